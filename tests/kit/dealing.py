@@ -27,6 +27,8 @@ TOGETHER = {
 }
 """Files whose tests are one group: they would wait for each other (there is room for one Kueue in the control
 plane of the engine's tests), or start the same platform twice."""
+ONCE = ("tests/typed/test_typed.py", "tests/wheel/test_wheel.py")
+"""Files without a cluster whose tests share one dear run of a program: two workers would each have one."""
 UNKNOWN = 20.0
 """Seconds of a live group that is not in the table: early enough that it does no harm if it is a long one."""
 SECONDS: dict[str, float] = {
@@ -58,7 +60,7 @@ def folder_of(nodeid: str) -> str:
 def group_of(nodeid: str) -> str:
     """The name that tests share which one worker runs one after the other."""
     file = nodeid.partition("::")[0]
-    return TOGETHER.get(file) or (file if folder_of(nodeid) in BY_FILE else nodeid)
+    return TOGETHER.get(file) or (file if folder_of(nodeid) in BY_FILE or file in ONCE else nodeid)
 
 
 def seconds_of(group: str) -> float:

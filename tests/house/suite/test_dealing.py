@@ -152,10 +152,16 @@ def test_files_that_would_wait_for_each_other_are_one_group():
     )
 
 
+def test_a_program_that_many_units_read_is_run_by_one_worker():
+    one, other = (f"{file}::test_x" for file in dealing.ONCE)
+    assert dealing.group_of(one) == one.partition("::")[0] != dealing.group_of(other)
+    assert dealing.seconds_of(dealing.group_of(one)) == 0
+
+
 def test_every_name_in_the_tables_is_a_group_that_there_is():
     """A file or a test that was renamed would be taken for a short one."""
     root = Path(__file__).parents[3]
-    assert all((root / file).is_file() for file in dealing.TOGETHER)
+    assert all((root / file).is_file() for file in (*dealing.TOGETHER, *dealing.ONCE))
     for name in KNOWN:
         file, _, function = name.partition("::")
         assert f"def {function.partition('[')[0]}" in (root / "tests" / file).read_text(), name
