@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -83,6 +84,34 @@ def test_a_plugin_ends_with_an_engine_that_is_killed():
         assert int(engine.stdout.readline())
         engine.kill()
         assert engine.stdout.read() == ""  # nobody has it open any more
+
+
+@pytest.mark.usefixtures("warm")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["aws", "--version"], 0),
+        (["aws", "eks", "get-token", "--cluster-name", "lab", "--region", "us-east-1"], 0),
+        (["aws", "eks", "get-token"], 252),
+        (["aws", "s3", "ls"], 252),
+        (["gke-gcloud-auth-plugin"], 0),
+        (["gke-gcloud-auth-plugin", "--cache"], 1),
+    ],
+)
+def test_who_asks_for_a_token_is_answered_as_by_a_cold_program(tmp_path, words, code):
+    """By the word and the exit code: a kubeconfig's program is started for each client of a cluster."""
+    (tmp_path / "account").mkdir()
+    environment = {**os.environ, "GPUYARD_FAKE_CLOUD": str(tmp_path / "account")}
+    without = {name: value for name, value in environment.items() if name != "GPUYARD_WARM"}
+    program = str(PLUGINS / "cloud" / "bin" / words[0])
+
+    def ended(env):
+        run = subprocess.run([program, *words[1:]], env=env, capture_output=True, check=False)
+        return run.returncode, re.sub(rb"[0-9:]{8}Z", b"", run.stdout), run.stderr
+
+    found = ended(environment)
+    assert found == ended(without)
+    assert found[0] == code
 
 
 PACK = """

@@ -32,6 +32,7 @@ MODULES = {
         "testbed.plugins.language.host",
         "testbed.plugins.kubernetes.provider",
         "testbed.plugins.cloud.provider",
+        "testbed.plugins.cloud.inside.stand_ins",
     ),
     "programs": (
         "pulumi",
@@ -46,8 +47,13 @@ MODULES = {
 }
 PACK = ["-u", "-m", "pulumi.policy"]
 """How the language host starts a policy pack; components, which begin with `-u` as well, start as ever."""
-MAINS = {"language": "host", "kubernetes": "provider", "cloud": "provider"}
-"""The module of a plugin's package that has its `main`."""
+MAINS = {
+    "language": "host",
+    "kubernetes": "provider",
+    "cloud": "provider",
+    "cloud/inside": "stand_ins",
+}
+"""Folders of plugins, and of programs that kubeconfigs run, with the module there that has its `main`."""
 NEITHER = b"n"
 YES = b"y"
 
@@ -249,7 +255,7 @@ def start(wanted: Wanted) -> None:
         runpy.run_module(PACK[2], run_name="__main__", alter_sys=True)
     elif what in MAINS:
         main: Callable[[], Any] = importlib.import_module(
-            f"testbed.plugins.{what}.{MAINS[what]}"
+            f"testbed.plugins.{what.replace('/', '.')}.{MAINS[what]}"
         ).main
         main()
     else:

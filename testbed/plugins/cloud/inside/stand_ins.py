@@ -2,9 +2,9 @@
 
 Of `aws` only `eks get-token` is here, and what finds a resource again.
 
-    python stand_ins.py aws eks get-token --cluster-name NAME --region REGION
-    python stand_ins.py aws ec2 describe-tags --filters Name=key,Values=Name Name=value,Values=lab
-    python stand_ins.py gke-gcloud-auth-plugin
+    aws eks get-token --cluster-name NAME --region REGION
+    aws ec2 describe-tags --filters Name=key,Values=Name Name=value,Values=lab
+    gke-gcloud-auth-plugin
 """
 
 import json
@@ -13,8 +13,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
+from typing import NoReturn
 
 from testbed.plugins.cloud.account import FOLDER, Account
 from testbed.plugins.cloud.inside import entering, looking
@@ -41,7 +40,12 @@ class Ended(Exception):
         self.code = code
 
 
-def main(program: str, arguments: Sequence[str]) -> int:
+def main() -> NoReturn:
+    """Be the program that the first argument names."""
+    sys.exit(answered(sys.argv[1], sys.argv[2:]))
+
+
+def answered(program: str, arguments: Sequence[str]) -> int:
     """Print an ExecCredential, or say why there is none."""
     try:
         if set(arguments) & {"--version", "--help", "help"} or program not in _KNOWS:
@@ -124,7 +128,3 @@ def _credential(program: str, token: str) -> dict[str, object]:
         "spec": {},
         "status": {"expirationTimestamp": until.strftime("%Y-%m-%dT%H:%M:%SZ"), "token": token},
     }
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
