@@ -138,3 +138,79 @@ def test_no_controller_makes_a_pod_that_joins_what_was_counted(owner, refused):
     )
     # Kueue itself writes them into pods that are there
     assert changed(pod_of(*owner), value, by_controller=True) == []
+
+
+PARENT = "kueue.x-k8s.io/pod-suspending-parent"
+GROUPS = {"leaderworkerset.sigs.k8s.io/name": "mine"}
+BY_GROUPS = "leaderworkerset.x-k8s.io/leaderworkerset"
+
+
+def said_held(kind, parent):
+    return (
+        f"GPU-ADM-01: this {kind} says that its pods wait for {parent}, which does not count them, and may"
+        f" start them; take out the annotation {PARENT} and the label leaderworkerset.sigs.k8s.io/name"
+    )
+
+
+def held_by(kind, parent="", labels=(), owner=None):
+    """A pod, or what makes pods, that says who holds them."""
+    notes = {PARENT: parent} if parent else {}
+    metadata = {"name": "x", "annotations": notes, "labels": {QUEUE_LABEL: "main", **dict(labels)}}
+    own = {"name": "x", "labels": {QUEUE_LABEL: "main"}}
+    if owner:
+        made_by = {"apiVersion": "x/v1", "kind": owner, "name": "o", "uid": "u"}
+        (metadata if kind == "Pod" else own)["ownerReferences"] = [{**made_by, "controller": True}]
+    if kind == "Pod":
+        return {"apiVersion": "v1", "kind": kind, "metadata": metadata, **template()}
+    if kind == "LeaderWorkerSet":
+        inner = {"workerTemplate": {"metadata": metadata, **template()}}
+        spec = {"leaderWorkerTemplate": inner}
+        version = "leaderworkerset.x-k8s.io/v1"
+        return {"apiVersion": version, "kind": kind, "metadata": own, "spec": spec}
+    version = "batch/v1" if kind == "Job" else "apps/v1"
+    spec = {"template": {"metadata": metadata, **template()}}
+    return {"apiVersion": version, "kind": kind, "metadata": own, "spec": spec}
+
+
+@every(
+    ("value", "by_controller", "parent"),
+    [
+        (held_by("Pod", BY_GROUPS), False, BY_GROUPS),
+        (held_by("Pod", labels=GROUPS), False, BY_GROUPS),
+        (held_by("Pod", "statefulset"), False, "statefulset"),
+        (held_by("Deployment", "deployment"), False, ""),
+        (held_by("Deployment", BY_GROUPS), False, BY_GROUPS),
+        (held_by("Deployment", "deployment", labels=GROUPS), False, BY_GROUPS),
+        (held_by("StatefulSet", "statefulset"), False, ""),
+        (held_by("StatefulSet", BY_GROUPS), False, BY_GROUPS),
+        (held_by("Job", "job"), False, "job"),
+        (held_by("Pod", "deployment", owner="ReplicaSet"), True, ""),
+        (held_by("Pod", BY_GROUPS, owner="ReplicaSet"), True, BY_GROUPS),
+        (held_by("Pod", BY_GROUPS, owner="StatefulSet"), True, ""),
+        (held_by("Pod", BY_GROUPS, owner="Job"), True, BY_GROUPS),
+        (held_by("StatefulSet", BY_GROUPS, owner="LeaderWorkerSet"), True, ""),
+        (held_by("StatefulSet", BY_GROUPS, owner="Pod"), True, ""),
+        (held_by("StatefulSet", BY_GROUPS, owner="Notebook"), True, BY_GROUPS),
+    ],
+)
+def test_nothing_says_that_its_pods_are_held_by_something_else(value, by_controller, parent):
+    """Kueue took its gate out of such a pod, and counted it nowhere."""
+    found = [each for each in fresh(value, by_controller=by_controller) if "wait for" in each]
+    assert found == ([said_held(value["kind"], parent)] if parent else [])
+    assert not [each for each in changed(value, value) if "wait for" in each]
+
+
+def test_groups_of_leaders_hold_their_own_pods():
+    assert fresh(held_by("LeaderWorkerSet", BY_GROUPS)) == []
+
+
+def test_a_part_that_makes_pods_keeps_none_of_them_when_it_goes():
+    """Kueue starts pods of a LeaderWorkerSet that is gone: those of a set that left them ran uncounted."""
+    owner = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "o"}
+    metadata = {"name": "x", "ownerReferences": [{**owner, "uid": "u", "controller": True}]}
+    spec = {"template": template()}
+    before = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
+    after = {**before, "metadata": {**metadata, "finalizers": ["orphan"]}}
+    (found,) = changed(before, after)
+    assert found.startswith("GPU-ADM-01: with the finalizer orphan pods of this StatefulSet run on")
+    assert changed(before, after, by_controller=True) == changed(after, before) == []

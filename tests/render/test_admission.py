@@ -81,7 +81,7 @@ def test_no_parameters_that_an_api_server_may_stop_following():
     assert spec["paramKind"] == {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
 
 
-def test_what_grows_is_looked_at_by_the_subresource_alone_and_templates_of_claims_when_they_go():
+def test_what_grows_or_counts_others_is_held_to_workloads_of_kueue():
     spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab-growth"]["spec"]
     assert spec["failurePolicy"] == "Fail"
     assert spec["matchConstraints"]["resourceRules"] == [
@@ -188,7 +188,7 @@ def test_what_goes_is_looked_at_where_queues_count_the_whole():
     rules = spec["matchConstraints"]["resourceRules"]
     assert {tuple(rule["operations"]) for rule in rules} == {("DELETE",)}
     found = [f"{rule['apiGroups'][0]}/{rule['resources'][0]}" for rule in rules]
-    assert found[:2] == ["/pods", "batch/jobs"]
+    assert found[:3] == ["/pods", "apps/statefulsets", "batch/jobs"]
     assert {"jobset.x-k8s.io/jobsets", "ray.io/rayclusters"} < set(found)
 
 

@@ -149,6 +149,29 @@ PREBUILT, GROUP = "kueue.x-k8s.io/prebuilt-workload-name", POD_GROUP_LABEL
 """Labels, and annotations since Kueue 0.18: the workload of something, and the group that a pod is of."""
 OF_SETS = ("leaderworkerset-", "statefulset-")
 """How names of workloads begin that Kueue makes of several pods, and to which it lets pods come later."""
+PARENT = "kueue.x-k8s.io/pod-suspending-parent"
+"""The annotation of pods that says which kind of Kueue's holds them: it looks at such a pod no other way."""
+GROUPS_NAME = "leaderworkerset.sigs.k8s.io/name"
+"""The label of pods of a LeaderWorkerSet: where there is none of that name, Kueue takes out their gate."""
+BY_GROUPS = "leaderworkerset.x-k8s.io/leaderworkerset"
+HOLDS: Mapping[str, tuple[str, ...]] = {
+    "Deployment": ("deployment",),
+    "ReplicaSet": ("deployment",),
+    "StatefulSet": ("statefulset",),
+    "LeaderWorkerSet": (BY_GROUPS,),
+}
+"""What Kueue writes there into templates of a kind."""
+MAKES: Mapping[str, tuple[str, ...]] = {
+    "ReplicaSet": ("deployment",),
+    "StatefulSet": ("statefulset", BY_GROUPS),
+}
+"""What pods have there, by the kind that made them."""
+MAKES_SETS = ("LeaderWorkerSet", "Pod")
+"""What makes the StatefulSets of a LeaderWorkerSet: itself, and its leaders."""
+HELD = Sentence(
+    "this {kind} says that its pods wait for {parent}, which does not count them, and may start them",
+    f"take out the annotation {PARENT} and the label {GROUPS_NAME}",
+)
 STARTS = Sentence(
     "this {kind} stands in a queue, which starts it when its turn comes",
     "leave suspend as it is",
@@ -181,6 +204,7 @@ def queued(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """GPUs past every queue, and past what a queue has counted."""
     yield from _past_queues(workload, parameters)
     yield from _joins(workload)
+    yield from _held(workload)
     yield from _keeps_pods(workload)
     yield from _of_ray(workload)
     if workload.was:
@@ -203,6 +227,28 @@ def _joins(workload: Workload) -> Iterator[Slip]:
             yield JOINS.slip(("metadata",), kind=workload.kind, name=name)
 
 
+def _held(workload: Workload) -> Iterator[Slip]:
+    """Where what is said to hold a pod is not there, Kueue takes its gate out (`UngateAndFinalizePod`)."""
+    before = _parents(workload.was) if workload.was else []
+    makers = [kind for _, kind in _makers(workload.metadata)] if workload.by_controller else []
+    if workload.kind == "Pod":
+        mine = [parent for kind in makers for parent in MAKES.get(kind, ())]
+    else:
+        mine = [*HOLDS.get(workload.kind, ())]
+        if workload.kind == "StatefulSet" and any(kind in MAKES_SETS for kind in makers):
+            mine.append(BY_GROUPS)
+    for parent in _parents(workload):
+        if parent not in mine and parent not in before:
+            yield HELD.slip(("metadata",), kind=workload.kind, parent=parent)
+
+
+def _parents(workload: Workload) -> list[str]:
+    metadata = [pod.metadata for pod in workload.pods]
+    said = [text(mapping(each.get("annotations")).get(PARENT)) for each in metadata]
+    groups = [BY_GROUPS for each in metadata if GROUPS_NAME in mapping(each.get("labels"))]
+    return [*filter(None, said), *groups]
+
+
 def _named_workloads(workload: Workload) -> list[str]:
     """Of Kueue, by itself, by its jobs and by its pods."""
     own = () if workload.kind == "Pod" else (workload.metadata, workload.jobs_metadata)
@@ -218,7 +264,9 @@ def _named_workloads(workload: Workload) -> list[str]:
 
 def _keeps_pods(workload: Workload) -> Iterator[Slip]:
     """Pods of a gang are counted with it alone: nobody counts those that stay when it goes, or is to go."""
-    if workload.kind not in OF_ITSELF[1:] or workload.by_controller:
+    whole = workload.kind in OF_ITSELF[1:]
+    part = workload.kind != "Pod" and _owner_queues(workload.metadata)
+    if not (whole or part) or workload.by_controller:
         return
     before = _finalizers(workload.was) if workload.was else []
     for name in _finalizers(workload):

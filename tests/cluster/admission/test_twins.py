@@ -54,7 +54,7 @@ pytestmark = [pytest.mark.cluster]
 
 Until = Callable[..., Any]
 PODS = 400
-WORKLOADS = 280
+WORKLOADS = 400
 JOBSETS = 100
 
 

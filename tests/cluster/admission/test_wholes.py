@@ -144,6 +144,26 @@ def test_both_twins_say_the_same_of_clusters_of_ray_that_are_made(defined: Api):
     assert said == [True] * 4 + [False] * 3
 
 
+def test_a_whole_whose_pods_have_fifty_containers_is_looked_at_in_full(defined: Api):
+    """The API server gives an expression a budget; what goes beyond is refused whatever it says."""
+
+    def of(gpus: int, image: str = "nvcr.io/a:1") -> Value:
+        found = ray(groups=7)
+        each = template(1, image)["spec"]["containers"][0]
+        many = [{**each, "name": f"c{i}"} for i in range(49)]
+        last = {**template(gpus, image)["spec"]["containers"][0], "name": "last"}
+        workers = copy.deepcopy(found["spec"]["workerGroupSpecs"])
+        for index, group in enumerate(workers):
+            group["groupName"] = f"g{index}"
+        workers[-1]["template"]["spec"]["containers"] = [*many, last]
+        return {**found, "spec": {**found["spec"], "workerGroupSpecs": workers}}
+
+    same, _ = said_of(defined, of(1), of(1, "nvcr.io/b:1"))
+    more, _ = said_of(defined, of(1), of(8))
+    assert same == ""
+    assert more.startswith("GPU-ADM-01: this RayCluster runs")
+
+
 def test_no_controller_makes_a_pod_that_joins_what_was_counted(held: Api):
     """A Notebook's template is looked at by nobody; its labels come to a pod by two controllers."""
     label = {"kueue.x-k8s.io/prebuilt-workload-name": "statefulset-serve-0a1b2"}

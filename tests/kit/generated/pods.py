@@ -99,6 +99,8 @@ ANNOTATIONS = (
         "ulimits.noderesource.dev",
     ),
 )
+PARENT = "kueue.x-k8s.io/pod-suspending-parent"
+PARENTS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset", "job")
 CLASSES = ("system-node-critical", "twins-low", "twins-fine")
 FINALIZERS = ("kueue.x-k8s.io/managed", "example.org/kept", "orphan")
 
@@ -133,9 +135,12 @@ class Maker:
             metadata["annotations"] = {self.one(ANNOTATIONS): "nvidia.com/gpu=all"}
         if self.odd(0.2):
             metadata["finalizers"] = self.some(FINALIZERS, 2)
+        metadata["annotations"] = {**metadata.get("annotations", {}), **self.held()}
         spec = self.spec(in_pod=True)
         if self.maybe(0.3) and "nodeName" not in spec:
             spec["schedulingGates"] = [{"name": self.one((QUEUE_GATE, "example.org/later"))}]
+        if PARENT in metadata["annotations"] and "nodeName" not in spec:
+            spec["schedulingGates"] = [{"name": QUEUE_GATE}]  # as Kueue's webhook does
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
     def labels(self) -> dict[str, str]:
@@ -146,7 +151,13 @@ class Maker:
             labels[PRIORITY_LABEL] = self.one(("twins-first", "of-others", ""))
         if self.maybe(0.4):
             labels[CLASS_LABEL] = self.one(("training", "training", "notebook"))
+        if self.odd(0.05):
+            labels["leaderworkerset.sigs.k8s.io/name"] = "x"
         return labels
+
+    def held(self) -> dict[str, str]:
+        """What may be said of who holds pods."""
+        return {PARENT: self.one(PARENTS)} if self.odd(0.1) else {}
 
     def spec(self, *, in_pod: bool, restart: str = "Always") -> Value:
         claims = self.maybe(0.1)
@@ -299,7 +310,7 @@ class Maker:
         )
         restart = "Never" if kind in {"Job", "CronJob"} else "Always"
         template = {
-            "metadata": {"labels": self.labels()},
+            "metadata": {"labels": self.labels(), "annotations": self.held()},
             "spec": self.spec(in_pod=False, restart=restart),
         }
         metadata = self.metadata()

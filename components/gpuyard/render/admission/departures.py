@@ -14,15 +14,18 @@ from gpuyard.admission.requirements import QUEUED, TURNS
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.render.admission.cel import listed, maybe, quoted, said
 from gpuyard.render.admission.inside import BY_CONTROLLER, pods_in
+from gpuyard.render.admission.running import controllers, queues_for_theirs
 
 RULES = (
     ("", "v1", ("pods",)),
+    ("apps", "v1", ("statefulsets",)),
     *(
         (kind.partition("/")[0], "*", (QUEUED_KINDS[kind].plural,))
         for kind in queued.QUEUE_FOR_THEIRS
     ),
 )
-"""Group, version and resources that are looked at: what queues with all that it makes, and pods."""
+"""Group, version and resources that are looked at: pods, what queues with all that it makes, and the sets
+of a LeaderWorkerSet, whose pods Kueue starts when that is gone."""
 _OVER = ("Complete", "Completed", "Failed")
 """Conditions of what has ended."""
 _WITH_PODS = ("Background", "Foreground")
@@ -60,7 +63,14 @@ def variables() -> Iterator[tuple[str, str]]:
         f"variables.it.kind in {listed(queued.UNSEEN)}"
         f" || {pods_in('variables.it')}.exists(p, p.asks)"
     )
-    yield "counted", f"variables.leaves && !variables.over && ({asks})"
+    part = f"{controllers('variables.it')}.exists(c, {queues_for_theirs('c')})"
+    yield (
+        "counted",
+        (
+            "variables.leaves && !variables.over"
+            f" && (variables.it.kind != 'StatefulSet' || {part}) && ({asks})"
+        ),
+    )
     yield "late", _late()
     sentence = said(QUEUED, queued.LEAVES_PODS, kind="variables.it.kind")
     yield (

@@ -41,7 +41,7 @@ from gpuyard.render.admission.cel import (
 )
 from gpuyard.render.admission.inside import BY_CONTROLLER, pods_in
 from gpuyard.render.admission.running import controllers, counts
-from gpuyard.render.admission.twins import TWINS, named_workloads
+from gpuyard.render.admission.twins import TWINS, named_workloads, parents
 from gpuyard.render.objects import Object, made, namespaces_with
 from gpuyard.spec.sections import Enforce
 
@@ -210,6 +210,8 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "named_workloads", named_workloads("it", "all_pods")
     before = named_workloads("was", "old_pods")
     yield "old_workloads", f"variables.created ? [] : {before}"
+    yield "parents", parents("all_pods")
+    yield "old_parents", f"variables.created ? [] : {parents('old_pods')}"
     # of a pod that is there, finalizers and annotations may always change, or none could be removed
     written, stored = (
         f"variables.{pods}.map(p, [p.labels, p.spec]"

@@ -400,6 +400,41 @@ def _joins() -> str:
     return f"variables.by_controller && !({owned_pod}) ? [] : {new}.map(n, {sentence})"
 
 
+def _held() -> str:
+    makers = "(variables.by_controller ? variables.controllers.map(c, c[1]) : [])"
+    of_makers = "".join(
+        f"k == {quoted(kind)} ? {listed(parents)} : " for kind, parents in queued.MAKES.items()
+    )
+    of_kind = "".join(
+        f"variables.it.kind == {quoted(kind)} ? {listed(parents)} : "
+        for kind, parents in queued.HOLDS.items()
+    )
+    of_sets = (
+        f"variables.it.kind == 'StatefulSet' && {makers}.exists(k, k in {listed(queued.MAKES_SETS)})"
+        f" ? {listed([queued.BY_GROUPS])} : []"
+    )
+    mine = (
+        f"variables.it.kind == 'Pod' ? {makers}.exists(k, n in ({of_makers}[]))"
+        f" : n in ({of_kind}[]) || n in ({of_sets})"
+    )
+    sentence = said(requirements.QUEUED, queued.HELD, kind="variables.it.kind", parent="n")
+    return (
+        f"variables.parents.filter(n, !({mine}) && !(n in variables.old_parents))"
+        f".map(n, {sentence})"
+    )
+
+
+def parents(pods: str) -> str:
+    """What is said to hold pods."""
+    value = f"variables.{pods}"
+    annotated_by = label("p.annotations", queued.PARENT)
+    groups = quoted(queued.GROUPS_NAME)
+    return (
+        f"({value}.map(p, {annotated_by}).filter(n, n != '')"
+        f" + {value}.filter(p, {groups} in p.labels).map(p, {quoted(queued.BY_GROUPS)}))"
+    )
+
+
 def _keeps_pods() -> str:
     finalizers, before = (
         maybe(f"variables.{one}", "metadata.finalizers", "[]") for one in ("it", "was")
@@ -409,7 +444,8 @@ def _keeps_pods() -> str:
         for sentence in (queued.KEEPS_PODS, queued.STAYS_ITSELF)
     )
     return (
-        f"variables.it.kind in {listed(queued.OF_ITSELF[1:])} && !variables.by_controller"
+        f"!variables.by_controller && (variables.it.kind in {listed(queued.OF_ITSELF[1:])}"
+        f" || variables.it.kind != 'Pod' && variables.controllers.exists(c, {queues_for_theirs('c')}))"
         f" ? {finalizers}.filter(f, f != {quoted(queued.ENDS)} && (variables.created || !(f in {before})))"
         f".map(f, f == {quoted(queued.ORPHAN)} ? {keeps_pods} : {stays}) : []"
     )
@@ -440,7 +476,8 @@ def _queued() -> str:
         f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
         f" && !{held_by_kueue} && {asks} ? [{unseen} ? {unknown} : {no_queue}] : []"
     )
-    parts = (past_queues, _joins(), _keeps_pods(), of_ray(), _part(), _past_count())
+    found = (_joins(), _held(), _keeps_pods(), of_ray(), _part(), _past_count())
+    parts = (past_queues, *found)
     return " + ".join(f"({each})" for each in parts)
 
 

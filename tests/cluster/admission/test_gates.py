@@ -1,0 +1,130 @@
+"""Pods that wait stay at the gate of Kueue, whoever is said to hold them and whatever is done to a set."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT
+from gpuyard.names import QUEUE_GATE
+from gpuyard.simulate import cluster
+from gpuyard.simulate.api import Api, connect
+from kit.cluster import lab as reality
+from kit.cluster.attacks import three_teams
+from kit.cluster.tenants import acting, tenants
+from kit.generated.hostile import MERGE
+
+pytestmark = [pytest.mark.cluster]
+
+Value = dict[str, Any]
+SETS = "/apis/apps/v1/namespaces/atk-a/statefulsets"
+PODS = "/api/v1/namespaces/{}/pods"
+OUTSIDE = "gates-outside"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GROUPS = "leaderworkersets.leaderworkerset.x-k8s.io"
+WATCHED = 15
+"""Seconds that pods are watched: Kueue looks at them within two."""
+
+
+def groups() -> Value:
+    """The definition of LeaderWorkerSets, of which there is none; it takes everything."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
+    names = {"kind": "LeaderWorkerSet", "plural": "leaderworkersets"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": GROUPS},
+        "spec": {
+            "group": "leaderworkerset.x-k8s.io",
+            "scope": "Namespaced",
+            "names": {**names, "singular": "leaderworkerset", "listKind": "LeaderWorkerSetList"},
+            "versions": [{**version, "schema": {"openAPIV3Schema": anything}}],
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def lab(started: cluster.Outcome) -> Iterator[reality.Lab]:
+    """The platform, a Kueue that knows LeaderWorkerSets, and a namespace that is held to nothing."""
+    name = started.status.name
+    api = connect(Path(cluster.status(name).kubeconfig))
+    api.apply(groups())
+    reality.wait(lambda: api.get("/apis/leaderworkerset.x-k8s.io/v1"), "the kind")
+    cluster.up(name)
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OUTSIDE}}
+    try:
+        with tenants(name, three_teams()) as found:
+            reality.apply(found.api, space)
+            account = f"/api/v1/namespaces/{OUTSIDE}/serviceaccounts/default"
+            reality.wait(lambda: found.api.get(account), "the account that pods need")
+            yield found
+    finally:
+        for path in (f"/api/v1/namespaces/{OUTSIDE}", f"{DEFINITIONS}/{GROUPS}"):
+            reality.delete(api, path)
+        reality.wait(lambda: api.get(f"{DEFINITIONS}/{GROUPS}") is None, "no such kind")
+        cluster.up(name)
+
+
+def container() -> Value:
+    resources = {"limits": {"nvidia.com/gpu": 4}}
+    return {"name": "a", "image": "example.invalid/a:1", "resources": resources}
+
+
+def pods(api: Api, space: str) -> list[Value]:
+    return list(api.call("GET", PODS.format(space))["items"])
+
+
+def gated(pod: Value) -> bool:
+    return QUEUE_GATE in [gate["name"] for gate in pod["spec"].get("schedulingGates", [])]
+
+
+def test_kueue_takes_its_gate_out_of_pods_of_a_group_that_is_not_there(lab: reality.Lab):
+    """So nobody of a team says that such a group holds a pod (tests/admission/test_running.py)."""
+    metadata = {
+        "name": "ghost",
+        "labels": {GROUPS_NAME: "nobody"},
+        "annotations": {PARENT: BY_GROUPS},
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+    pod["spec"] = {"restartPolicy": "Never", "containers": [container()]}
+    lab.api.call("POST", PODS.format(OUTSIDE), pod)
+    reality.wait(lambda: not gated(pods(lab.api, OUTSIDE)[0]), "a pod without its gate")
+
+
+def waiting() -> Value:
+    """Larger than the team's quota: one of its pods is made, and waits."""
+    labels = {"app": "waits"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container()]}}
+    body = {
+        "serviceName": "x",
+        "replicas": 2,
+        "selector": {"matchLabels": labels},
+        "updateStrategy": {"type": "OnDelete"},
+        "template": template,
+    }
+    metadata = {"name": "waits", "labels": {"kueue.x-k8s.io/queue-name": "default"}}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": body}
+
+
+def test_a_set_that_waits_starts_no_pod_when_it_is_changed(lab: reality.Lab):
+    """Kueue takes its gate out of pods of the version before, so that they may be put out one by one."""
+    team = acting(lab.api, "makers")
+    team.call("POST", SETS, waiting())
+    try:
+        reality.wait(
+            lambda: [p for p in pods(lab.api, "atk-a") if "pod-group-name" in str(p)], "a pod"
+        )
+        change = {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 5}}}}
+        team.call("PATCH", f"{SETS}/waits", change, MERGE)
+        until = time.monotonic() + WATCHED
+        while time.monotonic() < until:
+            assert all(map(gated, pods(lab.api, "atk-a")))
+            time.sleep(0.5)
+        found = team.call("GET", f"{SETS}/waits")["status"]
+        assert found["currentRevision"] != found["updateRevision"]
+    finally:
+        team.call("DELETE", f"{SETS}/waits", {"propagationPolicy": "Background"})
+        reality.wait(lambda: not pods(lab.api, "atk-a"), "no pod")
