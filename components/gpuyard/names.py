@@ -134,6 +134,8 @@ CHECK_SAYS, CHECK_BOOT, CHECK_CLOSED, CHECK_AGAIN = (
 )
 """Annotations of nodes: what the check said, of which start of the machine, that it was closed, and by which
 Job it was last sent to be checked again."""
+KEEPS_LABEL = "gpuyard.dev/keeps"
+"""On pods that keep nodes: of which pool, so that no two of one set are on the same node."""
 INTERRUPTED_LABEL = "gpuyard.dev/interrupted"
 """On a workload that was stopped because one of its nodes goes, until it queues again."""
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"

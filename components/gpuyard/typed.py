@@ -96,6 +96,7 @@ __all__ = [
     "TeamNamespace",
     "TeamNamespaceMapping",
     "Upgrade",
+    "Upkeep",
     "Validation",
     "WarmWindow",
     "Weekday",
@@ -280,6 +281,19 @@ class WarmWindow(TypedDict):
     """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
 
 
+class Upkeep(TypedDict):
+    """Hours in which Karpenter may replace nodes that are used: for an image, or labels."""
+
+    cron: str
+    """When they begin, as cron has it, in UTC: `0 2 * * 6`. Days are those of the week."""
+    hours: float
+    """How long they last."""
+    nodes: NotRequired[int]
+    """How many nodes may go at a time. Default 1."""
+    most_days: NotRequired[int | None]
+    """Age at which a node goes, at any time and whatever runs on it. Default: none is too old."""
+
+
 FabricKind = Literal["infiniband", "roce", "ethernet"]
 """How the nodes of a pool of your own reach each other's GPUs.
 
@@ -385,6 +399,10 @@ class Pool(TypedDict):
     """
     warm: NotRequired[Sequence[WarmWindow]]
     """Hours in which nodes are kept running. Default: nodes run when jobs ask for them."""
+    upkeep: NotRequired[Upkeep | None]
+    """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is
+    empty.
+    """
     fabric: NotRequired[Fabric | None]
     """The network between nodes of your own. On aws and gcp the machine says it."""
     image: NotRequired[str | None]

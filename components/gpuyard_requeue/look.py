@@ -1,4 +1,4 @@
-"""One look: nodes that go, the gangs on them, and those that were stopped and may queue again."""
+"""One look: nodes that go, the gangs on them, gangs that may queue again, and nodes of lower rungs."""
 
 import json
 from collections.abc import Iterator
@@ -20,8 +20,11 @@ from gpuyard_requeue.judge import (
     starts_again,
     stopped,
 )
+from gpuyard_requeue.ladder import Ladder, fallen, read_ladder
 
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+_FELL = "LadderFellThrough"
+_EXISTS = 409
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,8 @@ class Settings:
     """Annotation of pods: the workload that they belong to."""
     interrupted: str
     """Label of workloads, from the moment when they are stopped until they queue again."""
+    ladders: tuple[Ladder, ...]
+    """Of pools that are bought in several ways."""
 
 
 @dataclass(slots=True)
@@ -59,9 +64,10 @@ def read_settings(text: str) -> Settings:
     Raises:
         ValueError, TypeError, KeyError: it is none.
     """
-    raw = dict(json.loads(text)).items()
-    told: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw}
-    return Settings(**told)
+    raw = dict(json.loads(text))
+    ladders = tuple(read_ladder(each) for each in raw.pop("ladders"))
+    told: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()}
+    return Settings(**told, ladders=ladders)
 
 
 def look(server: Server, settings: Settings, say: Say) -> int:
@@ -70,12 +76,14 @@ def look(server: Server, settings: Settings, say: Say) -> int:
     Raises:
         Refused, Unreachable: the API server did not do what it was asked.
     """
-    going = [
-        found
-        for selector, flavor in zip(settings.selectors, settings.flavors, strict=True)
-        for node in listed(server, "/api/v1/nodes", labelSelector=selector)
-        if (found := leaving(node, settings.taints, flavor))
-    ]
+    going: list[Leaving] = []
+    there: list[dict[str, Any]] = []
+    for selector, flavor in zip(settings.selectors, settings.flavors, strict=True):
+        nodes = list(listed(server, "/api/v1/nodes", labelSelector=selector))
+        going += [found for node in nodes if (found := leaving(node, settings.taints, flavor))]
+        there += nodes
+    for ladder in settings.ladders:
+        _tell_of(server, ladder, there, say)
     changed = 0
     for space in settings.namespaces:
         try:
@@ -83,6 +91,35 @@ def look(server: Server, settings: Settings, say: Say) -> int:
         except Refused as refused:
             say(f"{space}: left alone: {refused}")
     return changed
+
+
+_TOLD: dict[str, str] = {}
+"""By the uid of a node: that it was told of. Who begins anew tells again, under the same name."""
+
+
+def _tell_of(server: Server, ladder: Ladder, nodes: list[dict[str, Any]], say: Say) -> None:
+    for node, message in fallen(nodes, ladder, datetime.now(UTC)):
+        name, uid = node["metadata"]["name"], node["metadata"]["uid"]
+        if uid in _TOLD:
+            continue
+        told = event(
+            "gpuyard-requeue",
+            {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid},
+            namespace="default",
+            once=f"{uid} {_FELL}",
+            reason=_FELL,
+            message=message,
+            warns=True,
+        )
+        try:
+            path = "/api/v1/namespaces/default/events"
+            server.ask("POST", path, json.dumps(told), "application/json")
+            say(f"{name}: {_FELL}: {message}")
+        except Refused as refused:
+            if refused.status != _EXISTS:
+                say(f"{name}: not told: {refused}")
+                continue
+        _TOLD[uid] = message
 
 
 def _in_space(

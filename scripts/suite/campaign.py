@@ -164,11 +164,13 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "karpenter": Campaign(
-        "shapes of our stacks on a real Karpenter: the nodes that the plan foresees, gone afterwards",
-        1,
-        "rounds",
-        lambda _, __: pytest(
-            "tests/cluster/simulated/test_karpenter.py", "-s", "-n", "0", needs=LIVE,
+        "a real Karpenter: nodes as foreseen and as said, kept, and no gang disturbed for so long",
+        30,
+        "minutes",
+        lambda count, _: pytest(
+            "tests/cluster/simulated/test_karpenter.py", "tests/cluster/simulated/test_karpenter_nodes.py",
+            "-s", "-n", "0", "--timeout", "7200", needs=LIVE,
+            GPUYARD_KARPENTER_MINUTES=count, GPUYARD_KARPENTER_NODES=250,
             GPUYARD_KARPENTER=os.environ.get("GPUYARD_KARPENTER", ".testbed/bin/karpenter"),
         ),
         LIVE,

@@ -13,17 +13,21 @@ from kit.clouds.options import unknown_options
 from kit.clouds.running import running
 from kit.clouds.shown import shown
 from kit.every import every
+from kit.stacks import pool
 
 LABS = {}
 
 
 def lab(cloud):
     """One for all tests here: none changes it."""
-    return LABS.setdefault(cloud, running(cloud))
+    if cloud not in LABS:
+        scaled = [pool(nodes="0..4", scaling="karpenter")]
+        LABS[cloud] = running("aws", pools=scaled) if cloud == "karpenter" else running(cloud)
+    return LABS[cloud]
 
 
 # ── ids ───────────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+@pytest.mark.parametrize("cloud", ["aws", "gcp", "karpenter"])
 def test_all_ids_are_found_and_are_those_by_which_the_provider_imports(cloud):
     found = lab(cloud).search()
     assert (found.missing, found.unasked, found.differs) == ({}, {}, ())
@@ -40,7 +44,7 @@ def test_ids_have_the_form_of_the_provider(kind):
     fields += ["routeTableId", "destinationCidrBlock", "subnetId", "fileSystemId", "role"]
     fields += ["autoscalingGroupName", "bucket", "region", "accountId", "member", "keyRing"]
     fields += ["cryptoKeyId", "serviceAccountId", "router", "instanceId", "project", "location"]
-    fields += ["cluster"]
+    fields += ["cluster", "rule", "targetId", "queueUrl"]
     inputs = {each: each for each in fields} | {"tag": {"key": "key"}}
     made = words(kind, inputs, Place("x", "region", "project"), "seed")
     ids = import_ids(kind, made)

@@ -139,10 +139,9 @@ def test_words_of_pools_are_noted_where_they_stand():
 
 
 def test_what_is_proved_but_not_carried_out_is_told_apart():
-    window = {"cron": "0 7 * * *", "hours": 2.0, "nodes": 1}
-    (finding,) = said(platform([pool(nodes="0..2", warm=[window])]))
-    assert (finding.where, finding.severity) == ("pools[0].warm", Severity.NOTE)
-    assert finding.problem == "`warm` is planned, not carried out: nothing keeps the nodes running"
+    (finding,) = said(platform([pool(numa="restricted")]))
+    assert (finding.where, finding.severity) == ("pools[0].numa", Severity.NOTE)
+    assert finding.problem == "`numa` is planned, not carried out: no kubelet is configured"
 
 
 def test_a_word_that_was_not_written_is_not_spoken_of():

@@ -18,7 +18,13 @@ from kit.clouds.stored import STORED
 from kit.stacks import plan_of, platform, pool
 
 LADDER = platform([pool(nodes="1..4", capacity=["spot", "on-demand"])], cloud="aws")
-RAW = {"aws with stores": STORED["aws"], "gcp with stores": STORED["gcp"], "aws with rungs": LADDER}
+KARPENTER = platform([pool(nodes="0..4", scaling="karpenter")], cloud="aws")
+RAW = {
+    "aws with stores": STORED["aws"],
+    "gcp with stores": STORED["gcp"],
+    "aws with rungs": LADDER,
+    "aws with karpenter": KARPENTER,
+}
 GRAPHS = {"aws": aws_graph, "gcp": gcp_graph}
 SETTINGS = {"region": "us-east-1", "profile": "ci", "project": "acme-ml"}
 PROVIDER = "urn:pulumi:dev::lab::pulumi:providers:any::default"

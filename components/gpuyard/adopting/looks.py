@@ -125,7 +125,9 @@ LOOKS: Mapping[str, tuple[CloudLook, ...]] = {
             fits={"namespace": "namespace", "serviceAccount": "serviceAccount"},
         ),
     ),
-    "aws:iam/role:Role": (_aws("iam list-roles", items="Roles", id="RoleName", named=True),),
+    "aws:iam/role:Role": (
+        _aws("iam list-roles", items="Roles", id="RoleName", named=True, tells={"arn": "Arn"}),
+    ),
     "aws:iam/rolePolicy:RolePolicy": (
         _aws(
             "iam list-role-policies --role-name {role}",
@@ -141,6 +143,27 @@ LOOKS: Mapping[str, tuple[CloudLook, ...]] = {
             id="GrantId",
             whole="{keyId}:{item}",
             fits={"name": "Name"},
+        ),
+    ),
+    "aws:iam/instanceProfile:InstanceProfile": (
+        _aws(
+            "iam list-instance-profiles",
+            items="InstanceProfiles",
+            id="InstanceProfileName",
+            named=True,
+        ),
+    ),
+    "aws:sqs/queue:Queue": (_aws("sqs list-queues", items="QueueUrls", named=True),),
+    "aws:cloudwatch/eventRule:EventRule": (
+        _aws("events list-rules", items="Rules", id="Name", named=True),
+    ),
+    "aws:cloudwatch/eventTarget:EventTarget": (
+        _aws(
+            "events list-targets-by-rule --rule {rule}",
+            items="Targets",
+            id="Id",
+            whole="{rule}-{item}",
+            fits={"targetId": "Id"},
         ),
     ),
     "aws:cloudwatch/logGroup:LogGroup": (

@@ -22,6 +22,9 @@ from gpuyard.render.cloud.graph import (
 _ACCOUNT = "gcp:serviceaccount/account:Account"
 _OUTPUTS = {
     ("aws:iam/role:Role", "name"): "{}",
+    ("aws:cloudwatch/eventRule:EventRule", "name"): "{}",
+    ("aws:iam/instanceProfile:InstanceProfile", "name"): "{}",
+    ("aws:sqs/queue:Queue", "name"): "{}",
     (_ACCOUNT, "email"): "{}",
     (_ACCOUNT, "member"): "serviceAccount:{}",
 }

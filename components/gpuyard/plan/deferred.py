@@ -27,7 +27,6 @@ OF_A_SIMULATED_CLUSTER: Mapping[str, str] = {
     "gpu_operator": "a simulated cluster has one of its own",
 }
 POOL_PLANNED: Mapping[str, str] = {
-    "warm": "nothing keeps the nodes running",
     "image": "no node is made that could boot from it",
     "numa": "no kubelet is configured",
 }

@@ -18,6 +18,7 @@ from gpuyard.plan.capacity.blocks import check_blocks
 from gpuyard.plan.capacity.interruption import check_interruption, decide_interruption
 from gpuyard.plan.capacity.karpenter import check_karpenter
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
+from gpuyard.plan.capacity.upkeep import check_upkeep
 from gpuyard.plan.cluster.given import check_given
 from gpuyard.plan.cluster.maintenance import check_maintenance
 from gpuyard.plan.cluster.network import check_addresses, check_ranges
@@ -210,6 +211,7 @@ CHECKS: tuple[Check, ...] = (
     check_targets,
     check_team_names,
     check_topology,
+    check_upkeep,
     check_validation,
     check_waiting,
     check_zones,

@@ -108,9 +108,9 @@ def _looked_for(
         for name, wanted in look.match.items()
     }
     ids = [
-        str(item[look.identity]).rpartition("/")[2]
+        _last(item[look.identity]) if look.identity else str(item)
         for item in _items(answer.value, look.items)
-        if match.items() <= item.items()
+        if not match or match.items() <= item.items()
     ]
     found = [each for each in ids if each not in taken]
     if len(found) > 1:
@@ -118,11 +118,15 @@ def _looked_for(
     return Sought(urn, *found)
 
 
+def _last(identity: Any) -> str:
+    return str(identity).rpartition("/")[2]
+
+
 def _items(value: Any, lists: Sequence[str]) -> list[Any]:
-    """The items of a list, or those of lists in them."""
+    """The items of a list, or those of lists in them; some services leave an empty list out."""
     found = [value]
     for name in lists:
-        found = [item for each in found for item in each[name]]
+        found = [item for each in found for item in each.get(name, ())]
     return found
 
 

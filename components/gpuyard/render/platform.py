@@ -15,6 +15,7 @@ from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object, made, namespace_object
+from gpuyard.render.scaling.keeping import keeping_objects
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.supply.prepull import prepull_objects
 from gpuyard.render.teams import team_objects
@@ -56,6 +57,7 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         ("idle", idle_objects(plan) if plan.idle else []),
         ("requeue", requeue_objects(plan)),
         ("prepull", prepull_objects(plan)),
+        ("keeping", keeping_objects(plan)),
         ("validation", validation_objects(plan)),
         ("gate", gate_objects(plan)),
     ]

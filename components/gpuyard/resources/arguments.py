@@ -29,6 +29,19 @@ class WarmWindowSpec(TypedDict):
     """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
 
 
+class UpkeepSpec(TypedDict):
+    """Hours in which Karpenter may replace nodes that are used: for an image, or labels."""
+
+    cron: str
+    """When they begin, as cron has it, in UTC: `0 2 * * 6`. Days are those of the week."""
+    hours: float
+    """How long they last."""
+    nodes: NotRequired[int]
+    """How many nodes may go at a time. Default 1."""
+    most_days: NotRequired[int]
+    """Age at which a node goes, at any time and whatever runs on it. Default: none is too old."""
+
+
 class FabricSpec(TypedDict):
     """The network between the nodes of a pool of your own; on aws and gcp the machine says it."""
 
@@ -100,6 +113,10 @@ class PoolSpec(TypedDict):
     """
     warm: NotRequired[list[WarmWindowSpec]]
     """Hours in which nodes are kept running. Default: nodes run when jobs ask for them."""
+    upkeep: NotRequired[UpkeepSpec]
+    """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is
+    empty.
+    """
     fabric: NotRequired[FabricSpec]
     """The network between nodes of your own. On aws and gcp the machine says it."""
     image: NotRequired[str]

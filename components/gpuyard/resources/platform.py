@@ -18,6 +18,7 @@ from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.platform import cloud_objects, record_objects
+from gpuyard.render.scaling.keeping import keeping_objects
 from gpuyard.render.supply.prepull import prepull_objects
 from gpuyard.resources.clusters.guarding import guard
 from gpuyard.resources.clusters.making import (
@@ -195,6 +196,7 @@ class Platform(Component):
         self._waits_for = self._after(teams)
         self._register(requeue_objects(plan))
         self._register(prepull_objects(plan))
+        self._register(keeping_objects(plan))
         return nodes
 
     def _make_in_turns(

@@ -9,7 +9,15 @@ from pydantic import Discriminator, Field, Tag, model_serializer, model_validato
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.nearest import nearest
-from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, Upgrade, WarmWindow
+from gpuyard.spec.sections import (
+    FabricSpec,
+    Numa,
+    PoolStop,
+    Provisioning,
+    Upgrade,
+    Upkeep,
+    WarmWindow,
+)
 from gpuyard.spec.sharing import Sharing
 from gpuyard.spec.values import (
     MemoryGib,
@@ -204,6 +212,8 @@ class Pool(SpecModel):
     """Teams the pool is dedicated to: nobody else gets a guarantee in it or borrows from it. Default: all."""
     warm: Annotated[tuple[WarmWindow, ...], Field(max_length=50)] = ()
     """Hours in which nodes are kept running. Default: nodes run when jobs ask for them."""
+    upkeep: Upkeep | None = None
+    """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is empty."""
     fabric: FabricSpec | None = None
     """The network between nodes of your own. On aws and gcp the machine says it."""
     image: Text | None = None

@@ -4,36 +4,23 @@ A campaign: `GPUYARD_KARPENTER` is the program, with its kwok provider, and `GPU
 folders of its definitions. What does not agree is listed, each shape by itself.
 """
 
-import os
 import sys
-import time
-from pathlib import Path
 
 import pytest
-import yaml
 
 import sizes
-from cluster.conftest import NAME
 from gpuyard.errors import PlanRefused
 from gpuyard.plan import planned
-from gpuyard.simulate import processes, state
-from gpuyard.simulate.api import ApiError, connect
+from gpuyard.simulate.api import ApiError
 from gpuyard.spec.read import read_stack_file
 from kit import waiting
 from kit.cluster import karpenter
-from kit.cluster.karpenter import place
+from kit.cluster.karpenter import OF_KARPENTER, items, needs_karpenter, place, put, running, within
 from kit.cluster.lab import delete
 from kit.stacks import platform, pool, spec_of
 
-PROGRAM, DEFINITIONS = "GPUYARD_KARPENTER", "GPUYARD_KARPENTER_CRDS"
-pytestmark = [
-    pytest.mark.search,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(PROGRAM not in os.environ, reason=f"a campaign: {PROGRAM} names no program"),
-]
+pytestmark = needs_karpenter()
 FOLDER = sizes.ROOT / "tests" / "golden_stacks"
-NODES, CLAIMS = "/api/v1/nodes", "/apis/karpenter.sh/v1/nodeclaims"
-OF_KARPENTER = f"{NODES}?labelSelector=karpenter.sh%2Fnodepool"
 STACKS = (
     "ladder",
     "research",
@@ -76,47 +63,6 @@ def plan_by_karpenter(name):
 def stack(name):
     spec = read_stack_file((FOLDER / f"{name}.yaml").read_bytes(), name).spec
     return spec.model_dump(mode="json", exclude_unset=True)
-
-
-@pytest.fixture(scope="module")
-def program(started, tmp_path_factory):
-    """Karpenter beside the cluster. Its agents own the capacity of all nodes, and so they rest."""
-    processes.stop([state.folder_of(NAME).recorded("agents")])
-    kubeconfig = Path(started.status.kubeconfig)
-    api = connect(kubeconfig)
-    for folder in os.environ[DEFINITIONS].split(os.pathsep):
-        for file in sorted(Path(folder).glob("*.yaml")):
-            put(api, yaml.safe_load(file.read_text()))
-    with karpenter.beside(
-        Path(os.environ[PROGRAM]), kubeconfig, tmp_path_factory.mktemp("karpenter")
-    ):
-        yield api
-
-
-def within(seconds, look):
-    """Whether it comes true in time."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if look():
-            return True
-        time.sleep(0.3)
-    return False
-
-
-def put(api, value):
-    """Made, or made so."""
-    query = "?fieldManager=test&force=true"
-    api.call("PATCH", place(value) + query, value, "application/apply-patch+yaml")
-    return True
-
-
-def items(api, path):
-    return (api.get(path) or {}).get("items", [])
-
-
-def running(api, wanted):
-    found = [api.get(place(each)) for each in wanted]
-    return all((each or {}).get("status", {}).get("phase") == "Running" for each in found)
 
 
 @pytest.mark.parametrize("name", STACKS)

@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from kit.levels import require_level
 
 ROOT = Path(__file__).parents[3]
 JOBS = "/apis/batch/v1/namespaces/vision/jobs"
+WINDOWS = "/apis/batch/v1/namespaces/gpuyard-aws-training"
+WINDOWS_PODS = "/api/v1/namespaces/gpuyard-aws-training/pods"
 """Needs the control plane with Kueue beside the engine."""
 
 
@@ -119,6 +122,7 @@ def test_a_gang_runs_on_the_nodes_that_the_fake_cloud_made(played):
     _a_label_that_is_lost_stops_the_next_gang(played)
     if played.stack.startswith("aws"):
         _a_spot_rung_without_machines_falls_to_the_next_one(played)
+        _a_window_keeps_nodes_and_lets_them_go(played)
 
 
 def _a_label_that_is_lost_stops_the_next_gang(played: Played) -> None:
@@ -208,6 +212,61 @@ def _with_a_ladder(platform: dict[str, Any]) -> None:
     platform["pools"].append({**pool, "capacity": ["spot", "on-demand"]})
     platform["teams"][0]["guarantee"]["burst"] = 16
     platform.pop("budget")
+
+
+# ── a window ──────────────────────────────────────────────────────────────────────────────────────
+def _a_window_keeps_nodes_and_lets_them_go(played: Played) -> None:
+    """The clock is moved at both ends: as if nothing had begun since yesterday, and the hours were over."""
+    faults.write(played.folder, {"faults": []})
+    played.up(_with_a_window)
+    cron = f"{WINDOWS}/cronjobs/warm-burst-0"
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    played.api.merge(f"{cron}/status", {"status": {"lastScheduleTime": yesterday}})
+    spot = played.group("burst-spot")
+    scaler = Autoscaler(Settings(priorities=scaling.priorities(played.api)))
+    clock = itertools.count(step=60)
+
+    def looks() -> list[tuple[str, int]]:
+        said = scaling.step(played.account, played.api, scaler, next(clock))
+        return [("spot" if "burst-spot" in each.group else each.group, each.size) for each in said]
+
+    waiting.until(lambda: len(_keepers(played)) == 2, what="the pods of the window")
+    assert waiting.until(looks) == [("spot", 2)]
+    kept = waiting.until(lambda: _keepers(played, running=True), lambda found: len(found) == 2)
+    assert set(kept) == set(played.nodes("burst"))
+    create(played.api, JOBS, _job("within", pool="burst"))
+    ran = waiting.until(lambda: _nodes_of(played, "within"), lambda found: len(found) == 2)
+    assert set(ran) == set(kept), "no pod of the window is in a job's way"
+    assert looks() == []
+    delete(played.api, f"{JOBS}/within", "Foreground")
+    waiting.until(lambda: not _nodes_of(played, "within"))
+    assert [looks() for _ in range(60)] == [[]] * 60, "an hour without a job"
+    (job,) = played.api.call("GET", f"{WINDOWS}/jobs")["items"]
+    played.api.merge(
+        f"{WINDOWS}/jobs/{job['metadata']['name']}", {"spec": {"activeDeadlineSeconds": 1}}
+    )
+    waiting.until(lambda: not _keepers(played), what="the pods of the window to go")
+    waiting.until(lambda: not played.api.call("GET", f"{WINDOWS}/jobs")["items"])
+    assert looks() == []
+    assert [each for _ in range(12) for each in looks()] == [("spot", 0)]
+    assert spot.id == played.group("burst-spot").id
+    waiting.until(lambda: not played.nodes("burst"))
+
+
+def _with_a_window(platform: dict[str, Any]) -> None:
+    began = datetime.now(UTC) - timedelta(minutes=1)
+    window = {"cron": f"{began.minute} {began.hour} * * *", "hours": 9, "nodes": 2}
+    platform["pools"][-1]["warm"] = [window]
+
+
+def _keepers(played: Played, *, running: bool = False) -> list[str]:
+    """Where the pods of the window are; those that have no node yet too, unless they are to run."""
+    found = played.api.call("GET", f"{WINDOWS_PODS}?labelSelector=gpuyard.dev/keeps%3Dburst")
+    return [
+        each["spec"].get("nodeName", "")
+        for each in found["items"]
+        if not running or each.get("status", {}).get("phase") == "Running"
+    ]
 
 
 def _without_a_node(played: Played, job: str) -> int:

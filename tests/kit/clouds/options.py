@@ -27,7 +27,10 @@ OPTIONS = {
     "eks list-addons": "cluster-name",
     "eks list-nodegroups": "cluster-name",
     "eks list-pod-identity-associations": "cluster-name namespace service-account",
+    "events list-rules": "event-bus-name limit name-prefix next-token",
+    "events list-targets-by-rule": "event-bus-name limit next-token rule",
     "fsx describe-file-systems": "file-system-ids",
+    "iam list-instance-profiles": "path-prefix",
     "iam list-role-policies": "role-name",
     "iam list-roles": "path-prefix",
     "kms list-grants": "grant-id grantee-principal key-id",
@@ -40,6 +43,7 @@ OPTIONS = {
         "resource-arn-list resource-type-filters resources-per-page tag-filters tags-per-page"
     ),
     "s3api list-buckets": "bucket-region continuation-token max-buckets prefix",
+    "sqs list-queues": "queue-name-prefix",
 }
 """By service and operation; an option is such a word behind two dashes."""
 

@@ -92,8 +92,20 @@ _SHOWN: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
         "aws:eks/podIdentityAssociation:PodIdentityAssociation",
         {"associationId": "id", "namespace": "namespace", "serviceAccount": "serviceAccount"},
     ),
-    "iam list-roles": ("Roles", "aws:iam/role:Role", {"RoleName": "name"}),
+    "iam list-roles": ("Roles", "aws:iam/role:Role", {"RoleName": "name", "Arn": "arn"}),
     "iam list-role-policies": ("PolicyNames", "aws:iam/rolePolicy:RolePolicy", {"": "name"}),
+    "iam list-instance-profiles": (
+        "InstanceProfiles",
+        "aws:iam/instanceProfile:InstanceProfile",
+        {"InstanceProfileName": "name"},
+    ),
+    "sqs list-queues": ("QueueUrls", "aws:sqs/queue:Queue", {"": "url"}),
+    "events list-rules": ("Rules", "aws:cloudwatch/eventRule:EventRule", {"Name": "name"}),
+    "events list-targets-by-rule": (
+        "Targets",
+        "aws:cloudwatch/eventTarget:EventTarget",
+        {"Id": "targetId"},
+    ),
     "logs describe-log-groups": (
         "logGroups",
         "aws:cloudwatch/logGroup:LogGroup",
@@ -133,7 +145,12 @@ _FILTERS = {
     "subnet-id": "subnetId",
     "vpc-id": "vpcId",
 }
-_OPTIONS = {"--nodegroup-name": "nodeGroupName", "--name": "name", "--role-name": "role"}
+_OPTIONS = {
+    "--nodegroup-name": "nodeGroupName",
+    "--rule": "rule",
+    "--name": "name",
+    "--role-name": "role",
+}
 
 
 def shown(account: Account, questions: Sequence[Question]) -> dict[str, Answer]:

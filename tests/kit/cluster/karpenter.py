@@ -6,10 +6,12 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 from urllib.request import urlopen
+
+import pytest
 
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.names import EFA, GPU, INSTANCE_TYPE_LABEL, POOL_LABEL, ZONE_LABEL
@@ -18,7 +20,9 @@ from gpuyard.plan.records.late import bind
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
 from gpuyard.render.aws.pools import group_sizes
 from gpuyard.render.objects import toleration_object
+from gpuyard.simulate.api import Api
 
+PROGRAM, DEFINITIONS = "GPUYARD_KARPENTER", "GPUYARD_KARPENTER_CRDS"
 ZONES = tuple(f"us-east-1{letter}" for letter in "abcdf")
 SPOT_OF_LIST = 0.4
 """Of the price on demand: the catalogue has none for spot."""
@@ -28,6 +32,16 @@ CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default
 Value = dict[str, Any]
 Nodes = Counter[tuple[str, str]]
 """How many, by machine type and way of buying."""
+
+
+def needs_karpenter() -> list[pytest.MarkDecorator]:
+    """Marks of campaigns: the program is built by hand."""
+    why = f"a campaign: {PROGRAM} names no program"
+    return [
+        pytest.mark.search,
+        pytest.mark.timeout(7200),
+        pytest.mark.skipif(PROGRAM not in os.environ, reason=why),
+    ]
 
 
 # ── what it is given ──────────────────────────────────────────────────────────────────────────────
@@ -155,6 +169,40 @@ def place(value: Value) -> str:
     return f"{root}{inside}/{plural}/{value['metadata']['name']}"
 
 
+# ── what a cluster is asked ───────────────────────────────────────────────────────────────────────
+NODES = "/api/v1/nodes"
+OF_KARPENTER = f"{NODES}?labelSelector=karpenter.sh%2Fnodepool"
+
+
+def within(seconds: float, look: Callable[[], Any]) -> bool:
+    """Whether it comes true in time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if look():
+            return True
+        time.sleep(0.3)
+    return False
+
+
+def put(api: Api, value: Value) -> bool:
+    """Made, or made so."""
+    query = "?fieldManager=test&force=true"
+    api.call("PATCH", place(value) + query, value, "application/apply-patch+yaml")
+    return True
+
+
+def items(api: Api, path: str) -> list[Value]:
+    """What is listed there."""
+    found: list[Value] = (api.get(path) or {}).get("items", [])
+    return found
+
+
+def running(api: Api, wanted: Sequence[Value]) -> bool:
+    """Whether all of these pods run."""
+    found = [api.get(place(each)) for each in wanted]
+    return all((each or {}).get("status", {}).get("phase") == "Running" for each in found)
+
+
 # ── the program ───────────────────────────────────────────────────────────────────────────────────
 class Beside:
     """A program beside a cluster, until the block ends; `health` is its port that says when it is ready."""
@@ -172,6 +220,11 @@ class Beside:
             start_new_session=True,
             env={**os.environ, **environment},
         )
+
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._process.pid
 
     def __enter__(self) -> Self:
         until = time.monotonic() + 90

@@ -6,7 +6,7 @@ from gpuyard.plan import plan
 from gpuyard.plan.capacity.karpenter import installs_karpenter, pools_not_made
 from kit.stacks import platform, pool, shared_pool, spec_of
 
-IDS = {"scaling.floor", "scaling.image", "scaling.overlay"}
+IDS = {"scaling.image", "scaling.overlay"}
 
 
 def ours(**rest):
@@ -23,16 +23,16 @@ def said(*pools, **rest):
     ("pools", "wanted"),
     [
         ([ours()], set()),
-        ([ours(nodes="1..4")], {("scaling.floor", "pools[0].nodes")}),
-        ([pool("first", nodes=2), ours(nodes=2)], {("scaling.floor", "pools[1].nodes")}),
+        ([ours(nodes="1..4")], set()),
+        ([pool("first", nodes=2), ours(nodes=2)], set()),
         ([ours(image="bottlerocket-nvidia")], {("scaling.image", "pools[0].image")}),
         (
             [shared_pool(nodes="0..4", scaling="karpenter")],
             {("scaling.overlay", "pools[0].sharing")},
         ),
         (
-            [ours(nodes="1..4", image="ubuntu-eks")],
-            {("scaling.floor", "pools[0].nodes"), ("scaling.image", "pools[0].image")},
+            [pool("first", nodes="1..4"), ours(nodes="1..4", image="ubuntu-eks")],
+            {("scaling.image", "pools[1].image")},
         ),
     ],
 )

@@ -13,6 +13,9 @@ def says(cloud, upgrade=None, **rest):
     return one.upgrade.says if one.upgrade else None
 
 
+UPKEEP = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2}
+
+
 @pytest.mark.parametrize(
     ("cloud", "rest", "upgrade", "said"),
     [
@@ -35,6 +38,13 @@ def says(cloud, upgrade=None, **rest):
             (
                 "by Karpenter, never while anything runs on them;"
                 " pods have 1 minute to end, and then go with their node"
+            ),
+        ),
+        (
+            *("aws", {"scaling": "karpenter", "nodes": "0..4", "upkeep": UPKEEP}, None),
+            (
+                "by Karpenter, 2 nodes at once in the hours of upkeep;"
+                " pods have 60 minutes to end, and then go with their node"
             ),
         ),
         (

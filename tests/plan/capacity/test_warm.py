@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from gpuyard.findings import Severity
-from gpuyard.plan.capacity.cron import Cron, read_cron
+from gpuyard.plan.capacity.cron import Cron, kubernetes_cron, read_cron
 from gpuyard.plan.capacity.warm import (
     check_warm,
     time_zones,
@@ -56,6 +56,44 @@ def test_the_fields_are_read(text, per_day, weekdays):
 
 
 @pytest.mark.parametrize(
+    ("text", "both"),
+    [
+        ("0 7 1 * 1", False),
+        ("0 7 * * 1", True),
+        ("0 7 1 * *", True),
+        ("0 7 */2 * 1", False),
+        ("0 7 */1 * 1", True),
+        ("0 7 1,* * 1", True),
+        ("0 7 1 * */2", False),
+    ],
+)
+def test_days_of_both_kinds_are_met_as_kubernetes_meets_them(text, both):
+    """A step above one restricts a field: then either kind of day is enough."""
+    found = read_cron(text)
+    assert isinstance(found, Cron)
+    assert (found.any_day or found.any_weekday) is both
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0 7 * * 1-5", "0 7 * * 1,2,3,4,5"),
+        ("0 7 * * mon-FRI", "0 7 * * 1,2,3,4,5"),
+        ("0  7 1 JAN *", "0 7 1 jan *"),
+        ("0 7 * * 7", "0 7 * * 0"),
+        ("*/15 9-17 * * 5-7", "*/15 9-17 * * 0,5,6"),
+        ("0 7 * * */2", "0 7 * * 0,2,4,6"),
+        ("0 7 1 * */1", "0 7 1 * *"),
+        ("at seven", "at seven"),
+    ],
+)
+def test_kubernetes_is_told_the_same_time_in_words_that_it_reads(text, told):
+    """It has no 7 for Sunday."""
+    assert kubernetes_cron(text) == told
+    assert read_cron(told) == read_cron(text)
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("0 7 * *", "4 fields, cron has five"),
@@ -91,8 +129,10 @@ def test_what_cron_would_not_read_is_told_by_its_field(text, why):
         ("0 7 1 * 5", date(2027, 3, 1), True),  # both restricted: either is enough
         ("0 7 1 * 5", date(2027, 3, 5), True),
         ("0 7 1 * 5", date(2027, 3, 6), False),
-        ("0 7 */2 * 5", date(2027, 3, 5), True),  # a field with a star: both are needed
-        ("0 7 */2 * 5", date(2027, 3, 12), False),
+        ("0 7 */1 * 5", date(2027, 3, 5), True),  # a field with a star: both are needed
+        ("0 7 */1 * 5", date(2027, 3, 6), False),
+        ("0 7 */2 * 5", date(2027, 3, 12), True),  # a step restricts
+        ("0 7 */2 * 5", date(2027, 3, 6), False),
         ("0 7 * * 0", date(2027, 3, 7), True),
     ],
 )

@@ -117,6 +117,7 @@ def test_the_account_sees_nodes_and_touches_workloads_of_teams_alone():
     inside = {"pods": {"list"}, "events": {"create"}, "workloads": {"list", "patch"}}
     assert rules == {
         ("ClusterRole", None): {"nodes": {"list"}},
+        ("Role", "default"): {"events": {"create"}},  # of nodes: what falls through the ladder
         **{("Role", space): inside for space in ("vision", "nlp", "nlp-eval")},
     }
     (policy,) = of_kind(plan, "ValidatingAdmissionPolicy")

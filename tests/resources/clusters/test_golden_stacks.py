@@ -79,9 +79,11 @@ def test_a_stack_in_a_cluster_that_exists_is_made_where_check_finds_it_fine(pulu
 
 def test_up_refuses_what_check_refuses_in_the_same_words(pulumi_mocks):
     text = (FOLDER / "research.yaml").read_text(encoding="utf-8")
-    text = text.replace("nodes: 0..16", "nodes: 1..16\n        scaling: karpenter")
+    text = text.replace(
+        "nodes: 0..16", "nodes: 0..16\n        scaling: karpenter\n        image: ubuntu-eks"
+    )
     said = check(text)
-    assert [line.partition(",")[0] for line in said] == [
-        "pools[0].nodes: Karpenter keeps no node that nothing asks for: it has limits"
-    ]
+    (only,) = [line.partition(": ") for line in said]
+    assert only[0] == "pools[0].image"
+    assert "Karpenter would boot whatever is published last" in only[2]
     assert up(pulumi_mocks, text) == said

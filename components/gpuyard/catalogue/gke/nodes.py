@@ -129,3 +129,5 @@ KEY_SOURCE = Source(
     _LOOKED_UP,
     verified=False,
 )
+POOL_OF_NODE = "cloud.google.com/gke-nodepool"
+"""The label that says which node pool made a node."""

@@ -74,3 +74,10 @@ ACTIONS_SOURCE = Source(
     " managed node groups: tagged for auto-discovery",
     date(2026, 11, 23),
 )
+STAYS = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+"""`false` on a pod: Cluster Autoscaler, GKE's too, does not take its node away. Karpenter counts every pod."""
+STAYS_SOURCE = Source(
+    "kubernetes/autoscaler cluster-autoscaler/FAQ.md, what types of pods can prevent CA from removing a node; GKE,"
+    " cluster autoscaler, scheduling and disruption considerations",
+    date(2026, 11, 25),
+)

@@ -107,3 +107,5 @@ UPDATE_SOURCE = Source(
 DRAIN_MINUTES = 15
 """How long a node of a group waits for its pods; no field says another time."""
 MOST_UNAVAILABLE = 100
+GROUP_OF_NODE = "eks.amazonaws.com/nodegroup"
+"""The label that says which node group made a node."""

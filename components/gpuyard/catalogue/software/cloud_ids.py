@@ -49,6 +49,8 @@ _BUCKET = IdForm("{bucket}")
 
 IDENTITIES: Mapping[str, IdForm] = {
     "aws:autoscaling/tag:Tag": IdForm("{autoscalingGroupName},{tag[key]}"),
+    "aws:cloudwatch/eventRule:EventRule": IdForm("{name}"),
+    "aws:cloudwatch/eventTarget:EventTarget": IdForm("{rule}-{targetId}", "{rule}/{targetId}"),
     "aws:cloudwatch/logGroup:LogGroup": IdForm("{name}"),
     "aws:ec2/placementGroup:PlacementGroup": IdForm("{name}"),
     "aws:ec2/route:Route": IdForm(
@@ -66,6 +68,7 @@ IDENTITIES: Mapping[str, IdForm] = {
     "aws:eks/cluster:Cluster": IdForm("{name}"),
     "aws:eks/nodeGroup:NodeGroup": IdForm("{clusterName}:{nodeGroupName}"),
     "aws:eks/podIdentityAssociation:PodIdentityAssociation": IdForm(imported="{clusterName},{id}"),
+    "aws:iam/instanceProfile:InstanceProfile": IdForm("{name}"),
     "aws:iam/role:Role": IdForm("{name}"),
     "aws:iam/rolePolicy:RolePolicy": IdForm("{role}:{name}"),
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment": IdForm("{role}/{policyArn}"),
@@ -76,6 +79,7 @@ IDENTITIES: Mapping[str, IdForm] = {
     "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": _BUCKET,
     "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": _BUCKET,
     "aws:s3/bucketVersioning:BucketVersioning": _BUCKET,
+    "aws:sqs/queuePolicy:QueuePolicy": IdForm("{queueUrl}"),
     "gcp:compute/firewall:Firewall": IdForm(f"{_GLOBAL}/firewalls/{{name}}"),
     "gcp:compute/globalAddress:GlobalAddress": IdForm(f"{_GLOBAL}/addresses/{{name}}"),
     "gcp:compute/network:Network": IdForm(f"{_GLOBAL}/networks/{{name}}"),
@@ -145,8 +149,8 @@ class Lookup:
     """Each with fields of the resource in it; `named` is its tag `Name`, `platform` that of ours."""
     items: tuple[str, ...]
     """The lists that lead to what was found, one in the items of the other."""
-    identity: str
-    """A field; where it is an ARN, its last word."""
+    identity: str = ""
+    """A field; where it is an ARN, its last word. None where what is found is a text."""
     match: Mapping[str, str | bool] = field(default_factory=dict[str, str | bool])
     """What an item must say, again with fields of the resource."""
 
@@ -208,6 +212,9 @@ LOOKUPS: Mapping[str, Lookup] = {
     "aws:efs/fileSystem:FileSystem": _named("elasticfilesystem:file-system"),
     "aws:fsx/lustreFileSystem:LustreFileSystem": _named("fsx:file-system"),
     "aws:kms/key:Key": _named("kms:key", PLATFORM_LABEL, "{platform}"),
+    "aws:sqs/queue:Queue": Lookup(
+        ("sqs", "list-queues", "--queue-name-prefix", "{name}"), ("QueueUrls",)
+    ),
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": _rule(egress=True),
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": _rule(egress=False),
 }

@@ -1,4 +1,4 @@
-"""Images that programs of ours run in: published by others, with nothing of ours inside."""
+"""Images that pods of ours run in: published by others, with nothing of ours inside."""
 
 from dataclasses import dataclass
 from datetime import date

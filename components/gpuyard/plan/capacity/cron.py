@@ -1,10 +1,18 @@
-"""Five-field cron times, as far as a window of hours needs them: which minutes of which days."""
+"""Five-field cron times, as far as a window of hours needs them: which minutes of which days.
 
+They are read as Kubernetes reads those of a CronJob (robfig/cron v3.0.1, parser.go).
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MOST_DAYS = 31
+WEEK_DAYS = 7
+DAY_MINUTES = 24 * 60
+FIRST_DAY = date(2027, 1, 4)
+"""A Monday; only how days of the month meet days of the week is taken from it."""
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
@@ -72,9 +80,41 @@ def read_cron(text: str) -> Cron | str:
         days=days,
         months=months,
         weekdays=frozenset(d % 7 for d in weekdays),
-        any_day=parts[2].startswith("*"),
-        any_weekday=parts[4].startswith("*"),
+        any_day=_any(parts[2]),
+        any_weekday=_any(parts[4]),
     )
+
+
+def kubernetes_cron(text: str) -> str:
+    """The same time in Kubernetes' words, which have no 7 for Sunday; what cannot be read stays as it is."""
+    cron = read_cron(text)
+    if not isinstance(cron, Cron):
+        return text
+    weekdays = "*" if cron.any_weekday else ",".join(map(str, sorted(cron.weekdays)))
+    return " ".join([*text.lower().split()[:-1], weekdays])
+
+
+def runs(cron: Cron, length: float, days: int) -> Iterator[tuple[float, float]]:
+    """Runs of minutes in which the window holds; starts that fall into a run lengthen it."""
+    run: tuple[float, float] | None = None
+    for number in range(days):
+        if not cron.on(FIRST_DAY + timedelta(days=number)):
+            continue
+        for minute in cron.minutes:
+            begin = float(number * DAY_MINUTES + minute)
+            if run and begin <= run[1]:
+                run = run[0], begin + length
+                continue
+            if run:
+                yield run
+            run = begin, begin + length
+    if run:
+        yield run
+
+
+def _any(text: str) -> bool:
+    """Whether a field restricts nothing: `*/2` does."""
+    return any(part in {"*", "*/1"} for part in text.split(","))
 
 
 def _values(field: _Field, text: str) -> frozenset[int] | str:

@@ -8,8 +8,7 @@ from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import Pool, Scaling
-from gpuyard.spec.values import Range
+from gpuyard.spec.pools import Scaling
 
 
 def installs_karpenter(spec: PlatformSpec) -> bool:
@@ -44,21 +43,11 @@ def check_karpenter(draft: Draft) -> list[Finding]:
     for index, pool in enumerate(draft.spec.pools):
         planned = draft.sound.get(pool.name)
         if planned is not None and planned.scaling is Scaling.KARPENTER:
-            found += _of_pool(pool, planned, ("pools", index))
+            found += _of_pool(planned, ("pools", index))
     return found
 
 
-def _of_pool(pool: Pool, planned: PoolPlan, path: Path) -> Iterator[Finding]:
-    if pool.nodes.low:
-        nodes = Range(0, pool.nodes.high)
-        yield refuse(
-            "scaling.floor",
-            (*path, "nodes"),
-            "Karpenter keeps no node that nothing asks for: it has limits, and no floor",
-            given=str(pool.nodes),
-            allowed=f"{nodes}; scaling: autoscaler keeps a floor",
-            fix=Fix(says=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
-        )
+def _of_pool(planned: PoolPlan, path: Path) -> Iterator[Finding]:
     software = planned.node_software
     if software is not None and not software.variant.startswith(IMAGE_FAMILY):
         yield refuse(

@@ -45,6 +45,8 @@ def _by_karpenter(spec: PlatformSpec, pool: Pool) -> bool:
 def _at_once(spec: PlatformSpec, pool: Pool, unavailable: int | None) -> str:
     """How many nodes at once, and whether any beyond the pool's own."""
     if _by_karpenter(spec, pool):
+        if pool.upkeep:
+            return f"by Karpenter, {_nodes(pool.upkeep.nodes)} at once in the hours of upkeep"
         return "by Karpenter, never while anything runs on them"
     if pool.upgrade.blue_green:
         return "all new nodes beside all old ones"

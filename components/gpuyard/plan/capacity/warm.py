@@ -3,27 +3,35 @@
 Sums are of local time in an average week. A clock change moves a window by an hour; the sum stays.
 """
 
+import math
 import re
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import timedelta
 from functools import cache
+from itertools import pairwise
 from typing import Protocol
 
+from gpuyard.catalogue.machines import Capacity
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
-from gpuyard.plan.capacity.cron import Cron, read_cron
+from gpuyard.plan.capacity.cron import (
+    DAY_MINUTES,
+    FIRST_DAY,
+    WEEK_DAYS,
+    Cron,
+    read_cron,
+    runs,
+)
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.pools import Pool
-from gpuyard.spec.sections import WarmWindow
+from gpuyard.spec.sections import Provisioning, WarmWindow
 from gpuyard.spec.values import Range
 
-_WEEK_DAYS = 7
 _CYCLE_DAYS = 28 * 365 + 7
 """After 28 years the calendar repeats: every date has then fallen on every day of the week alike."""
-_FIRST_DAY = date(2027, 1, 4)
-"""A Monday; only how days of the month meet days of the week is taken from it."""
-_DAY = 24 * 60
 _ZONE_FORM = re.compile(r"[A-Za-z]+([-+_/]?[A-Za-z0-9]+)*")
 _EXAMPLE = "0 7 * * 1-5"
+_EXACT = 10_000
+"""Hours are written with four places."""
 
 
 class HasWarm(Protocol):
@@ -51,11 +59,11 @@ def warm_node_hours_per_week(pool: HasWarm, above: float = 0) -> float:
 def _stretches(windows: tuple[WarmWindow, ...]) -> Iterator[tuple[float, int]]:
     """Hours a week and the nodes wanted in them, wherever any are; windows no cron can read are none."""
     read = [(w, cron) for w in windows if isinstance(cron := read_cron(w.cron), Cron)]
-    days = _WEEK_DAYS if all(cron.weekly for _, cron in read) else _CYCLE_DAYS
-    length = days * _DAY
+    days = WEEK_DAYS if all(cron.weekly for _, cron in read) else _CYCLE_DAYS
+    length = days * DAY_MINUTES
     changes: list[tuple[float, int, int]] = []
     for window, cron in read:
-        for begin, end in _merged(cron, window.hours * 60, days):
+        for begin, end in runs(cron, window.hours * 60, days):
             changes += ((begin, 1, window.nodes), (min(end, length), -1, window.nodes))
             if (
                 end > length
@@ -66,27 +74,9 @@ def _stretches(windows: tuple[WarmWindow, ...]) -> Iterator[tuple[float, int]]:
     for minute, change, nodes in sorted(changes):
         most = max((n for n, count in wanted.items() if count), default=0)
         if most and minute > before:
-            yield (minute - before) / 60 * _WEEK_DAYS / days, most
+            yield (minute - before) / 60 * WEEK_DAYS / days, most
         wanted[nodes] = wanted.get(nodes, 0) + change
         before = minute
-
-
-def _merged(cron: Cron, length: float, days: int) -> Iterator[tuple[float, float]]:
-    """Runs of minutes in which the window holds; starts that fall into a run lengthen it."""
-    run: tuple[float, float] | None = None
-    for number in range(days):
-        if not cron.on(_FIRST_DAY + timedelta(days=number)):
-            continue
-        for minute in cron.minutes:
-            begin = float(number * _DAY + minute)
-            if run and begin <= run[1]:
-                run = run[0], begin + length
-                continue
-            if run:
-                yield run
-            run = begin, begin + length
-    if run:
-        yield run
 
 
 def check_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
@@ -99,8 +89,13 @@ def check_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
             *_check_zone(window, here),
             *_check_nodes(window, pool, here),
         ]
-    if not findings and not fixed and warm_hours_per_week(pool) >= _WEEK_DAYS * 24:
-        findings.append(_never_ends(pool, path))
+    if not findings and not fixed:
+        if warm_hours_per_week(pool) >= WEEK_DAYS * 24:
+            findings.append(_never_ends(pool, path))
+        else:
+            findings += _run_over(pool, path)
+    if pool.warm and not fixed and _queued(pool):
+        findings.append(_asked_for_alone(path))
     if pool.warm and fixed:
         findings.append(
             warn(
@@ -115,6 +110,24 @@ def check_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
     return findings
 
 
+def _queued(pool: Pool) -> bool:
+    """Whether its nodes come for requests of a queue: elsewhere than on flex-start nodes none does so."""
+    flex = all(rung.mode is Capacity.FLEX_START for rung in pool.capacity)
+    return flex and pool.provisioning is Provisioning.QUEUED
+
+
+def _asked_for_alone(path: Path) -> Finding:
+    return warn(
+        "warm.queued",
+        (*path, "warm"),
+        "GKE makes nodes of queued provisioning for a job that asks for all of them at once, and for nothing"
+        " else: no window keeps any",
+        given="provisioning: queued",
+        allowed="warm windows on a pool without queued provisioning",
+        fix=Fix(says="remove `warm`", at=(*path, "warm")),
+    )
+
+
 def _never_ends(pool: Pool, path: Path) -> Finding:
     """Windows that follow each other without a gap: a floor, under another name."""
     least = min(nodes for _, nodes in _stretches(pool.warm))
@@ -127,6 +140,35 @@ def _never_ends(pool: Pool, path: Path) -> Finding:
         allowed="windows with hours between them",
         fix=Fix(says=f"write nodes: {nodes}, or shorter windows"),
     )
+
+
+def _run_over(pool: Pool, path: Path) -> Iterator[Finding]:
+    """Windows that begin again before they end: what is over in one is the next one's, and counts once."""
+    for index, window in enumerate(pool.warm):
+        cron = read_cron(window.cron)
+        gap = _shortest_gap(cron) if isinstance(cron, Cron) else 0
+        if gap and window.hours * 60 > gap:
+            hours = math.floor(gap / 60 * _EXACT) / _EXACT
+            yield warn(
+                "warm.runs_over",
+                (*path, "warm", index, "hours"),
+                f"the window begins again {hours:g} hours later, before its {window.hours:g} hours have"
+                " ended",
+                given=f"{window.hours:g}",
+                allowed=f"at most {hours:g}",
+                fix=Fix(says=f"write {hours:g}", at=(*path, "warm", index, "hours"), value=hours),
+            )
+
+
+def _shortest_gap(cron: Cron) -> float:
+    """Minutes from one beginning to the next, at least; 0 where there is no other."""
+    starts = [
+        number * DAY_MINUTES + minute
+        for number in range(2 * WEEK_DAYS if cron.weekly else _CYCLE_DAYS)
+        if cron.on(FIRST_DAY + timedelta(days=number))
+        for minute in cron.minutes
+    ]
+    return min((after - before for before, after in pairwise(starts)), default=0)
 
 
 def _check_cron(window: WarmWindow, path: Path) -> list[Finding]:
@@ -159,7 +201,7 @@ def unreadable(cron: str) -> str:
     if isinstance(read, str):
         return f"no cron reads this time: {read}"
     days = range(_CYCLE_DAYS)
-    if any(read.on(_FIRST_DAY + timedelta(days=number)) for number in days):
+    if any(read.on(FIRST_DAY + timedelta(days=number)) for number in days):
         return ""
     return "it never begins: no year has such a day"
 

@@ -174,6 +174,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
         ladder=ladder,
         zones=pool.zones,
         warm=pool.warm,
+        upkeep=pool.upkeep,
         sharing=gpus.method,
         mig_strategy="mixed" if gpus.layouts else "none",
         replicas=gpus.replicas,

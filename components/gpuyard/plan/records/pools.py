@@ -18,7 +18,7 @@ from gpuyard.plan.records.nodes import (
 )
 from gpuyard.plan.records.shown import shown
 from gpuyard.spec.pools import Scaling
-from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, WarmWindow
+from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, Upkeep, WarmWindow
 from gpuyard.spec.values import Range
 
 
@@ -99,6 +99,8 @@ class PoolPlan:
     zones: tuple[str, ...]
     warm: tuple[WarmWindow, ...]
     """Hours in which nodes are kept; `gpuyard.plan.capacity.warm` sums them."""
+    upkeep: Upkeep | None
+    """When nodes that are used may be replaced; None where none may."""
     sharing: SharingMethod
     mig_strategy: str
     """none or mixed; per pool, through the device plugin's configuration."""

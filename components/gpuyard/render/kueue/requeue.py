@@ -20,7 +20,7 @@ from gpuyard.names import (
 )
 from gpuyard.plan.capacity.interruption import LOOK_SECONDS
 from gpuyard.plan.digests import short_digest
-from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan
+from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan, PoolPlan
 from gpuyard.render.access import RBAC, granted
 from gpuyard.render.admission.accounts import account_policy
 from gpuyard.render.admission.cel import maybe, metadata_kept
@@ -28,6 +28,7 @@ from gpuyard.render.gpu_operator.objects import agents_tolerate
 from gpuyard.render.kueue.priority import API
 from gpuyard.render.objects import Object, made, namespaces_with, service_account
 from gpuyard.render.programs import Looker
+from gpuyard.render.scaling.ladders import ladders_told
 
 PACKAGE = "gpuyard_requeue"
 BORROWED = {"gpuyard_gate": ("__init__.py", "loop.py"), "gpuyard_idle": ("__init__.py", "web.py")}
@@ -73,7 +74,7 @@ def _spaces(plan: PlatformPlan) -> list[NamespacePlan]:
 
 def settings_text(plan: PlatformPlan, asked: InterruptionPlan) -> str:
     """What the program is told, as JSON."""
-    pools = [plan.pool(each.pool) for each in asked.pools]
+    pools = _pools(plan, asked)
     told = {
         "every_seconds": LOOK_SECONDS,
         "selectors": [
@@ -85,8 +86,13 @@ def settings_text(plan: PlatformPlan, asked: InterruptionPlan) -> str:
         "kinds": list(STARTS_AGAIN),
         "workload": WORKLOAD_ANNOTATION,
         "interrupted": INTERRUPTED_LABEL,
+        "ladders": ladders_told(plan, pools),
     }
     return json.dumps(told, indent=2) + "\n"
+
+
+def _pools(plan: PlatformPlan, asked: InterruptionPlan) -> list[PoolPlan]:
+    return [plan.pool(each.pool) for each in asked.pools]
 
 
 def _rights(plan: PlatformPlan, name: str, home: str) -> list[Object]:
@@ -94,6 +100,8 @@ def _rights(plan: PlatformPlan, name: str, home: str) -> list[Object]:
     who = [{"kind": "ServiceAccount", "name": name, "namespace": home}]
     ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
     nodes = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
+    events = [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
+    tells = plan.interruption and ladders_told(plan, _pools(plan, plan.interruption))
     inside = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
@@ -102,6 +110,8 @@ def _rights(plan: PlatformPlan, name: str, home: str) -> list[Object]:
     return [
         made(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),
         made(plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who),
+        # where events of nodes stand, which have no namespace
+        *(granted(plan.name, "default", name, events, who) if tells else []),
         *(obj for s in _spaces(plan) for obj in granted(plan.name, s.name, name, inside, who)),
     ]
 

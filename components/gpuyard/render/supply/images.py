@@ -27,6 +27,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.values import nfd_tag, operator_tag, operator_values, runs
 from gpuyard.render.mirror import home_of, mirrored
 from gpuyard.render.platform import cloud_objects
+from gpuyard.render.scaling.keeping import keeping_objects
 from gpuyard.render.supply.prepull import pause_image, prepulled
 
 _AGENTS = {
@@ -121,6 +122,8 @@ def _programs(plan: PlatformPlan) -> Iterator[PulledImage]:
     if runs:
         mirror = plan.spec.mirror
         yield _named(PYTHON.at(mirror.images if mirror else None), " and ".join(runs))
+    if keeping_objects(plan):
+        yield _named(pause_image(plan), "kept nodes")
 
 
 def _validator(plan: PlatformPlan) -> Iterator[PulledImage]:

@@ -32,6 +32,7 @@ from gpuyard.spec.sections.nodes import (
     Provisioning,
     RdmaPlugin,
     Upgrade,
+    Upkeep,
     WarmWindow,
 )
 from gpuyard.spec.sections.observability import Observability, Prometheus, Targets
@@ -84,6 +85,7 @@ __all__ = [
     "Subnets",
     "Targets",
     "Upgrade",
+    "Upkeep",
     "WarmWindow",
     "Weekday",
     "Workloads",

@@ -22,6 +22,19 @@ class WarmWindow(SpecModel):
     """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
 
 
+class Upkeep(SpecModel):
+    """Hours in which Karpenter may replace nodes that are used: for an image, or labels."""
+
+    cron: Text
+    """When they begin, as cron has it, in UTC: `0 2 * * 6`. Days are those of the week."""
+    hours: Annotated[float, Field(strict=True, gt=0, le=168, allow_inf_nan=False)]
+    """How long they last."""
+    nodes: Positive = 1
+    """How many nodes may go at a time. Default 1."""
+    most_days: Annotated[int, Field(strict=True, ge=1, le=365)] | None = None
+    """Age at which a node goes, at any time and whatever runs on it. Default: none is too old."""
+
+
 class FabricKind(StrEnum):
     """How the nodes of a pool of your own reach each other's GPUs.
 

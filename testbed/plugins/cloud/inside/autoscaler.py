@@ -10,8 +10,8 @@ which groups become how large. As the real one:
 - A group for which the cloud says that it makes no instances is set back at once, and left alone; one whose
   nodes do not come is, too, only much later. Each time after the first it is left alone for twice as long.
 
-- A group on none of whose nodes anything asks for something goes back to its least, once that has lasted. The
-  real one takes nodes one by one; which of them goes, a fake group cannot be told.
+- A group on none of whose nodes anything asks for something, or says that it stays, goes back to its least,
+  once that has lasted. The real one takes nodes one by one; which of them goes, a fake group cannot be told.
 
 Source: kubernetes/autoscaler, read on 2026-11-23: exponential_backoff.go, the AWS provider's
 auto_scaling_groups.go (placeholder-cannot-be-fulfilled), expander/priority, and FAQ.md about scaling down.
@@ -23,9 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.simulate.agents.autoscaler import accepts, amounts, needs_of, take
-
-Pod = Mapping[str, Any]
+from gpuyard.simulate.agents.autoscaler import accepts, amounts
+from testbed.plugins.cloud.inside.rooms import Pod, room_of
 
 
 @dataclass(frozen=True)
@@ -174,19 +173,12 @@ def _waits(pod: Pod) -> bool:
 
 def _left(group: Scalable, waiting: Sequence[Pod], nodes: int) -> list[Pod]:
     """The pods that find no room on so many new nodes of a group."""
-    rooms = [amounts(group.node["status"]["allocatable"]) for _ in range(nodes)]
-    return [pod for pod in waiting if not _put(group, pod, rooms)]
-
-
-def _put(group: Scalable, pod: Pod, rooms: list[dict[str, Any]]) -> bool:
-    needs = needs_of(pod["spec"])
-    if not accepts(group.node, pod["spec"]):
-        return False
-    for room in rooms:
-        if all(room.get(name, 0) >= amount for name, amount in needs.items() if amount):
-            take(room, needs, 1)
-            return True
-    return False
+    rooms = [room_of(group.node) for _ in range(nodes)]
+    return [
+        pod
+        for pod in waiting
+        if not accepts(group.node, pod["spec"]) or not any(room.takes(pod) for room in rooms)
+    ]
 
 
 def _nodes_for(group: Scalable, waiting: Sequence[Pod], most: int) -> int:

@@ -28,7 +28,7 @@ _TAGGED = {
     "aws:kms/key:Key": "kms:key",
 }
 """As the tagging API calls them."""
-SERVICES = (["ec2"], ["resourcegroupstaggingapi"])
+SERVICES = (["ec2"], ["resourcegroupstaggingapi"], ["sqs"])
 Items = list[dict[str, Any]]
 Asked = dict[str, list[str]]
 """Filters, and options with more than one word, by name."""
@@ -40,6 +40,8 @@ class NotHere(Exception):
 
 def described(held: Sequence[Resource], words: Sequence[str]) -> dict[str, Any]:
     """The answer, in the form of EC2's own."""
+    if list(words[:2]) == ["sqs", "list-queues"]:
+        return _queues(held, _asked(words[2:]))
     known = {
         "get-resources": ("ResourceTagMappingList", _mapped),
         "describe-capacity-reservations": ("CapacityReservations", _reservations),
@@ -53,6 +55,14 @@ def described(held: Sequence[Resource], words: Sequence[str]) -> dict[str, Any]:
         raise NotHere(f"`aws {' '.join(words)}` is not here")
     name, find = known[asked]
     return {name: find(held, _asked(words[2:]))}
+
+
+def _queues(held: Sequence[Resource], asked: Asked) -> dict[str, Any]:
+    """By the beginning of their names; where there is none, SQS says nothing of a list."""
+    (begins,) = asked["--queue-name-prefix"]
+    urls = [each.id for each in held if each.kind == "aws:sqs/queue:Queue"]
+    found = [url for url in urls if url.rpartition("/")[2].startswith(begins)]
+    return {"QueueUrls": found} if found else {}
 
 
 def _asked(words: Iterable[str]) -> Asked:

@@ -9,11 +9,12 @@ from typing import Any, Protocol
 
 import yaml
 
-from gpuyard.simulate.agents.autoscaler import accepts, amounts, needs_of, take
+from gpuyard.simulate.agents.autoscaler import accepts
 from gpuyard.simulate.api import ApiError
 from testbed.plugins.cloud.inside import eks
 from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Resize, Scalable
 from testbed.plugins.cloud.inside.joining import GROUP
+from testbed.plugins.cloud.inside.rooms import Room, needs_its_node, room_of
 from testbed.plugins.cloud.rules.looking import at, items, text
 from testbed.plugins.cloud.service.ties import Resource, values
 
@@ -82,32 +83,27 @@ def _begun(node: dict[str, Any]) -> dict[str, Any]:
 
 def _without_room(pods: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The pods that no node there is has room for: for the others the scheduler only needs time."""
-    rooms = {each["metadata"]["name"]: amounts(each["status"]["allocatable"]) for each in nodes}
+    rooms = {each["metadata"]["name"]: room_of(each) for each in nodes}
     for pod in pods:
         where = pod["spec"].get("nodeName")
         if where in rooms and (pod.get("status") or {}).get("phase") not in _OVER:
-            take(rooms[where], needs_of(pod["spec"]), 1)
+            rooms[where].put(pod)
     return [pod for pod in pods if not _placed(pod, nodes, rooms)]
 
 
 def _needs_its_node(pod: dict[str, Any]) -> bool:
-    """What a DaemonSet puts on every node keeps none."""
+    """What a DaemonSet puts on every node keeps none; nor what asks for nothing and may go."""
     owners = pod["metadata"].get("ownerReferences") or ()
     over = (pod.get("status") or {}).get("phase") in _OVER
-    return not over and all(each["kind"] != "DaemonSet" for each in owners)
+    if over or any(each["kind"] == "DaemonSet" for each in owners):
+        return False
+    return needs_its_node(pod)
 
 
-def _placed(
-    pod: dict[str, Any], nodes: list[dict[str, Any]], rooms: Mapping[str, dict[str, Any]]
-) -> bool:
-    needs = needs_of(pod["spec"])
-    for node in nodes:
-        room = rooms[node["metadata"]["name"]]
-        fits = all(room.get(name, 0) >= amount for name, amount in needs.items() if amount)
-        if fits and accepts(node, pod["spec"]):
-            take(room, needs, 1)
-            return True
-    return False
+def _placed(pod: dict[str, Any], nodes: list[dict[str, Any]], rooms: Mapping[str, Room]) -> bool:
+    return not pod["spec"].get("nodeName") and any(
+        accepts(node, pod["spec"]) and rooms[node["metadata"]["name"]].takes(pod) for node in nodes
+    )
 
 
 def _scalable(

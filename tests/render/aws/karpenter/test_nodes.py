@@ -47,15 +47,36 @@ def test_the_objects_of_a_stack_are_the_golden_ones(golden):
     golden(HERE / "karpenter-nodes.yaml", text)
 
 
+def test_a_node_that_is_used_goes_in_the_hours_of_upkeep_alone():
+    """Of the budgets that are in force the least holds: outside these hours it is none."""
+    words = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2, "most_days": 30}
+    (one,) = of(known(plan_on_aws([ours(upkeep=words)])), "NodePool")
+    assert one["spec"]["disruption"]["budgets"] == [
+        {"nodes": "0", "reasons": ["Underutilized"]},
+        {"nodes": "2", "reasons": ["Drifted"]},
+        {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 6 * * 6", "duration": "164h0m"},
+        {"nodes": "100%", "reasons": ["Empty"]},
+    ]
+    told = one["spec"]["template"]["spec"]
+    assert (told["expireAfter"], told["terminationGracePeriod"]) == ("720h", "1h")
+    plain = {"cron": "0 2 * * 6", "hours": 4}
+    capacity = ["spot", "on-demand"]
+    found = of(known(plan_on_aws([ours(upkeep=plain, capacity=capacity)])), "NodePool")
+    said = [each["spec"]["template"]["spec"] for each in found]
+    assert [each["expireAfter"] for each in said] == ["Never", "Never"]
+    assert [each["terminationGracePeriod"] for each in said] == ["2m", "1h"]
+
+
 MANY = [
     [ours(**TRAIN)],
     [ours(machine=["g6.8xlarge", "g6.16xlarge"]), ours("b200", machine="p6-b300.48xlarge")],
     [shared_pool(nodes="0..4", scaling="karpenter"), cut_pool(nodes="0..2", scaling="karpenter")],
     [ours(machine="g4dn.12xlarge", numa="none", disk_gib=500, labels={"rack": "r1"})],
+    [ours(nodes="1..8", upkeep={"cron": "30 22 * * 1-5", "hours": 6.5, "most_days": 14})],
 ]
 
 
-@pytest.mark.parametrize("pools", MANY, ids=["ladder", "machines", "cut", "words"])
+@pytest.mark.parametrize("pools", MANY, ids=["ladder", "machines", "cut", "words", "upkeep"])
 def test_the_real_definitions_and_our_own_rules_take_them(pools):
     crds = CrdFolder(upstream("crds"))
     objects = known(plan_on_aws(pools))

@@ -28,6 +28,7 @@ from gpuyard.names import (
     OS_LABEL,
     ZONE_LABEL,
 )
+from gpuyard.plan.capacity.upkeep import closed_hours
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.disk_key import disk_key
@@ -161,7 +162,7 @@ def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int)
             "requirements": [_in(key, values) for key, values in _wanted(pool, size.rung)],
             "taints": [taint_object(taint) for taint in pool.taints],
             **({"startupTaints": starts} if starts else {}),
-            "expireAfter": "Never",
+            "expireAfter": _age(pool),
             "terminationGracePeriod": SPOT_GRACE if spot else grace,
         },
     }
@@ -171,14 +172,38 @@ def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int)
         "disruption": {
             "consolidationPolicy": "WhenEmpty",
             "consolidateAfter": EMPTY_FOR,
-            "budgets": [
-                {"nodes": "0", "reasons": ["Drifted", "Underutilized"]},
-                {"nodes": "100%", "reasons": ["Empty"]},
-            ],
+            "budgets": _budgets(pool),
         },
         "template": template,
     }
     return made(plan.name, f"{POOL_GROUP}/v1", "NodePool", name, spec=spec)
+
+
+def _budgets(pool: PoolPlan) -> list[dict[str, Any]]:
+    """Who may go: what is empty, and what is old in the hours of upkeep. Of several the least holds."""
+    if pool.upkeep is None:
+        closed: list[dict[str, Any]] = [{"nodes": "0", "reasons": ["Drifted", "Underutilized"]}]
+    else:
+        closed = [
+            {"nodes": "0", "reasons": ["Underutilized"]},
+            {"nodes": str(pool.upkeep.nodes), "reasons": ["Drifted"]},
+            *(
+                {
+                    "nodes": "0",
+                    "reasons": ["Drifted"],
+                    "schedule": schedule,
+                    "duration": f"{minutes // 60}h{minutes % 60}m",
+                }
+                for schedule, minutes in closed_hours(pool.upkeep)
+            ),
+        ]
+    return [*closed, {"nodes": "100%", "reasons": ["Empty"]}]
+
+
+def _age(pool: PoolPlan) -> str:
+    """At which age a node goes in any hour; Karpenter reckons in hours."""
+    days = pool.upkeep.most_days if pool.upkeep else None
+    return f"{days * 24}h" if days else "Never"
 
 
 def _wanted(pool: PoolPlan, rung: LadderRung) -> Iterator[tuple[str, list[str]]]:

@@ -14,9 +14,10 @@ from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.names import EFA, GATE_TAINT, GPU
+from gpuyard.render.scaling.keeping import keeping_objects
 from gpuyard.simulate.api import ApiError
 from kit.clouds.aws import graph_of
-from kit.stacks import pool
+from kit.stacks import plan_of, platform, pool
 
 AWS = Place("aws", region="us-east-1")
 LADDER = pool(nodes="0..4", zones=["us-east-1a"], capacity=["spot", "on-demand"])
@@ -171,3 +172,41 @@ def test_a_group_goes_when_nothing_but_what_is_on_every_node_is_left_on_it(accou
     (gone,) = scaling.step(account, server, scaler, 1600)
     assert ("on-demand" in gone.group, gone.size) == (True, 0)
     assert sizes(account)[demand.id.rpartition(":")[2]] == 0
+
+
+def _keeping(count: int) -> list[dict[str, Any]]:
+    """The pods of a window, as the scheduler finds no node for them and the API server has written them."""
+    window = {"cron": "0 7 * * 1-5", "hours": 10, "nodes": count}
+    (cron,) = keeping_objects(plan_of(platform([{**LADDER, "warm": [window]}], cloud="aws")))
+    template = cron["spec"]["jobTemplate"]["spec"]["template"]
+    metadata = {"namespace": "gpuyard-lab", **template["metadata"]}
+    status = waiting()["status"]
+    return [{"metadata": metadata, "spec": template["spec"], "status": status}] * count
+
+
+def test_a_window_has_a_node_for_each_of_its_pods_and_they_keep_it(account):
+    """They ask for nothing, so that all of them would find room on one node, and none would keep its own."""
+    (account.folder / "faults.json").unlink()
+    server = Server(*_keeping(3))
+    scaler = Autoscaler(Settings(priorities=scaling.priorities(server)))
+    (grown,) = scaling.step(account, server, scaler, 0)
+    assert ("train-spot" in grown.group, grown.size) == (True, 3)
+    spot = next(each for each in account.all(eks.GROUP) if "spot" in each.id)
+    labels = {"gpuyard.dev/pool": "train"}
+    server.nodes = [
+        {
+            "metadata": {"name": f"n{each}", "annotations": {GROUP: spot.id}, "labels": labels},
+            "spec": {"taints": []},
+            "status": {"allocatable": {"cpu": "9", GPU: "8", "pods": "9"}},
+        }
+        for each in range(3)
+    ]
+    for number, each in enumerate(server.pods):
+        server.pods[number] = {**each, "spec": {**each["spec"], "nodeName": f"n{number}"}}
+    # a gang of two takes two of them, and no fourth comes
+    server.pods += [waiting(**{GPU: "8"})] * 2
+    assert [scaling.step(account, server, scaler, now) for now in (20, 2000)] == [[], []]
+    server.pods.clear()
+    assert scaling.step(account, server, scaler, 2020) == []
+    (gone,) = scaling.step(account, server, scaler, 2620)
+    assert gone.size == 0

@@ -1,0 +1,1 @@
+"""What keeps nodes where no job asks for them."""

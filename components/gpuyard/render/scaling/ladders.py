@@ -1,0 +1,51 @@
+"""Which nodes are of which rung, by labels of whoever makes them: for a program that tells of lower ones."""
+
+from typing import Any
+
+from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.pools import Scaling
+
+
+def ladders_told(plan: PlatformPlan, pools: list[PoolPlan]) -> list[dict[str, Any]]:
+    """Of each pool that is bought in several ways; each cloud loads nothing of another."""
+    told: list[dict[str, Any]] = []
+    for pool in pools:
+        label, rungs = _rungs(plan, pool)
+        if rungs[1:]:
+            told.append({"pool": pool.name, "label": label, "rungs": rungs})
+    return told
+
+
+def _rungs(plan: PlatformPlan, pool: PoolPlan) -> tuple[str, list[dict[str, Any]]]:
+    if plan.cloud is Cloud.AWS:
+        from gpuyard.catalogue.kubernetes.eks_nodes import GROUP_OF_NODE
+        from gpuyard.catalogue.kubernetes.karpenter import POOL_OF_NODE
+        from gpuyard.render.aws.pools import group_name, group_sizes
+        from gpuyard.render.cloud.spelling import fit
+
+        label = POOL_OF_NODE if pool.scaling is Scaling.KARPENTER else GROUP_OF_NODE
+        return label, [
+            {
+                "says": _says(size.rung),
+                "names": [fit(group_name(pool, size.rung))],
+                "most": size.high,
+            }
+            for size in group_sizes(pool)
+        ]
+    if plan.cloud is Cloud.GCP:
+        from gpuyard.catalogue.gke.nodes import POOL_OF_NODE as OF_GKE
+        from gpuyard.render.gcp.rungs import groups
+
+        found: dict[str, dict[str, Any]] = {}
+        for each in groups(pool):
+            says = _says(each.rung)
+            rung = found.setdefault(says, {"says": says, "names": [], "most": 0})
+            rung["names"].append(each.name)
+            rung["most"] = max(rung["most"], each.most)
+        return OF_GKE, list(found.values())
+    return "", []
+
+
+def _says(rung: LadderRung) -> str:
+    return f"{rung.mode} {rung.reservation}" if rung.reservation else rung.mode

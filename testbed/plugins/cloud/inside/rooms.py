@@ -1,0 +1,74 @@
+"""What a node has room for: amounts, and who keeps apart from whom on one node."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.simulate.agents.autoscaler import amounts, needs_of, take
+
+Pod = Mapping[str, Any]
+STAYS = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+_HOST = "kubernetes.io/hostname"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@dataclass
+class Room:
+    """What is left of a node, and the pods on it."""
+
+    left: dict[str, Any]
+    pods: list[Pod] = field(default_factory=list[Pod])
+
+    def put(self, pod: Pod) -> None:
+        """It is there, whatever there was room for."""
+        take(self.left, needs_of(pod["spec"]), 1)
+        self.pods.append(pod)
+
+    def takes(self, pod: Pod) -> bool:
+        """Put it there if it can be."""
+        needs = needs_of(pod["spec"])
+        if any(self.left.get(name, 0) < amount for name, amount in needs.items() if amount):
+            return False
+        if any(_avoids(pod, each) or _avoids(each, pod) for each in self.pods):
+            return False
+        self.put(pod)
+        return True
+
+
+def room_of(node: Mapping[str, Any]) -> Room:
+    """Of a node without pods."""
+    return Room(amounts(node["status"]["allocatable"]))
+
+
+def needs_its_node(pod: Pod) -> bool:
+    """Whether it keeps its node: what asks for nothing is moved elsewhere, unless it says that it stays."""
+    needs = needs_of(pod["spec"])
+    asks = any(amount for name, amount in needs.items() if name != "pods")
+    stays = (pod["metadata"].get("annotations") or {}).get(STAYS) == "false"
+    return asks or stays
+
+
+def _avoids(pod: Pod, other: Pod) -> bool:
+    """Whether a pod wants no node with the other one on it; API servers write `matchLabelKeys` out."""
+    rules = (pod["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
+    labels: Mapping[str, str] = (other.get("metadata") or {}).get("labels") or {}
+    return any(
+        term["topologyKey"] == _HOST
+        and _space(pod) == _space(other)
+        and all(labels.get(key, "") in allowed for key, allowed in _wanted(term["labelSelector"]))
+        for term in rules.get(_REQUIRED) or ()
+    )
+
+
+def _wanted(selector: Mapping[str, Any]) -> Iterator[tuple[str, Iterable[str]]]:
+    """Labels and their values; of expressions the one kind that API servers write."""
+    for key, value in (selector.get("matchLabels") or {}).items():
+        yield key, (value,)
+    for each in selector.get("matchExpressions") or ():
+        if each["operator"] != "In":
+            raise ValueError(f"this stand-in reads no {each['operator']} in an affinity")
+        yield each["key"], each["values"]
+
+
+def _space(pod: Pod) -> object:
+    return (pod.get("metadata") or {}).get("namespace")

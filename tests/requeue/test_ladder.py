@@ -1,0 +1,155 @@
+"""A node of a lower rung: told once, while it is new, with what of better ones was not to be had."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gpuyard.render.kueue.requeue import requeue_objects
+from gpuyard.render.programs import SETTINGS_FILE
+from gpuyard_idle.web import Refused
+from gpuyard_requeue import look as looking
+from gpuyard_requeue.ladder import fallen
+from gpuyard_requeue.look import look, read_settings
+from kit.every import every
+from kit.stacks import plan_of, platform, pool, team
+
+NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
+LADDER = [{"reserved": "cr-0123456789abcdef0", "nodes": 1}, {"spot": True, "nodes": 2}, "on-demand"]
+CLOUDS = {
+    "karpenter": {"cloud": "aws", "words": {"scaling": "karpenter"}},
+    "eks": {"cloud": "aws", "words": {}},
+    "gke": {"cloud": "gcp", "words": {"machine": "a3-highgpu-8g", "zones": ["us-central1-a"]}},
+}
+LABELS = {
+    "karpenter": "karpenter.sh/nodepool",
+    "eks": "eks.amazonaws.com/nodegroup",
+    "gke": "cloud.google.com/gke-nodepool",
+}
+
+
+def settings_of(how="karpenter", capacity=None):
+    place = CLOUDS[how]
+    rungs = capacity or (LADDER if place["cloud"] == "aws" else LADDER[1:])
+    words = {"nodes": "0..4", "zones": ["us-east-1a"], "capacity": rungs, **place["words"]}
+    raw = platform([pool(**words)], [team(guarantee={"train": 8})], cloud=place["cloud"])
+    objects = requeue_objects(plan_of(raw))
+    found = next(o for o in objects if SETTINGS_FILE in o.get("data", {}))
+    return read_settings(found["data"][SETTINGS_FILE])
+
+
+def node(name, rung, minutes=1, label="karpenter.sh/nodepool"):
+    made = (NOW - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    labels = {"gpuyard.dev/pool": "train", label: rung}
+    return {
+        "metadata": {"name": name, "uid": f"u-{name}", "labels": labels, "creationTimestamp": made},
+        "spec": {},
+    }
+
+
+SPOT, DEMAND, HELD = "train-spot", "train-on-demand", "train-reserved-cr-0123456789abcdef0"
+
+
+@every(
+    ("nodes", "told"),
+    [
+        ([node("a", HELD)], []),
+        ([node("a", SPOT)], ["a: spot, 0 of 1 reserved cr-0123456789abcdef0"]),
+        ([node("a", HELD), node("b", SPOT)], []),
+        (
+            [node("a", HELD), node("b", SPOT), node("c", DEMAND)],
+            ["c: on-demand, 1 of 2 spot"],
+        ),
+        (
+            [node("c", DEMAND)],
+            ["c: on-demand, 0 of 1 reserved cr-0123456789abcdef0 and 0 of 2 spot"],
+        ),
+        ([node("a", HELD), node("b", SPOT), node("c", SPOT), node("d", DEMAND)], []),
+        # what came before is no news; a node of somebody else is of no rung
+        ([node("c", DEMAND, minutes=6)], []),
+        ([node("x", "other")], []),
+        ([{"metadata": {"name": "bare"}, "spec": {}}], []),
+    ],
+)
+def test_a_node_of_a_lower_rung_is_told_while_a_better_one_is_not_full(nodes, told):
+    (ladder,) = settings_of().ladders
+    found = [(each["metadata"]["name"], says) for each, says in fallen(nodes, ladder, NOW)]
+    assert [name for name, _ in found] == [each.partition(":")[0] for each in told]
+    for (_, says), each in zip(found, told, strict=True):
+        bought, _, lacks = each.partition(": ")[2].partition(", ")
+        assert (
+            says == f"It was bought {bought}: pool train has {lacks} nodes, and was given no more."
+        )
+
+
+@pytest.mark.parametrize("how", CLOUDS)
+def test_each_cloud_says_in_its_own_label_which_rung_a_node_is_of(how):
+    (ladder,) = settings_of(how).ladders
+    assert (ladder.pool, ladder.label) == ("train", LABELS[how])
+    assert [each.says for each in ladder.rungs][-2:] == ["spot", "on-demand"]
+    (name,) = ladder.rungs[-1].names
+    (told,) = fallen([node("a", name, label=ladder.label)], ladder, NOW)
+    assert "0 of 2 spot" in told[1]
+
+
+def test_what_is_bought_in_one_way_has_no_ladder():
+    assert settings_of(capacity=["spot"]).ladders == ()
+    raw = platform([pool(capacity=LADDER[1:], nodes=2)], [team(guarantee={"train": 8})])
+    objects = requeue_objects(plan_of({**raw, "cloud": "simulated"}))
+    found = next(o for o in objects if SETTINGS_FILE in o.get("data", {}))
+    assert read_settings(found["data"][SETTINGS_FILE]).ladders == ()
+
+
+class Server:
+    """A cluster of these nodes, and no gangs."""
+
+    def __init__(self, *nodes, refuses=0):
+        self.nodes, self.refuses, self.events = nodes, refuses, []
+
+    def ask(self, method, path, body=None, _kind=""):
+        if method == "POST":
+            assert path == "/api/v1/namespaces/default/events"
+            if self.refuses:
+                raise Refused(self.refuses, "no")
+            self.events.append(body)
+            return {}
+        return {"items": list(self.nodes) if "/nodes" in path else [], "metadata": {}}
+
+
+@pytest.fixture
+def told(monkeypatch):
+    monkeypatch.setattr(looking, "_TOLD", {})
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, _zone=None):
+            return NOW
+
+    monkeypatch.setattr(looking, "datetime", Clock)
+
+
+@pytest.mark.usefixtures("told")
+def test_an_event_of_the_node_says_it_once():
+    server, said = Server(node("c", DEMAND)), []
+    for _ in range(3):
+        assert look(server, settings_of(), said.append) == 0
+    (event,) = server.events
+    assert '"reason": "LadderFellThrough"' in event
+    assert '"type": "Warning"' in event
+    assert '"uid": "u-c"' in event
+    assert said[0].startswith("c: LadderFellThrough: It was bought on-demand")
+
+
+@pytest.mark.usefixtures("told")
+def test_what_was_told_before_the_program_began_is_not_told_again_and_a_refusal_is_said():
+    settings = settings_of()
+    there, said = Server(node("c", DEMAND), refuses=409), []
+    look(there, settings, said.append)
+    there.refuses = 0
+    look(there, settings, said.append)
+    assert (there.events, said) == ([], [])
+    refused = Server(node("d", DEMAND), refuses=403)
+    look(refused, settings, said.append)
+    assert said == ["d: not told: 403: no"]
+    refused.refuses = 0
+    look(refused, settings, said.append)
+    assert len(refused.events) == 1
