@@ -190,3 +190,67 @@ def test_what_is_no_group_is_passed_over():
     config, unnamed = items(HEAD + "managedNodeGroups: [5, {}]\nnodeGroups: 5\n")
     assert config.resource.kind == "eksctl.io/v1alpha5/ClusterConfig"
     assert unnamed.resource.name == "(no name)"
+
+
+OPEN = (
+    HEAD
+    + """vpc:
+  clusterEndpoints: {privateAccess: false}
+  publicAccessCIDRs: [0.0.0.0/0]
+secretsEncryption: {keyARN: arn:aws:kms:k}
+cloudWatch:
+  clusterLogging: {enableTypes: [api]}
+accessConfig:
+  authenticationMode: CONFIG_MAP
+managedNodeGroups:
+  - name: g5
+    instanceType: g5.12xlarge
+    taints: [{key: a, effect: NoSchedule}]
+    nodeRepairConfig: {enabled: true}
+"""
+)
+
+
+def told(text):
+    hits = report(read(text.encode(), "cluster.yaml"), RULES).hits
+    return {(hit.rule.id, hit.line, hit.where) for hit in hits if hit.state is HitState.OPEN}
+
+
+def test_a_cluster_is_told_what_it_says_itself_at_its_line_in_words_of_eksctl():
+    assert told(OPEN) == {
+        ("GPU-AWS-01", 6, "vpc.publicAccessCIDRs"),
+        ("GPU-AWS-01", 4, "vpc.clusterEndpoints"),
+        ("GPU-AWS-03", 8, "cloudWatch"),
+        ("GPU-AWS-06", 11, "accessConfig.authenticationMode"),
+        ("GPU-AWS-06", 10, "accessConfig.bootstrapClusterCreatorAdminPermissions"),
+    }
+
+
+@every(
+    ("said", "rules"),
+    [
+        ("", set()),
+        ("vpc: {clusterEndpoints: {privateAccess: true}}", {"GPU-AWS-01"}),
+        ("vpc: {clusterEndpoints: {privateAccess: true, publicAccess: false}}", set()),
+        ("vpc: {publicAccessCIDRs: [10.0.0.0/8]}", set()),
+        ("vpc: {publicAccessCIDRs: all}", {"GPU-AWS-01"}),
+        ('cloudWatch: {clusterLogging: {enableTypes: ["*"]}}', set()),
+        ("cloudWatch: {clusterLogging: {enableTypes: [audit, authenticator]}}", set()),
+        ("secretsEncryption: {keyARN: arn:aws:kms:k}", set()),
+        (
+            "accessConfig: {authenticationMode: API, bootstrapClusterCreatorAdminPermissions: false}",
+            set(),
+        ),
+    ],
+)
+def test_what_a_file_leaves_out_of_its_cluster_is_unknown(said, rules):
+    text = f"{SOUND}{said}\n"
+    assert {rule for rule, _, _ in told(text)} == rules
+
+
+def test_a_cluster_without_gpus_is_nobody_s_here():
+    text = OPEN.replace("g5.12xlarge", "m7i.large").replace("{name: c, region: us-west-2}", "c")
+    assert told(text) == set()
+    assert {rule for rule, _, _ in told(OPEN.replace("{name: c, region: us-west-2}", "c"))} >= {
+        "GPU-AWS-01"
+    }

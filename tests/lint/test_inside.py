@@ -10,6 +10,8 @@ from gpuyard.lint.charts import chart_of
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.read import read
+from gpuyard.lint.report import report
+from gpuyard.rules import RULES as ALL_RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
 from gpuyard.spec.yaml_tree import Document
 from kit.levels import upstream
@@ -239,6 +241,12 @@ def test_an_umbrella_chart_has_values_under_names():
         ("config:device-plugin", "a"),
         ("values:kueue", "kueue"),
     ]
+
+
+def test_what_helm_itself_reads_in_an_umbrella_chart_is_no_value_of_the_chart_below():
+    data = {"gpu-operator": {"enabled": True, "global": {}, "tags": {}, "driver": {}, "enable": 1}}
+    hits = report(read(json.dumps(data).encode(), "values.yaml"), ALL_RULES).hits
+    assert [hit.where for hit in hits] == ["enable"]
 
 
 @pytest.mark.parametrize("chart", ["gpu-operator", "kueue", "karpenter", "cluster-autoscaler"])

@@ -12,6 +12,7 @@ from gpuyard.lint.report import HitState, report
 from gpuyard.lint.terraform import KINDS, terraform_name
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, at
+from gpuyard.rules.run import Strictness
 from gpuyard.spec.yaml_tree import MAX_BYTES
 from kit.cases.front_ends import hcl
 from kit.chart import ROOT
@@ -552,7 +553,8 @@ def test_nothing_is_missed_in_a_mapping_of_which_a_part_is_known(kind, body, rul
     def states(mapping):
         text = f'resource "{kind}" "x" {{\n {body % mapping}\n}}\n# gpu\n'
         rules = [each for each in RULES if each.id == rule]
-        return {hit.state for hit in report(read(text.encode(), "main.tf"), rules).hits}
+        asked = Strictness(parameters={"GPU-CAP-06": {"tags": ("owner",)}})
+        return {hit.state for hit in report(read(text.encode(), "main.tf"), rules, asked).hits}
 
     assert states('{ a = "b" }') == {HitState.OPEN}
     assert states('{ a = "b", (var.k) = "c" }') == {HitState.NOT_EVALUATED}

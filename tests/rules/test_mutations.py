@@ -397,7 +397,7 @@ MUTATIONS = [
     (no_names, "GPU-TEN-03", set()),
     (the_web_that_is_next_door, "GPU-TEN-03", set()),
     (impossible_layout, "GPU-SHR-03", set()),
-    (no_replicas, "GPU-CFG-01", {"GPU-SHR-04"}),
+    (no_replicas, "GPU-CFG-01", set()),
     (shares_as_whole_gpus, "GPU-SHR-04", set()),
     (shared_by_a_team_that_has_not_agreed, "GPU-SHR-01", set()),
     (a_team_apart_with_slices, "GPU-SHR-02", set()),

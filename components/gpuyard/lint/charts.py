@@ -48,6 +48,8 @@ _SURE: Mapping[str, frozenset[str]] = {
     "cluster-autoscaler": frozenset({"expanderPriorities", "autoDiscovery"}),
 }
 """Keys of which one is enough."""
+_OF_PARENTS = frozenset({"enabled", "global", "tags"})
+"""What Helm itself reads there, as the condition of a dependency."""
 _APP = "app-template"
 """The chart of bjw-s for anybody's containers, which most home clusters use."""
 
@@ -98,7 +100,8 @@ def subcharts(value: Any, place: FilePlace) -> Iterator[Item]:
     """Values of charts that stand under their names in the values of a parent: an umbrella chart."""
     for key, each in value.items():
         if isinstance(each, Mapping) and key in _KEYS:
-            yield from values(each, replace(place, prefix=(*place.prefix, key)), key)
+            own = {name: given for name, given in each.items() if name not in _OF_PARENTS}
+            yield from values(own, replace(place, prefix=(*place.prefix, key)), key)
 
 
 def is_values(value: Any) -> bool:

@@ -9,7 +9,7 @@ from gpuyard.lint.charts import values
 from gpuyard.lint.embedded import embedded, priorities, text_documents
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
-from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, node_groups
+from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, cluster, node_groups
 from gpuyard.manifests.fields import NotEvaluatedError
 from gpuyard.rules.subjects.components import CHART_FIELDS, charts_at
 
@@ -50,6 +50,7 @@ def with_inside(item: Item) -> Iterator[Item]:
         yield from shared(text, item.place, USER_DATA[kind])
     if kind == CLUSTER_CONFIG:
         yield from node_groups(properties, item.place)
+        yield from cluster(properties, item.place)
     for to_chart, to_values in _charts(kind, properties):
         yield from _values(_at(properties, to_values), item, to_values, _at(properties, to_chart))
 

@@ -30,9 +30,15 @@ class FilePlace:
     """What Pulumi, and with it every rule, calls a field of this document; None where names are the same."""
     own_name: Callable[[str], str] | None = None
     """What this document calls a field of Pulumi's: the other way round."""
+    written_at: Callable[[int], int] | None = None
+    """Of what a program made of the file: the line there that a line of it comes from."""
 
     def position(self, path: Path) -> tuple[int, int]:
         """Line and column of something in the resource, or of the nearest thing around it."""
+        line, column = self._position(path)
+        return (line, column) if self.written_at is None else (self.written_at(line), 1)
+
+    def _position(self, path: Path) -> tuple[int, int]:
         if self.fixed is not None:
             return self.fixed
         near = self.document.nearest((*self.prefix, *self._written(path))) or ()
@@ -41,12 +47,11 @@ class FilePlace:
 
     def inside(self, path: Path, document: Document) -> "FilePlace":
         """The place of a document that is the text at a path below this one."""
-        line, column = self.position(path)
+        line, column = self._position(path)
         if self.fixed is None and (*self.prefix, *self._written(path)) in self.document.blocks:
-            return FilePlace(
-                self.file, document, (), line
-            )  # a block begins on the line after its key
-        return FilePlace(self.file, document, (), 0, (line, column))
+            # a block begins on the line after its key
+            return FilePlace(self.file, document, (), line, written_at=self.written_at)
+        return FilePlace(self.file, document, (), 0, (line, column), written_at=self.written_at)
 
     def named(self, path: Path) -> Path:
         """The path in the names of the document's language, also below what it does not have."""
@@ -126,6 +131,10 @@ class FilesRead:
     """Every file that was looked at, in order."""
     samples: frozenset[str] = frozenset()
     """Those of them that nobody deploys: examples, data of tests, copies of what is somebody else's."""
+    built: Mapping[str, tuple[Resource, ...]] = field(
+        default_factory=dict[str, tuple[Resource, ...]]
+    )
+    """By folder of a kustomization: what a run of kustomize made of all that it takes."""
 
     def __add__(self, other: "FilesRead") -> "FilesRead":
         return FilesRead(
@@ -133,4 +142,5 @@ class FilesRead:
             self.unread + other.unread,
             self.files + other.files,
             self.samples | other.samples,
+            {**self.built, **other.built},
         )

@@ -74,3 +74,10 @@ def parts(data: bytes) -> list[tuple[int, bytes]]:
         lines += part.count(b"\n")
         start = end
     return found
+
+
+def lines_of_json(data: bytes) -> list[tuple[int, bytes]]:
+    """The lines of a text of which each is a document of JSON; none where one is not."""
+    found = [(number, line) for number, line in enumerate(data.split(b"\n")) if line.strip()]
+    braced = all(line.strip()[:1] == b"{" and line.strip()[-1:] == b"}" for _, line in found)
+    return found if braced else []

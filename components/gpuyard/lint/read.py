@@ -1,6 +1,7 @@
 """From the bytes of one file to what rules can look at. Pure: who opens files is the command line."""
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,9 +14,15 @@ from gpuyard.lint.charts import is_values, values_or_subcharts
 from gpuyard.lint.embedded import counters, embedded, has_configuration
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
-from gpuyard.lint.kubernetes import is_object, objects
+from gpuyard.lint.kubernetes import is_object, is_objects, objects
 from gpuyard.lint.languages.pulumi_yaml import is_program, program_resources
-from gpuyard.lint.passed_over import DEFINITIONS, is_definition, is_passed_over, parts
+from gpuyard.lint.passed_over import (
+    DEFINITIONS,
+    is_definition,
+    is_passed_over,
+    lines_of_json,
+    parts,
+)
 from gpuyard.lint.pulumi import preview_resources, state_resources
 from gpuyard.lint.terraform import (
     is_plan,
@@ -58,6 +65,7 @@ def _is_chart(value: Any) -> bool:
 
 READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Kubernetes object", is_object, objects),
+    ("a list of Kubernetes objects", is_objects, objects),
     ("a Pulumi preview", is_preview, preview_resources),
     ("a Pulumi state", is_state, state_resources),
     ("a Pulumi program", is_program, program_resources),
@@ -73,6 +81,7 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
 
 
 A_TEMPLATE = "a template, not YAML yet: render it first (helm template, kustomize build)"
+_UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 _MOST_PARTS = 10_000
 """A text of more documents is read as one, or not at all."""
 _ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm|kueue|karpenter", re.IGNORECASE)
@@ -80,6 +89,7 @@ _ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm|kueue|karpenter", re.IGNORECASE)
 
 def read(data: bytes, file: str) -> FilesRead:
     """Everything in one file."""
+    data = as_utf8(data)
     if file.endswith(LIST):
         return _list(data, file)
     if file.endswith(TERRAFORM):
@@ -95,6 +105,18 @@ def read(data: bytes, file: str) -> FilesRead:
     else:
         found = _documents(data, file, unread)
     return FilesRead(tuple(found), tuple(unread), (file,))
+
+
+def as_utf8(data: bytes) -> bytes:
+    """Text as YAML is read: PowerShell writes UTF-16, and comments may be in the encoding of a country."""
+    wide = data.startswith(_UTF16)
+    if b":" not in data:  # nothing in it has a name
+        return data
+    try:
+        text = data.decode("utf-16" if wide else "utf-8")
+    except UnicodeDecodeError:
+        return data if wide or b"\0" in data else data.decode(errors="replace").encode()
+    return text.encode() if wide else data
 
 
 def read_module(files: Mapping[str, bytes]) -> FilesRead:
@@ -125,7 +147,7 @@ def _documents(data: bytes, file: str, unread: list[Unread]) -> list[Item]:
     except UsageError as e:
         # a limit that was passed is not passed in parts
         of_form = isinstance(e.__context__, YAMLError) or template_line(data)
-        split = parts(data) if of_form else []
+        split = lines_of_json(data) or parts(data) if of_form else []
         if not 1 < len(split) <= _MOST_PARTS:
             unread.append(_unreadable(data, file, str(e)))
             return []
@@ -144,6 +166,16 @@ def _part(before: int, data: bytes, file: str, unread: list[Unread]) -> Iterator
         unread.append(replace(said, line=before + said.line))
         return
     yield from _found(documents, file, before, unread)
+
+
+def read_made(data: bytes, file: str, written_at: Callable[[int], int]) -> list[Item]:
+    """What a program made of a file: each thing at the line that it comes from; the rest is nobody's."""
+    try:
+        documents = parse_documents(data, file, TIMES)
+    except UsageError:
+        return []
+    made = [each for document in documents for each in _items(document, file, 0) or ()]
+    return [replace(each, place=replace(each.place, written_at=written_at)) for each in made]
 
 
 def _found(

@@ -283,7 +283,6 @@ KINDS: Mapping[str, Kind] = {
     "sparkoperator.k8s.io/ScheduledSparkApplication": _spark(
         "ScheduledSparkApplication", "spec", "template"
     ),
-    "apps.nvidia.com/NIMService": _held("NIMService", ()),  # its spec is that of a container
     "kaito.sh/Workspace": _held("Workspace", ("inference", "template"), form=PodsForm.TEMPLATE),
     "sagemaker.amazonaws.com/HyperPodPyTorchJob": _held(
         "HyperPodPyTorchJob", ("spec", "replicaSpecs", EACH, "template"), form=PodsForm.TEMPLATE

@@ -17,7 +17,7 @@ from gpuyard.render.aws.pools import group_sizes, grouped
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource, names_in
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.rules.run import RuleVerdict, evaluate
+from gpuyard.rules.run import RuleVerdict, Strictness, evaluate
 from kit.clouds.node_groups import GROUP, PLACEMENT, TAG, TEMPLATE, ZONES, aws, graph_of
 from kit.searches import examples
 from kit.stacks import Raw, pool, spec_of
@@ -137,6 +137,9 @@ def unknown(value: Any) -> Any:
     return UNKNOWN if list(names_in(value)) else value
 
 
+TAGGED = Strictness(parameters={"GPU-CAP-06": {"tags": ("owner", "cost-center")}})
+
+
 def test_no_rule_of_ours_finds_anything_in_them():
     rules = [rule for rule in RULES if rule.id.startswith(AREAS)]
     judged = set()
@@ -146,7 +149,7 @@ def test_no_rule_of_ours_finds_anything_in_them():
             module, _, type_ = each.kind.rpartition(":")
             kind = f"{module.rpartition('/')[0]}/{type_}"
             resources.append(Resource(kind, each.name, unknown(dict(each.inputs)), each.protect))
-        found = evaluate(resources, rules)
+        found = evaluate(resources, rules, TAGGED)
         judged |= {rule.id for rule in rules if any(map(rule.looks_at, resources))}
         said = {(each.rule.id, each.verdict) for each in found}
         if {rung.mode for one in made.pools for rung in one.ladder} <= {"spot", "block"}:

@@ -1,6 +1,7 @@
-"""Node groups of eksctl as those of EKS that it makes; what they leave out, eksctl fills in.
+"""Clusters and node groups of eksctl as those of EKS that it makes; what a group leaves out, eksctl fills in.
 
-What it makes of `nodeGroups` is a group of machines of its own, which EKS does not look after.
+What it makes of `nodeGroups` is a group of machines of its own, which EKS does not look after. Of the
+cluster only what is written is known: of one whose file says nothing of it, nothing is said.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,9 +11,10 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.rules.subjects.pools import NODE_GROUP, is_gpu_machine
+from gpuyard.rules.subjects.pools import NODE_GROUP, gpu_pool, is_gpu_machine
 
 CLUSTER_CONFIG = "eksctl.io/ClusterConfig"
+CLUSTER = "aws:eks/Cluster"
 _MANAGED, _OWN = "managedNodeGroups", "nodeGroups"
 _USUAL = "AmazonLinux2023"
 _IMAGES: Mapping[str, tuple[str, str]] = {
@@ -31,6 +33,73 @@ _WORDS: Mapping[str, str] = {
 }
 """What eksctl calls a field of EKS."""
 _OF_EKS = {own: name for name, own in _WORDS.items()}
+
+
+_OF_CLUSTER: Mapping[str, str] = {
+    "vpcConfig": "vpc",
+    "endpointPublicAccess": "clusterEndpoints",
+    "endpointPrivateAccess": "clusterEndpoints",
+    "publicAccessCidrs": "publicAccessCIDRs",
+    "encryptionConfig": "secretsEncryption",
+    "enabledClusterLogTypes": "cloudWatch",
+    "bootstrapClusterCreatorAdminPermissions": "bootstrapClusterCreatorAdminPermissions",
+}
+_IN_EKS = {own: name for name, own in _OF_CLUSTER.items() if own != "clusterEndpoints"}
+_EVERY_LOG = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
+
+
+def cluster(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+    """The cluster itself, where the file says what rules ask of one, and it has GPUs."""
+    vpc, logs = _mapping(value.get("vpc")), _mapping(value.get("cloudWatch"))
+    said = {
+        "vpcConfig": _network(vpc),
+        "encryptionConfig": _encryption(value.get("secretsEncryption")),
+        "enabledClusterLogTypes": _logs(_mapping(logs.get("clusterLogging")).get("enableTypes")),
+        "accessConfig": _access(_mapping(value.get("accessConfig"))),
+    }
+    groups = [item.resource for item in node_groups(value, place)]
+    if any(each is not UNKNOWN for each in said.values()) and any(map(gpu_pool, groups)):
+        name = _mapping(value.get("metadata")).get("name")
+        shown = name if isinstance(name, str) else "(no name)"
+        at = replace(
+            place,
+            pulumi_name=lambda own: _IN_EKS.get(own, own),
+            own_name=lambda name: _OF_CLUSTER.get(name, name),
+        )
+        yield Item(Resource(CLUSTER, shown, said), at)
+
+
+def _network(vpc: Mapping[str, Any]) -> Any:
+    """Public to everybody, and not private, unless it is told otherwise."""
+    ends = _mapping(vpc.get("clusterEndpoints"))
+    cidrs = vpc.get("publicAccessCIDRs")
+    if not ends and cidrs is None:
+        return UNKNOWN
+    return {
+        "endpointPublicAccess": ends.get("publicAccess", True),
+        "endpointPrivateAccess": ends.get("privateAccess", UNKNOWN if not ends else False),
+        "publicAccessCidrs": cidrs if isinstance(cidrs, list) else [],
+    }
+
+
+def _encryption(given: Any) -> Any:
+    key = _mapping(given).get("keyARN")
+    if key is None:
+        return UNKNOWN
+    return {"provider": {"keyArn": key}, "resources": ["secrets"]}
+
+
+def _logs(given: Any) -> Any:
+    if not isinstance(given, list):
+        return UNKNOWN
+    return _EVERY_LOG if {"*", "all"} & {str(each) for each in given} else given
+
+
+def _access(given: Mapping[str, Any]) -> Any:
+    if "authenticationMode" not in given:
+        return UNKNOWN
+    creator = "bootstrapClusterCreatorAdminPermissions"
+    return {"authenticationMode": given["authenticationMode"], creator: given.get(creator, True)}
 
 
 def node_groups(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:

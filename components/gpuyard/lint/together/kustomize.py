@@ -17,7 +17,7 @@ from gpuyard.rules.rule import Resource, group_kind
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 KUSTOMIZATION = "kustomize.config.k8s.io/v1beta1/Kustomization"
 """Of a file that leaves it out."""
-_KINDS = frozenset({group_kind(KUSTOMIZATION), "kustomize.config.k8s.io/Component"})
+KUSTOMIZATION_KINDS = frozenset({group_kind(KUSTOMIZATION), "kustomize.config.k8s.io/Component"})
 OPERATIONS = "config:json-patch"
 """A file of operations, as a patch has them."""
 _LISTS = ("resources", "bases", "crds", "configurations")
@@ -62,7 +62,7 @@ def kustomizations(reading: FilesRead) -> dict[str, Kustomization]:
         of_files.setdefault(item.place.file, []).append(item)
     found: dict[str, Kustomization] = {}
     for item in reading.items:
-        if item.resource.group_kind in _KINDS:
+        if item.resource.group_kind in KUSTOMIZATION_KINDS:
             folder = posixpath.dirname(item.place.file)
             found[folder] = _read(item.place.file, item.resource.properties, of_files)
     return found
@@ -307,3 +307,11 @@ def _image(written: str, images: Sequence[Mapping[Any, Any]]) -> str:
             at = f"@{digest}" if digest else ""
             return f"{text(each, 'newName') or text(each, 'name')}{f':{tag}' if tag else ''}{at}"
     return written
+
+
+def made_of(resource: Resource, objects: tuple[Resource, ...]) -> Resource | None:
+    """What became of an object: the one of its kind and name, or of a name with more around it."""
+    same = [each for each in objects if each.group_kind == resource.group_kind]
+    found = [each for each in same if each.name == resource.name]
+    found = found or [each for each in same if resource.name in each.name]
+    return found[0] if len(found) == 1 else None

@@ -7,10 +7,10 @@ alternatives: each is looked at with everything beside it, never with the other.
 import posixpath
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuyard.lint.items import FilesRead, Item
-from gpuyard.lint.together.kustomize import Kustomization, deployed, kustomizations
+from gpuyard.lint.together.kustomize import Kustomization, deployed, kustomizations, made_of
 from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
 from gpuyard.rules.rule import Resource
 
@@ -41,10 +41,10 @@ def scopes(reading: FilesRead) -> list[LintScope]:
     patches = {name for each in of_folders.values() for name in each.patch_files}
     for name in patches:  # no object of its own; what stands whole inside one is deployed
         by_file[name] = [each for each in by_file.get(name, ()) if ":" in each.resource.kind]
-    for folder in _roots(of_folders):
-        chains = _chains(folder, of_folders, ())
+    for folder in roots(of_folders):
+        chains = chains_of(folder, of_folders)
         taken |= set(chains)
-        found.append(_scope(chains, by_file))
+        found.append(_scope(chains, by_file, reading.built.get(folder, ())))
     rest: dict[str, Chains] = defaultdict(dict)
     trees = _trees(reading)
     for file in by_file:
@@ -53,10 +53,15 @@ def scopes(reading: FilesRead) -> list[LintScope]:
     return [*found, *(_scope(chains, by_file) for chains in rest.values())]
 
 
-def _roots(of_folders: Mapping[str, Kustomization]) -> list[str]:
+def roots(of_folders: Mapping[str, Kustomization]) -> list[str]:
     """Those that no other takes. A circle, which kustomize refuses, has none: it is as good as not there."""
     taken = {name for each in of_folders.values() for name in (*each.folders, *each.components)}
     return [folder for folder in of_folders if (folder or ".") not in taken]
+
+
+def chains_of(folder: str, of_folders: Mapping[str, Kustomization]) -> Chains:
+    """By file that a kustomization takes: those that it goes through."""
+    return _chains(folder, of_folders, ())
 
 
 def _chains(folder: str, of_folders: Mapping[str, Kustomization], above: tuple[str, ...]) -> Chains:
@@ -125,13 +130,20 @@ def _tree_of(folder: str, trees: frozenset[str]) -> str:
     return next((each for each in _above(folder) if each in trees), folder)
 
 
-def _scope(chains: Chains, by_file: Mapping[str, Sequence[Item]]) -> LintScope:
+def _scope(
+    chains: Chains, by_file: Mapping[str, Sequence[Item]], built: tuple[Resource, ...] = ()
+) -> LintScope:
     pairs: list[tuple[Resource, Resource]] = []
     charts: dict[tuple[str, str], list[str]] = defaultdict(list)
     maybe: list[Resource] = []
     for file, chain in chains.items():
         for item in by_file.get(file, ()):
-            there = deployed(item.resource, chain)
+            made = made_of(item.resource, built) if built else None
+            there = (
+                replace(item.resource, properties=made.properties)
+                if made is not None
+                else deployed(item.resource, chain)
+            )
             pairs += [(item.resource, there)] if there is not None else []
             maybe += [item.resource] if item.maybe else []
             if item.resource.kind.startswith("values:") and not item.place.prefix:

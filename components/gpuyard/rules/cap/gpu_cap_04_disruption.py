@@ -11,6 +11,7 @@ _WITH_THAT_DEFAULT = (None, "karpenter.k8s.aws")
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    """An end that stands where v1beta1 had it is told by GPU-CFG-03."""
     if gpu_pool(resource) is None or at(resource.properties, "spec", "replicas") is not None:
         return
     if not items(at(resource.properties, "spec", "disruption", "budgets")):
@@ -21,7 +22,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         )
     template = at(resource.properties, "spec", "template", "spec")
     maker = at(template, "nodeClassRef", "group")
-    if at(template, "expireAfter") is None and maker in _WITH_THAT_DEFAULT:
+    misplaced = at(resource.properties, "spec", "disruption", "expireAfter") is not None
+    if at(template, "expireAfter") is None and maker in _WITH_THAT_DEFAULT and not misplaced:
         yield Violation(
             ("spec", "template", "spec"),
             "without expireAfter every GPU node is ended after 720 hours, whatever runs on it",

@@ -1,10 +1,10 @@
 """GPU-CAP-06: what the pools may cost together has been agreed, and somebody is named who pays."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, number, whole
+from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, mapping, number, whole
 from gpuyard.rules.subjects.pools import (
     KARPENTER,
     NODE_GROUP,
@@ -18,6 +18,7 @@ _TAGS: Mapping[str, tuple[str, ...]] = {
     NODE_GROUP: ("tags",),
     NODE_POOL: ("nodeConfig", "resourceLabels"),
 }
+_OF_WHO_PAYS = ("owner", "cost-center")
 _NODES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     NODE_GROUP: (("scalingConfig", "maxSize"),),
     NODE_POOL: (("autoscaling", "maxNodeCount"), ("nodeCount",)),
@@ -39,8 +40,21 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
             "lower the largest bound, or agree on more",
             dearest.resource,
         )
+    wanted = tuple(parameters["tags"]) or _used(pools)
     for pool in pools:
-        yield from _untagged(pool, tuple(parameters["tags"]))
+        yield from _untagged(pool, wanted)
+
+
+def _used(pools: Sequence[GpuPool]) -> tuple[str, ...]:
+    """Where nobody was asked for tags: those that another pool has, for whoever uses them means all."""
+    there = {tag for pool in pools for tag in _tags(pool)}
+    return tuple(tag for tag in _OF_WHO_PAYS if tag in there)
+
+
+def _tags(pool: GpuPool) -> set[str]:
+    path = _TAGS.get(pool.resource.group_kind)
+    given = mapping(at(pool.resource.properties, *path)) if path else {}
+    return {str(key).lower().replace("_", "-") for key in given}
 
 
 def _worst(pool: GpuPool) -> float:
@@ -60,8 +74,8 @@ def _untagged(pool: GpuPool, wanted: tuple[str, ...]) -> Iterator[Violation]:
     path = _TAGS.get(pool.resource.group_kind)
     if path is None:
         return
-    given = whole(at(pool.resource.properties, *path))
-    tags = {key.lower().replace("_", "-") for key in given}
+    whole(at(pool.resource.properties, *path))
+    tags = _tags(pool)
     if missing := [tag for tag in wanted if tag not in tags]:
         yield Violation(
             path,
@@ -76,9 +90,9 @@ RULE = Rule(
     title="GPU pools stay under the agreed cost and say whose they are",
     severity=Severity.WARN,
     why="A bill without a name is nobody's, and grows.",
-    fix="Agree on a ceiling (`usd_per_hour`), and tag pools with their owner and cost centre.",
+    fix="Agree on a ceiling (`usd_per_hour`) and on `tags`, such as owner and cost-center, for every pool.",
     sources=("list prices of gpuyard.catalogue.machines",),
     kinds=POOL_KINDS,
-    parameters={"usd_per_hour": None, "tags": ("owner", "cost-center")},
+    parameters={"usd_per_hour": None, "tags": ()},
     check_stack=_check,
 )

@@ -41,35 +41,27 @@ def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
     for path, instead in _INSTEAD.items():
         if at(values, *path) is not None:
             said.add(path)
-            yield Violation(
-                path,
-                f"{'.'.join(path)} is no value of the chart: it does nothing",
-                instead,
-                severity=Severity.WARN if path == _FOUND else None,
-            )
+            yield _dropped(path, instead, Severity.NOTE if path == _FOUND else None)
     for key, below in values.items():
         if key not in TOP_LEVEL:
             near = nearest(key, sorted(TOP_LEVEL))
-            yield Violation(
-                (key,),
-                f"{key} is no value of the chart: it does nothing",
-                f"write {near}" if near else "remove it",
-                severity=_lost(below),
-            )
+            yield _dropped((key,), f"write {near}" if near else "remove it", _lost(below))
         for name in _strange(key, known(below)):
             if (key, name) not in said:
                 near = nearest(name, sorted(SECTIONS[key]))
-                yield Violation(
-                    (key, name),
-                    f"{key}.{name} is no value of the chart: it does nothing",
-                    f"write {key}.{near}" if near else "remove it",
-                    severity=_lost(mapping(known(below))[name]),
-                )
+                lost = _lost(mapping(known(below))[name])
+                yield _dropped((key, name), f"write {key}.{near}" if near else "remove it", lost)
+
+
+def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Violation:
+    then = "it does nothing" if severity is None else "dropped, and nothing is lost by it so far"
+    says = f"{'.'.join(path)} is no value of the chart: {then}"
+    return Violation(path, says, fix, severity=severity)
 
 
 def _lost(value: Any) -> Severity | None:
     """Less grave where nothing was set: `nodeSelector: {}` is lost without harm."""
-    return Severity.WARN if value in ("", [], {}, None) else None
+    return Severity.NOTE if value in ("", [], {}, None) else None
 
 
 def _strange(key: str, below: Any) -> list[str]:

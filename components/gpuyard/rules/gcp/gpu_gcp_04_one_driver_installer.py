@@ -1,33 +1,47 @@
 """GPU-GCP-04: one party installs the driver, and it is said which."""
 
+import re
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, block, items, text
+from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, block, items, text
 from gpuyard.rules.subjects.pools import NODE_POOL, GpuPool, gpu_pools
 
 _OPERATOR = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 _OFF = "INSTALLATION_DISABLED"
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)-gke\.(\d+)")
+_INSTALLS_SINCE = (1, 30, 1, 1156000)
+"""From here on GKE installs its default driver where nothing is said."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     by_operator = any(_installs(found.properties) for found in stack.of(*_OPERATOR))
     for pool in gpu_pools(stack.of(NODE_POOL)):
         mode, path = _mode(pool)
-        if mode in {"", "GPU_DRIVER_VERSION_UNSPECIFIED"}:
+        unsaid = mode in {"", "GPU_DRIVER_VERSION_UNSPECIFIED"}
+        if mode != _OFF and by_operator:
+            says = "as it does where nothing is said" if unsaid else mode
             yield Violation(
                 path,
-                "nobody says who installs the driver; what GKE does then depends on its version",
-                "set gpuDriverVersion: LATEST, or INSTALLATION_DISABLED with the GPU Operator",
-                pool.resource,
-            )
-        elif mode != _OFF and by_operator:
-            yield Violation(
-                path,
-                f"GKE installs the driver ({mode}) and so does the GPU Operator: nodes break at boot",
+                f"GKE installs the driver ({says}) and so does the GPU Operator: nodes break at boot",
                 f"set {_OFF} here, or driver.enabled: false in the operator",
                 pool.resource,
             )
+        elif unsaid and (version := _before_it_installed(pool.resource)):
+            yield Violation(
+                path,
+                f"nobody says who installs the driver, and GKE {version} does not by itself",
+                "set gpuDriverVersion: LATEST, or INSTALLATION_DISABLED with the GPU Operator",
+                pool.resource,
+            )
+
+
+def _before_it_installed(pool: Resource) -> str:
+    """The version of a pool whose GKE leaves the driver to somebody else, "" for all others."""
+    found = text(pool.properties.get("version"))
+    numbers = _VERSION.match(found)
+    old = numbers is not None and tuple(map(int, numbers.groups())) < _INSTALLS_SINCE
+    return found if old else ""
 
 
 def _mode(pool: GpuPool) -> tuple[str, tuple[str | int, ...]]:
@@ -51,7 +65,10 @@ RULE = Rule(
     severity=Severity.REFUSE,
     why="Two installers fight over one kernel module, and the node offers no GPU.",
     fix="Set the driver installation mode of the pool, and switch the other party's off.",
-    sources=("NVIDIA GPU Operator documentation, google-gke.rst",),
+    sources=(
+        "NVIDIA GPU Operator documentation, google-gke.rst",
+        "GKE documentation, GPUs in Standard node pools: installed by default since 1.30.1-gke.1156000",
+    ),
     kinds=(NODE_POOL,),
     check_stack=_check,
 )

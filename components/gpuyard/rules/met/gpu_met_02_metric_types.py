@@ -1,5 +1,6 @@
 """GPU-MET-02: expressions mean what their metrics are."""
 
+import re
 from collections.abc import Iterator
 
 from gpuyard.catalogue.metrics import (
@@ -24,6 +25,8 @@ from gpuyard.rules.subjects.queries import (
 
 _OF_COUNTERS = frozenset({"rate", "irate", "increase"})
 _POD = ("pod", "namespace", "container")
+_OF_EXPORTERS = re.compile(r"gpu|nvidia|dcgm|exporter|monitoring", re.IGNORECASE)
+"""Namespaces, and variables for them, in which exporters run: who names one means the exporter's."""
 _FREE, _USED = f"{DEV}FB_FREE", f"{DEV}FB_USED"
 _WHOLE = f"divide by {_USED} + {_FREE} + {DEV}FB_RESERVED"
 _STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
@@ -138,7 +141,8 @@ def _renamed(found: Expression) -> Iterator[_Said]:
 
 def _labels(each: Selector, found: Expression) -> Iterator[_Said]:
     for label in _POD:
-        if label in each.labels or label in found.grouped:
+        meant = label == "namespace" and _OF_EXPORTERS.search(each.labels.get(label, ""))
+        if (label in each.labels and not meant) or label in found.grouped:
             yield (
                 f"{label} is the exporter's own here, honorLabels being off: not that of who uses the GPU",
                 f"write exported_{label}, or set honorLabels: true in the exporter's monitor",

@@ -6,9 +6,20 @@ from gpuyard.admission.bypass import bypasses_of
 from gpuyard.admission.requirements import BYPASS
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
-from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, mapping
-from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, pods_of
+from gpuyard.rules.rule import (
+    Parameters,
+    Reference,
+    Resource,
+    Rule,
+    Violation,
+    at,
+    items,
+    mapping,
+    text,
+)
+from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, pods_of
 
+_SOCKETS = "/var/lib/kubelet/device-plugins"
 _ELSEWHERE = {"configMapKeyRef", "secretKeyRef"}
 
 
@@ -16,9 +27,17 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"] or is_placeholder(resource.namespace):
         return
     for pod in pods_of(resource):
+        if resource.group_kind == "apps/DaemonSet" and _is_a_plugin(pod):
+            continue  # who hands out the GPUs of a node looks at all of them
         for slip in bypasses_of(pod):
             if not _is_unknown(resource, slip.path):
                 yield Violation(slip.path, slip.problem, slip.fix)
+
+
+def _is_a_plugin(pod: Pod) -> bool:
+    """Whether it stands on the socket of the kubelet at which devices are offered."""
+    volumes = items(pod.spec.get("volumes"))
+    return any(text(each, "hostPath", "path").startswith(_SOCKETS) for each in volumes)
 
 
 def _is_unknown(resource: Resource, path: Path) -> bool:

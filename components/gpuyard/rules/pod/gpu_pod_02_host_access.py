@@ -19,15 +19,20 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.components import components_in
-from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, is_gpu_pod, pods_of
+from gpuyard.rules.subjects.pods import (
+    POD_KINDS,
+    SYSTEM_NAMESPACES,
+    Pod,
+    is_a_fabric,
+    is_gpu_pod,
+    pods_of,
+)
 from gpuyard.rules.subjects.pools import GPU
 
 _DEVICES = ("/dev/nvidia", "/dev/dri")
 _ALL_DEVICES = frozenset({"", "/dev"})
 """Without a slash at the end; the first is the root. There is no device below /sys."""
 _FABRIC = re.compile(r"/dev/infiniband\b|/dev/aperture_devices\b|/run/tcpx\b")
-_OF_FABRIC = re.compile(r"gpudirect|tcpx|nccl-tests?\b")
-"""Images of Google's GPUDirect, and of the test of a fabric."""
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
 _SHARED = ("hostPID", "hostIPC")
 _OF_A_NODE = 8
@@ -70,17 +75,16 @@ def _on_a_fabric(pod: Pod) -> bool:
         for mount in items(container.get("volumeMounts"))
     ]
     paths = [*mounted, *map(_path, items(pod.spec.get("volumes")))]
-    return any(map(_FABRIC.match, paths)) or _is_a_fabric(pod)
+    return any(map(_FABRIC.match, paths)) or is_a_fabric(pod)
 
 
 def _tests_a_node(pod: Pod) -> bool:
-    """Whether it is a fabric's own, and has as many GPUs as a node: none is left to take from others."""
-    return _is_a_fabric(pod) and pod.gpus().get(GPU, 0) >= _OF_A_NODE
+    """Whether it is a fabric's own, and has as many GPUs as a node: none is left to take from others.
 
-
-def _is_a_fabric(pod: Pod) -> bool:
-    images = [text(container.get("image")) for _, container in pod.containers()]
-    return any(map(_OF_FABRIC.search, images))
+    One in the node's network has the node as well: the cards of the fabric are there once.
+    """
+    alone = pod.gpus().get(GPU, 0) >= _OF_A_NODE or is_true(pod.spec.get("hostNetwork"))
+    return is_a_fabric(pod) and alone
 
 
 def _path(volume: object) -> str:

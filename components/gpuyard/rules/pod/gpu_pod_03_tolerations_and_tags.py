@@ -18,9 +18,25 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, is_gpu_pod, pods_of
+from gpuyard.rules.subjects.pods import (
+    POD_KINDS,
+    SYSTEM_NAMESPACES,
+    Pod,
+    is_a_fabric,
+    is_gpu_pod,
+    pods_of,
+)
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
+
+
+_ANYBODYS = frozenset(
+    {
+        *("busybox", "alpine", "ubuntu", "debian", "bash", "curl", "pause", "sleep"),
+        *("hello-world", "helloworld", "helloworld-go", "whalesay"),
+    }
+)
+"""Images of which every version does the same for whoever sleeps, copies or says hello by them."""
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
@@ -28,7 +44,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         return  # node agents run everywhere, that is what they are for
     for pod in pods_of(resource):
         if is_gpu_pod(pod):
-            yield from _tolerations(pod)
+            yield from () if is_a_fabric(pod) else _tolerations(pod)
             yield from _images(resource, pod, parameters)
 
 
@@ -72,7 +88,8 @@ def _only_the_registry_is(image: str) -> bool:
 def _runs_beside(resource: Resource, where: Path, container: Mapping[str, Any]) -> bool:
     """Not what ends before the work begins, nor a template that only asks for nodes of its size."""
     first = "initContainers" in where and text(container.get("restartPolicy")) != "Always"
-    return not first and resource.group_kind != "PodTemplate"
+    name = text(container.get("image")).rpartition("/")[2].partition(":")[0]
+    return not (first or name in _ANYBODYS) and resource.group_kind != "PodTemplate"
 
 
 def _then(resource: Resource) -> str:

@@ -1,7 +1,8 @@
 """GPU-SHR-04: whoever asks for a part of a GPU knows that it is one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
@@ -14,6 +15,8 @@ from gpuyard.rules.rule import (
     is_true,
     items,
     mapping,
+    mappings,
+    number,
 )
 from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
 from gpuyard.rules.shr.gpu_shr_03_mig_layouts import QUEUE
@@ -31,8 +34,8 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
 def _of_config(config: Resource, *, counted: bool) -> Iterator[Violation]:
     path = ("sharing", "timeSlicing")
     slicing = mapping(at(config.properties, *path))
-    if not slicing:
-        return
+    if not slicing or not any(map(_shares, mappings(slicing, "resources"))):
+        return  # of fewer than two turns nobody gets two
     if counted and not is_true(slicing.get("renameByDefault")):
         yield Violation(
             (*path, "renameByDefault"),
@@ -45,6 +48,11 @@ def _of_config(config: Resource, *, counted: bool) -> Iterator[Violation]:
             "a pod that asks for two turns may get both on one GPU, and is no faster for it",
             "set failRequestsGreaterThanOne: true",
         )
+
+
+def _shares(resource: Mapping[str, Any]) -> bool:
+    replicas = number(resource.get("replicas"))
+    return replicas is None or replicas > 1
 
 
 def _counts_gpus(stack: Stack) -> bool:

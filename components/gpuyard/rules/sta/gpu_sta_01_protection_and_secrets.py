@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path, Severity
@@ -16,6 +17,10 @@ _SECRET = re.compile(
     r"(^|[_.-])(password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)s?$",
     re.IGNORECASE,
 )
+_ABOUT_MODELS = re.compile(
+    r"gpu|nvidia|cuda|model|hf_|hugging|wandb|ngc|train|infer", re.IGNORECASE
+)
+"""Of a ConfigMap: what it is for; as bad, and not about GPUs."""
 _PLAIN = re.compile(r"[A-Za-z0-9+/=_.:-]{12,}")
 _HINTS = ("example", "dummy")
 _WORDS = re.compile(r"[a-z]+(?:-[a-z]+)+")
@@ -26,7 +31,9 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if kind in CLUSTERS or (kind in STORES and _CHECKPOINTS.search(_bucket(resource))):
         yield from _unprotected(resource)
     elif kind == "ConfigMap":
-        yield from _in_mapping(mapping(resource.properties.get("data")), ("data",))
+        data = mapping(resource.properties.get("data"))
+        grave = None if _ABOUT_MODELS.search(f"{resource.name} {data}") else Severity.WARN
+        yield from (replace(each, severity=grave) for each in _in_mapping(data, ("data",)))
     elif kind.startswith("values:"):
         yield from _in_values(resource.properties, ())
     else:
@@ -51,6 +58,8 @@ def _unprotected(resource: Resource) -> Iterator[Violation]:
         ("deletionProtection",) if field is False else (),
         f"one wrong update deletes {resource.name} and all that is in it",
         "protect it: ResourceOptions(protect=True), and deletionProtection where there is one",
+        # a word of the file's own, where nobody can say what else protects it
+        severity=Severity.WARN if resource.protected is None else None,
     )
 
 

@@ -1,29 +1,70 @@
 """GPU-STK-01: nothing on the nodes has a published vulnerability."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gpuyard.catalogue.cves import Advisory, branch_of, floor, known_vulnerabilities
 from gpuyard.catalogue.software.versions import parse_version
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
-from gpuyard.rules.subjects.components import VERSIONED_KINDS, ComponentVersion, components_in
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Violation,
+    is_true,
+    items,
+    known,
+    mapping,
+)
+from gpuyard.rules.subjects.components import (
+    CLUSTER_POLICY,
+    OPERATOR_VALUES,
+    VERSIONED_KINDS,
+    ComponentVersion,
+    components_in,
+)
+from gpuyard.rules.subjects.pods import pods_of
 
+_OPERATORS: Mapping[str, tuple[str, ...]] = {OPERATOR_VALUES: (), CLUSTER_POLICY: ("spec",)}
+_PLUGIN_VALUES = "values:nvidia-device-plugin"
+_CDI = "cdi"
+_BY_CDI = re.compile(r"\bcdi\b", re.IGNORECASE)
 _ONLY_A_BRANCH = re.compile(r"\d+(-|$)")
 """As of a precompiled driver: 535-5.15.0-1048-nvidia is the newest of its branch on the day it was built."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    by_cdi = _uses_cdi(resource)
     for found in components_in(resource):
         if not _ONLY_A_BRANCH.match(found.version):
-            yield from _vulnerable(found)
+            yield from _vulnerable(found, by_cdi=by_cdi)
 
 
-def _vulnerable(found: ComponentVersion) -> Iterator[Violation]:
+def _uses_cdi(resource: Resource) -> bool | None:
+    """Whether devices are handed out by CDI; None where nobody can say: the operator of today does."""
+    if resource.group_kind in _OPERATORS:
+        cdi = mapping(mapping(resource.properties, *_OPERATORS[resource.group_kind]).get("cdi"))
+        return is_true(cdi.get("enabled")) if "enabled" in cdi else None
+    if resource.group_kind == _PLUGIN_VALUES:
+        return _CDI in str(known(resource.properties.get("deviceListStrategy")))
+    containers = [each for pod in pods_of(resource) for _, each in pod.containers()]
+    if not containers:
+        return None
+    written = [
+        items(each.get(field)) for each in containers for field in ("args", "command", "env")
+    ]
+    return any(_CDI in str(each) for each in written) or any(
+        items(each.get("envFrom")) for each in containers
+    )
+
+
+def _vulnerable(found: ComponentVersion, *, by_cdi: bool | None) -> Iterator[Violation]:
     try:
         against = known_vulnerabilities(found.component, found.version)
     except ValueError:
         return  # a tag such as `latest` is no version; another rule is about those
+    if by_cdi is False:
+        against = tuple(each for each in against if not _BY_CDI.search(each.condition or ""))
     if not against:
         return
     plain = [each for each in against if not _remark(each, found)]
@@ -38,8 +79,13 @@ def _vulnerable(found: ComponentVersion) -> Iterator[Violation]:
         f"take a version {lowest}"
         if lowest is not None and lowest.above
         else f"take {lowest} or later",
-        severity=None if plain else Severity.WARN,
+        severity=None if plain else _grave(worst),
     )
+
+
+def _grave(advisory: Advisory) -> Severity:
+    """Where a setting decides, a warning; where a bulletin says both of one version, no more than a note."""
+    return Severity.WARN if advisory.condition else Severity.NOTE
 
 
 def _remark(advisory: Advisory, found: ComponentVersion) -> str:

@@ -46,7 +46,20 @@ def exporter_versions(stack: Stack) -> list[tuple[int, ...]]:
         except NotEvaluatedError:
             continue  # of one that is not known, no more can be said than of one that is not there
         found += [parse_version(_NAME, p.version)[0] for p in parts if is_version(_NAME, p.version)]
-    return found
+    return [*found, *_of_copies(stack)]
+
+
+def _of_copies(stack: Stack) -> Iterator[tuple[int, ...]]:
+    """Of images under somebody's own address, which no bulletin is about."""
+    for resource in stack.of(*POD_KINDS):
+        try:
+            images = [
+                text(c.get("image")) for pod in pods_of(resource) for _, c in pod.containers()
+            ]
+        except NotEvaluatedError:
+            continue
+        tags = [each.partition("@")[0].rpartition(":")[2] for each in images if is_exporter(each)]
+        yield from (parse_version(_NAME, tag)[0] for tag in tags if is_version(_NAME, tag))
 
 
 def _lists(stack: Stack) -> Iterator[list[str]]:

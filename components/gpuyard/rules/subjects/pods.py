@@ -1,11 +1,14 @@
 """Pods inside the many kinds that make them, so that a pod rule is written once."""
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 from gpuyard.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
-from gpuyard.manifests.templates import KINDS, POD_KINDS, Kind, PodsForm, templates_of
-from gpuyard.rules.rule import NotEvaluatedError, Resource, mapping
+from gpuyard.manifests.templates import KINDS, Kind, PodsForm, templates_of
+from gpuyard.manifests.templates import POD_KINDS as WITH_PODS
+from gpuyard.rules.rule import NotEvaluatedError, Resource, mapping, text
+from gpuyard.rules.subjects.parts import PARTS
 
 __all__ = [
     "GPU_PREFIXES",
@@ -15,11 +18,14 @@ __all__ = [
     "VENDOR",
     "Pod",
     "gpu_requests",
+    "is_a_fabric",
     "is_gpu_pod",
     "pods_in",
     "pods_of",
 ]
 
+POD_KINDS = tuple(sorted({*WITH_PODS, *PARTS}))
+"""Every kind in which a pod stands, as Kubernetes has it or in parts of the kind's own."""
 SYSTEM_NAMESPACES = (
     *(
         "gpu-operator",
@@ -31,6 +37,7 @@ SYSTEM_NAMESPACES = (
     *("kube-system", "kueue-system"),
 )
 """Where those run who bring GPUs to nodes, as their own guides name it."""
+_OF_FABRIC = re.compile(r"gpudirect|tcpx|nccl-tests?\b")
 _KEPT = 64
 """Of so many resources, the last that were asked for."""
 OTHER_ACCELERATORS = (
@@ -55,6 +62,12 @@ def is_gpu_pod(pod: Pod) -> bool:
     return bool(pod.gpus()) or (pod.claims_devices and not of_others)
 
 
+def is_a_fabric(pod: Pod) -> bool:
+    """Whether it is of Google's GPUDirect, or the test of a fabric: it is there to look at nodes."""
+    images = [text(container.get("image")) for _, container in pod.containers()]
+    return any(map(_OF_FABRIC.search, images))
+
+
 def pods_of(resource: Resource) -> Iterator[Pod]:
     """Every pod, or template of pods, that stands in a resource as Kubernetes has it."""
     found, known_to_the_end = _pods(resource)
@@ -70,6 +83,8 @@ def _pods(resource: Resource) -> tuple[tuple[Pod, ...], bool]:
     found: list[Pod] = []
     try:
         found.extend(pods_in(kind, resource) if kind else ())
+        parts = PARTS.get(resource.group_kind)
+        found.extend(parts(resource.properties) if parts else ())
     except NotEvaluatedError:
         return tuple(found), False
     return tuple(found), True

@@ -4,7 +4,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Rule, Stack, Violation, at, mapping, text
+from gpuyard.rules.rule import (
+    Parameters,
+    Reference,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    mapping,
+    text,
+)
 from gpuyard.rules.subjects.tenants import gpu_tenants
 
 _LABEL = "pod-security.kubernetes.io/enforce"
@@ -17,7 +27,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for namespace in stack.of("Namespace"):
         name = text(at(namespace.properties, "metadata", "name"))
         level = text(mapping(at(namespace.properties, "metadata", "labels")).get(_LABEL))
-        if name in tenants and level not in _ENOUGH:
+        if name in tenants and level not in _ENOUGH and (level or not _on_openshift(namespace)):
             given = f"`{level}`" if level else "nothing"
             yield Violation(
                 _PATH,
@@ -25,6 +35,13 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 f"label it {_LABEL}: restricted",
                 namespace,
             )
+
+
+def _on_openshift(namespace: Resource) -> bool:
+    """Where constraints hold every pod, and the labels of namespaces follow from them."""
+    metadata = mapping(at(namespace.properties, "metadata"))
+    words = [*mapping(metadata.get("labels")), *mapping(metadata.get("annotations"))]
+    return any("openshift.io/" in str(word) for word in words)
 
 
 def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,5 +1,7 @@
 """GPU-TEN-04: a Kueue queue that admits whom it should, and says how much it may borrow."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +16,7 @@ from gpuyard.rules.rule import (
     items,
     known,
     mapping,
+    number,
     text,
 )
 from gpuyard.rules.subjects.pods import OTHER_ACCELERATORS
@@ -23,6 +26,8 @@ QUEUE = "kueue.x-k8s.io/ClusterQueue"
 
 
 _ORDINARY = ("cpu", "memory", "pods", "ephemeral-storage", "hugepages-")
+_FOR_ALL = re.compile(r"shared|common|public|default|burst|best-?effort|(^|-)all(-|$)")
+"""Names of queues that are there for everybody."""
 _FIX = "select the team's namespace by a label of its own"
 _SELECTOR: Path = ("spec", "namespaceSelector")
 
@@ -41,12 +46,18 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
 
 
 def _shut_in_cohorts(stack: Stack) -> Iterator[Violation]:
-    """A queue that nobody stands in may be there to lend to its cohort."""
+    """A queue that nobody stands in is there to lend, where others of its cohort are in view."""
+    cohorts = Counter(_in_cohort(mapping(each.properties.get("spec"))) for each in stack.of(QUEUE))
     wanted = {text(at(queue.properties, "spec", "clusterQueue")) for queue in stack.of(LOCAL_QUEUE)}
     for queue in stack.of(QUEUE):
         spec = mapping(queue.properties.get("spec"))
-        if _in_cohort(spec) and known(spec.get("namespaceSelector")) is None:
-            yield _shut(queue, None if queue.name in wanted else Severity.WARN)
+        cohort = _in_cohort(spec)
+        if not cohort or known(spec.get("namespaceSelector")) is not None:
+            continue
+        if queue.name in wanted:
+            yield _shut(queue)
+        elif cohorts[cohort] == 1:
+            yield _shut(queue, Severity.WARN)
 
 
 def _shut(queue: Resource, severity: Severity | None = None) -> Violation:
@@ -54,8 +65,8 @@ def _shut(queue: Resource, severity: Severity | None = None) -> Violation:
     return Violation(_SELECTOR, says, _FIX, queue, severity=severity)
 
 
-def _in_cohort(spec: Mapping[str, Any]) -> bool:
-    return bool(known(spec.get("cohortName")) or known(spec.get("cohort")))
+def _in_cohort(spec: Mapping[str, Any]) -> str:
+    return str(known(spec.get("cohortName")) or known(spec.get("cohort")) or "")
 
 
 def _wide_open(stack: Stack) -> Iterator[Violation]:
@@ -63,7 +74,8 @@ def _wide_open(stack: Stack) -> Iterator[Violation]:
     queues = [queue for queue in stack.of(QUEUE) if any(map(_is_gpu, _covered(queue)))]
     given = [at(queue.properties, *_SELECTOR) for queue in queues]
     for queue, selector in zip(queues, given, strict=True) if any(map(mapping, given)) else ():
-        if selector is not None and not mapping(selector):
+        meant = selector is None or mapping(selector) or _FOR_ALL.search(queue.name)
+        if not meant:
             yield Violation(
                 _SELECTOR,
                 "an empty namespaceSelector lets every namespace use this quota",
@@ -88,26 +100,25 @@ def _is_gpu(name: Any) -> bool:
 
 
 def _borrowing(queue: Resource) -> Iterator[Violation]:
+    """Who says what a queue lends has thought of what it borrows; one with none of its own is there to."""
+    for path in _unlimited(queue):
+        yield Violation(
+            (*path, "borrowingLimit"),
+            "without a borrowingLimit the queue may take everything that others leave idle",
+            "say how much; 0 borrows nothing",
+            severity=Severity.WARN,
+        )
+
+
+def _unlimited(queue: Resource) -> Iterator[Path]:
     for g, group in enumerate(_groups(queue)):
         for f, flavor in enumerate(items(mapping(group).get("flavors"))):
             for r, resource in enumerate(items(mapping(flavor).get("resources"))):
                 given = mapping(resource)
-                if _is_gpu(given.get("name")) and known(given.get("borrowingLimit")) is None:
-                    yield Violation(
-                        (
-                            "spec",
-                            "resourceGroups",
-                            g,
-                            "flavors",
-                            f,
-                            "resources",
-                            r,
-                            "borrowingLimit",
-                        ),
-                        "without a borrowingLimit the queue may take everything that others leave idle",
-                        "say how much; 0 borrows nothing",
-                        severity=Severity.WARN,
-                    )
+                limits = [known(given.get(field)) for field in ("borrowingLimit", "lendingLimit")]
+                owns = number(given.get("nominalQuota")) != 0
+                if owns and _is_gpu(given.get("name")) and limits == [None, None]:
+                    yield ("spec", "resourceGroups", g, "flavors", f, "resources", r)
 
 
 RULE = Rule(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
+from gpuyard.cli.commands.linting.rendering import with_programs
 from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.lint.ignores import Ignores, ignores_in
@@ -16,7 +17,7 @@ from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.samples import is_sample
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
-SUFFIXES = frozenset({".yaml", ".yml", ".json", ".tfstate", LIST, *TERRAFORM})
+SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tfstate", LIST, *TERRAFORM})
 """What is read of a folder; a file that is named itself is read whatever it is called."""
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 _SIGNS = frozenset("*?[")
@@ -46,7 +47,9 @@ def _fits(name: str, pattern: str) -> bool:
 EVERYTHING = WantedFiles()
 
 
-def read_all(paths: Sequence[str], wanted: WantedFiles = EVERYTHING) -> tuple[FilesRead, Ignores]:
+def read_all(
+    paths: Sequence[str], wanted: WantedFiles = EVERYTHING, *, render: bool = False
+) -> tuple[FilesRead, Ignores]:
     """Everything in the files and folders, each file once, in the order given and by name."""
     items: list[Item] = []
     unread: list[Unread] = []
@@ -60,10 +63,10 @@ def read_all(paths: Sequence[str], wanted: WantedFiles = EVERYTHING) -> tuple[Fi
         except UsageError as e:
             if name in paths:
                 raise
-            unread.append(Unread(name, str(e)))
-            files.append(name)
+            unread.append(Unread(_shown(name), _shown(str(e))))
+            files.append(_shown(name))
             continue
-        shown = "<stdin>" if name == STDIN else name
+        shown = "<stdin>" if name == STDIN else _shown(name)
         if shown.endswith(TERRAFORM):
             modules.setdefault(os.path.dirname(shown), {})[shown] = data  # noqa: PTH120  a name as it is
             reading = FilesRead(files=(shown,))
@@ -80,7 +83,8 @@ def read_all(paths: Sequence[str], wanted: WantedFiles = EVERYTHING) -> tuple[Fi
     unread += reading.unread
     # who names a file wants to know why it is not read
     unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
-    return FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples)), ignores
+    reading = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
+    return with_programs(reading, wanted=render), ignores
 
 
 def _chosen(paths: Iterable[str], wanted: WantedFiles) -> dict[str, bool]:
@@ -91,6 +95,11 @@ def _chosen(paths: Iterable[str], wanted: WantedFiles) -> dict[str, bool]:
         if below is None or wanted.takes(name, sample=sample):
             found[name] = found.get(name, True) and sample
     return found
+
+
+def _shown(name: str) -> str:
+    """A name as it can be written anywhere: what of it is no text in UTF-8, by its numbers."""
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def _bytes(name: str) -> bytes:

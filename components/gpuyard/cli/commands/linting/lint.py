@@ -107,6 +107,10 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
             help="Look at examples, data of tests and copies of others' work too; they never fail."
         ),
     ] = True,
+    render: Annotated[
+        bool,
+        typer.Option(help="Render charts that say a word of GPUs, where helm is at hand."),
+    ] = True,
     format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Hold files against the GPU rules.
@@ -123,7 +127,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
         raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
     settings, known = _settings(config, stack), _known(baseline)
     chosen = _rules(only or [], skip or [])
-    reading, ignores = read_all(paths, WantedFiles(exclude or [], samples))
+    reading, ignores = read_all(paths, WantedFiles(exclude or [], samples), render=render)
     made = report(reading, chosen, settings, ignores, known)
     if write_baseline is not None:
         write_baseline.write_text(as_baseline(made.hits), encoding="utf-8")

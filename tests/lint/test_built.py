@@ -1,0 +1,194 @@
+"""What only a run of kustomize tells is asked of the program at hand, where nothing comes from elsewhere."""
+
+import os
+import stat
+
+import pytest
+
+from gpuyard.cli.commands.linting import programs
+from gpuyard.cli.commands.linting.files import read_all
+from gpuyard.lint.report import report
+from gpuyard.rules import RULES
+from kit.every import every
+
+POD = """apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+    - name: a
+      image: m:latest
+      resources: {limits: {nvidia.com/gpu: 1}}
+"""
+OVER = """resources: [../base]
+namePrefix: x-
+replacements:
+  - source: {kind: ConfigMap, name: versions, fieldPath: data.image}
+    targets:
+      - select: {kind: Pod}
+        fieldPaths: ["spec.containers.[name=a].image"]
+"""
+OF_A_CHART = """helmCharts:
+  - name: c
+configMapGenerator:
+  - name: made
+"""
+CHART = "apiVersion: v2\nname: c\nversion: 1.0.0\n"
+FILES = {
+    "base/kustomization.yaml": "resources: [pod.yaml]\n",
+    "base/pod.yaml": POD,
+    "over/kustomization.yaml": OVER,
+}
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(**files):
+        for name, text in {**FILES, **files}.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text, encoding="utf-8")
+
+    write()
+    return write
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin")
+
+    def does(name, script):
+        made = folder / name
+        made.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        made.chmod(made.stat().st_mode | stat.S_IEXEC)
+
+    return does
+
+
+def printing(text):
+    return f"cat <<'END'\n{text}END"
+
+
+def told(render=True):
+    reading, _ = read_all(["."], render=render)
+    hits = [(h.rule.id, f"{h.file}:{h.line}") for h in report(reading, RULES).hits]
+    return hits, [(u.file, u.reason) for u in reading.unread if not u.foreign]
+
+
+def moved(image, name="x-p"):
+    return POD.replace("m:latest", image).replace("{name: p}", f"{{name: {name}}}")
+
+
+WHY = "over/kustomization.yaml"
+
+
+@every("name", ["kustomize", "kubectl"])
+def test_what_a_replacement_gives_is_known(there, program, name, tmp_path):
+    for made in (tmp_path / "bin").iterdir():
+        made.unlink()
+    program(name, f"echo $* > {tmp_path}/words\n" + printing(moved("m:1.2")))
+    assert told() == ([], [])
+    words = "build" if name == "kustomize" else "kustomize"
+    assert (tmp_path / "words").read_text() == f"{words} {tmp_path}/over\n"
+
+
+def test_what_stays_wrong_is_told_where_it_stands(there, program):
+    program("kustomize", printing(moved("m:latest")))
+    assert told() == ([("GPU-POD-03", "base/pod.yaml:7")], [])
+
+
+def test_what_it_does_not_make_again_is_judged_as_it_stands(there, program):
+    """Replacements are unknown there, as without the program."""
+    program("kustomize", printing(moved("m:latest", "other") + "---\n" + moved("n:latest", "p-p")))
+    assert told() == ([("GPU-POD-03", "base/pod.yaml:7")], [])
+
+
+def test_without_the_program_it_is_said(there, program, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    reason = "a kustomization that is not built: with `kustomize` or `kubectl` in PATH it is built"
+    assert told() == ([], [(WHY, reason)])
+    assert told(render=False) == ([], [])
+
+
+@every(
+    ("script", "why"),
+    [
+        ("echo 'Error: no such file' >&2; exit 1", "no such file"),
+        ("sleep 60", "kustomize took longer than 1 s"),
+    ],
+)
+def test_why_it_makes_nothing_is_said(there, program, monkeypatch, script, why):
+    monkeypatch.setattr(programs, "SECONDS", 1)
+    program("kustomize", script)
+    assert told() == ([], [(WHY, f"a kustomization that is not built: {why}")])
+
+
+def test_there_is_a_time_for_all_of_them(there, program, monkeypatch):
+    monkeypatch.setattr(programs, "ALL_SECONDS", -1)
+    program("kustomize", "exit 1")
+    why = "a kustomization that is not built: programs took -1 s already: give this folder alone"
+    assert told() == ([], [(WHY, why)])
+
+
+def test_what_it_writes_that_is_no_yaml_tells_nothing(there, program):
+    program("kustomize", "echo 'a: ['")
+    assert told() == ([], [])
+
+
+@every(
+    "files",
+    [
+        {"over/kustomization.yaml": OVER.replace("../base", "https://example.org/base?ref=1")},
+        {"over/kustomization.yaml": OVER.replace("../base]", "../base, missing.yaml]")},
+        {"over/kustomization.yaml": OVER + "openapi: {path: schema.json}\n"},
+        {
+            "over/kustomization.yaml": OVER
+            + "helmCharts: [{name: away, repo: https://example.org}]\n"
+        },
+        {"base/kustomization.yaml": "resources: [pod.yaml, github.com/a/b]\n"},
+        {"over/kustomization.yaml": "resources: [../base]\nimages: [{name: m, newTag: '1'}]\n"},
+        {"base/pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {}\n"},
+    ],
+)
+def test_one_that_takes_anything_from_elsewhere_or_needs_no_run_is_left_alone(
+    there, program, tmp_path, files
+):
+    program("kustomize", f"touch {tmp_path}/ran")
+    there(**files)
+    told()
+    there()
+    assert not (tmp_path / "ran").exists()
+
+
+MADE = (
+    POD.replace("{name: p}", "{name: release-q}")
+    + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: made}\n---\n"
+    + moved("m:1.2")
+)
+
+
+def test_what_a_chart_of_it_makes_is_told_where_it_has_its_charts(there, program, tmp_path):
+    there(**{"over/kustomization.yaml": OVER + OF_A_CHART, "over/charts/c/Chart.yaml": CHART})
+    program("helm", "exit 1")
+    program("kustomize", f"echo $* > {tmp_path}/words\n" + printing(MADE))
+    assert told() == ([("GPU-POD-03", "over/kustomization.yaml:8")], [])
+    more = f"--enable-helm --helm-command {tmp_path}/bin/helm"
+    assert (tmp_path / "words").read_text() == f"build {tmp_path}/over {more}\n"
+
+
+def test_without_helm_a_kustomization_with_charts_is_not_built(there, program):
+    there(**{"over/kustomization.yaml": OVER + OF_A_CHART, "over/charts/c/Chart.yaml": CHART})
+    program("kustomize", "exit 1")
+    why = "a kustomization that is not built: with `helm` in PATH its charts are rendered"
+    assert told() == ([], [(WHY, why)])
+
+
+def test_the_top_of_what_is_looked_at_may_be_one(there, program, tmp_path):
+    (tmp_path / "over" / "kustomization.yaml").unlink()
+    there_is = {"kustomization.yaml": OVER.replace("../base", "base")}
+    (tmp_path / "kustomization.yaml").write_text(there_is["kustomization.yaml"], encoding="utf-8")
+    program("kustomize", printing(moved("m:1.2")))
+    assert told() == ([], [])
