@@ -94,7 +94,7 @@ def test_linting_costs_as_little_as_is_promised():
     assert max(each.mebibytes for each in REPOSITORIES) <= abroad.MOST_MEBIBYTES
 
 
-@every(("seconds", "slow"), [(3.0, False), (3.1, True)])
+@every(("seconds", "slow"), [(3.2, False), (3.3, True)])
 def test_a_repository_is_slow_by_its_number_of_files(seconds, slow):
     each = abroad.Repository("a/b", "0" * 40, files=1000, seconds=seconds)
     assert each.slow is slow

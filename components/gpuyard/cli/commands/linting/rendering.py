@@ -30,6 +30,7 @@ from gpuyard.spec.yaml_tree import MAX_BYTES
 
 MOST_TO_BUILD = 512 * 1024
 """Definitions of kinds make a kustomization large, and a run of it slow."""
+HEAD = 64 * 1024
 _MISSING = "missing in charts/ directory: "
 
 
@@ -45,10 +46,12 @@ def _with_charts(reading: FilesRead, budget: Budget, *, wanted: bool) -> FilesRe
     helm = shutil.which("helm") if wanted and charts else None
     made = Renderings()
     for chart in charts:
-        if not any(ABOUT_GPUS.search(_bytes(file)) for file in chart.files):
+        if not wanted:
+            leave(chart, made, NOT_ASKED)
+        elif not any(ABOUT_GPUS.search(_head(file)) for file in chart.files):
             leave(chart, made, NOT_ABOUT_GPUS, foreign=True)
         elif helm is None:
-            leave(chart, made, NO_HELM if wanted else NOT_ASKED)
+            leave(chart, made, NO_HELM)
         elif budget.spent:
             leave(chart, made, budget.says("chart"))
         else:
@@ -59,6 +62,15 @@ def _with_charts(reading: FilesRead, budget: Budget, *, wanted: bool) -> FilesRe
 def _size(file: str) -> int:
     path = Path(file)
     return path.stat().st_size if path.is_file() else 0
+
+
+def _head(file: str) -> bytes:
+    """As much of a file as says what it is about; definitions of kinds go on for long."""
+    path = Path(file)
+    if not path.is_file():
+        return b""
+    with path.open("rb") as opened:
+        return opened.read(HEAD)
 
 
 def _bytes(file: str) -> bytes:
