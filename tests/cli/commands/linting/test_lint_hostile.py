@@ -118,7 +118,7 @@ LAUGHS = "".join(
         (b"\n# only a comment\n", "empty: no document in it"),
         (b"---\n---\n", "empty: no document in it"),
         (b"\x7fELF\x02\x01\x01\x00\x00\xff\xfe", "not text (byte"),
-        (b"\xff\xfea\x00:\x00", "not text (byte 0 is not UTF-8)"),
+        (b"\xff\xfea:\x00", "not text (byte 0 is not UTF-8)"),
         (b"a: \x00b", "not YAML: "),
         (DEEP.encode(), "nested more than 60 deep"),
         (f"a: &a [x]\n{LAUGHS}".encode(), "values once anchors are expanded"),
