@@ -136,6 +136,8 @@ def test_there_is_a_time_for_all_of_them(there, program, monkeypatch):
 def test_what_it_writes_that_is_no_yaml_tells_nothing(there, program):
     program("kustomize", "echo 'a: ['")
     assert told() == ([], [])
+    program("kustomize", "echo 'a: 1'")
+    assert told() == ([], [])
 
 
 @every(

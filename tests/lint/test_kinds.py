@@ -121,6 +121,18 @@ spec:
 """,
         [(MOVES, 8)],
     ),
+    "Spark with privileges": (
+        """apiVersion: sparkoperator.k8s.io/v1beta2
+kind: SparkApplication
+metadata: {name: s}
+spec:
+  executor:
+    image: spark:3.5
+    gpu: {name: nvidia.com/gpu, quantity: 1}
+    securityContext: {privileged: true}
+""",
+        [("GPU-POD-02", 8)],
+    ),
     "Spark, every day": (
         """apiVersion: sparkoperator.k8s.io/v1beta2
 kind: ScheduledSparkApplication

@@ -21,7 +21,7 @@ from gpuyard.lint.together.kustomize import (
     made_of,
 )
 from gpuyard.lint.together.scopes import CHART, chains_of, roots
-from gpuyard.manifests.fields import NotEvaluatedError, items, mapping, mappings, text
+from gpuyard.manifests.fields import items, mapping, mappings, text
 from gpuyard.rules.rule import Resource
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
@@ -66,11 +66,8 @@ def kustomizations_to_build(reading: FilesRead) -> list[KustomizationToBuild]:
         files = frozenset(chains)
         taken = [written[each] for each in of_folders if of_folders[each].file in files]
         properties = [item.resource.properties for item in taken]
-        try:
-            wanted = any(each.get(key) for each in properties for key in _ONLY_A_RUN)
-            ready = wanted and all(_is_here(item, there, of_folders) for item in taken)
-        except NotEvaluatedError:
-            continue
+        wanted = any(each.get(key) for each in properties for key in _ONLY_A_RUN)
+        ready = wanted and all(_is_here(item, there, of_folders) for item in taken)
         if ready and files & about:
             place = replace(
                 written[folder].place, fixed=written[folder].place.position(("helmCharts",))
