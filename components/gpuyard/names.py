@@ -163,6 +163,10 @@ CHANNEL_SUFFIX = "-channel"
 LOCAL_QUEUE = "default"
 """Kueue gives jobs without a queue label to the namespace's LocalQueue of this name."""
 
+WORK_LABEL = "gpuyard.dev/work"
+"""On pods that put GPUs to work: whose queue let them begin. Who has it is reached by the others."""
+TOKEN_OF = "kubernetes.io/service-account.name"  # noqa: S105  no password
+"""On a Secret: of which account the cluster writes a token into it."""
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 QUEUE_GATE = "kueue.x-k8s.io/admission"
 """The scheduling gate by which Kueue holds a pod until its workload may start."""
@@ -231,6 +235,11 @@ def system_namespace(platform: str) -> str:
 def validator_name(platform: str) -> str:
     """Beside the GPU Operator: the account of the pods that check nodes, and their program."""
     return f"gpuyard-{platform}-validator"
+
+
+def work_name(platform: str) -> str:
+    """The queue and the priority of the check that puts GPUs to work, its account and its token."""
+    return f"gpuyard-{platform}-work"
 
 
 def gate_name(platform: str) -> str:

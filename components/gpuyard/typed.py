@@ -705,8 +705,8 @@ class Queueing(TypedDict):
     """Clusters that run the jobs; this one only queues and sends them. Default: jobs run here."""
 
 
-Profile = Literal["quick", "full"]
-"""How thoroughly hardware is checked: quick takes minutes, full an hour."""
+Profile = Literal["quick", "full", "soak"]
+"""How thoroughly hardware is checked."""
 
 
 Gate = Literal["taint", "label", "none"]
@@ -728,12 +728,14 @@ class Validation(TypedDict):
     """The check of the provisioned hardware."""
 
     profile: NotRequired[Profile]
-    """quick or full."""
+    """quick, full or soak: full and soak put GPUs to work, which they ask a queue for."""
     required: NotRequired[bool]
     """When required, hardware that was not checked does not count as good."""
     image: NotRequired[str | None]
     """Image it runs in: Python 3.11 or newer with nvidia-ml-py. Default: none, and no node is
     checked.
+
+    For full and soak cuBLAS, nccl4py and cuda-core too, and the cloud's network plugin.
     """
     deadline_minutes: NotRequired[int]
     """After so long without a verdict it has failed; nodes that still start need some of it."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL, TOKEN_OF
 from gpuyard.render.dependencies import needed_by, place_of
 from gpuyard.render.platform import platform_objects
 from kit.stacks import cut_pool, plan_of, platform, pool, team
@@ -10,6 +11,12 @@ from kit.stacks import cut_pool, plan_of, platform, pool, team
 def obj(kind, spec=None, namespace=None, **body):
     metadata = {"name": "x"} | ({"namespace": namespace} if namespace else {})
     return {"kind": kind, "metadata": metadata, **({"spec": spec} if spec else {}), **body}
+
+
+def labelled(made, labels=None, annotations=None):
+    """The same object with labels or annotations."""
+    made["metadata"] |= {"labels": labels, "annotations": annotations}
+    return made
 
 
 FENCES = [
@@ -31,6 +38,49 @@ FLAVORS = [
         (obj("Namespace"), []),
         (obj("ConfigMap", namespace="gpu"), [("Namespace", "", "gpu")]),
         (obj("LocalQueue", namespace="vision"), [("Namespace", "", "vision"), *FENCES]),
+        (
+            obj("LocalQueue", {"clusterQueue": "all"}, namespace="vision"),
+            [("Namespace", "", "vision"), *FENCES, ("ClusterQueue", "", "all")],
+        ),
+        (
+            labelled(
+                obj(
+                    "Job",
+                    {
+                        "template": {
+                            "spec": {
+                                "serviceAccountName": "worker",
+                                "subdomain": "ranks",
+                                "volumes": [
+                                    {"name": "t", "secret": {"secretName": "token"}},
+                                    {"name": "c", "configMap": {"name": "program"}},
+                                    {"name": "e", "emptyDir": {}},
+                                ],
+                            }
+                        }
+                    },
+                    namespace="lab",
+                ),
+                {QUEUE_LABEL: "work", PRIORITY_LABEL: "least"},
+            ),
+            [
+                ("Namespace", "", "lab"),
+                ("LocalQueue", "lab", "work"),
+                ("NetworkPolicy", "lab", "work"),
+                ("WorkloadPriorityClass", "", "least"),
+                ("ServiceAccount", "lab", "worker"),
+                ("RoleBinding", "lab", "worker"),
+                ("ClusterRoleBinding", "", "worker"),
+                ("ValidatingAdmissionPolicyBinding", "", "worker"),
+                ("Secret", "lab", "token"),
+                ("ConfigMap", "lab", "program"),
+                ("Service", "lab", "ranks"),
+            ],
+        ),
+        (
+            labelled(obj("Secret", namespace="lab"), annotations={TOKEN_OF: "worker"}),
+            [("Namespace", "", "lab"), ("ServiceAccount", "lab", "worker")],
+        ),
         (
             obj("RoleBinding", namespace="vision", roleRef={"name": "member"}),
             [("Namespace", "", "vision"), *FENCES, ("Role", "vision", "member")],

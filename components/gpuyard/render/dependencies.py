@@ -7,7 +7,7 @@ its users leaves them broken. So an object is made after those it needs and dele
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.names import GPU_OPERATOR_NAMESPACE
+from gpuyard.names import GPU_OPERATOR_NAMESPACE, PRIORITY_LABEL, QUEUE_LABEL, TOKEN_OF
 
 ObjectPlace = tuple[str, str, str]
 """Kind, namespace (empty where it has none) and name."""
@@ -32,6 +32,7 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
             yield kind, namespace, name
     if role := _GRANTED.get(obj["kind"]):
         yield role, namespace or "", obj["roleRef"]["name"]
+    yield from _needed_by_name(obj["metadata"], spec)
     if obj["kind"] in _RUN:
         runs = spec["jobTemplate"]["spec"] if obj["kind"] == "CronJob" else spec
         yield from _needed_by_pods(runs["template"]["spec"], obj["metadata"]["namespace"])
@@ -44,6 +45,21 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
         yield kind, "", name
 
 
+def _needed_by_name(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[ObjectPlace]:
+    """What labels and annotations name: a queue, a priority, an account; and what a queue leads to."""
+    labels, notes = (metadata.get(part) or {} for part in ("labels", "annotations"))
+    namespace = metadata.get("namespace", "")
+    if queue := labels.get(QUEUE_LABEL):
+        for kind in ("LocalQueue", "NetworkPolicy"):
+            yield kind, namespace, queue
+    if priority := labels.get(PRIORITY_LABEL):
+        yield "WorkloadPriorityClass", "", priority
+    if account := notes.get(TOKEN_OF):
+        yield "ServiceAccount", namespace, account
+    if "clusterQueue" in spec:
+        yield "ClusterQueue", "", spec["clusterQueue"]
+
+
 def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPlace]:
     """Pods begin when what they mount is there, and what their account may do, and may not."""
     if account := pod.get("serviceAccountName"):
@@ -54,6 +70,10 @@ def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPl
     for volume in pod.get("volumes", ()):
         if "configMap" in volume:
             yield "ConfigMap", namespace, volume["configMap"]["name"]
+        if "secret" in volume:
+            yield "Secret", namespace, volume["secret"]["secretName"]
+    if "subdomain" in pod:
+        yield "Service", namespace, pod["subdomain"]
 
 
 _RUN = frozenset({"CronJob", "DaemonSet", "Deployment", "Job"})

@@ -21,6 +21,7 @@ from gpuyard.render.supply.prepull import prepull_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import validation_objects
+from gpuyard.render.validation.work import work_objects
 from gpuyard.spec.platform import Cloud
 
 
@@ -60,6 +61,7 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         ("keeping", keeping_objects(plan)),
         ("validation", validation_objects(plan)),
         ("gate", gate_objects(plan)),
+        ("work", work_objects(plan)),
     ]
     alone = {each.name for each in karpenter_releases(plan)}
     return [(name, objects) for name, objects in groups if objects or name in alone]

@@ -361,12 +361,14 @@ class ValidationSpec(TypedDict):
     """The check of the provisioned hardware."""
 
     profile: NotRequired[str]
-    """quick or full."""
+    """quick, full or soak: full and soak put GPUs to work, which they ask a queue for."""
     required: NotRequired[bool]
     """When required, hardware that was not checked does not count as good."""
     image: NotRequired[str]
     """Image it runs in: Python 3.11 or newer with nvidia-ml-py. Default: none, and no node is
     checked.
+
+    For full and soak cuBLAS, nccl4py and cuda-core too, and the cloud's network plugin.
     """
     deadline_minutes: NotRequired[int]
     """After so long without a verdict it has failed; nodes that still start need some of it."""

@@ -20,6 +20,12 @@ from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.platform import cloud_objects, record_objects
 from gpuyard.render.scaling.keeping import keeping_objects
 from gpuyard.render.supply.prepull import prepull_objects
+from gpuyard.render.validation.work import (
+    work_job_name,
+    work_objects,
+    worked_object,
+    working_pools,
+)
 from gpuyard.resources.clusters.guarding import guard
 from gpuyard.resources.clusters.making import (
     autoscaler_for,
@@ -37,6 +43,7 @@ from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team, TeamArgs
 from gpuyard.resources.validation.component import PoolVerdict, Validation
+from gpuyard.resources.validation.looking import worked_hook
 from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:
@@ -159,6 +166,7 @@ class Platform(Component):
         self._register(record_objects(plan), late)
         operator, chart = None, list[pulumi.CustomResource]()
         self.validation = pulumi.Output.from_input({})
+        self._checked = list[pulumi.CustomResource]()
         nodes = list[GpuNodePool]()
         if not plan.queueing.dispatch:
             operator = GpuOperator(f"{name}-gpu-operator", {"platform": plan}, self._child())
@@ -197,7 +205,24 @@ class Platform(Component):
         self._register(requeue_objects(plan))
         self._register(prepull_objects(plan))
         self._register(keeping_objects(plan))
+        self._waits_for = self._after(self._checked)
+        self._put_to_work(name, plan)
         return nodes
+
+    def _put_to_work(self, name: str, plan: PlatformPlan) -> None:
+        """GPUs of nodes that have passed, through the queues: after all that these need."""
+        self._register(work_objects(plan))
+        looks = self._ours.looks if self._ours is not None else None
+        if plan.validation is None or not plan.validation.required:
+            return
+        for each in working_pools(plan):
+            pool, space = plan.pool(each.pool), system_namespace(plan.name)
+            job = work_job_name(plan, pool, each)
+            hooks = worked_hook(name, looks, pool, job, space) if looks is not None else None
+            before, done = self._waits_for, self._object("Job", job, space)
+            self._waits_for = self._after([done])
+            self._register([worked_object(plan, pool, each)], first=hooks)
+            self._waits_for = before
 
     def _make_in_turns(
         self,
@@ -231,6 +256,7 @@ class Platform(Component):
                 check.then(later, nodes)
         if check is not None:
             self.validation = check.pools
+            self._checked = check.passed(pool.stable_name for pool in plan.pools)
         return nodes
 
     def _make_pools(

@@ -129,10 +129,14 @@ class Shape(SpecModel):
 
 
 class Profile(StrEnum):
-    """How thoroughly hardware is checked: quick takes minutes, full an hour."""
+    """How thoroughly hardware is checked."""
 
     QUICK = "quick"
+    """What it says of itself, beside work."""
     FULL = "full"
+    """Then its GPUs at work, one by one and together."""
+    SOAK = "soak"
+    """The same for long."""
 
 
 class Gate(StrEnum):
@@ -165,11 +169,14 @@ class ValidationSpec(SpecModel):
     """The check of the provisioned hardware."""
 
     profile: Profile = Profile.QUICK
-    """quick or full."""
+    """quick, full or soak: full and soak put GPUs to work, which they ask a queue for."""
     required: Annotated[bool, Field(strict=True)] = True
     """When required, hardware that was not checked does not count as good."""
     image: Text | None = None
-    """Image it runs in: Python 3.11 or newer with nvidia-ml-py. Default: none, and no node is checked."""
+    """Image it runs in: Python 3.11 or newer with nvidia-ml-py. Default: none, and no node is checked.
+
+    For full and soak cuBLAS, nccl4py and cuda-core too, and the cloud's network plugin.
+    """
     deadline_minutes: Annotated[int, Field(strict=True, ge=1, le=24 * 60)] = 30
     """After so long without a verdict it has failed; nodes that still start need some of it."""
     gate: Gate | None = None

@@ -86,13 +86,6 @@ def test_a_check_that_does_not_run_is_never_called_passed():
     assert (told.id, told.severity, told.fix) == ("validation.deferred", Severity.NOTE, None)
 
 
-def test_more_than_can_be_measured_is_not_promised():
-    finding = only(platform(validation=IMAGE | {"profile": "full"}, cloud="simulated"))
-    assert (finding.id, finding.path) == ("validation.impossible", ("validation", "profile"))
-    assert finding.fix is not None
-    assert finding.fix.value == "quick"
-
-
 LABELS = "nodes of train that come later are checked and labelled, and take jobs meanwhile"
 YOURS = (
     "the nodes of train are yours to make: they take jobs before they are checked, unless their kubelets"

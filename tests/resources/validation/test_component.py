@@ -6,6 +6,7 @@ import pytest
 
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
+from gpuyard.render.validation.work import work_job_name, working_pools
 from gpuyard.resources import Platform, Validation
 from gpuyard.resources.validation import component
 from kit.components import token, waits_for
@@ -46,6 +47,7 @@ def test_the_outputs_say_what_became_of_each_pool(pulumi_mocks):
             "digest": check_digest(plan, each),
             "why": "",
             "figures": {},
+            "work": "the profile quick puts no load on a GPU",
         }
         for each in plan.pools
     }
@@ -74,7 +76,8 @@ def test_what_is_not_required_is_not_awaited(pulumi_mocks):
     assert not [one for one in graph if one.name.endswith("-passed")]
 
 
-NOT = {"verdict": "not checked", "nodes": 0, "digest": "", "figures": {}}
+QUICK = "the profile quick puts no load on a GPU"
+NOT = {"verdict": "not checked", "nodes": 0, "digest": "", "figures": {}, "work": QUICK}
 ON_AWS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
 
 
@@ -139,3 +142,32 @@ def test_alone_it_registers_what_is_rendered_and_the_verdicts(pulumi_mocks):
     graph, plan = made(pulumi_mocks, TWO), plan_of(TWO)
     registered = sum(one.custom for one in graph)
     assert registered == len(validation_objects(plan)) + len(gate_objects(plan)) + len(plan.pools)
+
+
+FULL = TWO | {"validation": IMAGE | {"profile": "full"}}
+
+
+def test_gpus_work_after_the_teams_have_their_queues_and_the_nodes_have_passed(pulumi_mocks):
+    plan = plan_of(FULL)
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": FULL}))
+    (each,) = working_pools(plan)
+    job = work_job_name(plan, plan.pool(each.pool), each)
+    waits = waits_for(graph, f"lab:Job:gpuyard-lab/{job}")
+    quick = [check_name(plan, one) for one in plan.pools]
+    assert {f"ConfigMap:gpu-operator/{name}-passed" for name in quick} <= waits
+    assert {f"{kind}:gpuyard-lab/gpuyard-lab-work" for kind in ("LocalQueue", "Secret")} <= waits
+    verdict = waits_for(graph, f"lab:ConfigMap:gpuyard-lab/{job}-passed")
+    assert f"Job:gpuyard-lab/{job}" in verdict
+    found = graph.one(token("Platform")).registered_outputs["validation"]
+    assert {name: said["work"] for name, said in found.items()} == {
+        "train": "passed",
+        "serve": "its GPUs are cut or shared, and what one share does says little of the whole",
+    }
+
+
+def test_work_that_is_not_required_is_not_awaited(pulumi_mocks):
+    raw = FULL | {"validation": FULL["validation"] | {"required": False}}
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": raw}))
+    assert not [one for one in graph if one.name.endswith("-passed")]
+    found = graph.one(token("Platform")).registered_outputs["validation"]
+    assert found["train"]["work"] == "not awaited"

@@ -8,9 +8,10 @@ import pulumi
 import pytest
 
 from gpuyard.render.validation.jobs import check_name, validation_objects
+from gpuyard.render.validation.work import work_objects
 from gpuyard.resources.diagnosis.hooks import explained
 from gpuyard.resources.validation import component, looking
-from gpuyard.resources.validation.looking import NotChecked, every_node_hook, told
+from gpuyard.resources.validation.looking import NotChecked, every_node_hook, told, worked_hook
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
@@ -136,16 +137,20 @@ def test_figures_are_of_pods_that_passed_and_no_line_for_people():
     assert said(good, bad) == said(pod("train-000"), pod("train-001", "Failed", WORDS))
 
 
-def before(cluster, monkeypatch):
-    """The hook, called as the engine does before it writes the verdict down."""
-    made = []
-    stand_in = SimpleNamespace(
+def stand_in(made):
+    """The engine's part of hooks: those that are asked for go into the list."""
+    return SimpleNamespace(
         ResourceHook=lambda name, call: made.append((name, call)),
         ResourceHookBinding=lambda **hooks: hooks,
         ResourceHookArgs=None,
         RunError=pulumi.RunError,
     )
-    monkeypatch.setattr(looking, "pulumi", stand_in)
+
+
+def before(cluster, monkeypatch):
+    """The hook, called as the engine does before it writes the verdict down."""
+    made = []
+    monkeypatch.setattr(looking, "pulumi", stand_in(made))
     hooks = every_node_hook("lab", cluster, PLAN, PLAN.pools[0])
     assert sorted(hooks) == ["before_create", "before_update"]
     ((name, call),) = made
@@ -170,3 +175,44 @@ def test_two_looks_at_one_node_are_no_verdict(monkeypatch):
 def test_without_a_look_nobody_knows(monkeypatch):
     with pytest.raises(NotChecked, match="nobody knows which nodes were checked"):
         before(Cluster(blind=True), monkeypatch)
+
+
+def test_a_check_that_its_queue_never_let_begin_says_so():
+    """It has no pod: nobody's last words, and no node that is to blame."""
+    full = {"image": "x", "profile": "full"}
+    plan = plan_of(platform([pool(nodes=2)], cloud="simulated", validation=full))
+    job = work_objects(plan)[-1]
+    name = job["metadata"]["name"]
+
+    class Waiting(Cluster):
+        async def get(self, *_):
+            return {"items": self.pods}
+
+    def explained_by(*pods):
+        return asyncio.run(looking.failed_check(Waiting(*pods), job)).splitlines()
+
+    workloads = "kubectl get workloads -n gpuyard-lab"
+    assert explained_by() == [
+        f"No GPU was put to work: {name} has waited in its queue for nodes whose GPUs are all free.",
+        "  Its queue borrows, and takes from nobody: jobs of teams run on them, or a node is away.",
+        f"  fix: deploy again when they are free, or write validation.profile: quick. {workloads}",
+    ]
+    assert explained_by(pod("train-001", "Failed", WORDS))[1] == f"  {WORDS.splitlines()[0]}"
+
+
+def test_the_verdict_of_work_is_that_of_its_own_job(monkeypatch):
+    asked, made = [], []
+
+    async def get(*what):
+        asked.append(what)
+        return {"items": []}
+
+    monkeypatch.setattr(looking, "pulumi", stand_in(made))
+    looks = SimpleNamespace(get=get, command=lambda *what: " ".join(what))
+    worked_hook("lab", looks, PLAN.pools[0], "work-of-train", "gpuyard-lab")
+    ((name, call),) = made
+    assert name == "gpuyard:lab:train:worked"
+    with pytest.raises(NotChecked, match="of 2 nodes 0 were checked"):
+        asyncio.run(call(None))
+    whose = "batch.kubernetes.io/job-name=work-of-train"
+    assert asked == [("pods", "-n", "gpuyard-lab", "-l", whose)]

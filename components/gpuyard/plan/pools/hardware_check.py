@@ -11,6 +11,7 @@ from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
 from gpuyard.plan.capacity.warm import nearest_zone, unreadable
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
+from gpuyard.plan.pools.hardware_work import unworked, work_of
 from gpuyard.plan.records import STARTS_WITH, CheckedAgain, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.spec.platform import Cloud, Gate, PlatformSpec, Profile, ValidationSpec
@@ -34,7 +35,7 @@ def decide_validation(draft: Draft) -> tuple[Draft, list[Finding]]:
         most_closed_percent=asked.most_closed_percent,
         again=_again(asked),
         textfile=asked.textfile or "",
-        pools=tuple(_check(p, asked, sees=sees) for p in pools),
+        pools=tuple(_worked(draft, asked, p, _check(p, asked, sees=sees)) for p in pools),
     )
     return replace(draft, validation=made), []
 
@@ -54,6 +55,13 @@ def _check(pool: PoolPlan, asked: ValidationSpec, *, sees: bool) -> PoolCheck:
     return PoolCheck(
         pool=pool.name, nodes=pool.start_nodes, lacks=lacks, gate=gate.value if gated else ""
     )
+
+
+def _worked(draft: Draft, asked: ValidationSpec, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
+    """With what becomes of its GPUs at work."""
+    if asked.profile is Profile.QUICK or not check.runs:
+        return check
+    return work_of(draft, pool, check)
 
 
 def _sees_gpus(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> bool:
@@ -83,6 +91,7 @@ def check_validation(draft: Draft) -> list[Finding]:
         found += [
             note("validation.deferred", ("validation",), each) for each in _later(draft, plan)
         ]
+        found += list(unworked(draft, plan))
     return found
 
 
@@ -137,13 +146,6 @@ def _kept_from(draft: Draft, plan: ValidationPlan) -> Iterator[tuple[Path, str, 
         fix = Fix(says=says, at=unasked, value=False)
         yield ("validation",), "no image is named to run it in: no node is checked", fix
         return
-    if plan.profile == Profile.FULL:
-        fix = Fix(says="write quick", at=("validation", "profile"), value=Profile.QUICK.value)
-        yield (
-            ("validation", "profile"),
-            "what full has beyond quick, bandwidth and NCCL under load, is not measured yet",
-            fix,
-        )
     places = {pool.name: index for index, pool in enumerate(draft.spec.pools)}
     for each in plan.pools:
         if each.lacks:

@@ -20,6 +20,17 @@ class PoolCheck:
     """What keeps it from being made at all; empty where nothing does."""
     gate: str
     """What nodes wait for that come later: taint, label, or empty where they are not checked."""
+    idle: str = "the profile quick puts no load on a GPU"
+    """What keeps its GPUs from being put to work; empty where nothing does."""
+    between: str = "tcp"
+    """What its nodes reach each other by at work: efa or tcp."""
+    apart: str = ""
+    """Why its nodes run collectives each for itself; empty where they run them together."""
+
+    @property
+    def works(self) -> bool:
+        """Whether a deployment puts GPUs of it to work."""
+        return self.runs and not self.idle
 
     @property
     def runs(self) -> bool:

@@ -141,19 +141,21 @@ def _limits(plan: PlatformPlan, cohort: CohortPlan) -> list[Object]:
             found["lendingLimit"] = str(limit.lend)
         return found
 
-    return _groups(cohort.resource_groups, entry)
+    return counted_together(cohort.resource_groups, entry)
 
 
 def _quotas(
     plan: PlatformPlan, groups: Iterable[ResourceGroup], quotas: Iterable[Quota], *, limits: bool
 ) -> list[Object]:
     by_key = {(plan.pool(q.pool).flavor, q.resource): q for q in quotas}
-    return _groups(
+    return counted_together(
         groups, lambda flavor, name: _resource(name, by_key.get((flavor, name)), limits=limits)
     )
 
 
-def _groups(groups: Iterable[ResourceGroup], entry: Callable[[str, str], Object]) -> list[Object]:
+def counted_together(
+    groups: Iterable[ResourceGroup], entry: Callable[[str, str], Object]
+) -> list[Object]:
     """What Kueue counts together, with an entry for each flavor and resource."""
     return [
         {

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuyard.catalogue.fabric import interfaces
 from gpuyard.catalogue.gpus import Gpu
-from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind
 
@@ -36,6 +36,15 @@ def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
         ],
         network=_network(plan, pool),
     )
+
+
+def work_expectations_text(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
+    """That of a pool whose GPUs are put to work."""
+    told: dict[str, Any] = json.loads(expectations_text(plan, pool) or "{}")
+    told["profile"] = plan.validation.profile if plan.validation else "quick"
+    nodes = 1 if check.apart else check.nodes
+    told["together"] = {"nodes": nodes, "between": check.between, "accepted": []}
+    return json.dumps(told, indent=2) + "\n"
 
 
 def any_expectations_text(gpu: Gpu, gpus: int) -> str:
@@ -72,7 +81,7 @@ def _document(  # noqa: PLR0913  the parts of a document
         "sharing": sharing,
         "layouts": layouts or [],
         "network": network,
-        # No pod of ours starts what the other profiles need: the plan says so where they are asked for.
+        # What puts GPUs to work is asked for apart: `work_expectations_text`.
         "profile": "quick",
         "together": None,
     }

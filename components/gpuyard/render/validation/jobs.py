@@ -63,7 +63,7 @@ def validator_objects(plan: PlatformPlan) -> list[Object]:
     return [
         service_account(plan.name, name, space),
         *(granted(plan.name, space, name, [_rights(plan)], [account]) if checked else []),
-        made(plan.name, "v1", "ConfigMap", name, namespace=space, data=_program()),
+        made(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
     ]
 
 
@@ -89,20 +89,20 @@ def check_name(plan: PlatformPlan, pool: PoolPlan) -> str:
 
 def check_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
     """Six digits of all that the verdict rests on. Floors are part of the program."""
-    return _digest(*_rests_on(plan, pool), pool.start_nodes)
+    return digest_of(*_rests_on(plan, pool), pool.start_nodes)
 
 
 def node_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
     """The same of one node's verdict, which rests on no number of nodes."""
-    return _digest(*_rests_on(plan, pool))
+    return digest_of(*_rests_on(plan, pool))
 
 
 def _rests_on(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
     image = plan.validation.image if plan.validation else ""
-    return expectations_text(plan, pool), image, dict(source_of(PACKAGE)), *_made_of(plan, pool)
+    return expectations_text(plan, pool), image, dict(source_of(PACKAGE)), *made_of(plan, pool)
 
 
-def _made_of(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
+def made_of(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
     """What makes a cloud's nodes anew when it changes: the check of those before says nothing of them."""
     software = pool.node_software
     if plan.cloud not in {Cloud.AWS, Cloud.GCP} or software is None:
@@ -113,7 +113,8 @@ def _made_of(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
     return (*boots, pool.machine.name, str(spec.disk_gib), pool.numa.value)
 
 
-def _digest(*parts: object) -> str:
+def digest_of(*parts: object) -> str:
+    """Six digits of these."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
 
 
@@ -139,7 +140,8 @@ def _rights(plan: PlatformPlan) -> Object:
     return {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get"]}
 
 
-def _program() -> Mapping[str, str]:
+def program_text() -> Mapping[str, str]:
+    """The validator, as a ConfigMap has it."""
     return {file_key(path): text for path, text in source_of(PACKAGE).items()}
 
 
@@ -209,7 +211,7 @@ def check_pod(
         "affinity": {
             "nodeAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": {
-                    "nodeSelectorTerms": [{"matchExpressions": _ready(plan, pool)}]
+                    "nodeSelectorTerms": [{"matchExpressions": ready(plan, pool)}]
                 }
             },
         },
@@ -225,7 +227,7 @@ def check_pod(
     }
 
 
-def _ready(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
+def ready(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
     """What a node says of itself when there is something to check: its driver answers, its GPUs are cut."""
     found: list[Object] = [{"key": COUNT_LABEL, "operator": "Exists"}]
     if driver := _brought_driver(plan, pool):

@@ -47,6 +47,8 @@ class PoolVerdict(TypedDict):
     """Why nothing is checked."""
     figures: dict[str, Figure]
     """What was measured, by check: only of a pool that has passed."""
+    work: str
+    """The same of its GPUs at work: passed, `not awaited`, or why they did none."""
 
 
 class Validation(Component):
@@ -152,5 +154,6 @@ def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, Poo
             "digest": check_digest(plan, plan.pool(each.pool)) if runs else "",
             "why": "" if runs else why if asked.image else "no image is named",
             "figures": {},
+            "work": awaited if runs and each.works else each.idle or "no node is checked",
         }
     return found

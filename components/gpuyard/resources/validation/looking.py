@@ -10,7 +10,7 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.names import CHECKS_LABEL, COUNT_LABEL, JOB_NAME_LABEL
+from gpuyard.names import CHECKS_LABEL, COUNT_LABEL, JOB_NAME_LABEL, QUEUE_LABEL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation.jobs import check_name
@@ -29,7 +29,19 @@ def every_node_hook(
 ) -> pulumi.ResourceHookBinding:
     """Before it is written down that a pool has passed: whether all its nodes were looked at."""
     job, space = check_name(plan, pool), operator_namespace(plan)
+    return _hook(f"gpuyard:{name}:{pool.stable_name}:checked", kubectl, pool, job, space)
 
+
+def worked_hook(
+    name: str, kubectl: Kubectl, pool: PoolPlan, job: str, space: str
+) -> pulumi.ResourceHookBinding:
+    """The same of its GPUs at work."""
+    return _hook(f"gpuyard:{name}:{pool.stable_name}:worked", kubectl, pool, job, space)
+
+
+def _hook(
+    called: str, kubectl: Kubectl, pool: PoolPlan, job: str, space: str
+) -> pulumi.ResourceHookBinding:
     async def before(_: pulumi.ResourceHookArgs) -> None:
         pods = await pods_of(kubectl, job, space)
         if pods is None:
@@ -46,7 +58,7 @@ def every_node_hook(
                 " pulumi up --refresh"
             )
 
-    hook = pulumi.ResourceHook(f"gpuyard:{name}:{pool.stable_name}:checked", before)
+    hook = pulumi.ResourceHook(called, before)
     return pulumi.ResourceHookBinding(before_create=[hook], before_update=[hook])
 
 
@@ -82,7 +94,22 @@ async def failed_check(kubectl: Kubectl, inputs: _Object) -> str:
     chosen = inputs["spec"]["template"]["spec"]["nodeSelector"]
     labels = ",".join(f"{key}={value}" for key, value in sorted(chosen.items()))
     whole = kubectl.command("get", "nodes", "-l", labels, "-L", COUNT_LABEL)
+    if not pods and QUEUE_LABEL in (inputs["metadata"].get("labels") or {}):
+        return waited(kubectl, inputs)
     return told(pods, int(inputs["spec"]["completions"]), look, whole)
+
+
+def waited(kubectl: Kubectl, inputs: _Object) -> str:
+    """Of a check that its queue never let begin."""
+    name, space = inputs["metadata"]["name"], inputs["metadata"]["namespace"]
+    look = kubectl.command("get", "workloads", "-n", space)
+    return "\n".join(
+        [
+            f"No GPU was put to work: {name} has waited in its queue for nodes whose GPUs are all free.",
+            "  Its queue borrows, and takes from nobody: jobs of teams run on them, or a node is away.",
+            f"  fix: deploy again when they are free, or write validation.profile: quick. {look}",
+        ]
+    )
 
 
 def told(pods: Iterable[_Object], nodes: int, look: str, whole: str) -> str:

@@ -6,16 +6,19 @@ worth something. What the catalogue has no figure of (clocks, firmware, power) i
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.names import DRIVER_VERSION_LABEL
 from gpuyard.simulate.agents.cloud_node import EFA_INTERFACES
 from gpuyard.simulate.agents.hardware import Hardware, Slices, hardware_of
+from gpuyard.simulate.validation.work import collectives_of, load_of
 
 FAULTS: Final = "sim.gpuyard.dev/hardware-faults"
 """On a node, JSON: by index of a GPU what it answers instead, null where it is gone; `node`: the same of the
-machine. `{"3": {"remap_failure": true}, "5": null, "node": {"driver": "535.1"}}`."""
+machine. `{"3": {"remap_failure": true}, "5": null, "node": {"driver": "535.1"}}`. `work` of a GPU is what it
+comes to at work."""
 _NO: Final = {"missing": "not_supported"}
 _LINK_GBPS: Final = {"Volta": 50, "Ampere": 50, "Hopper": 50, "Blackwell": 100}
 _FABRIC: Final = ("Hopper", "Blackwell")
@@ -25,8 +28,11 @@ _DOMAIN: Final = "00000001-0000-0000-0000-000000000001"
 _MIB: Final = 1024
 
 
-def machine_text(node: Mapping[str, Any]) -> str:
-    """The node as a recorded machine; what its faults say and nobody can read is recorded as it is."""
+def machine_text(node: Mapping[str, Any], expected: str = "") -> str:
+    """The node as a recorded machine; what its faults say and nobody can read is recorded as it is.
+
+    `expected`: the document that it is held against, by which its GPUs have worked.
+    """
     hardware, name = hardware_of(node), node["metadata"]["name"]
     gpus = {} if hardware is None else {str(n): _gpu(hardware, n, name) for n in _indexes(hardware)}
     driver = (node["metadata"].get("labels") or {}).get(DRIVER_VERSION_LABEL)
@@ -46,6 +52,11 @@ def machine_text(node: Mapping[str, Any]) -> str:
             _break(found, gpus, what, instead)
     except (ValueError, AttributeError, TypeError, KeyError):
         return text
+    asked = _asked(expected)
+    if asked.get("profile", "quick") != "quick":
+        _work(found, gpus, asked)
+    for gpu in gpus.values():
+        gpu.pop("work", None)
     return json.dumps({**found, "gpus": list(gpus.values())})
 
 
@@ -57,6 +68,26 @@ def _efas(node: Mapping[str, Any]) -> int:
 def _efa(number: int) -> dict[str, Any]:
     name = f"rdmap{number}s0"
     return {"name": name, "driver": "efa", "active": True, "link": "unspecified", "gbps": 100.0}
+
+
+def _asked(expected: str) -> dict[str, Any]:
+    try:
+        found = json.loads(expected)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _work(found: dict[str, Any], gpus: dict[str, dict[str, Any]], asked: dict[str, Any]) -> None:
+    """GPUs that answer, at work, and all nodes together where they run together."""
+    indexes = [gpu["index"] for gpu in gpus.values()]
+    for gpu in gpus.values():
+        others = [n for n in indexes if n != gpu["index"]]
+        soak = asked["profile"] == "soak"
+        gpu.setdefault("load", load_of(gpu, others, gpu["power_limit_mw"], soak=soak))
+    nodes = (asked.get("together") or {}).get("nodes", 1)
+    today = datetime.now(UTC).date().isoformat()
+    found.setdefault("collectives", collectives_of(found["node"], nodes, asked["gpus"], today))
 
 
 def _break(found: dict[str, Any], gpus: dict[str, dict[str, Any]], what: str, instead: Any) -> None:

@@ -107,7 +107,8 @@ class FakeValidator:
         there = self._node(pod["spec"]["nodeName"])
         if there is None:
             return
-        ended = run(pod, self._expected(pod), machine_text(there))
+        expected = self._expected(pod)
+        ended = run(pod, expected, machine_text(there, expected))
         if ended.code == 0 and job_of(pod):
             self._passed.append((pod, ended))
         else:

@@ -1,0 +1,94 @@
+"""Which pools' GPUs are put to work before a deployment ends, and what keeps the others idle.
+
+Work needs whole GPUs that nobody else has. They are asked of a queue that owns nothing and borrows, so that
+no guarantee is broken (docs/decisions/0060): what nobody lends is not to be had.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpuyard.catalogue.fabric import direct_fabric, interfaces
+from gpuyard.catalogue.sharing import SharingMethod
+from gpuyard.findings import Finding, note
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import PoolCheck, PoolPlan, ValidationPlan
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import FabricKind
+
+EFA, TCP = "efa", "tcp"
+
+
+def work_of(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
+    """Whether its GPUs work, and whether its nodes do so together."""
+    return replace(
+        check,
+        idle=_idle(draft, pool),
+        between=_between(draft, pool),
+        apart=_apart(draft, pool) if pool.start_nodes > 1 else "",
+    )
+
+
+def _idle(draft: Draft, pool: PoolPlan) -> str:
+    if pool.sharing is not SharingMethod.NONE:
+        return "its GPUs are cut or shared, and what one share does says little of the whole"
+    if pool.stop or draft.queueing.stop:
+        return "its queues are stopped"
+    if pool.provisioning is not None:
+        return "its autoscaler is asked before each job, and would make nodes for the check"
+    (whole,) = pool.advertised
+    needed, lent = pool.start_nodes * whole.per_node, _lent(draft, pool, whole.resource)
+    if lent < needed:
+        return f"of its {needed} GPUs {lent} can be borrowed: a team that lends less keeps the rest to itself"
+    return ""
+
+
+def _lent(draft: Draft, pool: PoolPlan, resource: str) -> int:
+    """What a queue without a guarantee can have at most: what nobody is guaranteed, and what teams lend."""
+    key = (pool.name, resource)
+    if any(
+        (m.pool, m.resource) == key and m.lend is not None
+        for c in draft.queueing.cohorts
+        for m in c.limits
+    ):
+        return 0
+    spare = sum(
+        q.nominal for c in draft.queueing.cohorts for q in c.quotas if (q.pool, q.resource) == key
+    )
+    quotas = [q for team in draft.teams for q in team.quotas if (q.pool, q.resource) == key]
+    return spare + sum(q.nominal if q.lend is None else min(q.nominal, q.lend) for q in quotas)
+
+
+def _between(draft: Draft, pool: PoolPlan) -> str:
+    return EFA if draft.spec.cloud is Cloud.AWS and interfaces(pool.machine) else TCP
+
+
+def _apart(draft: Draft, pool: PoolPlan) -> str:
+    """Ways between nodes that a pod of ours cannot take: told, and never judged as if it were TCP."""
+    if pool.machine.is_rack:
+        return "the NVLink of a rack needs a ComputeDomain, which the check does not make"
+    direct = direct_fabric(pool.machine)
+    if draft.spec.cloud is Cloud.GCP and direct is not None:
+        return f"{direct.name} needs Google's programs beside it in the pod"
+    if pool.fabric is not None and pool.fabric.kind is not FabricKind.ETHERNET:
+        kind = pool.fabric.kind.value
+        return f"its pods ask for no {kind} adapters yet"
+    return ""
+
+
+def unworked(draft: Draft, plan: ValidationPlan) -> Iterator[Finding]:
+    """What the profile asks for, and a deployment leaves out."""
+    if plan.profile == "quick":
+        return
+    places = {pool.name: index for index, pool in enumerate(draft.spec.pools)}
+    for each in plan.pools:
+        at = ("pools", places[each.pool])
+        if each.runs and each.idle:
+            yield note(
+                "validation.deferred", at, f"GPUs of {each.pool} are not put to work: {each.idle}"
+            )
+        elif each.works and each.apart:
+            said = f"nodes of {each.pool} run collectives each for itself: {each.apart}"
+            yield note("validation.deferred", at, said)
+        if each.works and draft.sound[each.pool].nodes.high > each.nodes:
+            said = f"nodes of {each.pool} that come later are not put to work"
+            yield note("validation.deferred", at, said)

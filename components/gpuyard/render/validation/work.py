@@ -1,0 +1,300 @@
+"""The pods that put GPUs to work before a deployment ends: a Job for each pool, through a queue of its own.
+
+They stand in the platform's own namespace, which admits no privileged pod: these hold their GPUs as those of
+teams do. Their queue owns nothing and borrows what nobody uses. Whoever is guaranteed it gets it back at
+once, and the check begins anew later; its priority is the least there is. So no guarantee waits for a check.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpuyard.names import (
+    CHECKS_LABEL,
+    EFA,
+    KUEUE_API,
+    PRIORITY_LABEL,
+    QUEUE_LABEL,
+    TOKEN_OF,
+    WORK_LABEL,
+    system_namespace,
+    work_name,
+)
+from gpuyard.plan.queueing.queueing import resource_groups
+from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan, ValidationPlan
+from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.kueue.queueing import counted_together
+from gpuyard.render.objects import Object, made, service_account, toleration_object
+from gpuyard.render.programs import file_key, source_of
+from gpuyard.render.validation.expectations import work_expectations_text
+from gpuyard.render.validation.jobs import (
+    EXPECTATIONS_FILE,
+    PACKAGE,
+    WAITS_MORE_SECONDS,
+    digest_of,
+    made_of,
+    program_text,
+    ready,
+)
+
+LEAST = -1_000_000_000
+"""The least that a stack file can give a priority; Kueue's own are larger."""
+PORT = 29500
+SHARE = 0.75
+"""Of the deadline: nodes pull the image for the rest."""
+NOBODY = 65534
+_NAME = 50
+_IDS = ("compute", "utility")
+
+
+def work_objects(plan: PlatformPlan) -> list[Object]:
+    """Queue, account and token, then what each pool's pods need, and their Job; nothing where none works."""
+    asked, working = plan.validation, working_pools(plan)
+    if asked is None or not working:
+        return []
+    return [
+        *_queue(plan, working),
+        *_account(plan),
+        *(obj for each in working for obj in _of_pool(plan, asked, plan.pool(each.pool), each)),
+    ]
+
+
+def working_pools(plan: PlatformPlan) -> list[PoolCheck]:
+    """What becomes of the check on pools whose GPUs are put to work."""
+    asked = plan.validation
+    return [] if asked is None or not asked.image else [p for p in asked.pools if p.works]
+
+
+def work_job_name(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
+    """Of the Job: another one when anything is that the verdict rests on."""
+    return (
+        f"{fit(f'gpuyard-{plan.name}-work-{pool.stable_name}', _NAME)}-{_digest(plan, pool, check)}"
+    )
+
+
+def _digest(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
+    image = plan.validation.image if plan.validation else ""
+    expects = work_expectations_text(plan, pool, check)
+    return digest_of(expects, image, dict(source_of(PACKAGE)), *made_of(plan, pool), check.nodes)
+
+
+def worked_object(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> Object:
+    """What is made when every node's GPUs have worked well."""
+    name, space = f"{work_job_name(plan, pool, check)}-passed", system_namespace(plan.name)
+    data = {"pool": pool.name, "nodes": str(check.nodes), "verdict": "passed"}
+    return made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
+
+
+def _queue(plan: PlatformPlan, working: list[PoolCheck]) -> list[Object]:
+    """It borrows at most what the checked nodes have, takes from nobody, and gives back to everybody."""
+    pools = [plan.pool(each.pool) for each in working]
+    most = {
+        (pool.flavor, whole.resource): pool.start_nodes * whole.per_node
+        for pool in pools
+        for whole in pool.advertised
+    }
+
+    def entry(flavor: str, resource: str) -> Object:
+        borrow = str(most.get((flavor, resource), 0))
+        return {"name": resource, "nominalQuota": "0", "borrowingLimit": borrow}
+
+    name, space = work_name(plan.name), system_namespace(plan.name)
+    spec: dict[str, Any] = {
+        "cohortName": plan.name,
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space}},
+        "queueingStrategy": "BestEffortFIFO",
+        "preemption": {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"},
+        "resourceGroups": counted_together(resource_groups(pools), entry),
+    }
+    if plan.queueing.fair_sharing:
+        spec["fairSharing"] = {"weight": "0"}  # whoever shares with it goes first
+    said = "the check that puts GPUs to work"
+    return [
+        made(plan.name, KUEUE_API, "WorkloadPriorityClass", name, value=LEAST, description=said),
+        made(plan.name, KUEUE_API, "ClusterQueue", name, spec=spec),
+        made(
+            plan.name, KUEUE_API, "LocalQueue", name, namespace=space, spec={"clusterQueue": name}
+        ),
+    ]
+
+
+def _account(plan: PlatformPlan) -> list[Object]:
+    """An account without rights, and a token that the cluster makes for it.
+
+    By that, which nobody else knows, ranks know each other: none is drawn here, and none stands in a file.
+    """
+    name, space = work_name(plan.name), system_namespace(plan.name)
+    peers = {"matchLabels": {WORK_LABEL: name}}
+    return [
+        service_account(plan.name, name, space),
+        made(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
+        made(
+            plan.name,
+            "v1",
+            "Secret",
+            name,
+            namespace=space,
+            annotations={TOKEN_OF: name},
+            type="kubernetes.io/service-account-token",
+        ),
+        made(
+            plan.name,
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            name,
+            namespace=space,
+            # All ports: NCCL picks its own. Nobody else reaches these pods, by IPv4 or IPv6.
+            spec={
+                "podSelector": peers,
+                "policyTypes": ["Ingress"],
+                "ingress": [{"from": [{"podSelector": peers}]}],
+            },
+        ),
+    ]
+
+
+def _of_pool(
+    plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, check: PoolCheck
+) -> Iterator[Object]:
+    name, space = work_job_name(plan, pool, check), system_namespace(plan.name)
+    expects = {EXPECTATIONS_FILE: work_expectations_text(plan, pool, check)}
+    yield made(plan.name, "v1", "ConfigMap", name, namespace=space, data=expects)
+    labels = {CHECKS_LABEL: name, WORK_LABEL: work_name(plan.name)}
+    yield made(
+        plan.name,
+        "v1",
+        "Service",
+        name,
+        namespace=space,
+        # It has pods behind it only when its Job has: nobody waits for that.
+        annotations={"pulumi.com/skipAwait": "true"},
+        spec={
+            "clusterIP": "None",
+            "ipFamilyPolicy": "PreferDualStack",
+            "publishNotReadyAddresses": True,
+            "selector": {CHECKS_LABEL: name},
+        },
+    )
+    annotations = {
+        "pulumi.com/timeoutSeconds": str(asked.deadline_seconds + WAITS_MORE_SECONDS),
+        "pulumi.com/replaceUnready": "true",
+    }
+    if not asked.required:
+        annotations = {"pulumi.com/skipAwait": "true"}
+    yield made(
+        plan.name,
+        "batch/v1",
+        "Job",
+        name,
+        namespace=space,
+        labels={QUEUE_LABEL: work_name(plan.name), PRIORITY_LABEL: work_name(plan.name)},
+        annotations=annotations,
+        spec={
+            "completionMode": "Indexed",
+            "completions": check.nodes,
+            "parallelism": check.nodes,
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": asked.deadline_seconds,
+            "podFailurePolicy": {
+                "rules": [
+                    {
+                        "action": "Ignore",
+                        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+                    }
+                ]
+            },
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": _pod(plan, asked, pool, check, name),
+            },
+        },
+    )
+
+
+def _pod(
+    plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: str
+) -> Object:
+    """It holds all GPUs of a node, so each has a node of its own, and nobody else works there."""
+    program = [{"key": file_key(path), "path": path} for path in source_of(PACKAGE)]
+    terms = [{"matchExpressions": ready(plan, pool)}]
+    return {
+        "serviceAccountName": work_name(plan.name),
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "restartPolicy": "Never",
+        "subdomain": name,
+        "nodeSelector": dict(pool.node_selector),
+        "tolerations": [toleration_object(taint) for taint in plan.starts_with(pool)],
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+            }
+        },
+        "containers": [_container(asked, pool, check, name)],
+        "volumes": [
+            {"name": "program", "configMap": {"name": work_name(plan.name), "items": program}},
+            {"name": "expectations", "configMap": {"name": name}},
+            {
+                "name": "token",
+                "secret": {
+                    "secretName": work_name(plan.name),
+                    "items": [{"key": "token", "path": "token"}],
+                },
+            },
+            {"name": "memory", "emptyDir": {"medium": "Memory"}},
+            {"name": "scratch", "emptyDir": {}},
+        ],
+    }
+
+
+def _container(asked: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: str) -> Object:
+    seconds = str(int(asked.deadline_seconds * SHARE))
+    alone = ["--first", f"localhost:{PORT}", "--index", "0"]
+    first = alone if check.apart or check.nodes == 1 else ["--first", f"{name}-0.{name}:{PORT}"]
+    held = {whole.resource: str(whole.per_node) for whole in pool.advertised}
+    if check.between == "efa":
+        held[EFA] = str(pool.machine.efa_interfaces)
+    memory = f"{2 + 2 * pool.machine.gpus}Gi"
+    variables = pool.nccl.variables if pool.nccl and not check.apart else {}
+    return {
+        "name": "validator",
+        "image": asked.image,
+        "command": ["python3", "-B", "-m", PACKAGE],
+        "args": [
+            "--expect",
+            f"/expectations/{EXPECTATIONS_FILE}",
+            "--termination-log",
+            "/dev/termination-log",
+            *first,
+            "--token-file",
+            "/token/token",
+            "--deadline",
+            seconds,
+        ],
+        "workingDir": "/program",
+        "env": [
+            {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+            {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": ",".join(_IDS)},
+            *({"name": key, "value": value} for key, value in variables.items()),
+        ],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "resources": {
+            "requests": {"cpu": str(pool.machine.gpus), "memory": memory, **held},
+            "limits": {"memory": memory, **held},
+        },
+        # As strict as pods of teams may be: it holds devices as theirs do.
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "runAsUser": NOBODY,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumeMounts": [
+            {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
+            {"name": "expectations", "mountPath": "/expectations", "readOnly": True},
+            {"name": "token", "mountPath": "/token", "readOnly": True},
+            {"name": "memory", "mountPath": "/dev/shm"},  # noqa: S108  NCCL's own place
+            {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108  of this container alone
+        ],
+    }

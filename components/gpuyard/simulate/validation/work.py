@@ -1,0 +1,108 @@
+"""What fake GPUs come to at work: faster than any floor, less what a node's record says is wrong.
+
+Bytes go between fake nodes by TCP: nothing else is there. Figures of real GPUs stand with the floors that
+they are held against, and nowhere else.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_RATES: Final = {
+    "memory": 9000e9,
+    "to_device": 64e9,
+    "to_host": 64e9,
+    "peers": 1000e9,
+    "product": 3000e12,
+    "step": 2900e12,
+}
+"""Bytes or operations a second."""
+_BUS: Final = 1000e9
+_SIZE: Final = 1 << 33
+
+
+def load_of(gpu: Mapping[str, Any], others: list[int], watts: int, *, soak: bool) -> dict[str, Any]:
+    """A GPU's work; `work` in its record says which rates are others, and how it ended.
+
+    `{"work": {"product": 100e12, "end": "hung"}}`
+    """
+    broken = dict(gpu.get("work") or {})
+    tasks = [task for task in _RATES if task != "step" or soak]
+    rates = [
+        _rate(task, broken.get(task, _RATES[task]), other)
+        for task in tasks
+        for other in (others if task == "peers" else [None])
+    ]
+    seen = [
+        {
+            "task": task,
+            "looks": 3,
+            "reasons": broken.get("reasons", 4),
+            "margin": broken.get("margin", 12),
+            "milliwatts": watts,
+            "sm_mhz": 1700,
+            "pcie_generation": 5,
+            "pcie_width": 16,
+            "uncorrected": broken.get("uncorrected", 0),
+            "remapped": 0,
+        }
+        for task in tasks
+    ]
+    return {
+        "uuid": gpu["uuid"],
+        "end": broken.get("end", "done"),
+        "said": broken.get("said", ""),
+        "code": 0,
+        "lacks": "",
+        "versions": ["simulated"],
+        "rates": rates,
+        "seen": seen,
+    }
+
+
+def _rate(task: str, speed: float, other: int | None) -> dict[str, Any]:
+    return {
+        "task": task,
+        "other": other,
+        "amount": speed,
+        "seconds": 1.0,
+        "rounds": 10,
+        "wrong": 0,
+    }
+
+
+def collectives_of(node: str, nodes: int, gpus: int, today: str) -> dict[str, Any]:
+    """A run of all these nodes that went well; this one's name stands for all."""
+    ranks = list(range(nodes * gpus))
+    return {
+        "on": today,
+        "nodes": nodes,
+        "gpus": gpus,
+        "ends": [{"rank": rank, "node": node, "end": "done", "said": ""} for rank in ranks],
+        "measures": [
+            {
+                "operation": operation,
+                "size": _SIZE,
+                "ranks": ranks,
+                "seconds": _SIZE / _BUS,
+                "wrong": 0,
+            }
+            for operation in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+        ],
+        "slow": [],
+        "halved": True,
+        "versions": ["simulated"],
+        "logs": [_log(rank, nodes, gpus) for rank in ranks],
+    }
+
+
+def _log(rank: int, nodes: int, gpus: int) -> str:
+    """Of one rank, as NCCL writes it: a channel inside its node, and one to the next."""
+    first = rank - rank % gpus
+    said = "NCCL INFO Using network Socket\n"
+    if gpus > 1:
+        after = first + (rank + 1) % gpus
+        said += f"NCCL INFO Channel 00/0 : {rank}[0] -> {after}[1] via P2P/CUMEM\n"
+    if nodes > 1:
+        after = (rank + gpus) % (nodes * gpus)
+        said += f"NCCL INFO Channel 00/0 : {rank}[0] -> {after}[0] [send] via NET/Socket/0\n"
+    return said

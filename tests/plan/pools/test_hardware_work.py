@@ -1,0 +1,106 @@
+"""Whose GPUs a deployment puts to work, and what it says of the others."""
+
+from gpuyard.findings import Severity
+from kit.every import every
+from kit.stacks import cut_pool, findings, plan_of, platform, pool, shared_pool, team
+
+FULL = {"image": "registry.example.org/ml/full:1", "profile": "full"}
+OURS = {"cloud": "aws"}
+
+
+def asked(*pools, **more):
+    more = {"cloud": "simulated", "validation": FULL, **more}
+    return platform(list(pools) or [pool()], **more)
+
+
+def told(raw):
+    """What is noted of pools."""
+    found = [f for f in findings(raw) if f.id == "validation.deferred" and f.path[0] == "pools"]
+    assert all(f.severity is Severity.NOTE for f in found)
+    return [(f.path[1], f.problem) for f in found]
+
+
+def check(raw, name="train"):
+    return next(c for c in plan_of(raw).validation.pools if c.pool == name)
+
+
+@every("profile, works", [("quick", False), ("full", True), ("soak", True)])
+def test_only_full_and_soak_put_gpus_to_work(profile, works):
+    raw = asked(validation=FULL | {"profile": profile})
+    assert (check(raw).works, told(raw)) == (works, [])
+
+
+CUT = "its GPUs are cut or shared, and what one share does says little of the whole"
+KEEPS = "can be borrowed: a team that lends less keeps the rest to itself"
+HOLD = {"train": 32}
+# A stack file, which of its pools, and why its GPUs do nothing.
+IDLE = [
+    (asked(pool(), cut_pool()), "serve", CUT),
+    (asked(pool(), shared_pool()), "dev", CUT),
+    (asked(pool(stop="hold")), "train", "its queues are stopped"),
+    (asked(queueing={"stop": "hold"}), "train", "its queues are stopped"),
+    (asked(teams=[team(guarantee=HOLD, lend={"train": 0})]), "train", f"of its 32 GPUs 0 {KEEPS}"),
+    (asked(teams=[team(guarantee=HOLD, lend={"train": 8})]), "train", f"of its 32 GPUs 8 {KEEPS}"),
+]
+
+
+@every("raw, name, why", IDLE)
+def test_a_pool_whose_gpus_do_nothing_says_why(raw, name, why):
+    found = check(raw, name)
+    assert (found.runs, found.works, found.idle) == (True, False, why)
+    said = f"GPUs of {name} are not put to work: {why}"
+    assert said in [problem for _, problem in told(raw)]
+
+
+@every(
+    "teams",
+    [
+        [],
+        [team()],
+        [team(guarantee=HOLD)],
+        [team(guarantee={"train": 16}), team("speech", guarantee={"train": 8})],
+        [team(guarantee={"train": 16}, lend={"train": 16})],
+    ],
+)
+def test_what_teams_lend_and_what_nobody_is_guaranteed_can_be_borrowed(teams):
+    assert check(asked(teams=teams)).works
+
+
+def test_a_cohort_that_lends_less_keeps_its_gpus_to_itself():
+    cohorts = [{"name": "east", "lend": {"train": 8}}]
+    raw = asked(teams=[team(guarantee=HOLD, cohort="east")], queueing={"cohorts": cohorts})
+    assert check(raw).idle == f"of its 32 GPUs 0 {KEEPS}"
+
+
+INFINIBAND = {"kind": "infiniband", "hcas": ["mlx5_0"], "gbps": 400}
+SAYS = "its pods ask for no infiniband adapters yet"
+# A stack file, the way between its nodes, and why they run each for itself.
+WAYS = [
+    (asked(), "tcp", ""),
+    (asked(**OURS), "efa", ""),
+    (asked(pool(machine="g6.12xlarge"), **OURS), "efa", ""),
+    (asked(pool(fabric=INFINIBAND), cloud="none"), "tcp", SAYS),
+    (asked(pool(fabric=INFINIBAND, nodes=1), cloud="none"), "tcp", ""),
+    (asked(pool(fabric={"kind": "ethernet", "gbps": 100}), cloud="none"), "tcp", ""),
+    (
+        asked(pool(machine="a3-megagpu-8g", zones=["us-central1-a"]), cloud="gcp"),
+        "tcp",
+        "GPUDirect-TCPXO needs Google's programs beside it in the pod",
+    ),
+]
+
+
+@every("raw, between, apart", WAYS)
+def test_nodes_run_together_where_a_pod_can_take_their_way(raw, between, apart):
+    found = check(raw)
+    assert (found.works, found.between, found.apart) == (True, between, apart)
+    said = [problem for _, problem in told(raw) if "each for itself" in problem]
+    assert said == ([f"nodes of train run collectives each for itself: {apart}"] if apart else [])
+
+
+def test_nodes_that_come_later_are_not_put_to_work_and_that_is_said():
+    raw = asked(pool(nodes="1..4"), **OURS)
+    assert told(raw) == [(0, "nodes of train that come later are not put to work")]
+    raw = asked(pool(nodes="0..4"), **OURS)
+    assert told(raw) == []
+    assert not check(raw).works

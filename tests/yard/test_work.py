@@ -1,0 +1,79 @@
+"""GPUs work before a deployment ends: through their queue, on whole nodes, and a slow one ends it."""
+
+import json
+import re
+
+import pytest
+
+from gpuyard.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
+from gpuyard.simulate.validation.machine import FAULTS
+from kit.cluster.yard import QUIET, STACK, Yard
+
+pytestmark = [pytest.mark.engine, pytest.mark.cluster]
+QUEUE = "gpuyard-local-work"
+OF_QUEUE = f"labelSelector={QUEUE_LABEL}%3D{QUEUE}"
+JOBS = f"/apis/batch/v1/namespaces/gpuyard-local/jobs?{OF_QUEUE}"
+PODS = f"/api/v1/namespaces/gpuyard-local/pods?labelSelector={WORK_LABEL}%3D{QUEUE}"
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/gpuyard-local/workloads"
+SLOW = '{"3": {"work": {"product": 100000000000000}}}'
+
+
+def deploy(yard: Yard, image: str = "1", **asked) -> tuple[int, str]:
+    validation = {
+        "image": f"registry.example.org/ml/full:{image}",
+        "profile": "full",
+        "deadline_minutes": 5,
+        **asked,
+    }
+    given = yard.config(yard.spec() | {"validation": validation})
+    return yard.tried("up", "--stack", STACK, *QUIET, "--config-file", given)
+
+
+def jobs(yard: Yard) -> dict[str, str]:
+    found = yard.api.call("GET", JOBS)["items"]
+    return {job["metadata"]["name"]: job["metadata"]["uid"] for job in found}
+
+
+def worked(yard: Yard) -> list[str]:
+    """The node of each pod that has ended well; each held all of a node's GPUs."""
+    pods = yard.api.call("GET", PODS)["items"]
+    for pod in pods:
+        assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "8"
+        assert CHECKS_LABEL in pod["metadata"]["labels"]
+    return sorted(p["spec"]["nodeName"] for p in pods if p["status"]["phase"] == "Succeeded")
+
+
+@pytest.fixture
+def live(up: Yard):
+    """The platform for others when this is over."""
+    yield up
+    up.api.merge("/api/v1/nodes/train-001", {"metadata": {"annotations": {FAULTS: None}}})
+    up.run("scripts/up")
+
+
+@pytest.mark.timeout(900)  # four deployments, with that of the fixture
+def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployment(live: Yard):
+    code, said = deploy(live)
+    assert code == 0, said
+    found = json.loads(live.pulumi("stack", "output", "validation", "--stack", STACK, "--json"))
+    assert found["train"]["work"] == "passed"
+    assert "cut or shared" in found["serve"]["work"]
+    assert worked(live) == [f"train-{n:03d}" for n in range(4)]
+    first = jobs(live)
+    (workload,) = live.api.call("GET", WORKLOADS)["items"]
+    assert workload["status"]["admission"]["clusterQueue"] == QUEUE
+    token = live.api.call("GET", f"/api/v1/namespaces/gpuyard-local/secrets/{QUEUE}")["data"][
+        "token"
+    ]
+    assert len(token) > 100, "the cluster has drawn it"
+    assert token not in live.pulumi("stack", "export", "--stack", STACK)
+
+    code, said = deploy(live)
+    assert code == 0, said
+    assert jobs(live) == first, "nothing works again"
+
+    live.api.merge("/api/v1/nodes/train-001", {"metadata": {"annotations": {FAULTS: SLOW}}})
+    code, said = deploy(live, image="2")
+    assert code != 0
+    facts = r"fail: work\.product on gpu 3: .*; value 100\.0, floor 596\.2 TFLOPS .*; needs: look"
+    assert re.search(rf"  failed: node train-001, pool train: .*\n +{facts}\n", said), said
