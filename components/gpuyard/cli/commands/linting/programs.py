@@ -22,7 +22,7 @@ class ProgramError(Exception):
 
 
 @dataclass(slots=True)
-class Budget:
+class ProgramTime:
     """The time that is left to all programs."""
 
     end: float = field(default_factory=lambda: monotonic() + ALL_SECONDS)

@@ -7,7 +7,7 @@ from elsewhere is left as it is: its program would fetch it.
 import shutil
 from pathlib import Path
 
-from gpuyard.cli.commands.linting.programs import Budget, ProgramError, output_of
+from gpuyard.cli.commands.linting.programs import ProgramError, ProgramTime, output_of
 from gpuyard.cli.stacks import read_regular
 from gpuyard.errors import UsageError
 from gpuyard.lint.items import FilesRead
@@ -36,12 +36,12 @@ _MISSING = "missing in charts/ directory: "
 
 def with_programs(reading: FilesRead, *, wanted: bool) -> FilesRead:
     """What was read, and what Helm and kustomize make of it."""
-    budget = Budget()
+    budget = ProgramTime()
     reading = _with_charts(reading, budget, wanted=wanted)
     return _with_kustomizations(reading, budget) if wanted else reading
 
 
-def _with_charts(reading: FilesRead, budget: Budget, *, wanted: bool) -> FilesRead:
+def _with_charts(reading: FilesRead, budget: ProgramTime, *, wanted: bool) -> FilesRead:
     charts = charts_to_render(reading)
     helm = shutil.which("helm") if wanted and charts else None
     made = Renderings()
@@ -96,7 +96,7 @@ def _render(helm: str, chart: UnreadChart, made: Renderings) -> None:
     made.done |= set(templates)
 
 
-def _with_kustomizations(reading: FilesRead, budget: Budget) -> FilesRead:
+def _with_kustomizations(reading: FilesRead, budget: ProgramTime) -> FilesRead:
     """Those of which only a run tells what they make."""
     found = kustomizations_to_build(reading)
     program = _kustomize() if found else ()
