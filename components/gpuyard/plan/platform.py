@@ -44,7 +44,7 @@ from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.claim_drivers import check_claim_drivers
 from gpuyard.plan.pools.fabrics import check_fabric_zones
 from gpuyard.plan.pools.gpu_operator import operator_parts
-from gpuyard.plan.pools.hardware_check import check_validation, decide_validation
+from gpuyard.plan.pools.hardware.check import check_validation, decide_validation
 from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
 from gpuyard.plan.pools.pools import decide_pools

@@ -11,7 +11,7 @@ from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
 from gpuyard.plan.capacity.warm import nearest_zone, unreadable
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
-from gpuyard.plan.pools.hardware_work import unworked, work_of
+from gpuyard.plan.pools.hardware.work import unworked, work_of
 from gpuyard.plan.records import STARTS_WITH, CheckedAgain, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.spec.platform import Cloud, Gate, PlatformSpec, Profile, ValidationSpec
