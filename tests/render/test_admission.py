@@ -86,6 +86,12 @@ def test_what_grows_or_counts_others_is_held_to_workloads_of_kueue():
     assert spec["failurePolicy"] == "Fail"
     assert spec["matchConstraints"]["resourceRules"] == [
         {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["UPDATE", "DELETE"],
+            "resources": ["pods"],
+        },
+        {
             "apiGroups": ["apps"],
             "apiVersions": ["v1"],
             "operations": ["UPDATE", "DELETE"],
@@ -98,8 +104,10 @@ def test_what_grows_or_counts_others_is_held_to_workloads_of_kueue():
             "resources": ["resourceclaimtemplates"],
         },
     ]
+    (condition,) = spec["matchConditions"]
+    assert "oldObject.?spec.?schedulingGates" in condition["expression"]
     said = spec["variables"][-1]["expression"]
-    assert said.count("GPU-ADM-01: ") == 3
+    assert said.count("GPU-ADM-01: ") == 4
 
 
 def test_what_kueue_admits_is_looked_at_where_it_writes_it():

@@ -172,6 +172,12 @@ HELD = Sentence(
     "this {kind} says that its pods wait for {parent}, which does not count them, and may start them",
     f"take out the annotation {PARENT} and the label {GROUPS_NAME}",
 )
+EARLY = Sentence(
+    "workload {workload} is not admitted, and this pod would run without being counted",
+    "it waits for Kueue, which starts it when its turn comes",
+)
+"""Said to Kueue, which takes its gate out of pods of a set that waits and was changed (v0.19.2,
+`shouldUngatePod`)."""
 STARTS = Sentence(
     "this {kind} stands in a queue, which starts it when its turn comes",
     "leave suspend as it is",

@@ -4,7 +4,9 @@ Kueue's webhook sees StatefulSets, and not their subresource `scale`, which `kub
 write. Nothing in that request says what the pods ask for, so Kueue's own workloads are the parameters of this
 policy: each of the namespace is looked at, and the one of this StatefulSet says what runs.
 
-A template of claims is looked at in the same way when it goes: by name, as the workloads name it.
+A pod out of which Kueue takes its gate is held to its workload: Kueue does so too when a set that waits was
+changed, and such a pod ran on GPUs that nobody counted. A template of claims is looked at when it goes: by
+name, as the workloads name it.
 
 The kind is one of a CustomResourceDefinition. Its objects the API server begins to follow again when a policy
 comes back; those of built-in kinds it does not (docs/decisions/0038).
@@ -14,17 +16,31 @@ from collections.abc import Iterator
 
 from gpuyard.admission import queued
 from gpuyard.admission.requirements import QUEUED
-from gpuyard.names import KUEUE_API
+from gpuyard.names import KUEUE_API, POD_GROUP_LABEL, QUEUE_GATE
 from gpuyard.render.admission.cel import containers, label, maybe, named, quoted, said
 from gpuyard.render.admission.inside import BY_CONTROLLER, pod_asks
 
 RULES = (
+    ("", "v1", ("pods",)),
     ("apps", "v1", ("statefulsets/scale",)),
     ("resource.k8s.io", "*", ("resourceclaimtemplates",)),
 )
 """Group, version and resources that are looked at."""
 OPERATIONS = ("UPDATE", "DELETE")
-"""Of the first it is an update, and of the second the end: what stands in it never changes."""
+"""Of a template of claims it is the end, of the others an update."""
+
+
+def _gated(pod: str) -> str:
+    gates = maybe(pod, "spec.schedulingGates", "[]")
+    return f"{gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
+
+
+ONLY = (
+    "request.resource.resource == 'pods'"
+    f" ? request.operation == 'UPDATE' && {_gated('oldObject')} && !{_gated('object')}"
+    " : request.resource.resource == 'statefulsets' || request.operation == 'DELETE'"
+)
+"""Of pods, when Kueue's gate is taken out of one."""
 PARAMETERS = {"apiVersion": KUEUE_API, "kind": "Workload"}
 _OF_UID = "kueue.x-k8s.io/job-uid"
 """The label of a workload that says what it was made for; without replicas that is its owner no more."""
@@ -63,12 +79,15 @@ def variables() -> Iterator[tuple[str, str]]:
         wanted="string(variables.wanted)",
     )
     part = said(QUEUED, queued.OF_ANOTHER, name=name, owner="variables.groups[0].name")
+    yield "early", _early()
+    early = said(QUEUED, queued.EARLY, workload="variables.workload.metadata.name")
     yield "claimed", f"variables.goes && !variables.by_controller && ({_claims()})"
     claimed = said(QUEUED, queued.CLAIMED, name=name, workload="variables.workload.metadata.name")
     yield (
         "said",
         (
-            f"variables.claimed ? {claimed} : variables.goes || !variables.grows || !variables.asks ? ''"
+            f"variables.early ? {early} : variables.claimed ? {claimed}"
+            " : variables.goes || !variables.grows || !variables.asks ? ''"
             f" : variables.own && variables.wanted > variables.counted[0] ? {past}"
             f" : variables.groups.size() > 0 ? {part} : ''"
         ),
@@ -83,3 +102,18 @@ def _claims() -> str:
     pods = maybe("variables.workload", "spec.podSets", "[]")
     claims = maybe("s", "template.spec.resourceClaims", "[]")
     return f"!{over} && {pods}.exists(s, {claims}.exists(c, {by_name}))"
+
+
+def _early() -> str:
+    """Whether it is the workload of this pod, and is not admitted."""
+    of_group = " || ".join(
+        f"{label(f'variables.it.?metadata.?{part}', POD_GROUP_LABEL)} == variables.workload.metadata.name"
+        for part in ("annotations", "labels")
+    )
+    own = "variables.owners.exists(o, o.uid == variables.it.metadata.uid)"
+    conditions = maybe("variables.workload", "status.conditions", "[]")
+    admitted = f"{conditions}.exists(c, c.type == 'Admitted' && c.status == 'True')"
+    asks = named(containers("variables.it"), "l", pod_asks("variables.it", "l"))
+    return (
+        f"request.resource.resource == 'pods' && ({of_group} || {own}) && !{admitted} && ({asks})"
+    )

@@ -83,6 +83,8 @@ class _Policy:
     sound: str = _SOUND
     operations: tuple[str, ...] = ("CREATE", "UPDATE")
     parameters: Mapping[str, str] | None = None
+    only: str = ""
+    """What must be so for anything to be looked at."""
     """The kind of objects in the namespace of a request of which each is looked at with it."""
 
 
@@ -111,6 +113,7 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
             growth.variables(),
             operations=growth.OPERATIONS,
             parameters=growth.PARAMETERS,
+            only=growth.ONLY,
         ),
         _Policy(
             reservations_name(plan.name),
@@ -152,6 +155,11 @@ def _policy(owner: str, policy: _Policy) -> Object:
                 for group, version, resources in policy.rules
             ],
         },
+        **(
+            {"matchConditions": [{"name": "concerns-it", "expression": policy.only}]}
+            if policy.only
+            else {}
+        ),
         "variables": [
             {"name": key, "expression": _STEP.sub(r"\n\g<0>", text)}
             for key, text in policy.variables
