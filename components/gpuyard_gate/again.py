@@ -55,7 +55,10 @@ def read_settings(text: str) -> Settings:
     """
     raw: dict[str, Any] = json.loads(text)
     names = Names(**raw.pop("names"))
-    pools = tuple(Pool(**{**p, "resources": tuple(p["resources"])}) for p in raw.pop("pools"))
+    pools = tuple(
+        Pool(name=each["name"], selector=each["selector"], resources=tuple(each["resources"]))
+        for each in raw.pop("pools")
+    )
     return Settings(names=names, pools=pools, **raw)
 
 

@@ -29,6 +29,7 @@ def objects(value: Any, place: FilePlace) -> Iterator[Item]:
     if isinstance(value, list):
         for index, each in enumerate(value):
             yield from objects(each, replace(place, prefix=(*place.prefix, index)))
+        return
     if not is_object(value):
         return
     listed = value.get("items")
