@@ -21,8 +21,8 @@ OTHERS = [m for m in MACHINES.values() if m.cloud == "aws" and not m.is_gpu_mach
 
 def test_every_fact_has_a_source_that_was_looked_at():
     found = [v for v in vars(eks_nodes).values() if isinstance(v, Source)]
-    assert len(found) == 6
-    assert all(source.title and source.checked_on <= date(2026, 11, 23) for source in found)
+    assert len(found) == 7
+    assert all(source.title and source.checked_on <= date(2026, 11, 25) for source in found)
 
 
 def test_a_release_is_of_its_minor_and_of_the_day_of_the_changelog():

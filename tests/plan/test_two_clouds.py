@@ -25,6 +25,7 @@ MAY_DIFFER = {
     "ladder": "the words in which it is bought",
     "scale": "what the cloud's autoscaler reads",
     "node_software": "image, driver and who brings them",
+    "upgrade": "how many nodes are made anew at once, and in which way",
     "nccl": "what the cloud's fabric wants of NCCL",
     "room": "what a node keeps for itself",
     "topology_levels": "how near nodes are to each other",

@@ -450,7 +450,12 @@ def test_it_looks_as_the_account_of_its_pod(tmp_path, monkeypatch, capsys):
             """Nothing to close."""
 
     monkeypatch.setattr(loop, "Server", Server)
-    monkeypatch.setattr(command, "look", lambda server, settings, say: say(str(server.given)))
+
+    def look(server, settings, say):
+        say(str(server.given))
+        return 0
+
+    monkeypatch.setattr(command, "look", look)
     words = ["--settings", str(tmp_path / "settings.json"), "--account", str(tmp_path), "--once"]
     assert command.main(words) == 0
     assert str(tmp_path / "ca.crt") in capsys.readouterr().out

@@ -100,4 +100,6 @@ def test_an_unknown_cluster_name_stays_unknown_in_the_record_alone(pulumi_mocks)
     unknown = [
         one.name for one in graph if one.custom and str(UNKNOWN) in str(one.inputs.get("data"))
     ]
-    assert unknown == ["lab:ConfigMap:gpuyard-lab/gpuyard-platform"]
+    verdicts = [name for name in unknown if name.endswith("-passed")]  # figures are measured later
+    assert sorted(set(unknown) - set(verdicts)) == ["lab:ConfigMap:gpuyard-lab/gpuyard-platform"]
+    assert len(verdicts) == len(LAB["pools"])

@@ -22,8 +22,8 @@ def test_a_team_has_one_queue_called_default_unless_it_names_some():
         "default",
         True,
     )
-    assert (list(named.queues), named.local_queue) == (["night", "default"], "default")
-    assert (other.local_queue, other.has_default) == ("night", False)
+    assert (list(named.queues), named.local_queue) == (["default", "night"], "default")
+    assert (other.local_queue, other.has_default) == ("day", False)
 
 
 @pytest.mark.parametrize(

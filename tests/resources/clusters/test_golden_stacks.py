@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from gpuyard.judging import judge
+from gpuyard.render.cloud.before import BLOCK_BOUGHT
 from gpuyard.resources import Platform, PlatformRefused
 from gpuyard.spec.read import read_stack_file
 from kit.clouds import answers
@@ -57,6 +58,7 @@ def test_up_makes_what_check_finds_fine(pulumi_mocks, file):
     platform = yaml.safe_load(text)["config"]["gpuyard:platform"]
     given = platform["cloud"] != "none" and "existing" in platform.get("cluster", {})
     there = answers.calls(account_with(platform) if given else None)
+    there[BLOCK_BOUGHT] = {"instanceType": "p6-b200.48xlarge", "availabilityZone": "us-east-1d"}
     if not given:
         there["aws:ec2/getSubnets:getSubnets"] = subnets
     runner = pulumi_mocks.but(outputs=answers.outputs, calls=there)
