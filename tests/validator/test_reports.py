@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import sizes
 from gpuyard_validator import command, nvml
+from gpuyard_validator import report as report_module
 from gpuyard_validator.checks import CHECKS
+from gpuyard_validator.expectations import TogetherWith
 from gpuyard_validator.floors import FLOORS, Quantity, common, floor_of
 from gpuyard_validator.host import Host
 from gpuyard_validator.report import (
@@ -119,6 +121,16 @@ def test_any_report_fits_a_termination_message_and_begins_with_its_verdict(repor
     assert json.loads(as_json(report))["verdict"] == report.verdict
     ET.fromstring(as_junit(report))  # noqa: S314  written by ourselves
     assert as_prometheus(report, 0).endswith(" 0\n")
+
+
+def test_figures_that_have_no_room_are_left_out_whole(monkeypatch):
+    report = validate(expected("H100"), machine("H100"))
+    room = len(digest(report).encode()) + 200
+    monkeypatch.setattr(report_module, "DIGEST_BYTES", room)
+    told = json.loads(last_words(report).partition(FIGURES)[2])
+    assert 0 < len(told["checks"]) < 5
+    monkeypatch.setattr(report_module, "DIGEST_BYTES", room - 190)
+    assert last_words(report) == digest(report)
 
 
 def test_figures_are_of_numbers_and_have_their_floor():
@@ -335,3 +347,27 @@ def test_links_make_up_the_bandwidth(name):
     card = CARDS[name]
     rate = floor_of(Quantity.NVLINK_RATE, card.architecture)
     assert card.links * (rate.value if rate else 0) == card.nvlink
+
+
+def test_gpus_are_put_to_work_where_the_profile_is_more_than_quick(files, capsys, monkeypatch):
+    asked = []
+
+    def at_work(expected, machine, watch, seconds):
+        asked.append((expected.profile, machine.node, seconds))
+        return machine
+
+    class Here:
+        def read(self):
+            return machine("T4")
+
+    monkeypatch.setattr(command, "at_work", at_work)
+    monkeypatch.setattr(command, "NvmlWatch", lambda: None)
+    monkeypatch.setattr(command, "_reader", lambda snapshot, root: Here())
+    alone = TogetherWith(nodes=1, between="tcp", accepted=())
+    (files / "expected.json").write_text(json.dumps(encode(expected("T4", together=alone))))
+    given = ["--expect", str(files / "expected.json"), "--deadline", "60"]
+    assert command.main([*given, "--profile", "quick"]) == 0
+    assert asked == []
+    command.main([*given, "--profile", "full"])
+    assert asked == [("full", machine("T4").node, 60.0)]
+    assert "work." in capsys.readouterr().out

@@ -85,3 +85,8 @@ def test_what_is_bought_is_written_as_it_was():
     again = written.model_dump(mode="json")
     assert again == {"block": OFFER, "nodes": 4, "buys": {**BUYS, "usd": 9600.0}}
     assert Rung.model_validate(again) == written
+
+
+def test_a_rung_that_only_buys_is_written_as_it_was_given():
+    given = {"spot": True, "buys": BUYS}
+    assert Rung.model_validate(given).model_dump(mode="json") == {"spot": True, "buys": BUYS}

@@ -39,6 +39,11 @@ IDLE = [
     (asked(pool(), shared_pool()), "dev", CUT),
     (asked(pool(stop="hold")), "train", "its queues are stopped"),
     (asked(queueing={"stop": "hold"}), "train", "its queues are stopped"),
+    (
+        asked(pool(provisioning="check-capacity")),
+        "train",
+        "its autoscaler is asked before each job, and would make nodes for the check",
+    ),
     (asked(teams=[team(guarantee=HOLD, lend={"train": 0})]), "train", f"of its 32 GPUs 0 {KEEPS}"),
     (asked(teams=[team(guarantee=HOLD, lend={"train": 8})]), "train", f"of its 32 GPUs 8 {KEEPS}"),
 ]
@@ -86,6 +91,11 @@ WAYS = [
         asked(pool(machine="a3-megagpu-8g", zones=["us-central1-a"]), cloud="gcp"),
         "tcp",
         "GPUDirect-TCPXO needs Google's programs beside it in the pod",
+    ),
+    (
+        asked(pool(machine="p6e-gb200.36xlarge", nodes=2)),
+        "tcp",
+        "the NVLink of a rack needs a ComputeDomain, which the check does not make",
     ),
 ]
 
