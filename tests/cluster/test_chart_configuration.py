@@ -56,8 +56,10 @@ def test_the_real_manager_starts_with_the_charts_configuration(
     running = yaml.safe_load(written.read_text())
     wanted = yaml.safe_load(made["data"][kueue_manager.CONFIG_KEY])
     # Ports and certificates are those of a process beside the cluster; everything else is the chart's.
-    for part in set(wanted) - {"health", "metrics", "webhook", "leaderElection"}:
+    for part in set(wanted) - {"health", "metrics", "webhook", "leaderElection", "featureGates"}:
         assert running[part] == wanted[part], part
+    # Its aggregated API server cannot be reached there.
+    assert running["featureGates"] == wanted["featureGates"] | {"VisibilityOnDemand": False}
     assert running["metrics"]["enableClusterQueueResources"] is True
     assert kueue_manager.is_ready(api)
 

@@ -178,16 +178,19 @@ class Hub:
         )
 
     def _gather(self) -> None:
-        """Wait for every node."""
+        """Wait for every node; where one has gone again, for the first alone: it has yet to hear of that."""
         until = time.monotonic() + self.run.join_seconds
-        while len(self._members) < self.run.nodes:
+        gone: dict[int, tuple[str, str]] = {}
+        while not (0 in self._members if gone else len(self._members) == self.run.nodes):
             kind, index, said = self._next(until)
-            if kind == "gone":
-                raise _Over("joining", self._all(STOPPED) | self._of_node(index, CRASHED, said))
             if not kind:
                 break
+            if kind == "gone":
+                gone |= self._of_node(index, CRASHED, said)
         with self._lock:
             self._begun = True
+        if gone:
+            raise _Over("joining", self._all(STOPPED) | gone)
         if lost := [n for n in range(self.run.nodes) if n not in self._members]:
             said = f"it did not come within {self.run.join_seconds:g} s"
             states = self._all(STOPPED)

@@ -6,6 +6,7 @@ import queue
 import signal
 import socket
 import sys
+import threading
 import time
 
 import pytest
@@ -235,6 +236,30 @@ def test_a_node_that_goes_away_is_named(nodes):
     group.ended()
     assert group.ends == {0: "stopped", 1: "crashed"}
     assert group.record.ends[1].said.startswith("its node has gone: ")
+
+
+def test_the_first_node_hears_of_one_that_has_gone_before_it_came_itself():
+    """It comes a moment later than the other went: on a busy machine that is so."""
+    said = queue.SimpleQueue()
+    for each in (("in", 1, None), ("gone", 1, "it closed")):
+        said.put(each)
+    mine, other = socket.socketpair(), socket.socketpair()
+    members = {1: other[0]}
+
+    def comes():
+        members[0] = mine[0]
+        said.put(("in", 0, None))
+
+    later = threading.Timer(0.2, comes)
+    with socket.create_server(("127.0.0.1", 0)) as listening, mine[1] as first, other[1]:
+        later.start()
+        hub.Hub(a_run(2, 1), listening, said, members, {0: "a", 1: "b"}).serve()
+        heard = receive(first)
+    record = decode(Collectives, heard["record"])
+    assert [(each.end, each.said) for each in record.ends] == [
+        ("stopped", "waited for others: joining"),
+        ("crashed", "it closed"),
+    ]
 
 
 def test_that_a_node_came_may_be_heard_after_that_another_has_gone(monkeypatch):
