@@ -4,12 +4,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.catalogue.cluster.eks import AUTO_SCALING_ROLE
-from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
 from gpuyard.preflight.asking import NO_FORM, Answer, AnswersByName, Heard, Question, Unasked, items
 from gpuyard.preflight.blocks import BOUGHT, OFFER, block_questions, judge_block
-from gpuyard.preflight.places import heard_of, judge_offers, judge_zones, of_pool, subnets_said
+from gpuyard.preflight.places import (
+    elsewhere,
+    heard_of,
+    judge_offers,
+    judge_zones,
+    of_pool,
+    subnets_said,
+)
 from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
 from gpuyard.preflight.wants import Ahead, Want, ec2_wants, zones_without_pools
 from gpuyard.render.aws.disk_key import disk_key
@@ -325,10 +332,8 @@ def _wrong_with(
     total = there.get("TotalInstanceCount")
     if state not in {"active", "scheduled"}:
         yield True, f"is {state}", held_by(rung), "name one that is active"
-    if machine != pool.machine.type_name:
-        yield True, f"is of {machine}", pool.machine.type_name, "name one of the pool's machine"
-    if pool.zones and zone not in pool.zones:
-        yield True, f"is in {zone}", listed(pool.zones), f"write zones: [{zone}]"
+    for each in elsewhere(pool, machine, zone):
+        yield (True, *each)
     if isinstance(total, int) and total < rung.most:
         yield (
             False,

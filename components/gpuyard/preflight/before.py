@@ -6,7 +6,7 @@ from typing import Any
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.preflight.places import judge_offers, judge_zones, of_pool, subnets_said
+from gpuyard.preflight.places import elsewhere, judge_offers, judge_zones, of_pool, subnets_said
 from gpuyard.render.cloud.before import ASKED_BLOCKS, ASKED_OFFERS, ASKED_SUBNETS, ASKED_ZONES
 from gpuyard.spec.platform import Cloud
 
@@ -56,17 +56,11 @@ def _blocks(plan: PlatformPlan, told: Told) -> Iterator[Finding]:
         for rung in pool.ladder:
             there = told.get(f"{ASKED_BLOCKS}-{rung.reservation}", {})
             at, held = (*of_pool(plan, pool), "capacity"), f"reservation {rung.reservation}"
-            zone, machine = there.get("availabilityZone"), there.get("instanceType")
-            if zone and pool.zones and zone not in pool.zones:
-                fix = Fix(says=f"write zones: [{zone}]")
-                given = ", ".join(pool.zones)
-                yield refuse("live.reservation", at, f"{held} is in {zone}", given=given, fix=fix)
-            if machine and machine != pool.machine.type_name:
-                fix = Fix(says="name one of the pool's machine")
-                given = pool.machine.type_name
-                yield refuse(
-                    "live.reservation", at, f"{held} is of {machine}", given=given, fix=fix
-                )
+            for problem, given, says in elsewhere(
+                pool, there.get("instanceType"), there.get("availabilityZone")
+            ):
+                fix = Fix(says=says)
+                yield refuse("live.reservation", at, f"{held} {problem}", given=given, fix=fix)
 
 
 def _offers(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:

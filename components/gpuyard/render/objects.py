@@ -1,10 +1,10 @@
 """The shape that every object of ours has, and the order in which a cluster must see them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpuyard.names import KUBE_SYSTEM, MANAGED_BY_LABEL, PLATFORM_LABEL
-from gpuyard.plan.records import Taint
+from gpuyard.plan.records import PoolPlan, Taint
 
 Object = dict[str, Any]
 """One Kubernetes object as a plain mapping; may hold `Late` values."""
@@ -54,6 +54,40 @@ def service_account(owner: str, name: str, namespace: str) -> Object:
         name,
         namespace=namespace,
         automountServiceAccountToken=False,
+    )
+
+
+PUT_OUT: Object = {
+    "rules": [
+        {
+            "action": "Ignore",
+            "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+        }
+    ]
+}
+"""Of a Job: a pod that goes with its node has not failed, and is made again elsewhere."""
+
+
+def on_nodes(*matches: list[Object]) -> Object:
+    """The affinity of a pod for nodes that meet all of any of these."""
+    terms = [{"matchExpressions": each} for each in matches]
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+        }
+    }
+
+
+def on_pools(pools: Iterable[PoolPlan]) -> Object:
+    """The affinity of a pod for the nodes of these pools."""
+    return on_nodes(
+        *(
+            [
+                {"key": key, "operator": "In", "values": [value]}
+                for key, value in sorted(pool.node_selector.items())
+            ]
+            for pool in pools
+        )
     )
 
 

@@ -59,9 +59,11 @@ def told():
 def test_what_its_values_make_of_it_is_told_at_the_template_s_line(chart):
     found, unread = told()
     twice = len(("a", "b"))
-    assert found == [("GPU-POD-03", "c/templates/server.yaml:12")] * twice + [
-        ("GPU-POD-04", "c/templates/server.yaml:13")
-    ] * twice
+    assert (
+        found
+        == [("GPU-POD-03", "c/templates/server.yaml:12")] * twice
+        + [("GPU-POD-04", "c/templates/server.yaml:13")] * twice
+    )
     assert unread == []
 
 

@@ -58,9 +58,8 @@ HIGHEST_WEIGHT = 100
 """Of a NodePool; the highest is tried first."""
 IMAGE_FAMILY = "AL2023"
 """The images of which a release is pinned here."""
-SPOT_GRACE, GRACE = "2m", "1h"
 DRAIN_MINUTES = 60
-"""GRACE in minutes."""
+SPOT_GRACE, GRACE = "2m", f"{DRAIN_MINUTES // 60}h"
 """How long a node that is to go waits for its pods: EC2 gives a spot node two minutes, others may write a checkpoint."""
 EMPTY_FOR = "10m"
 """How long an empty node stays: jobs of one queue follow each other."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from gpuyard.catalogue.buying import BLOCK_SIZES, EC2_OFFERING, EC2_RESERVATION, ULTRASERVERS
-from gpuyard.catalogue.commitments import capacity_block
+from gpuyard.catalogue.commitments import CommitmentPrice, capacity_block
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
 from gpuyard.plan.capacity.ladder import agreed_usd_per_hour
@@ -100,9 +100,13 @@ def _unagreed(pool: Pool, rung: Rung, path: Path) -> Iterator[Finding]:
         )
 
 
+def _list_price(pool: Pool) -> CommitmentPrice | None:
+    return capacity_block(pool.machines[0]) if pool.machines else None
+
+
 def _about(pool: Pool, rung: Rung) -> str:
     """What a day of it costs by the list."""
-    price = capacity_block(pool.machines[0]) if pool.machines else None
+    price = _list_price(pool)
     if price is None:
         return ""
     day = price.usd_per_hour.high * (rung.nodes or 0) * 24
@@ -158,7 +162,7 @@ def _said(draft: Draft, pool: Pool, rung: Rung, path: Path) -> list[Finding]:
 
 
 def _unlikely(pool: Pool, rung: Rung, buys: BlockPurchase, path: Path) -> Iterator[Finding]:
-    price = capacity_block(pool.machines[0]) if pool.machines else None
+    price = _list_price(pool)
     if price is None:
         return
     usd = price.usd_per_hour.high

@@ -65,9 +65,7 @@ def _nodes(count: int) -> str:
 
 def _drained(spec: PlatformSpec, pool: Pool, minutes: int) -> str:
     pods = f"pods have {minutes} minute{'' if minutes == 1 else 's'} to end"
-    if spec.cloud is Cloud.GCP or _by_karpenter(spec, pool):
-        return f"{pods}, and then go with their node"
-    if pool.upgrade.force:
+    if spec.cloud is Cloud.GCP or _by_karpenter(spec, pool) or pool.upgrade.force:
         return f"{pods}, and then go with their node"
     return f"{pods}; where one is not out by then, EKS stops the update"
 

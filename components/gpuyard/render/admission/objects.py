@@ -83,9 +83,9 @@ class _Policy:
     sound: str = _SOUND
     operations: tuple[str, ...] = ("CREATE", "UPDATE")
     parameters: Mapping[str, str] | None = None
+    """The kind of objects in the namespace of a request of which each is looked at with it."""
     only: str = ""
     """What must be so for anything to be looked at."""
-    """The kind of objects in the namespace of a request of which each is looked at with it."""
 
 
 def admission_objects(plan: PlatformPlan) -> list[Object]:

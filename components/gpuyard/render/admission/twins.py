@@ -300,7 +300,7 @@ def _grows() -> str:
     number = "variables.all_pods.size() != variables.old_pods.size()"
     once = f"{_own()} && variables.it.kind in {listed(queued.COUNTED_ONCE)}"
     return (
-        f"({once} || {_iselastic()}) && ({number} || {differs})"
+        f"({once} || {_is_elastic()}) && ({number} || {differs})"
         f" ? [{said(requirements.QUEUED, queued.GROWS, kind='variables.it.kind')}] : []"
     )
 
@@ -313,7 +313,7 @@ def _own() -> str:
     return f"({' || '.join(names)})"
 
 
-def _iselastic() -> str:
+def _is_elastic() -> str:
     """Whether it is counted as slices, or was."""
     either = " || ".join(map(elastic, ("variables.it", "variables.was")))
     return f"(variables.it.kind != 'Pod' && ({either}))"
@@ -336,7 +336,7 @@ def _ungated() -> str:
     sentence = said(
         requirements.QUEUED, queued.UNGATED, kind="variables.it.kind", gate=quoted(queued.ELASTIC)
     )
-    return f"!variables.by_controller && {_iselastic()} && {less} ? [{sentence}] : []"
+    return f"!variables.by_controller && {_is_elastic()} && {less} ? [{sentence}] : []"
 
 
 def _renumbered() -> str:

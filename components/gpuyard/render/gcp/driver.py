@@ -17,7 +17,7 @@ from gpuyard.names import INSTANCE_TYPE_LABEL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, node_agent
+from gpuyard.render.objects import Object, node_agent, on_nodes
 
 _NVIDIA = "/home/kubernetes/bin/nvidia"
 _MOUNTS = {
@@ -51,7 +51,7 @@ def _installer(plan: PlatformPlan, *, latest: bool) -> Object:
     pod = {
         "priorityClassName": PRIORITY_CLASS,
         "automountServiceAccountToken": False,
-        "affinity": {"nodeAffinity": _nodes(latest=latest)},
+        "affinity": _nodes(latest=latest),
         "tolerations": [{"operator": "Exists"}],
         "hostNetwork": True,
         "hostPID": True,
@@ -76,11 +76,7 @@ def _nodes(*, latest: bool) -> Object:
         {"key": key, "operator": how, **({"values": values} if values else {})}
         for key, how, values in terms
     ]
-    return {
-        "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [{"matchExpressions": matches}]
-        }
-    }
+    return on_nodes(matches)
 
 
 def _container(*, latest: bool) -> Object:

@@ -20,7 +20,7 @@ from gpuyard.render.gpu_operator.objects import (
     operator_namespace,
 )
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, made, on_pools
 from gpuyard.spec.sections import FabricKind
 
 _LINKS: Mapping[FabricKind, str] = {
@@ -75,26 +75,13 @@ def _text(kind: FabricKind) -> str:
 
 
 def _pod(plan: PlatformPlan, pools: list[PoolPlan], config: str) -> Object:
-    terms = [
-        {
-            "matchExpressions": [
-                {"key": key, "operator": "In", "values": [value]}
-                for key, value in sorted(pool.node_selector.items())
-            ]
-        }
-        for pool in pools
-    ]
     folders = {"device-plugins": _PLUGINS, "plugins-registry": _REGISTRY, "devices": "/dev"}
     return {
         "priorityClassName": PRIORITY_CLASS,
         "automountServiceAccountToken": False,
         "hostNetwork": True,
         "tolerations": agents_tolerate(plan),
-        "affinity": {
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
-            }
-        },
+        "affinity": on_pools(pools),
         "containers": [
             {
                 "name": "plugin",

@@ -104,7 +104,7 @@ def _rights(plan: PlatformPlan, name: str, home: str) -> list[Object]:
     tells = plan.interruption and ladders_told(plan, _pools(plan, plan.interruption))
     inside = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
-        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+        *events,
         {"apiGroups": [KUEUE_GROUP], "resources": ["workloads"], "verbs": ["list", "patch"]},
     ]
     return [

@@ -11,7 +11,7 @@ from gpuyard.catalogue.kubernetes.autoscalers import STAYS
 from gpuyard.names import HOSTNAME_LABEL, JOB_NAME_LABEL, KEEPS_LABEL, system_namespace
 from gpuyard.plan.capacity.cron import kubernetes_cron
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.objects import Object, made, toleration_object
+from gpuyard.render.objects import PUT_OUT, Object, made, toleration_object
 from gpuyard.render.programs import CONFINED, NOBODY
 from gpuyard.render.supply.prepull import pause_image
 from gpuyard.spec.pools import Scaling
@@ -63,7 +63,6 @@ def _window(plan: PlatformPlan, pool: PoolPlan, number: int, window: WarmWindow)
 
     A window that begins again before it has ended goes on until the later end, on the nodes that it has.
     """
-    put_out = {"type": "DisruptionTarget", "status": "True"}
     job = {
         "parallelism": window.nodes,
         "completions": window.nodes,
@@ -71,7 +70,7 @@ def _window(plan: PlatformPlan, pool: PoolPlan, number: int, window: WarmWindow)
         # Its end is no failure that anybody should be told of.
         "ttlSecondsAfterFinished": 0,
         "backoffLimit": _RETRIES,
-        "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [put_out]}]},
+        "podFailurePolicy": PUT_OUT,
         "template": _template(plan, pool, JOB_NAME_LABEL, {"restartPolicy": "Never"}),
     }
     spec = {

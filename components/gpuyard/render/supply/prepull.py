@@ -11,7 +11,7 @@ from gpuyard.names import prepull_name, system_namespace
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import agents_tolerate
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, made, on_pools
 from gpuyard.render.programs import CONFINED, NOBODY
 
 _SMALL = {"requests": {"cpu": "5m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}}
@@ -59,25 +59,12 @@ def prepull_objects(plan: PlatformPlan) -> list[Object]:
 
 def _pod(plan: PlatformPlan, images: list[str]) -> Object:
     """On nodes of every pool, whatever they are tainted with; it asks for no GPU and holds none up."""
-    terms = [
-        {
-            "matchExpressions": [
-                {"key": key, "operator": "In", "values": [value]}
-                for key, value in sorted(pool.node_selector.items())
-            ]
-        }
-        for pool in plan.pools
-    ]
     return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 1,
         "tolerations": agents_tolerate(plan),
-        "affinity": {
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
-            }
-        },
+        "affinity": on_pools(plan.pools),
         "securityContext": dict(NOBODY),
         "initContainers": [
             {**_container(f"image-{n}", image), "command": ["true"]}

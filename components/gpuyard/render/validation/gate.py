@@ -23,10 +23,10 @@ from gpuyard.render.admission.accounts import account_policy
 from gpuyard.render.admission.cel import maybe, metadata_kept, quoted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import agents_tolerate, operator_namespace
-from gpuyard.render.objects import Object, made, service_account, taint_object
+from gpuyard.render.objects import Object, made, on_nodes, service_account, taint_object
 from gpuyard.render.programs import Looker
 from gpuyard.render.validation.again import again_objects
-from gpuyard.render.validation.jobs import check_pod, expectations_object, node_digest
+from gpuyard.render.validation.jobs import check_pod, expectations_object, node_digest, ready
 
 PACKAGE = "gpuyard_gate"
 BORROWED = {"gpuyard_idle": ("__init__.py", "web.py")}
@@ -148,17 +148,12 @@ def _checks(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> list[O
     name, digest = _name(plan, pool), node_digest(plan, pool)
     expects = f"{name}-{digest}"
     pod = check_pod(plan, asked, pool, expects)
-    chosen = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    (ready,) = chosen["nodeSelectorTerms"]
-    chosen["nodeSelectorTerms"] = [
-        {
-            "matchExpressions": [
-                *ready["matchExpressions"],
-                {"key": label, "operator": "NotIn", "values": [value]},
-            ]
-        }
-        for label, value in ((CHECKED_LABEL, digest), (CHECK_RESULT_LABEL, PASSED))
-    ]
+    pod["affinity"] = on_nodes(
+        *(
+            [*ready(plan, pool), {"key": label, "operator": "NotIn", "values": [value]}]
+            for label, value in ((CHECKED_LABEL, digest), (CHECK_RESULT_LABEL, PASSED))
+        )
+    )
     labels = {CHECKS_LABEL: name}
     spec = {
         "selector": {"matchLabels": labels},

@@ -28,7 +28,14 @@ from gpuyard.plan.records.late import Late
 from gpuyard.render.access import granted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import operator_namespace
-from gpuyard.render.objects import Object, made, service_account, toleration_object
+from gpuyard.render.objects import (
+    PUT_OUT,
+    Object,
+    made,
+    on_nodes,
+    service_account,
+    toleration_object,
+)
 from gpuyard.render.programs import file_key, source_of
 from gpuyard.render.validation.expectations import expectations_text, pinned_driver
 from gpuyard.spec.platform import Cloud
@@ -160,36 +167,31 @@ def _of_pool(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> Itera
     pod["affinity"]["podAntiAffinity"] = {
         "requiredDuringSchedulingIgnoredDuringExecution": [others]
     }
-    spec = {
-        "completionMode": "Indexed",
-        "completions": pool.start_nodes,
-        "parallelism": pool.start_nodes,
-        "backoffLimit": 0,
-        "activeDeadlineSeconds": asked.deadline_seconds,
-        # A node that is drained or taken back says nothing of its hardware; its pod is made again elsewhere.
-        "podFailurePolicy": {
-            "rules": [
-                {
-                    "action": "Ignore",
-                    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-                }
-            ]
-        },
-        "template": {
-            "metadata": {"labels": {CHECKS_LABEL: name}},
-            "spec": pod,
-        },
-    }
+    template = {"metadata": {"labels": {CHECKS_LABEL: name}}, "spec": pod}
+    job = made(plan.name, "batch/v1", "Job", name, namespace=space)
+    yield awaited(asked, job, pool.start_nodes, template)
+
+
+def awaited(asked: ValidationPlan, job: Object, nodes: int, pod: Object) -> Object:
+    """A Job with such a pod for each node, all at once and each once; a deployment waits for its verdict."""
     annotations = {
-        "pulumi.com/timeoutSeconds": str(asked.deadline_seconds + WAITS_MORE_SECONDS),
         # Else a Job that has failed stays as it is, and fails each later deployment.
         "pulumi.com/replaceUnready": "true",
+        "pulumi.com/timeoutSeconds": str(asked.deadline_seconds + WAITS_MORE_SECONDS),
     }
     if not asked.required:
         annotations = {"pulumi.com/skipAwait": "true"}
-    yield made(
-        plan.name, "batch/v1", "Job", name, namespace=space, annotations=annotations, spec=spec
-    )
+    spec = {
+        "completionMode": "Indexed",
+        "completions": nodes,
+        "parallelism": nodes,
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": asked.deadline_seconds,
+        # A node that is drained or taken back says nothing of its hardware.
+        "podFailurePolicy": PUT_OUT,
+        "template": pod,
+    }
+    return job | {"metadata": job["metadata"] | {"annotations": annotations}, "spec": spec}
 
 
 def check_pod(
@@ -208,13 +210,7 @@ def check_pod(
         "runtimeClassName": "nvidia",
         "nodeSelector": dict(pool.node_selector),
         "tolerations": [toleration_object(taint) for taint in plan.starts_with(pool)],
-        "affinity": {
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {
-                    "nodeSelectorTerms": [{"matchExpressions": ready(plan, pool)}]
-                }
-            },
-        },
+        "affinity": on_nodes(ready(plan, pool)),
         "containers": [_container(asked, words)],
         "volumes": [
             {

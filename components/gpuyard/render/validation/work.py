@@ -23,13 +23,13 @@ from gpuyard.plan.queueing.queueing import resource_groups
 from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.kueue.queueing import counted_together
-from gpuyard.render.objects import Object, made, service_account, toleration_object
-from gpuyard.render.programs import file_key, source_of
+from gpuyard.render.objects import Object, made, on_nodes, service_account, toleration_object
+from gpuyard.render.programs import CONFINED, NOBODY, file_key, source_of
 from gpuyard.render.validation.expectations import work_expectations_text
 from gpuyard.render.validation.jobs import (
     EXPECTATIONS_FILE,
     PACKAGE,
-    WAITS_MORE_SECONDS,
+    awaited,
     digest_of,
     made_of,
     program_text,
@@ -41,7 +41,6 @@ LEAST = -1_000_000_000
 PORT = 29500
 SHARE = 0.75
 """Of the deadline: nodes pull the image for the rest."""
-NOBODY = 65534
 _NAME = 50
 _IDS = ("compute", "utility")
 
@@ -174,40 +173,10 @@ def _of_pool(
             "selector": {CHECKS_LABEL: name},
         },
     )
-    annotations = {
-        "pulumi.com/timeoutSeconds": str(asked.deadline_seconds + WAITS_MORE_SECONDS),
-        "pulumi.com/replaceUnready": "true",
-    }
-    if not asked.required:
-        annotations = {"pulumi.com/skipAwait": "true"}
-    yield made(
-        plan.name,
-        "batch/v1",
-        "Job",
-        name,
-        namespace=space,
-        labels={QUEUE_LABEL: work_name(plan.name), PRIORITY_LABEL: work_name(plan.name)},
-        annotations=annotations,
-        spec={
-            "completionMode": "Indexed",
-            "completions": check.nodes,
-            "parallelism": check.nodes,
-            "backoffLimit": 0,
-            "activeDeadlineSeconds": asked.deadline_seconds,
-            "podFailurePolicy": {
-                "rules": [
-                    {
-                        "action": "Ignore",
-                        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-                    }
-                ]
-            },
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": _pod(plan, asked, pool, check, name),
-            },
-        },
-    )
+    queued = {QUEUE_LABEL: work_name(plan.name), PRIORITY_LABEL: work_name(plan.name)}
+    pod = {"metadata": {"labels": labels}, "spec": _pod(plan, asked, pool, check, name)}
+    job = made(plan.name, "batch/v1", "Job", name, namespace=space, labels=queued)
+    yield awaited(asked, job, check.nodes, pod)
 
 
 def _pod(
@@ -215,7 +184,6 @@ def _pod(
 ) -> Object:
     """It holds all GPUs of a node, so each has a node of its own, and nobody else works there."""
     program = [{"key": file_key(path), "path": path} for path in source_of(PACKAGE)]
-    terms = [{"matchExpressions": ready(plan, pool)}]
     return {
         "serviceAccountName": work_name(plan.name),
         "automountServiceAccountToken": False,
@@ -224,11 +192,7 @@ def _pod(
         "subdomain": name,
         "nodeSelector": dict(pool.node_selector),
         "tolerations": [toleration_object(taint) for taint in plan.starts_with(pool)],
-        "affinity": {
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
-            }
-        },
+        "affinity": on_nodes(ready(plan, pool)),
         "containers": [_container(asked, pool, check, name)],
         "volumes": [
             {"name": "program", "configMap": {"name": work_name(plan.name), "items": program}},
@@ -283,12 +247,10 @@ def _container(asked: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: st
         },
         # As strict as pods of teams may be: it holds devices as theirs do.
         "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
+            **CONFINED,
             "runAsNonRoot": True,
-            "runAsUser": NOBODY,
-            "seccompProfile": {"type": "RuntimeDefault"},
+            "runAsUser": NOBODY["runAsUser"],
+            "seccompProfile": NOBODY["seccompProfile"],
         },
         "volumeMounts": [
             {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},

@@ -11,7 +11,7 @@ from gpuyard.names import INSTANCE_TYPE_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agents_tolerate
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, node_agent, system_tolerations
+from gpuyard.render.objects import Object, node_agent, on_nodes, system_tolerations
 
 _PLUGINS, _DEVICES = "/var/lib/kubelet/device-plugins", "/dev/infiniband"
 
@@ -32,16 +32,13 @@ def efa_image(plan: PlatformPlan) -> tuple[str, str]:
 def _pods(plan: PlatformPlan) -> Object:
     types = sorted(each.name for each in MACHINES.values() if each.efa_interfaces)
     adapters = {"key": INSTANCE_TYPE_LABEL, "operator": "In", "values": types}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [adapters]}]}
     volumes = {"device-plugin": _PLUGINS, "infiniband": _DEVICES}
     return {
         "priorityClassName": PRIORITY_CLASS,
         "automountServiceAccountToken": False,
         "hostNetwork": True,
         "tolerations": [*system_tolerations(), *agents_tolerate(plan)],
-        "affinity": {
-            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms},
-        },
+        "affinity": on_nodes([adapters]),
         "containers": [
             {
                 "name": EFA_PLUGIN.name,
