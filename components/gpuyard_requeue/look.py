@@ -82,6 +82,7 @@ def look(server: Server, settings: Settings, say: Say) -> int:
         nodes = list(listed(server, "/api/v1/nodes", labelSelector=selector))
         going += [found for node in nodes if (found := leaving(node, settings.taints, flavor))]
         there += nodes
+    _TOLD.intersection_update(node["metadata"].get("uid", "") for node in there)
     for ladder in settings.ladders:
         _tell_of(server, ladder, there, say)
     changed = 0
@@ -93,8 +94,8 @@ def look(server: Server, settings: Settings, say: Say) -> int:
     return changed
 
 
-_TOLD: dict[str, str] = {}
-"""By the uid of a node: that it was told of. Who begins anew tells again, under the same name."""
+_TOLD: set[str] = set()
+"""Uids of nodes that were told of, while they are there. Who begins anew tells again, under the same name."""
 
 
 def _tell_of(server: Server, ladder: Ladder, nodes: list[dict[str, Any]], say: Say) -> None:
@@ -119,7 +120,7 @@ def _tell_of(server: Server, ladder: Ladder, nodes: list[dict[str, Any]], say: S
             if refused.status != _EXISTS:
                 say(f"{name}: not told: {refused}")
                 continue
-        _TOLD[uid] = message
+        _TOLD.add(uid)
 
 
 def _in_space(

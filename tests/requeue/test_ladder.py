@@ -117,7 +117,7 @@ class Server:
 
 @pytest.fixture
 def told(monkeypatch):
-    monkeypatch.setattr(looking, "_TOLD", {})
+    monkeypatch.setattr(looking, "_TOLD", set())
 
     class Clock(datetime):
         @classmethod
@@ -153,3 +153,14 @@ def test_what_was_told_before_the_program_began_is_not_told_again_and_a_refusal_
     refused.refuses = 0
     look(refused, settings, said.append)
     assert len(refused.events) == 1
+
+
+@pytest.mark.usefixtures("told")
+def test_a_node_that_is_gone_is_kept_in_mind_no_longer():
+    """Years of spot nodes must not fill the program's memory."""
+    settings, nodes = settings_of(), Server(node("c", DEMAND))
+    look(nodes, settings, print)
+    assert sorted(looking._TOLD) == ["u-c"]
+    nodes.nodes = (node("d", DEMAND),)
+    look(nodes, settings, print)
+    assert sorted(looking._TOLD) == ["u-d"]
