@@ -8,6 +8,7 @@ from typing import Any
 
 import gpuyard
 from gpuyard.names import POOL_LABEL
+from gpuyard.plan.digests import short_digest
 from gpuyard.render.objects import Object, made, system_tolerations
 
 _NOBODY = 65534
@@ -37,6 +38,7 @@ def source_of(package: str) -> Mapping[str, str]:
 
 
 SETTINGS_FILE = "settings.json"
+_CARRIES = "gpuyard.dev/carries"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +64,8 @@ class Looker:
         own = {f"{self.package}/{path}": text for path, text in source_of(self.package).items()}
         return {**own, **lent, SETTINGS_FILE: self.settings}
 
-    def objects(
-        self, owner: str, tolerations: Sequence[Object], notes: Mapping[str, str]
-    ) -> list[Object]:
-        """Its files and its pod. `notes` on the pod change with the settings: it reads them once."""
+    def objects(self, owner: str, tolerations: Sequence[Object]) -> list[Object]:
+        """Its files and its pod, which is another one when they change: it reads them once."""
         space, files = self.namespace, self.files()
         data = {file_key(path): text for path, text in files.items()}
         labels = {"app.kubernetes.io/name": self.name}
@@ -75,7 +75,7 @@ class Looker:
             "strategy": {"type": "Recreate"},
             "selector": {"matchLabels": labels},
             "template": {
-                "metadata": {"labels": labels, "annotations": dict(notes)},
+                "metadata": {"labels": labels, "annotations": {_CARRIES: short_digest(files)}},
                 "spec": self.pod(tolerations),
             },
         }

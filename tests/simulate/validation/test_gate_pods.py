@@ -1,6 +1,7 @@
 """The program that opens nodes, run where its pod runs, as the account of its pod."""
 
 import itertools
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -60,18 +61,20 @@ def test_the_program_is_a_pod_that_runs():
     assert not is_gate(pod() | {"spec": other})
 
 
-def test_what_requeues_gangs_is_run_as_well():
+def test_what_requeues_gangs_is_run_as_well(monkeypatch: pytest.MonkeyPatch):
     stack = platform([pool(capacity=["spot"])], [team()], cloud="simulated")
     objects = {each["kind"]: each for each in requeue_objects(plan_of(stack))}
     spec = objects["Deployment"]["spec"]["template"]["spec"]
     running = pod() | {"spec": spec}
     assert is_gate(running)
     found, api, said = made()
-    found.look(running | {"metadata": {**running["metadata"], "namespace": "gpuyard-lab"}})
+    monkeypatch.setattr(api, "get", lambda _: objects["ConfigMap"])
+    assert found.look(running | {"metadata": {**running["metadata"], "namespace": "gpuyard-lab"}})
     assert api.tokens == [
         "POST /api/v1/namespaces/gpuyard-lab/serviceaccounts/gpuyard-lab-requeue/token TokenRequest"
     ]
-    assert [line.partition(":")[0] for line in said] == ["requeue"]
+    (line,) = said
+    assert line.startswith("requeue: left alone: Unreachable("), "with what it carries, it begins"
 
 
 def test_a_run_that_sends_nodes_to_be_checked_again_ends_when_none_is_left(
@@ -87,7 +90,7 @@ def test_a_run_that_sends_nodes_to_be_checked_again_ends_when_none_is_left(
     codes, seen, written = [1, 3, 0], [], []
 
     def run(words: list[str], **_: Any) -> Any:
-        seen.append((words[2], words[words.index("--run") + 1]))
+        seen.append((words[words.index("-m") + 1], words[words.index("--run") + 1]))
         return subprocess.CompletedProcess(words, codes.pop(0), b"one\n", b"")
 
     monkeypatch.setattr(gate.subprocess, "run", run)
@@ -109,10 +112,75 @@ def test_a_look_is_the_real_program_as_the_account_of_the_pod():
     assert api.tokens == [f"POST {SPACE}/serviceaccounts/gpuyard-lab-gate/token TokenRequest"]
     (line,) = said
     assert line.startswith("gate: left alone: Unreachable(")
-    bare = pod()
+    bare = pod(uid="2")
     bare["spec"] = bare["spec"] | {"volumes": []}
-    found.look(bare)
+    assert not found.look(bare)
     assert len(said) == 1
+
+
+def test_no_container_starts_before_its_map_is_there(monkeypatch: pytest.MonkeyPatch):
+    found, api, said = made()
+    with monkeypatch.context() as none:
+        none.setattr(api, "get", lambda _: None)
+        assert not found.look(pod())
+    assert api.tokens == []
+    assert found.look(pod())
+    assert len(said) == 1
+
+
+def test_who_edits_a_program_or_its_map_edits_that_of_the_next_pod(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    for package in ("gpuyard_gate", "gpuyard_idle"):
+        shutil.copytree(gate.INSTALLED / package, tmp_path / package)
+    monkeypatch.setattr(gate, "INSTALLED", tmp_path)
+    seen = []
+
+    def run(words: list[str], **given: Any) -> Any:
+        told = Path(words[words.index("--settings") + 1]).read_text(encoding="utf-8")
+        seen.append((Path(given["cwd"], "gpuyard_gate", "loop.py").read_text("utf-8")[-6:], told))
+        return subprocess.CompletedProcess(words, 0, b"", b"")
+
+    monkeypatch.setattr(gate.subprocess, "run", run)
+    found, api, _ = made()
+    found.look(pod())
+    with (tmp_path / "gpuyard_gate" / "loop.py").open("a", encoding="utf-8") as program:
+        program.write("EDITED")
+    changed = {**MAP, "data": {"settings.json": "{}"}}
+    monkeypatch.setattr(api, "get", lambda _: changed)
+    found.look(pod())
+    found.wake({"a": pod()})
+    found.look(pod())
+    found.look(pod(uid="2"))
+    assert seen[0] == seen[1] == seen[2]
+    assert seen[0][1] == MAP["data"]["settings.json"]
+    assert seen[3] == ("EDITED", "{}")
+    found.wake({"b": pod(uid="2")})
+    found.look(pod())
+    assert seen[4] == seen[3], "who has gone is forgotten"
+
+
+def test_it_has_what_its_pod_carries_and_no_text_of_the_cluster():
+    running = pod()
+    running["spec"] = {**running["spec"]}
+    (volume,) = running["spec"]["volumes"]
+    strange = (
+        "gpuyard_gate/../x.py",
+        "other/x.py",
+        "gpuyard_idle/none.py",
+        "gpuyard_idle/__init__.py",
+    )
+    items = [{"key": "k", "path": path} for path in strange]
+    running["spec"]["volumes"] = [
+        {"name": "program", "configMap": {**volume["configMap"], "items": items}}
+    ]
+    found, _, _ = made()
+    assert found._files(running) == {
+        "program/gpuyard_idle/__init__.py": (
+            gate.INSTALLED / "gpuyard_idle/__init__.py"
+        ).read_text(),
+        "settings.json": MAP["data"]["settings.json"],
+    }
 
 
 def test_it_is_told_what_its_pod_has_mounted(monkeypatch: pytest.MonkeyPatch):

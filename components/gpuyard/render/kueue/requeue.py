@@ -19,7 +19,6 @@ from gpuyard.names import (
     system_namespace,
 )
 from gpuyard.plan.capacity.interruption import LOOK_SECONDS
-from gpuyard.plan.digests import short_digest
 from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan, PoolPlan
 from gpuyard.render.access import RBAC, granted
 from gpuyard.render.admission.accounts import account_policy
@@ -34,7 +33,6 @@ PACKAGE = "gpuyard_requeue"
 BORROWED = {"gpuyard_gate": ("__init__.py", "loop.py"), "gpuyard_idle": ("__init__.py", "web.py")}
 STARTS_AGAIN = tuple(kind for kind in JOBS if QUEUED_KINDS[kind].by_default)
 """Owners of workloads that start again when these do."""
-_TOLD = "gpuyard.dev/told"
 _KEPT = (
     "podSets",
     "queueName",
@@ -64,7 +62,7 @@ def requeue_objects(plan: PlatformPlan) -> list[Object]:
         service_account(plan.name, name, space),
         *_rights(plan, name, space),
         *account_policy(plan.name, name, space, (KUEUE_GROUP, "*", "workloads"), _holds()),
-        *looker.objects(plan.name, agents_tolerate(plan), {_TOLD: short_digest(looker.settings)}),
+        *looker.objects(plan.name, agents_tolerate(plan)),
     ]
 
 

@@ -52,7 +52,7 @@ def gate_objects(plan: PlatformPlan) -> list[Object]:
     return [
         *_rights(plan),
         *_policy(plan),
-        *_program(plan, asked, pools),
+        *_program(plan, asked),
         *again_objects(plan, asked, pools, _looker(plan, asked), dict(NAMES)),
         *(obj for pool in pools for obj in _checks(plan, asked, pool)),
     ]
@@ -133,11 +133,9 @@ def _looker(plan: PlatformPlan, asked: ValidationPlan) -> Looker:
     )
 
 
-def _program(plan: PlatformPlan, asked: ValidationPlan, pools: list[PoolPlan]) -> list[Object]:
-    looker = _looker(plan, asked)
-    notes = {CHECKED_LABEL: ",".join(node_digest(plan, p) for p in pools)}
+def _program(plan: PlatformPlan, asked: ValidationPlan) -> list[Object]:
     # It must not wait for what it is there to open.
-    return looker.objects(plan.name, agents_tolerate(plan), notes)
+    return _looker(plan, asked).objects(plan.name, agents_tolerate(plan))
 
 
 def _checks(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> list[Object]:

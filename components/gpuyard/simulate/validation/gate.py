@@ -1,9 +1,11 @@
 """Run the programs that open nodes and requeue gangs, where a pod of them runs, as the account of that pod.
 
-They are those that are installed beside this. Each look is a process of its own: what a look begins
-the next one must be able to end.
+They are those that are installed beside this, as they are when their pod starts: who edits one meanwhile
+edits that of the next pod. Each look is a process of its own: what a look begins the next one must be able
+to end. It has what its pod carries and Python, as in the image, and nothing else.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,11 @@ from gpuyard.simulate.validation.pods import EndedRun, mounted_file, status_of
 
 AGAIN: Final = "gpuyard_gate.again"
 PACKAGES: Final = ("gpuyard_gate", AGAIN, "gpuyard_requeue")
+INSTALLED: Final = Path(__file__).parents[3]
+_OURS: Final = re.compile(r"gpuyard_(gate|idle|requeue)(/[a-z_]+)+\.py")
+"""Files that are taken from there; no text of the cluster is run."""
+_PROGRAM: Final = "program"
+_SETTINGS: Final = "settings.json"
 _LOOK_SECONDS: Final = 10.0
 """Between looks when nothing has changed."""
 _SOON_SECONDS: Final = 3.0
@@ -49,6 +56,8 @@ class FakeGate:
         self._api = api
         self._say = say
         self._pods: list[ApiObject] = []
+        self._mounted: dict[str, Mapping[str, str]] = {}
+        """By the uid of a pod: its files by path, since its container started."""
         self._changed = threading.Event()
 
     def start(self) -> None:
@@ -59,6 +68,8 @@ class FakeGate:
         """Something has changed; `pods`: all that are on nodes, where these may have."""
         if pods is not None:
             self._pods = [pod for pod in pods.values() if is_gate(pod)]
+            there = {pod["metadata"]["uid"] for pod in self._pods}
+            self._mounted = {uid: each for uid, each in self._mounted.items() if uid in there}
         if self._pods:
             self._changed.set()
 
@@ -80,25 +91,26 @@ class FakeGate:
 
     def look(self, pod: ApiObject) -> bool:
         """One look, whether it did anything; what the program says goes into this log."""
-        where, package = mounted_file(pod, "--settings"), _package(pod)
-        if where is None or package is None:
+        files, package = self._files(pod), _package(pod)
+        if files is None or package is None:
             return False
         space, account = pod["metadata"]["namespace"], pod["spec"]["serviceAccountName"]
-        home = f"/api/v1/namespaces/{space}"
-        settings = self._api.get(f"{home}/configmaps/{where[0]}") or {}
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        token = self._api.call("POST", f"{home}/serviceaccounts/{account}/token", body)
+        path = f"/api/v1/namespaces/{space}/serviceaccounts/{account}/token"
+        token = self._api.call("POST", path, body)
         with tempfile.TemporaryDirectory() as folder:
-            files = {
-                "settings.json": (settings.get("data") or {}).get(where[1], ""),
-                "token": token["status"]["token"],
-                "ca.crt": self._api.certificate,
-            }
-            for name, text in files.items():
-                Path(folder, name).write_text(text, encoding="utf-8")
+            beside = {"token": token["status"]["token"], "ca.crt": self._api.certificate}
+            for name, text in {**files, **beside}.items():
+                file = Path(folder, name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
             words = ("--once", "--server", self._api.server, "--account", folder, *_run(pod))
             done = subprocess.run(  # noqa: S603  our own program, no shell
-                [sys.executable, "-m", package, *words, "--settings", f"{folder}/settings.json"],
+                [
+                    *(sys.executable, "-S", "-B", "-m", package),
+                    *(*words, "--settings", f"{folder}/{_SETTINGS}"),
+                ],
+                cwd=f"{folder}/{_PROGRAM}",
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,
@@ -111,6 +123,28 @@ class FakeGate:
             path = f"/api/v1/namespaces/{space}/pods/{pod['metadata']['name']}/status"
             merge_if_there(self._api, path, {"status": ended})
         return bool(lines)
+
+    def _files(self, pod: ApiObject) -> Mapping[str, str] | None:
+        """What a pod's container has read since it started; None before it can."""
+        metadata, where = pod["metadata"], mounted_file(pod, "--settings")
+        if (known := self._mounted.get(metadata["uid"])) is not None:
+            return known
+        home = f"/api/v1/namespaces/{metadata['namespace']}/configmaps"
+        told = self._api.get(f"{home}/{where[0]}") if where else None
+        if where is None or told is None:
+            return None
+        found = {f"{_PROGRAM}/{path}": text for path, text in _installed(pod).items()}
+        found[_SETTINGS] = (told.get("data") or {}).get(where[1], "")
+        self._mounted[metadata["uid"]] = found
+        return found
+
+
+def _installed(pod: Mapping[str, Any]) -> dict[str, str]:
+    """The files that a pod carries, by path, with the text that they have here."""
+    volumes = [each.get("configMap") or {} for each in pod["spec"].get("volumes") or ()]
+    paths = [item["path"] for each in volumes for item in each.get("items") or ()]
+    ours = [path for path in paths if _OURS.fullmatch(path) and (INSTALLED / path).is_file()]
+    return {path: (INSTALLED / path).read_text(encoding="utf-8") for path in ours}
 
 
 def _run(pod: ApiObject) -> tuple[str, ...]:
