@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from kit.cluster.stutter import stuttering
 from kit.cluster.warm import cold, warm
-from kit.levels import LEVELS, require_level, upstream
+from kit.levels import LEVELS, SECONDS, is_timed, require_level, upstream
 from kit.searches import examples
 
 __all__ = ["cold", "require_level", "upstream", "warm"]
@@ -20,11 +20,6 @@ __all__ = ["cold", "require_level", "upstream", "warm"]
 pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced"]
 
 HERE = Path(__file__).parent
-
-# Seconds on the clock after which a test is taken to hang. A unit test takes the `timeout` of pyproject.toml.
-# Speed is asserted where it is promised, by CPU or by how busy the machine is; these fail no busy one.
-# The first test of a file pays for its clusters as well.
-SECONDS = {"engine": 1800, "cluster": 1800, "gpu": 300}
 
 # In CI the same examples every time; a machine that is busy must not fail a property.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=examples(200))
@@ -48,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(level)
         if level == "unit":
             continue
-        if not item.get_closest_marker("timeout"):
+        if not is_timed(item):
             item.add_marker(pytest.mark.timeout(SECONDS[level]))
         # Real parts listen on this machine, and nowhere else.
         item.add_marker(pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"]))

@@ -10,6 +10,20 @@ from pathlib import Path
 import pytest
 
 LEVELS = ("engine", "cluster", "gpu")
+SECONDS = {"engine": 1800, "cluster": 1800, "gpu": 300}
+"""On the clock, after which a test is taken to hang; a unit test takes the `timeout` of pyproject.toml.
+
+Speed is asserted where it is promised, by CPU or by how busy the machine is; these fail no busy one. The
+first test of a file pays for its clusters as well.
+"""
+
+
+def is_timed(item: pytest.Item) -> bool:
+    """Whether a test, or the command line, says how long it may take: campaigns have hours.
+
+    A marker of ours would win over the command line.
+    """
+    return bool(item.get_closest_marker("timeout") or item.config.getoption("timeout", None))
 
 
 def required_levels() -> frozenset[str]:

@@ -17,9 +17,10 @@ from typing import Any
 
 import pytest
 
+from cluster.conftest import NAME as CLUSTER
 from gpuyard.names import INTERRUPTED_LABEL, requeue_name, system_namespace
 from gpuyard.render.kueue.requeue import requeue_objects
-from gpuyard.simulate import cluster
+from gpuyard.simulate import cluster, state
 from gpuyard.simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Value, condition
@@ -249,7 +250,8 @@ class Round:
         self.gone.add(node)
         self.lost[name] = time.monotonic(), uids, asked(was[:1])
         way(lab.api, node, [p for n, p in self.live(gone=True) if p["spec"]["nodeName"] == node])
-        soon(lambda: not uids & running_of(lab, name), f"{name} to stop ({way.__name__})")
+        with program_heard():
+            soon(lambda: not uids & running_of(lab, name), f"{name} to stop ({way.__name__})")
         if ran:
             self.seen.stops.append(time.monotonic() - self.lost[name][0])
         else:
@@ -286,6 +288,16 @@ class Round:
         while time.monotonic() < until:
             self.whole()
             time.sleep(0.1)
+
+
+@contextmanager
+def program_heard() -> Iterator[None]:
+    """Who waits in vain is told what the program said last: its cluster is gone when people read this."""
+    try:
+        yield
+    except TimeoutError as problem:
+        log = state.folder_of(CLUSTER).log("agents").read_text(encoding="utf-8").splitlines()
+        raise TimeoutError("\n".join([f"{problem}; the cluster's agents:", *log[-8:]])) from None
 
 
 def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLab):

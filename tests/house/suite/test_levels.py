@@ -1,6 +1,7 @@
 """A missing level is skipped where all can see it, and fails where it was promised."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,6 +42,18 @@ def test_an_unknown_level_is_an_error_of_use(monkeypatch):
     monkeypatch.setenv("GPUYARD_REQUIRE", "engines")
     with pytest.raises(pytest.UsageError, match="names engines; allowed: engine, cluster, gpu"):
         levels.required_levels()
+
+
+@pytest.mark.parametrize(
+    ("marker", "asked", "timed"),
+    [(None, None, False), ("its own", None, True), (None, 7200.0, True)],
+)
+def test_a_test_that_is_given_hours_is_not_held_to_half_of_one(marker, asked, timed):
+    """Campaigns are started with `--timeout 7200`, over which a marker of ours would win."""
+    given = {"timeout": asked}
+    config = SimpleNamespace(getoption=given.get)
+    item = SimpleNamespace(get_closest_marker={"timeout": marker}.get, config=config)
+    assert levels.is_timed(item) is timed
 
 
 def test_an_upstream_file_is_found(monkeypatch, tmp_path):
