@@ -16,6 +16,8 @@ Arguments = Mapping[str, Any]
 _VPC, _SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
 _BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
 _GET_BLOCK = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
+_TAGGED = "aws:resourcegroupstaggingapi/getResources:getResources"
+_KINDS_OF_TAGGED = {"ec2:capacity-reservation": _BLOCK}
 _EKS, _GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
 _LETTERS = {"us-east-1": "abcdef"}
 """Zones of a region of AWS; three, a to c, where nothing else is said."""
@@ -133,14 +135,35 @@ def _subnets(given: Arguments, account: Account, place: Place) -> dict[str, Any]
 
 
 def _block(given: Arguments, account: Account, _place: Place) -> dict[str, Any]:
-    """One that is bought; the provider says in its own words that there is none."""
-    found = [
-        each
-        for each in account.all(_BLOCK)
-        if given.get("id") in {None, each.id} and _matches(each, given)
-    ]
-    one = _one("EC2 Capacity Block Reservation", found)
+    """One that is bought. Where no id is given the provider sends an empty one beside its filters."""
+    if not given.get("id"):
+        raise Refused(
+            "operation error EC2: DescribeCapacityReservations, https response error StatusCode: 400,"
+            " api error InvalidCapacityReservationId.Malformed:"
+            " The ID for the Capacity Reservation is malformed"
+        )
+    one = account.find(_BLOCK, given["id"])
+    if one is None or not _matches(one, given):
+        raise Refused("couldn't find resource")
     return {**_known(_GET_BLOCK, one.state), "id": one.id, "state": "scheduled"}
+
+
+def _tagged(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
+    """What has these tags, as a list that may be empty."""
+    kinds = given.get("resourceTypeFilters") or ()
+    if not kinds or not set(kinds) <= set(_KINDS_OF_TAGGED):
+        raise Refused(
+            f"InvalidParameterException: of tagged things only these are known here:"
+            f" {', '.join(_KINDS_OF_TAGGED)}"
+        )
+    wanted = {each["key"]: each.get("values") or () for each in given.get("tagFilters") or ()}
+    found = [
+        {"resourceArn": one.state["arn"], "tags": one.state["tags"], "complianceDetails": []}
+        for kind in kinds
+        for one in account.all(_KINDS_OF_TAGGED[kind])
+        if all(one.state.get("tags", {}).get(key) in values for key, values in wanted.items())
+    ]
+    return {"id": place.region, "resourceTagMappingLists": found}
 
 
 def _vpc(given: Arguments, account: Account, _place: Place) -> dict[str, Any]:
@@ -276,6 +299,7 @@ _ANSWERS: Mapping[str, Callable[[Arguments, Account, Place], dict[str, Any]]] = 
     "aws:ec2/getSubnets:getSubnets": _subnets,
     "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": _offers,
     _GET_BLOCK: _block,
+    _TAGGED: _tagged,
     "aws:ec2/getVpc:getVpc": _vpc,
     "aws:eks/getCluster:getCluster": _eks,
     "aws:eks/getClusterAuth:getClusterAuth": _token,

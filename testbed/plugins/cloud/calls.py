@@ -26,6 +26,7 @@ QUESTIONS: Mapping[str, tuple[str, ...]] = {
     "aws:eks/getCluster:getCluster": ("eks:DescribeCluster",),
     "aws:eks/getNodeGroup:getNodeGroup": ("eks:DescribeNodegroup",),
     "aws:index/getAvailabilityZones:getAvailabilityZones": ("ec2:DescribeAvailabilityZones",),
+    "aws:resourcegroupstaggingapi/getResources:getResources": ("tag:GetResources",),
     "aws:ssm/getParameter:getParameter": ("ssm:GetParameter",),
     "gcp:compute/getMachineTypes:getMachineTypes": ("compute.machineTypes.list",),
     "gcp:compute/getZones:getZones": ("compute.zones.list",),

@@ -20,7 +20,11 @@ def table(cloud: str) -> Facts:
     """All facts of one cloud, `aws` or `gcp`."""
     read = json.loads((FOLDER / f"{cloud}.json").read_text(encoding="utf-8"))
     more = json.loads((FOLDER / "more.json").read_text(encoding="utf-8"))
-    return {**read, "resources": {**read["resources"], **more.get(cloud, {})}}
+    return {
+        **read,
+        "resources": {**read["resources"], **more.get(cloud, {})},
+        "functions": {**read["functions"], **more["functions"].get(cloud, {})},
+    }
 
 
 def sdk(cloud: str) -> str:

@@ -22,6 +22,7 @@ QUESTIONS = (
     "aws:ec2/getSubnets:getSubnets",
     "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings",
     "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation",
+    "aws:resourcegroupstaggingapi/getResources:getResources",
     "aws:eks/getCluster:getCluster",
     "aws:ssm/getParameter:getParameter",
     "gcp:organizations/getClientConfig:getClientConfig",

@@ -270,3 +270,42 @@ def test_a_script_takes_machines_from_a_zone_for_who_asks_and_for_who_buys(tmp_p
 def test_an_offer_that_is_not_known_here_is_refused(token, given, said):
     with pytest.raises(Refused, match=re.escape(said)):
         _ask(Account(), token, **given)
+
+
+BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
+GET_BLOCK = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
+TAGGED = "aws:resourcegroupstaggingapi/getResources:getResources"
+
+
+def bought(account: Account) -> str:
+    offer = {"capacityBlockOfferingId": "cb-0a", "instancePlatform": "Linux/UNIX"}
+    return account.create(BLOCK, "b", {**offer, "tags": {"offer": "cb-0a"}}, AWS).id
+
+
+def test_a_block_is_found_by_its_id_alone(account: Account) -> None:
+    """Without an id the provider sends an empty one, and EC2 hears no filter beside it."""
+    held = bought(account)
+    tag = {"name": "tag:offer", "values": ["cb-0a"]}
+    assert _ask(account, GET_BLOCK, id=held)["id"] == held
+    with pytest.raises(Refused, match=r"InvalidCapacityReservationId\.Malformed"):
+        _ask(account, GET_BLOCK, filters=[tag])
+    with pytest.raises(Refused, match="couldn't find resource"):
+        _ask(account, GET_BLOCK, id="cr-0123456789abcdef0")
+    with pytest.raises(Refused, match="couldn't find resource"):
+        _ask(account, GET_BLOCK, id=held, filters=[{**tag, "values": ["cb-0b"]}])
+
+
+def test_what_has_a_tag_is_a_list_that_may_be_empty(account: Account) -> None:
+    held = bought(account)
+
+    def with_tag(value: str) -> list[dict[str, Any]]:
+        asked = {"tagFilters": [{"key": "offer", "values": [value]}]}
+        kinds = ["ec2:capacity-reservation"]
+        return _ask(account, TAGGED, resourceTypeFilters=kinds, **asked)["resourceTagMappingLists"]
+
+    (found,) = with_tag("cb-0a")
+    assert found["resourceArn"].endswith(f":capacity-reservation/{held}")
+    assert with_tag("cb-0b") == []
+    for kinds in ([], ["ec2:instance"]):
+        with pytest.raises(Refused, match="only these are known here"):
+            _ask(account, TAGGED, resourceTypeFilters=kinds)

@@ -317,10 +317,10 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="DescribePlacementGroups",
         delete="DeletePlacementGroup",
     ),
-    # Nothing gives a block back: the provider forgets it.
+    # Nothing gives a block back: the provider forgets it. What is bought already is told by its tag.
     "aws:ec2/capacityBlockReservation:CapacityBlockReservation": ec2(
         "capacity-reservation",
-        create="PurchaseCapacityBlock",
+        create="PurchaseCapacityBlock tag:GetResources",
         read="DescribeCapacityReservations",
         delete="",
     ),
@@ -454,6 +454,7 @@ AWS_CALLS: Mapping[str, tuple[tuple[str, ...], str]] = {
         ("ec2:DescribeCapacityReservations",),
         "",
     ),
+    "aws:resourcegroupstaggingapi/getResources:getResources": (("tag:GetResources",), ""),
     "aws:index/getAvailabilityZones:getAvailabilityZones": (("ec2:DescribeAvailabilityZones",), ""),
     # These two the provider answers itself; for who asks, nobody needs a permission.
     "aws:index/getRegion:getRegion": ((), ""),

@@ -107,6 +107,7 @@ NO_RESOURCE = frozenset(
         "fsx:DescribeFileSystems",
         "kms:ListAliases",
         "logs:DescribeLogGroups",
+        "tag:GetResources",
     ]
 )
 """Actions for which AWS knows no resource (`AUTHORIZATION`): they are allowed on `*`, or not at all."""

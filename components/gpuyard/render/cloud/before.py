@@ -11,8 +11,10 @@ from gpuyard.render.cloud.graph import CloudCall
 _OFFERS = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
 _MACHINES = "gcp:compute/getMachineTypes:getMachineTypes"
 BLOCK_BOUGHT = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
-"""Asked by whoever is about to buy a block; only an answer with an id stands against it."""
-ONLY_JUDGED = frozenset({_OFFERS, _MACHINES, BLOCK_BOUGHT})
+"""Where a block is, by its id alone: without one the provider asks for an empty id, tags or not."""
+TAGGED = "aws:resourcegroupstaggingapi/getResources:getResources"
+"""Asked by whoever is about to buy a block: only what has the tag of the offer stands against it."""
+ONLY_JUDGED = frozenset({_OFFERS, _MACHINES, BLOCK_BOUGHT, TAGGED})
 """What is asked for nothing else: a test of a program that has no answer to these says nothing wrong."""
 ASKED_ZONES, ASKED_OFFERS = "asked-zones", "asked-offers"
 ASKED_SUBNETS, ASKED_BLOCKS = "asked-subnets", "asked-block"
