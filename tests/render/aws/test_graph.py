@@ -1,5 +1,6 @@
 """The whole graph at AWS: golden for four stacks, and nothing that its provider or our rules refuse."""
 
+import json
 from functools import cache
 from random import Random
 
@@ -11,6 +12,7 @@ from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.plan import plan, planned
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.cloud.graph import Json, settle
 from gpuyard.rules.run import RuleVerdict
 from gpuyard.spec.read import read_stack_file
 from gpuyard.spec.region import Region
@@ -55,6 +57,27 @@ def test_our_rules_find_nothing_in_a_stack(name):
     graph = aws_graph(stack(name))
     assert found_by_rules(graph, known=True) == set()
     assert {v for _, _, v in found_by_rules(graph, known=False)} <= {RuleVerdict.NOT_EVALUATED}
+
+
+def conditions(graph):
+    """Of all statements of all policies: operator, key and values."""
+    for each in graph.resources:
+        if not isinstance(each.inputs.get("policy"), Json):
+            continue
+        for said in json.loads(settle(each.inputs["policy"], lambda late: f"<{late}>"))[
+            "Statement"
+        ]:
+            for operator, held in said.get("Condition", {}).items():
+                for key, values in held.items():
+                    yield operator, key, [values] if isinstance(values, str) else values
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_a_condition_has_a_star_only_where_a_star_is_one(name):
+    """IAM takes `StringEquals` with a star, which then is no pattern: the right is never there."""
+    for operator, key, values in conditions(aws_graph(stack(name))):
+        starred = [each for each in values if set(each) & set("*?")]
+        assert "Like" in operator or not starred, (operator, key, values)
 
 
 def node_inputs(graph, name="train-on-demand"):

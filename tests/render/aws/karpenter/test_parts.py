@@ -93,7 +93,9 @@ def test_it_looks_in_its_region_and_asks_about_its_cluster(graph):
     assert looks["Condition"] == {"StringEquals": {"aws:RequestedRegion": "us-east-1"}}
     cluster, shift = statements(graph, "cluster")
     assert cluster["Resource"] == "arn:aws:eks:us-east-1:*:cluster/lab"
-    assert cluster["Resource"] in json.dumps(shift["Condition"])
+    assert shift["Condition"]["StringLike"] == {
+        "arc-zonal-shift:ResourceIdentifier": cluster["Resource"]
+    }
     (takes,) = statements(graph, "interruptions")
     assert takes["Resource"] == f"<{QUEUE}.arn>"
 

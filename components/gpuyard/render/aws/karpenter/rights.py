@@ -35,7 +35,10 @@ def controller_rights(
             statement(
                 "arc-zonal-shift:GetManagedResource",
                 "*",
-                Condition=_equals({"arc-zonal-shift:ResourceIdentifier": _cluster(name, place)}),
+                # the account's number is not known: it is a star, which only `like` reads as one
+                Condition={
+                    "StringLike": {"arc-zonal-shift:ResourceIdentifier": _cluster(name, place)}
+                },
             ),
         ],
         "interruptions": [statement(list(TAKES), queue)],
