@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from gpuyard.catalogue.gke.nodes import is_arm_host
+from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.records.late import Late
 from gpuyard.render.gcp.graph import gcp_graph
 from kit.stacks import plan_of, platform
@@ -187,12 +189,26 @@ def test_scarce_nodes_are_upgraded_one_by_one_and_without_a_further_one():
     assert one["nodeDrainConfigs"] == [{"respectPdbDuringNodePoolDeletion": True}]
 
 
+@pytest.mark.parametrize("machine", ["c4a-standard-4", "t2a-standard-4"])
+def test_nodes_of_controllers_on_arm_are_told_to_have_no_taint(machine):
+    """An older GKE has no such word: nothing else says it."""
+    graph = graph_of(system={"machine": machine, "nodes": 2})
+    config = inputs_of(graph, "system")["nodeConfig"]
+    assert config["taintConfig"] == {"architectureTaintBehavior": "NONE"}
+
+
+def test_machines_of_arm_are_those_of_the_catalogue():
+    hosts = [m for m in MACHINES.values() if m.cloud == "gcp" and not m.is_gpu_machine]
+    assert {m.name for m in hosts if m.arch == "arm64"} == {
+        m.name for m in hosts if is_arm_host(m.name)
+    }
+
+
 def test_the_controllers_have_nodes_of_their_own_without_taints():
     found = inputs_of(graph_of(), "system")
     config = found["nodeConfig"]
     assert config["machineType"] == "e2-standard-4"
-    assert {"guestAccelerators", "taints"}.isdisjoint(config)
-    assert config["taintConfig"] == {"architectureTaintBehavior": "NONE"}
+    assert {"guestAccelerators", "taints", "taintConfig"}.isdisjoint(config)
     assert found["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
     assert found["autoscaling"] == {
         "totalMinNodeCount": 2,

@@ -179,6 +179,20 @@ def test_a_pool_takes_project_and_place_from_its_clusters_id():
     assert world.account.find(POOL, "my-project/us-central1/c/p") is not None
 
 
+@pytest.mark.parametrize(("version", "taken"), [("1.34", False), ("1.35", True), ("", True)])
+def test_an_older_gke_is_not_told_how_to_taint(version, taken):
+    world = World()
+    said = {"minMasterVersion": version} if version else {}
+    cluster = world.make(GKE, name="c", location="us-central1", initialNodeCount=1, **said)
+    world.make(POOL, name="plain", cluster=cluster)
+    config = {"taintConfig": {"architectureTaintBehavior": "NONE"}}
+    if taken:
+        world.make(POOL, name="p", cluster=cluster, nodeConfig=config)
+    else:
+        refused = world.refused(POOL, name="p", cluster=cluster, nodeConfig=config)
+        assert "1.35.0-gke.2141000 or later" in refused
+
+
 def test_a_replacement_gets_another_id():
     world = World()
     first = world.make(VPC, "vpc", cidrBlock="10.0.0.0/16")

@@ -110,6 +110,22 @@ def is_metal(machine: str) -> bool:
     return machine.endswith(METAL_SUFFIX)
 
 
+ARM_FAMILIES = ("c4a-", "n4a-", "t2a-")
+"""Machines of Arm without GPUs, as their names begin: GKE taints their nodes, unless it is told not to."""
+ARM_UNTAINTED_SINCE = "1.35"
+ARM_TAINT_SOURCE = Source(
+    "TaintConfig of GKE's v1 API: unspecified is ARM. GKE release notes of 2026-07-28, second-hand: a node pool takes"
+    " the field with a control plane of 1.35.0-gke.2141000 and later",
+    date(2026, 11, 25),
+    verified=False,
+)
+
+
+def is_arm_host(machine: str) -> bool:
+    """Whether nodes of a machine without GPUs are tainted for their architecture."""
+    return machine.startswith(ARM_FAMILIES)
+
+
 # ── who nodes are ─────────────────────────────────────────────────────────────────────────────────
 NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
 NODE_ROLES_SOURCE = Source(

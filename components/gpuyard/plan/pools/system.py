@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from gpuyard.catalogue.gke.nodes import ARM_UNTAINTED_SINCE, is_arm_host
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.catalogue.sources import EC2_OFFERS, Source
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.draft import Draft
@@ -40,7 +42,7 @@ def check_system(draft: Draft) -> list[Finding]:
     if not made:
         return []
     if spec.system is not None:
-        return _too_few(spec, spec.system.nodes)
+        return [*_too_few(spec, spec.system.nodes), *_arm_too_early(spec, spec.system.machine)]
     machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
     return [
         refuse(
@@ -71,6 +73,26 @@ def _too_few(spec: PlatformSpec, nodes: Range) -> list[Finding]:
             given=str(nodes),
             allowed="1 or more from the beginning; 2 keep the controllers up when one goes",
             fix=Fix(says=f"write {enough}", at=("system", "nodes"), value=enough),
+        )
+    ]
+
+
+def _arm_too_early(spec: PlatformSpec, machine: str | HostShape) -> list[Finding]:
+    """GKE taints Arm nodes, which no controller tolerates, unless it is new enough to be told not to."""
+    known = KUBERNETES_MINORS
+    if not isinstance(machine, str) or spec.cloud is not Cloud.GCP or not is_arm_host(machine):
+        return []
+    if spec.kubernetes not in known[: known.index(ARM_UNTAINTED_SINCE)]:
+        return []
+    return [
+        refuse(
+            "system.arm_taint",
+            _PATH,
+            f"GKE {spec.kubernetes} taints every Arm node, and controllers tolerate no taint:"
+            " they would find no node",
+            given=machine,
+            allowed=f"a machine that is not of Arm, or kubernetes {ARM_UNTAINTED_SINCE} or newer",
+            fix=Fix(says="write e2-standard-4", at=_PATH, value="e2-standard-4"),
         )
     ]
 

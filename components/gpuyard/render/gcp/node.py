@@ -13,6 +13,7 @@ from gpuyard.catalogue.gke.nodes import (
     QUEUED_LABELS,
     UNSIGNED_DRIVER,
     boot_disk,
+    is_arm_host,
     is_metal,
     local_ssds,
 )
@@ -51,7 +52,6 @@ def gpu_node(
         **_local_disks(machine),
         **({} if metal or image != _COS else {"gvnic": {"enabled": True}}),
         **({"linuxNodeConfig": _huge_pages(METAL_HUGE_PAGES)} if metal else {}),
-        **_architecture(machine),
         "shieldedInstanceConfig": {
             "enableSecureBoot": not metal and _owner(pool) not in UNSIGNED_DRIVER,
             "enableIntegrityMonitoring": not metal,
@@ -61,11 +61,14 @@ def gpu_node(
 
 
 def system_node(plan: PlatformPlan, machine: str, ground: GcpGround) -> dict[str, Any]:
-    """`nodeConfig` of nodes without GPUs. Controllers tolerate no taint, so that Arm nodes get none."""
+    """`nodeConfig` of nodes without GPUs. Controllers tolerate no taint, so that Arm nodes get none.
+
+    Nobody else is told how to taint: Arm nodes are tainted unasked, and an older GKE does not know the field.
+    """
     return {
         **_base(plan, SYSTEM_POOL, ground, _COS, 100, machine),
         "labels": {POOL_LABEL: SYSTEM_POOL},
-        "taintConfig": {"architectureTaintBehavior": "NONE"},
+        **({"taintConfig": {"architectureTaintBehavior": "NONE"}} if is_arm_host(machine) else {}),
         "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
         "gvnic": {"enabled": True},
         "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True},
@@ -123,11 +126,6 @@ def _taints(plan: PlatformPlan, pool: PoolPlan, group: RungPool) -> list[dict[st
         for taint in plan.starts_with(pool)
         if taint not in added
     ]
-
-
-def _architecture(machine: Machine) -> dict[str, Any]:
-    arm = machine.arch == "arm64"
-    return {"taintConfig": {"architectureTaintBehavior": "ARM"}} if arm else {}
 
 
 # ── how it is bought ──────────────────────────────────────────────────────────────────────────────

@@ -9,6 +9,8 @@ from testbed.plugins.cloud.service import ties
 from testbed.plugins.cloud.service.ties import Resource
 
 GROUP, POOL = "aws:eks/nodeGroup:NodeGroup", "gcp:container/nodePool:NodePool"
+CLUSTER = "gcp:container/cluster:Cluster"
+_TAINT_FIELD, _TAINT_SINCE = "nodeConfig.taintConfig.architectureTaintBehavior", (1, 35)
 _SNAPSHOT_GIB, _MOST_GIB = 20, 65_536
 
 
@@ -56,7 +58,9 @@ def template_of(inputs: Mapping[str, Any], there: Iterable[Resource]) -> Mapping
 
 
 def mismatches(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) -> list[str]:
-    """What EKS says of a group and its launch template together, by its guide."""
+    """What EKS says of a group and its launch template together, by its guide; GKE of pool and cluster."""
+    if kind == POOL:
+        return list(_too_old(inputs, there))
     if kind != GROUP or not has(inputs, "launchTemplate"):
         return []
     held = list(there)
@@ -70,6 +74,25 @@ def mismatches(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) 
             *_disks(inputs, template),
         )
     ]
+
+
+def _too_old(inputs: Mapping[str, Any], there: Iterable[Resource]) -> Iterable[str]:
+    """[GKE release notes, 2026-07-28] How nodes are tainted for Arm is a newer control plane's question."""
+    if not text(inputs, _TAINT_FIELD):
+        return
+    name = text(inputs, "cluster").rpartition("/")[2]
+    for each in there:
+        version = text(each.inputs, "minMasterVersion").split(".")[:2]
+        numbers = tuple(int(part) for part in version if part.isdigit())
+        if (
+            each.kind == CLUSTER
+            and text(each.inputs, "name") == name
+            and () < numbers < _TAINT_SINCE
+        ):
+            yield (
+                "Error 400: node_pool.config.taint_config is supported with control plane version"
+                " 1.35.0-gke.2141000 or later., badRequest"
+            )
 
 
 def _refused_fields(template: Mapping[str, Any]) -> list[str]:
