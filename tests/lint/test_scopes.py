@@ -365,6 +365,30 @@ spec: {hard: {requests.nvidia.com/mig-1g.5gb: 1}}
 """
 
 
+def test_keys_of_a_copied_chart_are_read_by_its_own_templates():
+    values = "toolkit: {enabled: true}\ndevicePlugin: {enabled: true, ours: 1}\nhouse: {a: b}\n"
+    rule = "GPU-CFG-02"
+    assert len(said({"c/values.yaml": values}, rule)) == 2
+    chart = "apiVersion: v2\nname: gpu-operator\nversion: 1.0.0\n"
+    # a chart that only depends on the vendor's hands on what that one knows, and no more
+    wrapped = {"c/Chart.yaml": chart, "c/values.yaml": values}
+    assert len(said(wrapped, rule)) == 2
+    copied = wrapped | {"c/templates/house.yaml": "a: {{ .Values.house.a }}\n"}
+    assert said(copied, rule) == []
+    # whoever installs the copy with values of another file is told as before
+    assert len(said(copied | {"values.yaml": values}, rule)) == 2
+    # and what is wrong for the vendor's operator is wrong in a copy as well
+    wrong = values + "mig: {strategy: dynamic}\n"
+    assert [each for _, each in said(copied | {"c/values.yaml": wrong}, rule)] == [
+        "mig.strategy is none, single or mixed, dynamic is rejected"
+    ]
+    # of other charts every key is taken anyhow
+    plugin = {"c/values.yaml": "migStrategy: none\ndeviceListStrategy: envvar\nours: 1\n"}
+    (scope,) = scopes(reading(copied | plugin))
+    ((_, there),) = scope.resources
+    assert "ours" in there.properties
+
+
 def test_values_files_side_by_side_are_alternatives():
     one = {"values.yaml": SINGLE, "quota.yaml": QUOTA}
     assert len(said(one, "GPU-SHR-03")) == 1

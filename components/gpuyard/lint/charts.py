@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.catalogue.software.operator_values import OF_HELM, TOP_LEVEL
+from gpuyard.catalogue.software.operator_values import OF_HELM, SECTIONS, TOP_LEVEL
 from gpuyard.lint.embedded import embedded
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.rules.rule import Resource
+from gpuyard.rules.subjects.components import OPERATOR_VALUES
 
 _KEYS: Mapping[str, frozenset[str]] = {
     "gpu-operator": frozenset(
@@ -73,6 +74,20 @@ def chart_of(value: Any) -> str | None:
         found.pop("gpu-operator")
     best = max(found, key=lambda chart: found[chart], default=None)
     return best if best is not None and found[best] >= _LEAST else None
+
+
+def as_its_chart_has_it(resource: Resource) -> Resource:
+    """Values beside a chart of somebody's own: what the vendor's chart does not know, that one reads."""
+    if resource.kind != OPERATOR_VALUES:
+        return resource
+    kept = {
+        key: {name: given for name, given in each.items() if name in SECTIONS.get(key, each)}
+        if isinstance(each, Mapping)
+        else each
+        for key, each in resource.properties.items()
+        if key in TOP_LEVEL
+    }
+    return replace(resource, properties=kept)
 
 
 def _has_containers(controllers: Any) -> bool:

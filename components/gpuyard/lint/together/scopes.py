@@ -9,12 +9,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gpuyard.lint.charts import as_its_chart_has_it
 from gpuyard.lint.items import FilesRead, Item
 from gpuyard.lint.together.kustomize import Kustomization, deployed, kustomizations, made_of
 from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
 from gpuyard.rules.rule import Resource
 
 CHART = "Chart.yaml"
+_TEMPLATES = "templates"
+_VALUES = ("values.yaml", "values.yml")
 _FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
 _ARGO = "argoproj.io/Application"
 Chains = dict[str, list[Kustomization]]
@@ -41,16 +44,28 @@ def scopes(reading: FilesRead) -> list[LintScope]:
     patches = {name for each in of_folders.values() for name in each.patch_files}
     for name in patches:  # no object of its own; what stands whole inside one is deployed
         by_file[name] = [each for each in by_file.get(name, ()) if ":" in each.resource.kind]
+    own = _own_values(reading.files)
     for folder in roots(of_folders):
         chains = chains_of(folder, of_folders)
         taken |= set(chains)
-        found.append(_scope(chains, by_file, reading.built.get(folder, ())))
+        found.append(_scope(chains, by_file, own, reading.built.get(folder, ())))
     rest: dict[str, Chains] = defaultdict(dict)
     trees = _trees(reading)
     for file in by_file:
         if file not in taken:
             rest[_tree_of(posixpath.dirname(file), trees)][file] = []
-    return [*found, *(_scope(chains, by_file) for chains in rest.values())]
+    return [*found, *(_scope(chains, by_file, own) for chains in rest.values())]
+
+
+def _own_values(files: Sequence[str]) -> frozenset[str]:
+    """Values that say what a chart with templates of its own takes: each key there is the chart's."""
+    charts = {posixpath.dirname(file) for file in files if posixpath.basename(file) == CHART}
+    written = {
+        posixpath.dirname(folder)
+        for folder in {posixpath.dirname(file) for file in files}
+        if posixpath.basename(folder) == _TEMPLATES
+    }
+    return frozenset(posixpath.join(each, name) for each in charts & written for name in _VALUES)
 
 
 def roots(of_folders: Mapping[str, Kustomization]) -> list[str]:
@@ -131,7 +146,10 @@ def _tree_of(folder: str, trees: frozenset[str]) -> str:
 
 
 def _scope(
-    chains: Chains, by_file: Mapping[str, Sequence[Item]], built: tuple[Resource, ...] = ()
+    chains: Chains,
+    by_file: Mapping[str, Sequence[Item]],
+    own: frozenset[str],
+    built: tuple[Resource, ...] = (),
 ) -> LintScope:
     pairs: list[tuple[Resource, Resource]] = []
     charts: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -144,6 +162,8 @@ def _scope(
                 if made is not None
                 else deployed(item.resource, chain)
             )
+            if there is not None and file in own and not item.place.prefix:
+                there = as_its_chart_has_it(there)
             pairs += [(item.resource, there)] if there is not None else []
             maybe += [item.resource] if item.maybe else []
             if item.resource.kind.startswith("values:") and not item.place.prefix:

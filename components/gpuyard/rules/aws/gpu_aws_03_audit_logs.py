@@ -6,17 +6,22 @@ from typing import Any
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, items, known
 
-_NEEDED = ("audit", "authenticator")
+_AUDIT = "audit"
+_NEEDED = (_AUDIT, "authenticator")
 _FIELD = "enabledClusterLogTypes"
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     on = {known(each) for each in items(resource.properties.get(_FIELD))}
     if missing := [each for each in _NEEDED if each not in on]:
+        # the audit log names the principal of each request; whom the door turned away it does not
+        seen = _AUDIT in on
         yield Violation(
             (_FIELD,),
-            f"nobody will know who did what: {' and '.join(missing)} logs are off",
+            f"nobody will know {'whom it turned away' if seen else 'who did what'}:"
+            f" {' and '.join(missing)} logs are off",
             f"add {', '.join(missing)} to {_FIELD}",
+            severity=Severity.NOTE if seen else None,
         )
 
 

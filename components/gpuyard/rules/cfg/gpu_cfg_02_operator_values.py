@@ -39,9 +39,11 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
     said = set()
     for path, instead in _INSTEAD.items():
-        if at(values, *path) is not None:
+        given = at(values, *path)
+        if given is not None:
             said.add(path)
-            yield _dropped(path, instead, Severity.NOTE if path == _FOUND else None)
+            kept = given is False or path == _FOUND  # what was to be off stays off
+            yield _dropped(path, instead, Severity.NOTE if kept else None)
     for key, below in values.items():
         if key not in TOP_LEVEL:
             near = nearest(key, sorted(TOP_LEVEL))

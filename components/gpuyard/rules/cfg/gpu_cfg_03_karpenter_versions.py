@@ -45,7 +45,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if resource.kind.split("/")[1] != _SERVED:
         problem = f"{resource.kind} is not served since Karpenter 1.1"
         yield Violation(("apiVersion",), problem, f"write {_served(kind)}")
-    yield from _pool(resource.properties) if kind == KARPENTER else _class(resource.properties)
+    yield from _pool(resource.properties) if kind == KARPENTER else _class(resource)
 
 
 def _served(kind: str) -> str:
@@ -91,15 +91,17 @@ def _labels(properties: Any) -> Iterator[Violation]:
             yield Violation((*_TEMPLATE, "requirements", index), problem, "name the label as key")
 
 
-def _class(properties: Any) -> Iterator[Violation]:
-    spec = mapping(at(properties, "spec"))
+def _class(resource: Resource) -> Iterator[Violation]:
+    spec = mapping(at(resource.properties, "spec"))
     if "subnetSelectorTerms" in spec and not known(spec.get("amiSelectorTerms")):
+        # the version before took amiFamily alone: it is the one that is served that does not
+        which = "an" if resource.kind.split("/")[1] == _SERVED else f"as {_SERVED}, an"
         yield Violation(
             ("spec", "amiSelectorTerms"),
-            "an EC2NodeClass without amiSelectorTerms is rejected: amiFamily alone chooses no image",
+            f"{which} EC2NodeClass without amiSelectorTerms is rejected: amiFamily alone chooses no image",
             "write amiSelectorTerms: [{alias: al2023@VERSION}]",
         )
-    for key in mapping(at(properties, "spec", "kubelet")):
+    for key in mapping(at(resource.properties, "spec", "kubelet")):
         if key in KUBELET_ELSEWHERE:
             yield Violation(
                 ("spec", "kubelet", key),

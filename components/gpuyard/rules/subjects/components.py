@@ -85,8 +85,9 @@ def components_in(resource: Resource) -> Iterator[ComponentVersion]:
 
 def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
     for key, component in _PARTS.items():
-        version = text(mapping(values.get(key)).get("version"))
-        if version:
+        given = mapping(values.get(key))
+        version = text(given.get("version"))
+        if version and given.get("enabled") is not False:  # nobody runs what is switched off
             yield ComponentVersion(component, version, (*path, key, "version"))
 
 
