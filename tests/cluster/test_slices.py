@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpuyard.names import MIG_SLICES
+from gpuyard.plan.teams.limits import LEAST_WAITING
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError
 from kit.cluster import lab as reality
@@ -104,12 +105,17 @@ def test_quota_of_slices_admits_what_no_slice_holds(counting: Api):
 
 
 def test_the_namespace_is_held_by_the_name_of_the_profile(counting: Api):
-    """Kueue's slices bind no pod: what a team may hold of each profile is its ResourceQuota."""
+    """One runs, and what waits beside it is counted by its ResourceQuota under its own name."""
     with Lab(counting, plan_of(mixed("hard", 3))) as lab:
-        assert lab.plan.teams[0].hard[f"requests.{MIG3}"] == 1
+        assert lab.plan.teams[0].hard[f"requests.{MIG3}"] == 1 + LEAST_WAITING
         assert submitted(lab, asks(lab, "first", 1, MIG3, "Pod")).what == "runs"
         second = submitted(lab, asks(lab, "second", 1, MIG3, "Pod"))
-        assert (second.what, "exceeded quota" in second.says) == ("refused", True)
+        assert (second.what, MIG_SLICES in second.says) == ("waits", True)
+        used = f"/api/v1/namespaces/{lab.plan.teams[0].home.name}/resourcequotas/gpuyard"
+        reality.wait(
+            lambda: lab.api.call("GET", used)["status"]["used"][f"requests.{MIG3}"] == "2",
+            "a quota that counts both",
+        )
 
 
 def test_a_queue_with_two_kinds_of_slices_sends_pods_where_their_profile_is_not(counting: Api):

@@ -318,7 +318,7 @@ def test_a_restricted_team_is_held_to_more(lab: reality.Lab):
     acting(lab, "others").call("POST", path, pod("user", container={"securityContext": strict}))
 
 
-@pytest.mark.parametrize(("resource", "has"), [(GPU, 2), (SLICE, 1), (SHARE, 2)])
+@pytest.mark.parametrize(("resource", "has"), [(GPU, 34), (SLICE, 33), (SHARE, 34)])
 def test_the_quota_binds_on_every_name_that_nodes_advertise(
     lab: reality.Lab, until: Until, resource: str, has: int
 ):

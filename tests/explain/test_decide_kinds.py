@@ -236,15 +236,32 @@ def test_a_bare_pod_queues_while_its_namespace_has_room():
     assert found.verdict is STARTS
 
 
-def test_a_bare_pod_beyond_its_namespaces_quota_is_refused():
+FULL = (
+    "the ResourceQuota of namespace vision holds 24 nvidia.com/gpu, its pods have 24, and 8 more"
+    " are asked for"
+)
+
+
+def test_a_bare_pod_waits_in_its_queue_while_the_quota_is_used_up():
     found = said(local(), job(gpus=8, kind="Pod"), state_of(running("vision", 8, 3)))
+    as_a_job = said(local(), job(gpus=8), state_of(running("vision", 8, 3)))
     assert (found.verdict, found.admitted) == (WAITS, False)
-    assert found.says == (
-        "the ResourceQuota of namespace vision holds 24 nvidia.com/gpu, its pods have 24, and 8 more are asked for"  # noqa: E501
+    assert (found.says, found.meanwhile, found.conditions) == (
+        as_a_job.says,
+        as_a_job.meanwhile,
+        as_a_job.conditions,
     )
+
+
+def test_a_bare_pod_beyond_its_namespaces_quota_is_refused_where_policies_only_warn():
+    def warned(**more):
+        return local(admission={"enforce": "warn"}, **more)
+
+    found = said(warned(), job(gpus=8, kind="Pod"), state_of(running("vision", 8, 3)))
+    assert (found.verdict, found.admitted, found.says) == (WAITS, False, FULL)
     assert found.meanwhile.startswith("Kubernetes refuses the pod, and nothing waits")
     assert found.conditions
-    plan = local(priorities={"high": 10})
+    plan = warned(priorities={"high": 10})
     label = {"kueue.x-k8s.io/priority-class": "high"}
     found = said(plan, job(gpus=8, kind="Pod", labels=label), state_of(running("vision", 8, 3)))
     assert (found.verdict, found.preempts) == (WAITS, ())

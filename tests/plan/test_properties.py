@@ -14,6 +14,7 @@ from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.findings import Severity, refused
 from gpuyard.plan import plan
 from gpuyard.plan.digests import spec_digest
+from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.render.files import render_files
 from kit.fixes import check_fix
 from kit.generated import platforms
@@ -119,7 +120,12 @@ def test_guarantees_and_what_is_unassigned_are_exactly_what_the_pools_hold():
             for quota in team.quotas:
                 assert quota.lend is None or 0 <= quota.lend <= quota.nominal
                 assert quota.nominal + quota.borrow <= capacity(found)[quota.pool, quota.resource]
-            assert sum(team.hard.values()) == sum(q.nominal + q.borrow for q in team.quotas)
+            own = Counter()
+            for quota in team.quotas:
+                own[quota_key(quota.resource)] += quota.nominal + quota.borrow
+            assert {key: n for key, n in team.hard.items() if n} == {
+                key: n + max(4 * n, 32) for key, n in own.items() if n
+            }
 
 
 def test_queues_keep_to_the_rules_of_kueue():

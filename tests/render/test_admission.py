@@ -115,14 +115,22 @@ def test_what_kueue_admits_is_looked_at_where_it_writes_it():
     spec = objects(two_teams())["ValidatingAdmissionPolicy", name]["spec"]
     assert spec["matchConstraints"]["resourceRules"] == [
         {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": ["pods"],
+        },
+        {
             "apiGroups": ["kueue.x-k8s.io"],
             "apiVersions": ["*"],
-            "operations": ["UPDATE"],
+            "operations": ["CREATE", "UPDATE"],
             "resources": ["workloads/status"],
-        }
+        },
     ]
+    (condition,) = spec["matchConditions"]
+    assert "object.?spec.?schedulingGates" in condition["expression"]
     assert "paramKind" not in spec
-    assert spec["variables"][-1]["expression"].count("GPU-ADM-01: ") == 1
+    assert spec["variables"][-1]["expression"].count("GPU-ADM-01: ") == 2
 
 
 NAMES = [

@@ -178,6 +178,11 @@ EARLY = Sentence(
 )
 """Said to Kueue, which takes its gate out of pods of a set that waits and was changed (v0.19.2,
 `shouldUngatePod`)."""
+UNHELD = Sentence(
+    "this pod asks for GPUs and comes without Kueue's gate: it would start without being counted",
+    "let Kueue hold pods: pod, deployment and statefulset in integrations.frameworks of its configuration",
+)
+"""Of a pod that nothing made which is counted as a whole; Kueue puts its gate in before policies look."""
 STARTS = Sentence(
     "this {kind} stands in a queue, which starts it when its turn comes",
     "leave suspend as it is",

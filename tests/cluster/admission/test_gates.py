@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT
-from gpuyard.names import QUEUE_GATE
+from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, UNHELD
+from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, connect
 from kit.cluster import lab as reality
 from kit.cluster.attacks import three_teams
+from kit.cluster.lab import condition
 from kit.cluster.tenants import acting, tenants
 from kit.generated.hostile import MERGE
 
@@ -21,6 +22,8 @@ pytestmark = [pytest.mark.cluster]
 Value = dict[str, Any]
 SETS = "/apis/apps/v1/namespaces/atk-a/statefulsets"
 PODS = "/api/v1/namespaces/{}/pods"
+JOBS = "batch/v1/namespaces/atk-a/jobs"
+REPLICAS = "apps/v1/namespaces/atk-a/replicasets"
 OUTSIDE = "gates-outside"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUPS = "leaderworkersets.leaderworkerset.x-k8s.io"
@@ -95,7 +98,7 @@ def test_kueue_takes_its_gate_out_of_pods_of_a_group_that_is_not_there(lab: real
 
 
 def waiting() -> Value:
-    """Larger than the team's quota: one of its pods is made, and waits."""
+    """Larger than what the team may run: its pods are made, and wait."""
     labels = {"app": "waits"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container()]}}
     body = {
@@ -128,3 +131,44 @@ def test_a_set_that_waits_starts_no_pod_when_it_is_changed(lab: reality.Lab):
     finally:
         team.call("DELETE", f"{SETS}/waits", {"propagationPolicy": "Background"})
         reality.wait(lambda: not pods(lab.api, "atk-a"), "no pod")
+
+
+def test_pods_that_kueue_passes_over_do_not_come_in(lab: reality.Lab):
+    """Kueue holds no pod of what a queued Job has made, and counts one pod of that Job: so do AppWrappers."""
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "whole", "labels": {QUEUE_LABEL: "default"}},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container()]}}},
+    }
+    jobs, sets = (f"/apis/{kind}" for kind in (JOBS, REPLICAS))
+    whole = acting(lab.api, "makers").call("POST", jobs, job)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "whole", "controller": True}
+    part = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": "part",
+            "ownerReferences": [{**owner, "uid": whole["metadata"]["uid"]}],
+        },
+        "spec": {
+            "selector": {"matchLabels": {"app": "part"}},
+            "template": {
+                "metadata": {"labels": {"app": "part", QUEUE_LABEL: "default"}},
+                "spec": {"containers": [container()]},
+            },
+        },
+    }
+    try:
+        lab.api.call("POST", sets, part)
+        said = reality.wait(lambda: _failure(lab.api, f"{sets}/part"), "a refusal")
+        assert UNHELD.problem in said
+        assert "part-" not in str([each["metadata"]["name"] for each in pods(lab.api, "atk-a")])
+    finally:
+        for path in (f"{sets}/part", f"{jobs}/whole"):
+            reality.delete(lab.api, path)
+        reality.wait(lambda: not pods(lab.api, "atk-a"), "no pod")
+
+
+def _failure(api: Api, path: str) -> str:
+    return str(condition(api.get(path) or {}, "ReplicaFailure").get("message", ""))

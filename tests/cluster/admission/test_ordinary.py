@@ -15,7 +15,7 @@ from gpuyard.manifests.templates import KINDS
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.render.nodes import FAKE_NODE
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import ApiError
+from gpuyard.simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.attacks import CASES, namespace_of, object_of, path_of, three_teams
 from kit.cluster.lab import condition
@@ -237,42 +237,65 @@ def test_what_teams_do_every_day_runs(lab: reality.Lab):
     all_good({name: each.state_after for name, each in done.items()})
 
 
-def test_what_finds_no_room_waits_and_runs_when_there_is_some(lab: reality.Lab):
-    """In the pool that is a team's own and in the one that it shares: then its quota is used up."""
+@pytest.fixture
+def queued(lab: reality.Lab) -> Iterator[Api]:
+    """A team with eight GPUs and an empty queue, as a member of it."""
     (group,) = (g for g, home in people(lab.plan).items() if home == "atk-b")
-    api = acting(lab.api, group)
-    path = "/apis/batch/v1/namespaces/atk-b/jobs"
+    _nothing_of(lab, "atk-b")
+    yield acting(lab.api, group)
+    _nothing_of(lab, "atk-b")
 
-    def job(name: str) -> Value:
-        limits = {"nvidia.com/gpu": 4}
-        pods = {
-            "restartPolicy": "Never",
-            "containers": [{"name": "a", "image": "a", "resources": {"limits": limits}}],
-        }
-        metadata = {"name": name, "labels": {QUEUE_LABEL: "batch"}}
-        kind = {"apiVersion": "batch/v1", "kind": "Job"}
-        return {**kind, "metadata": metadata, "spec": {"template": {"spec": pods}}}
 
-    for kind in ("deployments", "replicasets"):
-        reality.delete(lab.api, f"/apis/apps/v1/namespaces/atk-b/{kind}")
-    reality.delete(lab.api, "/api/v1/namespaces/atk-b/pods")
-    workloads = f"{reality.KUEUE}/namespaces/atk-b/workloads"
+def _nothing_of(lab: reality.Lab, namespace: str) -> None:
+    for kind in ("apps/v1/{}/deployments", "apps/v1/{}/replicasets", "batch/v1/{}/jobs"):
+        reality.delete(lab.api, f"/apis/{kind.format(f'namespaces/{namespace}')}")
+    reality.delete(lab.api, f"/api/v1/namespaces/{namespace}/pods")
+    workloads = f"{reality.KUEUE}/namespaces/{namespace}/workloads"
     reality.wait(lambda: not lab.listed(workloads), "an empty queue")
-    first, second, third = (f"{path}/wait-{index}" for index in range(3))
-    for index in range(3):
-        reality.create(api, path, job(f"wait-{index}"))
+
+
+def _of_four(kind: str, name: str) -> Value:
+    """Work of one pod with four GPUs."""
+    limits = {"nvidia.com/gpu": 4}
+    spec: Value = {"containers": [{"name": "a", "image": "a", "resources": {"limits": limits}}]}
+    metadata = {"name": name, "labels": {QUEUE_LABEL: "batch"}}
+    labels = {"app": name}
+    match kind:
+        case "Pod":
+            version = "v1"
+        case "Job":
+            version, spec = "batch/v1", {"template": {"spec": {**spec, "restartPolicy": "Never"}}}
+        case _:
+            template = {"metadata": {"labels": labels}, "spec": spec}
+            version, spec = "apps/v1", {"selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", ["Job", "Pod", "Deployment"])
+def test_what_finds_no_room_waits_and_runs_when_there_is_some(
+    lab: reality.Lab, queued: Api, kind: str
+):
+    """In the pool that is a team's own and in the one that it shares: then its quota is used up.
+
+    Pods that wait are there, and hold nothing.
+    """
+    path = path_of(_of_four(kind, "x"), "atk-b")
+    names = [f"wait-{kind.lower()}-{index}" for index in range(3)]
+    for name in names:
+        reality.create(queued, path, _of_four(kind, name))
 
     def running() -> set[str]:
-        return {at for at in (first, second, third) if not _not_yet(lab.api.get(at) or {})}
+        return {name for name in names if not _not_yet(lab.api.get(f"{path}/{name}") or {})}
 
     def waits() -> str:
-        said = [condition(w, "QuotaReserved").get("message", "") for w in lab.listed(workloads)]
+        workloads = lab.listed(f"{reality.KUEUE}/namespaces/atk-b/workloads")
+        said = [condition(w, "QuotaReserved").get("message", "") for w in workloads]
         return next((one for one in said if re.search("insufficient|quota", one)), "")
 
     reality.wait(lambda: len(running()) == 2, "two of them")
     reality.wait(waits, "why the third does not run")
-    (last,) = {first, second, third} - running()
-    reality.delete(api, min(running()))
+    (last,) = {*names} - running()
+    reality.delete(queued, f"{path}/{min(running())}")
     reality.wait(lambda: last in running(), "the one that waited")
 
 

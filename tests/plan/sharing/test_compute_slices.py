@@ -10,6 +10,7 @@ from gpuyard.explain.running import read_running
 from gpuyard.manifests.workloads import read_job
 from gpuyard.names import MIG_SLICES
 from gpuyard.plan.sharing.compute_slices import by_slices, slices_of
+from gpuyard.plan.teams.limits import with_waiting
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
 from gpuyard.scheduler.desk import EMPTY
@@ -171,18 +172,18 @@ def test_queues_cover_slices_and_no_profile():
 
 
 def test_a_namespace_is_held_by_the_names_that_bind():
-    """Every profile up to what the slices allow, and no more than the pool has."""
+    """Every profile up to what the slices allow, and no more than the pool has; and what waits beside it."""
     raw = sliced([cut_pool()], [team(guarantee={"serve/slices": 10}, borrow={"serve/slices": 3})])
     assert plan_of(raw).teams[0].hard == UNCLAIMED | {
-        f"requests.{MIG1}": 13,
-        f"requests.{MIG2}": 6,
-        f"requests.{MIG3}": 4,
+        f"requests.{MIG1}": with_waiting(13),
+        f"requests.{MIG2}": with_waiting(6),
+        f"requests.{MIG3}": with_waiting(4),
     }
     raw = sliced([cut_pool()], [team(guarantee={"serve": 8})])
     assert plan_of(raw).teams[0].hard == UNCLAIMED | {
-        f"requests.{MIG1}": 16,
-        f"requests.{MIG2}": 8,
-        f"requests.{MIG3}": 8,
+        f"requests.{MIG1}": with_waiting(16),
+        f"requests.{MIG2}": with_waiting(8),
+        f"requests.{MIG3}": with_waiting(8),
     }
 
 

@@ -58,8 +58,8 @@ def test_a_namespace_counts_devices_of_the_class():
         )
     )
     assert plan.teams[0].hard == UNCLAIMED | {
-        "gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 12,
-        "requests.nvidia.com/gpu": 1,
+        "gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 5 * 12,
+        "requests.nvidia.com/gpu": 1 + 32,
     }
     assert quota_key("nvidia.com/mig-1g.5gb") == "requests.nvidia.com/mig-1g.5gb"
 

@@ -32,7 +32,11 @@ def limits(*pools, shapes=(), **rest):
 
 
 def amount(nodes, pool):
-    return (nodes * pool.room.cpu + ASIDE.cpu, nodes * pool.room.memory_gib + ASIDE.memory_gib)
+    """What runs on them, and as much again of pods that wait."""
+    return (
+        2 * nodes * pool.room.cpu + ASIDE.cpu,
+        2 * nodes * pool.room.memory_gib + ASIDE.memory_gib,
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_a_shape_that_the_team_has_gpus_for_fits_by_default():
     """Eight pods with one slice each may ask for more CPU than the one node that eight slices fill."""
     wide = shape("wide", nodes=8, per_pod={"slice": "3g.20gb", "cpu": 50, "memory_gib": 300})
     made, found = limits(cut_pool(nodes=8), shapes=[wide], guarantee={SLICE: 8})
-    assert (found.cpu, found.memory_gib) == (400 + ASIDE.cpu, 2400 + ASIDE.memory_gib)
+    assert (found.cpu, found.memory_gib) == (2 * 400 + ASIDE.cpu, 2 * 2400 + ASIDE.memory_gib)
     assert made.shapes[0].teams == ("vision",)
 
 

@@ -141,13 +141,28 @@ def test_a_team_carries_what_the_file_says():
     )
 
 
-def test_a_namespace_holds_at_most_guarantee_and_borrowing_together():
-    raw = team(guarantee={"train": 4, "other": 1, "dev/shared": 2}, borrow={"train": 3})
-    found = plan_of(platform([pool(), pool("other"), shared_pool()], [raw])).teams[0]
+def test_a_namespace_holds_guarantee_and_borrowing_and_what_waits_beside_them():
+    """A quota counts pods that Kueue holds by its gate: without room for them none would wait."""
+    raw = team(guarantee={"train": 10, "other": 1, "dev/shared": 2}, borrow={"train": 3})
+    found = plan_of(platform([pool(nodes=2), pool("other"), shared_pool()], [raw])).teams[0]
     assert found.hard == UNCLAIMED | {
-        "requests.nvidia.com/gpu": 8,
-        "requests.nvidia.com/gpu.shared": 2,
+        "requests.nvidia.com/gpu": 14 + 4 * 14,
+        "requests.nvidia.com/gpu.shared": 2 + 32,
     }
+
+
+@pytest.mark.parametrize("enforce", ["warn", "audit"])
+def test_where_policies_refuse_nothing_a_namespace_holds_what_may_run(enforce):
+    raw = team(guarantee={"train": 4}, borrow={"train": 3})
+    held, waits = (
+        plan_of(platform([pool()], [raw], admission={"enforce": how})).teams[0]
+        for how in (enforce, "deny")
+    )
+    assert (held.hard["requests.nvidia.com/gpu"], waits.hard["requests.nvidia.com/gpu"]) == (7, 39)
+    assert (held.limits.cpu - 8, held.limits.memory_gib - 32) == (
+        (waits.limits.cpu - 8) / 2,
+        (waits.limits.memory_gib - 32) / 2,
+    )
 
 
 def test_a_namespace_holds_nothing_of_what_its_team_has_no_part_of():
@@ -155,7 +170,7 @@ def test_a_namespace_holds_nothing_of_what_its_team_has_no_part_of():
     raw = team(guarantee={"train": 4})
     found = plan_of(platform([pool(), cut_pool(), shared_pool()], [raw])).teams[0]
     assert found.hard == UNCLAIMED | {
-        "requests.nvidia.com/gpu": 4,
+        "requests.nvidia.com/gpu": 4 + 32,
         "requests.nvidia.com/gpu.shared": 0,
         "requests.nvidia.com/mig-1g.5gb": 0,
         "requests.nvidia.com/mig-2g.10gb": 0,

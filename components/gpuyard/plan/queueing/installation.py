@@ -49,6 +49,8 @@ def _needed_of_another(spec: PlatformSpec) -> Finding:
         needs.append(
             f"multiKueue.origin {spec.name}, integrations.frameworks of {', '.join(SENT)} alone"
         )
+    else:
+        needs.append("integrations.frameworks with pod")
     if spec.queueing.fair_sharing:
         needs.append("fairSharing.preemptionStrategies")
     return note(

@@ -75,7 +75,7 @@ class TeamPlan:
     quotas: tuple[Quota, ...]
     resource_groups: tuple[ResourceGroup, ...]
     hard: Mapping[str, int]
-    """GPUs in the ResourceQuota of each namespace: guarantee and borrowing together, by resource."""
+    """GPUs in the ResourceQuota of each namespace: guarantee, borrowing, and what waits as pods."""
     limits: LimitsPlan
     """Of all its namespaces together."""
     guarantee_usd_per_month: float | None

@@ -1,7 +1,8 @@
 """Limits of a team beside GPUs: CPU, memory, storage, pods, objects.
 
 Queues count GPUs only (docs/decisions/0008). The rest is bounded by the namespace's own quota: what the
-nodes hold that the team's GPUs fill, and a little for pods without GPUs, unless the stack file says less.
+nodes hold that the team's GPUs fill, as much again for pods that wait, and a little for pods without GPUs,
+unless the stack file says otherwise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,8 @@ from gpuyard.plan.draft import Draft
 from gpuyard.plan.quotas.entries import per_node
 from gpuyard.plan.records import HostAmount, LimitsPlan, PoolPlan, Quota
 from gpuyard.plan.shapes.host import UNSAID, need_of, recorded
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.sections import Enforce
 from gpuyard.spec.teams import Team
 
 ASIDE = HostAmount(cpu=8, memory_gib=32)
@@ -22,6 +25,21 @@ PODS_ASIDE, OBJECTS_ASIDE = 100, 500
 """Of pods, and of objects of each kind, that are there beside those of its GPUs."""
 PODS_A_GPU = 4
 """For each GPU, slice or share: the one that holds it, those that wait for it, and those that help it."""
+
+ROUNDS = 2
+"""Of CPU and memory: what runs, and as much again of what waits as pods."""
+WAITING, LEAST_WAITING = 4, 32
+"""Of GPUs: so many wait as pods for each that may run, and so many of a team that has few."""
+
+
+def pods_wait(spec: PlatformSpec) -> bool:
+    """Whether pods with GPUs may wait: where policies only warn, the quota is what bounds those that run."""
+    return spec.admission is None or spec.admission.enforce is Enforce.DENY
+
+
+def with_waiting(own: int) -> int:
+    """GPUs that run, and those of pods that wait beside them: a quota counts what Kueue holds by its gate."""
+    return own and own + max(WAITING * own, LEAST_WAITING)
 
 
 def decide_limits(draft: Draft) -> tuple[Draft, list[Finding]]:
@@ -36,7 +54,14 @@ def decide_limits(draft: Draft) -> tuple[Draft, list[Finding]]:
         for name in (*plan.teams, *draft.kept_from.get(plan.name, ())):
             wanted[name].append(need_of(shape).amount)
     limits = {
-        index: _limits(team, pools, draft.quotas.get(index, ()), wanted[team.name], largest)
+        index: _limits(
+            team,
+            pools,
+            draft.quotas.get(index, ()),
+            wanted[team.name],
+            largest,
+            rounds=ROUNDS if pods_wait(spec) else 1,
+        )
         for index, team in enumerate(spec.teams)
     }
     return replace(draft, limits=limits), []
@@ -48,13 +73,17 @@ def _limits(
     quotas: Sequence[Quota],
     shapes: Sequence[HostAmount],
     largest: HostAmount,
+    *,
+    rounds: int,
 ) -> LimitsPlan:
     filled = _filled(pools, quotas)
     said = team.limits
-    cpu = said.cpu or ASIDE.cpu + max([filled.cpu, *(s.cpu for s in shapes)])
-    memory = said.memory_gib or ASIDE.memory_gib + max(
-        [filled.memory_gib, *(s.memory_gib for s in shapes)]
+    runs = HostAmount(
+        max([filled.cpu, *(s.cpu for s in shapes)]),
+        max([filled.memory_gib, *(s.memory_gib for s in shapes)]),
     )
+    cpu = said.cpu or ASIDE.cpu + rounds * runs.cpu
+    memory = said.memory_gib or ASIDE.memory_gib + rounds * runs.memory_gib
     around = PODS_A_GPU * sum(quota.nominal + quota.borrow for quota in quotas)
     pods = said.pods or PODS_ASIDE + around
     most = HostAmount(min(cpu, largest.cpu or cpu), min(memory, largest.memory_gib or memory))

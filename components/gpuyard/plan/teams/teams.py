@@ -16,6 +16,7 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import at_most
 from gpuyard.plan.sharing.dra import quota_key, quota_keys
 from gpuyard.plan.teams.egress import name_servers, plan_egress
+from gpuyard.plan.teams.limits import pods_wait, with_waiting
 from gpuyard.plan.teams.namespaces import plan_namespaces, reserved
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
@@ -78,7 +79,7 @@ def _plan_team(draft: Draft, index: int, pools: Mapping[str, PoolPlan]) -> TeamP
         quotas=quotas,
         resource_groups=resource_groups(pools[name] for name in used),
         limits=draft.limits[index],
-        hard=_hard(quotas, pools),
+        hard=_hard(quotas, pools, waits=pods_wait(spec)),
         guarantee_usd_per_month=monthly(share.worst),
         expected_usd_per_month=monthly(share.expected),
         budget_usd_per_month=team.budget_usd_per_month,
@@ -98,8 +99,10 @@ def _protected(spec: PlatformSpec, team: Team) -> bool:
     return spec.cloud is not Cloud.SIMULATED if team.protect is None else team.protect
 
 
-def _hard(quotas: tuple[Quota, ...], pools: Mapping[str, PoolPlan]) -> dict[str, int]:
-    """The most the namespace can ever hold; for extended resources only `requests.` binds.
+def _hard(
+    quotas: tuple[Quota, ...], pools: Mapping[str, PoolPlan], *, waits: bool
+) -> dict[str, int]:
+    """The most that pods of the namespace may ask for; for extended resources only `requests.` binds.
 
     What the team has nothing of is 0: a quota that does not name a resource lets all of it through.
     """
@@ -108,7 +111,7 @@ def _hard(quotas: tuple[Quota, ...], pools: Mapping[str, PoolPlan]) -> dict[str,
     for quota in quotas:
         for resource, amount in at_most(pools[quota.pool], quota):
             total[quota_key(resource)] += amount
-    return dict(sorted(total.items()))
+    return {key: with_waiting(own) if waits else own for key, own in sorted(total.items())}
 
 
 def check_team_names(draft: Draft) -> list[Finding]:

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 from gpuyard.admission import queued
 from gpuyard.admission.requirements import QUEUED
-from gpuyard.names import KUEUE_API, POD_GROUP_LABEL, QUEUE_GATE
+from gpuyard.names import KUEUE_API, POD_GROUP_LABEL
 from gpuyard.render.admission.cel import containers, label, maybe, named, quoted, said
-from gpuyard.render.admission.inside import BY_CONTROLLER, pod_asks
+from gpuyard.render.admission.inside import BY_CONTROLLER, gated, pod_asks
 
 RULES = (
     ("", "v1", ("pods",)),
@@ -30,14 +30,9 @@ OPERATIONS = ("UPDATE", "DELETE")
 """Of a template of claims it is the end, of the others an update."""
 
 
-def _gated(pod: str) -> str:
-    gates = maybe(pod, "spec.schedulingGates", "[]")
-    return f"{gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
-
-
 ONLY = (
     "request.resource.resource == 'pods'"
-    f" ? request.operation == 'UPDATE' && {_gated('oldObject')} && !{_gated('object')}"
+    f" ? request.operation == 'UPDATE' && {gated('oldObject')} && !{gated('object')}"
     " : request.resource.resource == 'statefulsets' || request.operation == 'DELETE'"
 )
 """Of pods, when Kueue's gate is taken out of one."""

@@ -4,6 +4,7 @@ from gpuyard.admission import queued
 from gpuyard.admission.parameters import ACCOUNTS
 from gpuyard.findings import Path
 from gpuyard.manifests.templates import EACH, KINDS, PodsForm
+from gpuyard.names import QUEUE_GATE
 from gpuyard.render.admission.cel import (
     container_asks,
     containers,
@@ -44,6 +45,12 @@ def pod_asks(pod: str, its_containers: str) -> str:
     """Whether a pod asks for GPUs, or claims devices."""
     claims = maybe(pod, "spec.resourceClaims", "[]")
     return f"{claims}.size() > 0 || {its_containers}.exists(c, {container_asks('c')})"
+
+
+def gated(pod: str) -> str:
+    """Whether Kueue holds a pod by its gate."""
+    gates = maybe(pod, "spec.schedulingGates", "[]")
+    return f"{gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
 
 
 _ROLES = {"mpiReplicaSpecs": ("Launcher", "Worker")}

@@ -119,7 +119,7 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
             reservations_name(plan.name),
             reservations.RULES,
             reservations.variables(),
-            operations=("UPDATE",),
+            only=reservations.ONLY,
         ),
     )
     return [

@@ -1,21 +1,31 @@
-"""What was changed after it was counted, as a policy of its own: it looks at what Kueue writes.
+"""What would run without being counted as it is, as a policy of its own: it looks at what Kueue writes.
 
 A job that waits may change, and Kueue (v0.19.2) writes its workload anew. Its scheduler writes what it has
 counted without asking whether that still stands (pkg/scheduler/scheduler.go: `admit`, `WithLooseOnApply`).
 So a workload that grew in between is admitted with what was counted before, and nothing compares the two
 afterwards. What the scheduler has seen stands in the condition that it writes: the API server refuses it,
 and Kueue counts anew.
+
+A pod that asks for GPUs comes with Kueue's gate, unless what made it is counted as a whole. Kueue's webhook
+puts the gate in before this looks; where it passes over a pod, whatever the reason, the pod does not come in.
+So pods may wait in any number, and a namespace's quota need not be as small as what may run
+(docs/decisions/0061).
 """
 
 from collections.abc import Iterator
 
 from gpuyard.admission import queued
+from gpuyard.admission.parameters import QUEUES
 from gpuyard.admission.requirements import QUEUED
-from gpuyard.names import KUEUE_GROUP
-from gpuyard.render.admission.cel import maybe, said
+from gpuyard.names import KUEUE_GROUP, LOCAL_QUEUE, QUEUE_LABEL
+from gpuyard.render.admission.cel import annotated, containers, label, maybe, named, quoted, said
+from gpuyard.render.admission.inside import gated, pod_asks
+from gpuyard.render.admission.running import controllers, queues_for_theirs
 
-RULES = ((KUEUE_GROUP, "*", ("workloads/status",)),)
+RULES = (("", "v1", ("pods",)), (KUEUE_GROUP, "*", ("workloads/status",)))
 """Group, version and resources that are looked at."""
+ONLY = f"request.resource.resource != 'pods' || request.operation == 'CREATE' && !{gated('object')}"
+"""Of pods, those that come without the gate."""
 
 
 def variables() -> Iterator[tuple[str, str]]:
@@ -33,4 +43,24 @@ def variables() -> Iterator[tuple[str, str]]:
         f"variables.before.size() == 0 && variables.reserved.exists(c, {seen} < {generation})",
     )
     sentence = said(QUEUED, queued.STALE, name="variables.it.metadata.name")
-    yield "said", f"variables.stale ? {sentence} : ''"
+    unheld = said(QUEUED, queued.UNHELD)
+    yield "unheld", _unheld()
+    yield (
+        "said",
+        (
+            f"request.resource.resource == 'pods' ? (variables.unheld ? {unheld} : '')"
+            f" : variables.stale ? {sentence} : ''"
+        ),
+    )
+
+
+def _unheld() -> str:
+    """Whether Kueue was to hold this pod; what is in no queue at all is refused by the policy of pods."""
+    asks = named(containers("variables.it"), "l", pod_asks("variables.it", "l"))
+    of_whole = f"{controllers('variables.it')}.exists(c, {queues_for_theirs('c')})"
+    queues = f"{annotated(QUEUES)}.split('\\n')"
+    queued_ = (
+        f"{label('variables.it.?metadata.?labels', QUEUE_LABEL)} != ''"
+        f" || {quoted(LOCAL_QUEUE)} in {queues}"
+    )
+    return f"({queued_}) && !{of_whole} && ({asks})"
