@@ -351,12 +351,12 @@ def test_too_much_cpu_or_memory_is_refused_with_the_numbers(lab: reality.Lab):
     status, said = refusal(lambda: makers.call("POST", path, unlimited))
     assert (status, "must be less than or equal to cpu limit of 96" in said) == (422, True)
     several = pod("several", container={"resources": {"requests": {"cpu": "80"}}})
-    several["spec"]["containers"] += [
-        {**several["spec"]["containers"][0], "name": f"more-{number}"} for number in range(3)
-    ]
+    too_many = most.cpu // 80 + 1
+    (one,) = several["spec"]["containers"]
+    several["spec"]["containers"] = [{**one, "name": f"c-{number}"} for number in range(too_many)]
     status, said = refusal(lambda: makers.call("POST", path, several))
     assert status == 403
-    assert "exceeded quota: gpuyard, requested: requests.cpu=320" in said
+    assert f"exceeded quota: gpuyard, requested: requests.cpu={80 * too_many}" in said
     assert f"limited: requests.cpu={most.cpu}" in said
 
 
