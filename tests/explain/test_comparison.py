@@ -17,7 +17,9 @@ WAITING = said(PLAN, job(gpus=8), state_of(running("vision", 8, 3)))
 IN_PIECES = said(
     PLAN, job(gpus=8), state_of(*(running(None, 4, nodes=[f"n{n}"]) for n in range(4)))
 )
-BARE = said(PLAN, job(gpus=8, kind="Pod"), state_of(running("vision", 8, 3)))
+FULL = state_of(running("vision", 8, 3))
+BARE = said(local(admission={"enforce": "warn"}), job(gpus=8, kind="Pod"), FULL)
+WAITING_POD = said(PLAN, job(gpus=8, kind="Pod"), FULL)
 REPLICAS = said(PLAN, job(pods=8, gpus=4, kind="Deployment"))
 EVICTS = said(
     PLAN, job(gpus=8), state_of(*(running("speech", 8, name=f"s{n}", since=n) for n in range(4)))
@@ -35,6 +37,7 @@ RUNS = Seen("runs", ("train",), 1)
         (WAITING, Seen("waits")),
         (IN_PIECES, Seen("stuck")),
         (BARE, Seen("refused")),
+        (WAITING_POD, Seen("waits")),
         (REPLICAS, Seen("waits", running=6)),
         (REPLICAS, Seen("stuck", running=6)),
         (EVICTS, Seen("runs", ("train",), 1, ("speech/s3",))),

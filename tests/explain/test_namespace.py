@@ -252,9 +252,9 @@ def _with_cpu(one, milli_cores):
 
 def test_a_bare_pod_meets_the_gpus_of_its_own_namespace_only():
     plan = two()
-    there = running("vision", 8, pods=4, namespace="dev")
+    there = running("vision", 8, pods=20, namespace="dev")
     here = said(plan, inside("dev", kind="Pod"), state_of(there))
-    assert "the ResourceQuota of namespace dev holds 32 nvidia.com/gpu" in here.says
+    assert "the ResourceQuota of namespace dev holds 160 nvidia.com/gpu" in here.says
     other = said(plan, inside("vision", kind="Pod"), state_of(there))
     assert other.verdict is WAITS
     assert "ResourceQuota" not in other.says

@@ -58,6 +58,6 @@ def test_one_queue_takes_jobs_from_all_of_them_and_from_no_other_platform(plan, 
 
 def test_gpus_stand_whole_in_each_quota_and_the_rest_is_divided(by_namespace):
     eyes, old = (by_namespace[n]["ResourceQuota", "gpuyard"]["spec"]["hard"] for n in by_namespace)
-    assert eyes["requests.nvidia.com/gpu"] == old["requests.nvidia.com/gpu"] == "8"
+    assert eyes["requests.nvidia.com/gpu"] == old["requests.nvidia.com/gpu"] == "40"
     assert int(eyes["requests.cpu"]) + int(old["requests.cpu"]) == 101
     assert int(eyes["pods"]) + int(old["pods"]) == 50

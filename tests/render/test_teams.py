@@ -111,9 +111,9 @@ def test_the_quota_counts_gpus_cpu_and_memory_and_lets_nobody_in_from_outside():
             "limits.ephemeral-storage": "13200Gi",
             "persistentvolumeclaims": "132",
             "pods": "132",
-            "requests.cpu": "198",
-            "requests.memory": "2012Gi",
-            "requests.nvidia.com/gpu": "8",
+            "requests.cpu": "388",
+            "requests.memory": "3992Gi",
+            "requests.nvidia.com/gpu": "40",
             **objects_of_each_kind(532),
             **CLOSED,
         }
@@ -146,7 +146,7 @@ def test_storage_claims_and_pods_are_counted_when_they_are_limited():
         "pods": "20",
         "requests.cpu": "16",
         "requests.memory": "2Ti",
-        "requests.nvidia.com/gpu": "8",
+        "requests.nvidia.com/gpu": "40",
         "requests.storage": "1Pi",
         **objects_of_each_kind(7),
         **CLOSED,
@@ -159,8 +159,8 @@ def test_a_container_has_a_small_default_and_a_node_at_most_and_a_pod_is_never_n
     assert one(objects(), "LimitRange")["spec"]["limits"] == [
         {
             "type": "Container",
-            "max": {"cpu": "192", "memory": "2012Gi"},
-            "default": {"cpu": "192", "memory": "2012Gi", "ephemeral-storage": "100Gi"},
+            "max": {"cpu": "192", "memory": "2Ti"},
+            "default": {"cpu": "192", "memory": "2Ti", "ephemeral-storage": "100Gi"},
             "defaultRequest": {"cpu": "1", "memory": "2Gi", "ephemeral-storage": "0"},
         },
         {"type": "Pod", "min": {"cpu": "100m", "memory": "64Mi"}},
@@ -173,11 +173,11 @@ def test_only_names_that_bind_are_in_a_quota():
     hard = one(objects(pools, guarantee=mine), "ResourceQuota")["spec"]["hard"]
     gpus = {name: most for name, most in hard.items() if "requests.nvidia.com" in name}
     assert gpus == {
-        "requests.nvidia.com/gpu": "8",
-        "requests.nvidia.com/gpu.shared": "2",
+        "requests.nvidia.com/gpu": "40",
+        "requests.nvidia.com/gpu.shared": "34",
         "requests.nvidia.com/mig-1g.5gb": "0",
         "requests.nvidia.com/mig-2g.10gb": "0",
-        "requests.nvidia.com/mig-3g.20gb": "1",
+        "requests.nvidia.com/mig-3g.20gb": "33",
     }
     assert "scopeSelector" not in one(objects(), "ResourceQuota")["spec"]
 

@@ -28,7 +28,10 @@ def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -
     if not request.queue_label and not team.has_default:
         return in_no_queue(desk, team, request)
     outcome = _queued(desk, team, request, priority)
-    return _stopped(desk, team, outcome) if team.stop else outcome
+    if team.stop:
+        outcome = _stopped(desk, team, outcome)
+    alone = request.kind == "Pod" and outcome.meanwhile == queue.queued()
+    return replace(outcome, meanwhile=queue.queued_as_a_pod()) if alone else outcome
 
 
 def _queued(desk: Desk, team: TeamPlan, request: Request, priority: int) -> JobOutcome:
@@ -78,7 +81,7 @@ def _stopped(desk: Desk, team: TeamPlan, outcome: JobOutcome) -> JobOutcome:
 
 
 def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: JobOutcome) -> JobOutcome:
-    """A pod without a job cannot wait outside: what is too much for now is refused."""
+    """A pod waits inside: what is too much for its namespace, with all that waits there, is refused."""
     home = team.space(request.namespace)
     for resource, amount in counted(request.pod_sets[0].requests).items():
         hard = team.hard.get(quota_key(resource), amount)

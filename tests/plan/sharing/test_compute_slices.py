@@ -355,4 +355,8 @@ def test_a_bare_pod_is_counted_by_its_namespace_in_its_own_name():
     state, _ = read_running(plan, [row])
     found = asked(plan, 1, MIG3, state, kind="Pod")
     assert found.verdict is Verdict.WAITS
+    assert "ResourceQuota" not in str(found)
+    state, _ = read_running(plan, [row | {"pods": with_waiting(1)}])
+    found = asked(plan, 1, MIG3, state, kind="Pod")
+    assert found.verdict is Verdict.WAITS
     assert "ResourceQuota" in str(found)

@@ -147,6 +147,11 @@ def queued() -> str:
     return "It waits whole in its queue, and none of its pods exists."
 
 
+def queued_as_a_pod() -> str:
+    """What happens to a pod that has no quota yet."""
+    return "It waits in its queue: the pod exists, and Kueue's gate keeps it from every node."
+
+
 def evicted_later(plan: PlatformPlan) -> str:
     """What Kueue does with a job whose pods do not all start in time."""
     minutes = kueue.in_words(60 * plan.queueing.start_minutes)
