@@ -16,6 +16,7 @@ import pytest
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.recovery import Creation, creations, locks, recover
+from gpuyard.recovery.adoption import as_planned
 from gpuyard.recovery.stack import PulumiStack, plain
 
 STACK = "urn:pulumi:dev::trial::pulumi:pulumi:Stack::trial-dev"
@@ -266,6 +267,63 @@ def test_two_below_one_component_name_it_once():
     assert len(recovered(fake)[0]) == 2
     assert [one["name"] for one in fake.adopted["resources"]] == ["new-0", "new-1", "new-2"]
     assert [one.get("parent") for one in fake.adopted["resources"]] == [None, "new-0", "new-0"]
+
+
+JOB = {
+    "spec": {
+        "completions": 4,
+        "template": {"spec": {"containers": [{"name": "validator", "args": ["--quick"]}]}},
+    }
+}
+
+
+def imported(**spec: Any) -> dict[str, Any]:
+    """The same as a cluster has it, with what that has added."""
+    container = {"name": "validator", "args": ["--quick"], "imagePullPolicy": "Always"}
+    labels = {"batch.kubernetes.io/controller-uid": "1"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    made = {"completions": 4, "selector": {"matchLabels": labels}, "template": template, **spec}
+    return {"spec": made}
+
+
+def taken(inputs: dict[str, Any]) -> dict[str, Any]:
+    """What becomes of it in the state."""
+    one = Creation(urn="job", parent="", provider="", inputs=JOB)
+    state = {"urn": "job", "inputs": inputs, "outputs": {"__inputs": inputs, **inputs}}
+    others = [{"urn": "other", "inputs": inputs}, {"urn": "component"}]
+    done = as_planned({"resources": [state, *others]}, {"job": one})
+    assert done["resources"][1:] == [{"urn": "other", "inputs": inputs}, {"urn": "component"}]
+    assert done["resources"][0]["outputs"]["spec"] == inputs["spec"], "that is as it is"
+    return done["resources"][0]
+
+
+def test_what_a_cluster_has_added_is_no_change_that_an_up_would_take_back():
+    """Else a Job that has ended would be made anew, and run again."""
+    found = taken(imported())
+    assert found["inputs"] == found["outputs"]["__inputs"] == JOB
+    one = Creation(urn="job", parent="", provider="", inputs=JOB)
+    bare = {"resources": [{"urn": "job", "inputs": imported()}]}
+    assert as_planned(bare, {"job": one})["resources"] == [{"urn": "job", "inputs": JOB}]
+    assert as_planned({}, {"job": one}) == {}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        imported(completions=3),
+        imported(template={"spec": {"containers": []}}),
+        imported(template={"spec": {"containers": [{"name": "other", "args": ["--quick"]}]}}),
+        imported(template=None),
+        {},
+    ],
+)
+def test_what_is_not_what_the_program_wants_stays_a_change(changed: dict[str, Any]):
+    if changed:
+        assert taken(changed)["inputs"] == changed
+    one = Creation(urn="job", parent="", provider="", inputs=JOB)
+    assert as_planned({"resources": [{"urn": "job"}]}, {"job": one}) == {
+        "resources": [{"urn": "job"}]
+    }
 
 
 @pytest.mark.parametrize("labels", [{}, {PLATFORM_LABEL: "prod"}, {"app": "lab"}])

@@ -27,6 +27,31 @@ def adopt(
         file = Path(folder) / "adopt.json"
         file.write_text(json.dumps(content), encoding="utf-8")
         stack.ask("import", "--file", str(file), *_QUIET)
+    stack.edit(lambda deployment: as_planned(deployment, {each.urn: each for each in ours}))
+
+
+def as_planned(deployment: dict[str, Any], ours: Mapping[str, Creation]) -> dict[str, Any]:
+    """What was imported has the program's inputs where it is what the program wants.
+
+    An import takes all that a cluster has added for the program's words: the next `up` would take it away
+    again, and a Job, of which no pod can be changed, would be made anew and run again.
+    """
+    for each in deployment.get("resources") or []:
+        one = ours.get(each["urn"])
+        if one is not None and _within(one.inputs, each.get("inputs")):
+            each["inputs"] = one.inputs
+            if "__inputs" in (each.get("outputs") or {}):
+                each["outputs"]["__inputs"] = one.inputs
+    return deployment
+
+
+def _within(wanted: Any, there: Any) -> bool:
+    """Whether all that is wanted is there; more may be."""
+    if isinstance(wanted, Mapping) and isinstance(there, Mapping):
+        return all(key in there and _within(value, there[key]) for key, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(there, list):
+        return len(wanted) == len(there) and all(map(_within, wanted, there))
+    return bool(wanted == there)
 
 
 def import_file(
