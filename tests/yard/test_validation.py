@@ -48,6 +48,21 @@ def jobs(yard: Yard) -> dict[str, str]:
     return {job["metadata"]["name"]: job["metadata"]["uid"] for job in found}
 
 
+def those_of(yard: Yard, image: str) -> list[dict]:
+    """The Jobs that look at nodes by this image."""
+    found = yard.api.call("GET", JOBS)["items"]
+    return [job for job in found if _image(job) == f"{IMAGE}:{image}"]
+
+
+def _image(job: dict) -> str:
+    return job["spec"]["template"]["spec"]["containers"][0]["image"]
+
+
+def ended(job: dict) -> bool:
+    said = job.get("status", {}).get("conditions") or ()
+    return any((each["type"], each["status"]) == ("Complete", "True") for each in said)
+
+
 def looked_at(yard: Yard) -> list[str]:
     """The node of each pod that passed."""
     pods = yard.api.call("GET", PODS)["items"]
@@ -284,3 +299,35 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     assert "[DeadlineExceeded]" in said, said
     assert "  4 of 4 nodes have no verdict" in said, said
     assert 60 <= time.monotonic() - began < PATIENCE
+
+
+@pytest.mark.timeout(900)  # with the deployment of the fixture
+def test_a_verdict_survives_a_killed_up(live: Yard):
+    """A Job ends without the engine; the next deployment takes its verdict, and figures, and runs none."""
+    live.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": True}})
+    file = live.config(spec(live, image="killed"))
+    engine = live.started("up", "--stack", STACK, *QUIET, "--config-file", file)
+
+    def waiting() -> list[int]:
+        """How many pods of each Job are there."""
+        return [job.get("status", {}).get("ready") or 0 for job in those_of(live, "killed")]
+
+    try:
+        until(waiting, lambda ready: 3 in ready, what="the pool train to wait for train-001")
+    finally:
+        engine.kill()
+        engine.communicate()
+    live.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": None}})
+    # those that the engine had made; the others are for the next deployment
+    until(lambda: all(ended(job) for job in those_of(live, "killed")))
+    ran = {job["metadata"]["name"]: job["metadata"]["uid"] for job in those_of(live, "killed")}
+    assert any("check-train" in name for name in ran)
+
+    said = live.recovered(file)
+    assert "was killed: its lock is removed" in said, said
+    assert all(f"adopted: Job gpu-operator/{name}," in said for name in ran), said
+    code, said = live.tried("up", "--stack", STACK, *QUIET, "--config-file", file)
+    assert code == 0, said
+    assert jobs(live).items() >= ran.items(), "what has passed does not run again"
+    assert verdicts(live) == PASSED
+    assert figures(live)["train"]["gpu.count"]["nodes"] == len(NODES) - 2

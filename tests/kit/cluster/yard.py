@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,19 +114,32 @@ class Yard:
 
     def readiness(self, stack: str = STACK) -> dict[str, dict[str, Any]]:
         """What `gpuyard readiness --live` answers, by check."""
-        command = [str(Path(sys.executable).with_name("gpuyard")), "readiness", stack, "--live"]
-        env = {**self.engine_env, "KUBECONFIG": str(self.kubeconfig)}
+        said = self._gpuyard("readiness", stack, "--live", "--format", "json")
+        found = json.loads(said)["readiness"]
+        assert found["not_asked"] is None
+        return {check["id"]: check for check in found["checks"]}
+
+    def recovered(self, file: str) -> str:
+        """What `gpuyard recover` says that it did, where this is the stack's file."""
+        folder = self.work / "changed"
+        (folder / "stacks").mkdir(parents=True, exist_ok=True)
+        for each in ("Pulumi.yaml", "__main__.py", ".venv", "components", "testbed"):
+            if not (folder / each).exists():
+                (folder / each).symlink_to(ROOT / each)
+        shutil.copy(file, folder / "stacks" / f"Pulumi.{STACK}.yaml")
+        return self._gpuyard("recover", STACK, folder=folder)
+
+    def _gpuyard(self, *words: str, folder: Path = ROOT) -> str:
         done = subprocess.run(
-            [*command, "--format", "json"],
-            cwd=ROOT,
-            env=env,
-            check=True,
+            [str(Path(sys.executable).with_name("gpuyard")), *words],
+            cwd=folder,
+            env={**self.engine_env, "KUBECONFIG": str(self.kubeconfig)},
+            check=False,
             capture_output=True,
             text=True,
         )
-        found = json.loads(done.stdout)["readiness"]
-        assert found["not_asked"] is None
-        return {check["id"]: check for check in found["checks"]}
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def owned(self) -> list[str]:
         """Every live object with the platform's label, as kind/namespace/name, duplicates and all."""
