@@ -70,7 +70,7 @@ def test_jobs_run_from_both_within_one_quota_and_what_was_there_stays(kueue: Api
         ]
         whole = lab.plan.team("two-a").limits
         assert sum(int(hard["requests.cpu"]) for hard in sums) == whole.cpu
-        assert [hard["requests.nvidia.com/gpu"] for hard in sums] == ["8", "8"]
+        assert [hard["requests.nvidia.com/gpu"] for hard in sums] == ["40", "40"]
 
     assert kueue.get(f"{OLD}/configmaps/note") is not None
     left = kueue.call("GET", OLD)

@@ -167,7 +167,7 @@ def test_drift_is_shown_by_refresh_and_mended_by_up(up):
     assert "999" in seen
     said = up.run("scripts/up")
     assert "is up (" in said
-    assert up.api.get(path)["spec"]["hard"]["requests.nvidia.com/gpu"] == "24"
+    assert up.api.get(path)["spec"]["hard"]["requests.nvidia.com/gpu"] == "120"
 
 
 def test_the_tour_comes_out_as_told(up):
