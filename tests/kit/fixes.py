@@ -34,12 +34,14 @@ def check_fix(raw: Any, finding: Finding) -> None:
         new = [f for f in new if f.path[0] != "pools"]
     if finding.path[0] == "pools":
         new = [f for f in new if f.path[0] == "pools" and f.path[1] != finding.path[1]]
+        # of a pool without a machine nobody could say that its reservation holds others
+        new = [f for f in new if f.id != "capacity.reservation_twice"]
     if finding.id == "shape.unknown_pool":
         new = [f for f in new if f.path != finding.path[:2]]
     if finding.id in {"quota.unknown_pool", "quota.unit"}:
         new = [f for f in new if f.path[0] != "teams" and f.id != "shape.no_quota"]
-    if finding.id == "team.duplicate":  # under another name it owns no pools any more
-        new = [f for f in new if f.path[:2] != finding.path[:2]]
+    if finding.id == "team.duplicate":  # by its new name it owns no pools, here or there
+        new = [f for f in new if f.path[:2] != finding.path[:2] and f.path[2:3] != ("owners",)]
     if finding.path[2:3] == ("sharing",):  # it counts its GPUs now, and another pool's are claimed
         new = [f for f in new if f.id != "dra.mixed"]
     if finding.path[0] == "system":

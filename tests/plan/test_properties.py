@@ -44,6 +44,8 @@ def test_a_plan_is_none_exactly_when_a_finding_refuses_and_every_finding_is_whol
 @pytest.mark.timeout(300)
 @settings(max_examples=examples(200))
 @given(st.integers(0, 10**9))
+@example(1235)  # a reservation of two pools
+@example(81245)  # owners that a team's former name says
 def test_a_fix_removes_its_finding_and_causes_no_other(number):
     raw = platforms.platform(number)
     for finding in plan(spec_of(raw))[1]:
