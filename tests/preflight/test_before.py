@@ -1,6 +1,7 @@
 """Answers that come before anything is registered, and what is said of them."""
 
 from gpuyard.preflight.before import heard_before
+from gpuyard.preflight.places import elsewhere
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
@@ -105,3 +106,12 @@ def test_what_is_named_and_not_there_is_refused_with_its_place(case):
     found = heard_before(plan, told)
     assert [(each.id, each.where, each.problem) for each in found] == said
     assert all(each.severity.value == "refuse" for each in found)
+
+
+def test_a_reservation_that_says_neither_machine_nor_zone_is_not_taken_for_the_pool_s():
+    """`--live` asks for both: an answer without them is no answer to rest on."""
+    plan = plan_of(platform([pool(**BLOCK)], cloud="aws"))
+    assert [problem for problem, _, _ in elsewhere(plan.pools[0], None, None)] == [
+        "is of None",
+        "is in None",
+    ]

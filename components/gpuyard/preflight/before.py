@@ -54,10 +54,14 @@ def _blocks(plan: PlatformPlan, told: Told) -> Iterator[Finding]:
     """A block lies in one zone and is of one machine: nodes of another start nowhere."""
     for pool in plan.pools:
         for rung in pool.ladder:
-            there = told.get(f"{ASKED_BLOCKS}-{rung.reservation}", {})
+            there = told.get(f"{ASKED_BLOCKS}-{rung.reservation}")
+            if there is None:
+                continue
             at, held = (*of_pool(plan, pool), "capacity"), f"reservation {rung.reservation}"
             for problem, given, says in elsewhere(
-                pool, there.get("instanceType"), there.get("availabilityZone")
+                pool,
+                there.get("instanceType") or pool.machine.type_name,
+                there.get("availabilityZone") or next(iter(pool.zones), None),
             ):
                 fix = Fix(says=says)
                 yield refuse("live.reservation", at, f"{held} {problem}", given=given, fix=fix)

@@ -76,7 +76,7 @@ def judge_offers(plan: PlatformPlan, zones: Mapping[str, set[str]]) -> Heard:
 
 def elsewhere(pool: PoolPlan, machine: Any, zone: Any) -> Iterator[tuple[str, str, str]]:
     """Why a reservation holds nothing for a pool: what it is, what was given, and what to do."""
-    if machine and machine != pool.machine.type_name:
+    if machine != pool.machine.type_name:
         yield f"is of {machine}", pool.machine.type_name, "name one of the pool's machine"
-    if zone and pool.zones and zone not in pool.zones:
+    if pool.zones and zone not in pool.zones:
         yield f"is in {zone}", listed(pool.zones), f"write zones: [{zone}]"
