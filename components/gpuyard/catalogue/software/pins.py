@@ -124,3 +124,9 @@ PINS: Mapping[str, Pin] = {
 
 KUBERNETES_MINORS: tuple[str, ...] = ("1.33", "1.34", "1.35", "1.36")
 """Kubernetes minors that every pinned component supports (GPU Operator platform-support.rst 26.7)."""
+
+
+def is_before(minor: str, since: str) -> bool:
+    """Whether a supported minor comes before another one; what is not supported is refused on its own."""
+    known = KUBERNETES_MINORS
+    return minor in known and known.index(minor) < known.index(since)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gpuyard.catalogue.gke.nodes import ARM_UNTAINTED_SINCE, is_arm_host
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard.catalogue.software.pins import is_before
 from gpuyard.catalogue.sources import EC2_OFFERS, Source
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.draft import Draft
@@ -79,10 +79,9 @@ def _too_few(spec: PlatformSpec, nodes: Range) -> list[Finding]:
 
 def _arm_too_early(spec: PlatformSpec, machine: str | HostShape) -> list[Finding]:
     """GKE taints Arm nodes, which no controller tolerates, unless it is new enough to be told not to."""
-    known = KUBERNETES_MINORS
     if not isinstance(machine, str) or spec.cloud is not Cloud.GCP or not is_arm_host(machine):
         return []
-    if spec.kubernetes not in known[: known.index(ARM_UNTAINTED_SINCE)]:
+    if not is_before(spec.kubernetes, ARM_UNTAINTED_SINCE):
         return []
     return [
         refuse(

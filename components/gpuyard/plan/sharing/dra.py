@@ -14,7 +14,7 @@ from gpuyard.catalogue.kubernetes.claims import (
     SERVED_SINCE,
 )
 from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, is_before
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM
 from gpuyard.plan.draft import Draft
@@ -57,7 +57,7 @@ def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
         return []
     here = (*path, "sharing")
     findings: list[Finding] = []
-    if _older(spec.kubernetes):
+    if is_before(spec.kubernetes, SERVED_SINCE):
         findings.append(
             refuse(
                 "dra.kubernetes",
@@ -73,12 +73,6 @@ def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
             )
         )
     return findings + _check_owner(pool, path)
-
-
-def _older(minor: str) -> bool:
-    """Whether a supported minor comes before claims do; others are refused on their own."""
-    known = KUBERNETES_MINORS
-    return minor in known and known.index(minor) < known.index(SERVED_SINCE)
 
 
 def _check_owner(pool: Pool, path: Path) -> list[Finding]:
