@@ -44,10 +44,17 @@ def _adapts(value: Mapping[str, Any], key: str) -> bool:
     return _listed(value, key, "seriesQuery", "metricsQuery")
 
 
+def _scrapes(value: Mapping[str, Any]) -> bool:
+    """Jobs as a Prometheus is told of them, by its own configuration or the values of its charts."""
+    return any(_listed(value, each, "job_name") for each in JOBS)
+
+
+JOBS = ("scrape_configs", "additionalScrapeConfigs")
 KINDS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("mig-parted", _has("mig-configs", dict)),
     ("device-plugin", _device_plugin),
     ("prometheus-rules", lambda value: _listed(value, "groups", "rules")),
+    ("scrape-jobs", _scrapes),
     ("prometheus-adapter", lambda value: _listed(value, "rules", "seriesQuery", "metricsQuery")),
     ("prometheus-adapter", lambda value: any(_adapts(value, each) for each in _BY_USE)),
     ("grafana-alerts", lambda value: _listed(value, "rules", "data")),
@@ -56,7 +63,7 @@ KINDS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
 """What a mapping is, by what it says; the first that fits."""
 _MARKS = (
     *("mig-configs:", "sharing:", "flags:", "groups:", "seriesQuery:", "apiVersion:"),
-    '"panels"',
+    *("scrape_configs:", '"panels"'),
 )
 """Text without any of these holds no configuration of ours."""
 _COUNTERS = "DCGM_"
@@ -70,7 +77,16 @@ def has_configuration(value: Any) -> bool:
         return False
     rules = value.get("rules")  # of the adapter's chart they stand one level down
     below = isinstance(rules, Mapping) and any(_adapts(rules, each) for each in _BY_USE)
-    return below or any(fits(value) for _, fits in KINDS)
+    return below or any(fits(each) for each in (value, *_specs(value)) for _, fits in KINDS)
+
+
+def _specs(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What the chart of Prometheus' operator is told, alone or as part of another chart."""
+    for within in (value, value.get("kube-prometheus-stack")):
+        prometheus = within.get("prometheus") if isinstance(within, Mapping) else None
+        spec = prometheus.get("prometheusSpec") if isinstance(prometheus, Mapping) else None
+        if isinstance(spec, Mapping):
+            yield spec
 
 
 def embedded(value: Any, place: FilePlace) -> Iterator[Item]:

@@ -72,20 +72,31 @@ def _together(
     settings: Strictness,
     found: Sequence[LintScope],
 ) -> Iterator[RuleOutcome]:
-    """Of several: what is said of a place over all files and in a scope, in the words of the scope."""
+    """Of several: what is said of a place over all files and in a scope, in the words of the scope.
+
+    Unless all files make it less grave: a program of yesterday may be pinned in another folder.
+    """
     held: HitsByKey = {}
     for scope in found:
         for key, said in _in_scope(scope, rules, settings).items():
             held.setdefault(key, said)
     stopped = {o.rule.id for o in whole if o.verdict is RuleVerdict.NOT_EVALUATED}
+    over_all: HitsByKey = {}
     for outcome in whole:
         if outcome.verdict in _BROKEN or outcome.rule.wide:
             yield outcome
         else:
-            yield from held.pop(_key(outcome), ())
+            over_all.setdefault(_key(outcome), []).append(outcome)
+    for key, outcomes in over_all.items():
+        if said := held.pop(key, None):
+            yield from said if _gravest(said) <= _gravest(outcomes) else outcomes
     for (rule, _, _), said in held.items():
         if rule in stopped:  # over all files it came to an end before it had said everything
             yield from said
+
+
+def _gravest(said: Sequence[RuleOutcome]) -> int:
+    return max(each.severity.rank for each in said)
 
 
 _BROKEN = frozenset({RuleVerdict.NOT_EVALUATED, RuleVerdict.FAILED})

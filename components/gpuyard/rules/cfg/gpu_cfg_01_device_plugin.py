@@ -34,8 +34,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for config in stack.of(PLUGIN):
         for path, problem, fix in _sharing(mapping(config.properties.get("sharing"))):
             yield Violation(("sharing", *path), problem, fix, config)
-        for path, problem, fix in _strategy(config, stack):
-            yield Violation(path, problem, fix, config)
+        yield from _strategy(config, stack)
     for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
         yield from _chosen(operator, stack)
 
@@ -111,11 +110,12 @@ def _instead(key: str) -> str:
     return f"remove it; what is read is {_EXAMPLE}"
 
 
-def _strategy(config: Resource, stack: Stack) -> Iterator[_Said]:
+def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
     """What a configuration says of MIG, against what the operator tells the plugin by its environment."""
     wanted = text(at(config.properties, "flags", "migStrategy"))
     if wanted == "mixed" and "mps" in mapping(config.properties.get("sharing")):
-        yield ("sharing", "mps"), "the plugin refuses MPS together with mixed", "use one of them"
+        problem = "the plugin refuses MPS together with mixed"
+        yield Violation(("sharing", "mps"), problem, "use one of them", config)
     if not wanted:
         return
     for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
@@ -126,11 +126,20 @@ def _strategy(config: Resource, stack: Stack) -> Iterator[_Said]:
         )
         strategy = "single" if said is None and in_values else said
         if strategy and strategy != wanted:
-            yield (
+            yield Violation(
                 ("flags", "migStrategy"),
                 f"the operator's mig.strategy, {strategy}, wins over {wanted} here: it comes by environment",
                 f'set mig.strategy: "" in the operator, or {wanted} there',
+                config,
+                Severity.NOTE if _is_another_chosen(config, operator) else None,
             )
+
+
+def _is_another_chosen(config: Resource, operator: Resource) -> bool:
+    """Whether a node has this one only if a label of it asks for it, which no file says."""
+    base: Path = () if operator.group_kind == OPERATOR_VALUES else ("spec",)
+    chosen = text(mapping(at(operator.properties, *base, "devicePlugin", "config")).get("default"))
+    return bool(chosen) and chosen != config.name
 
 
 def _has(operator: Resource, path: Path) -> bool:

@@ -8,6 +8,7 @@ from gpuyard.rules.rule import (
     Parameters,
     Resource,
     Rule,
+    Stack,
     Violation,
     at,
     items,
@@ -15,6 +16,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
+from gpuyard.rules.subjects.installed import all_older
 from gpuyard.rules.subjects.pools import KARPENTER
 
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
@@ -24,6 +26,8 @@ _OLD_KINDS = {
     "karpenter.sh/Provisioner": "NodePool",
     "karpenter.k8s.aws/AWSNodeTemplate": "EC2NodeClass",
 }
+_GONE_SINCE = (0, 33)
+"""The first Karpenter without the old kinds."""
 _SERVED = "v1"
 POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 REFERENCE = ("group", "kind", "name")
@@ -36,9 +40,7 @@ _ALLOWED = "karpenter.sh/capacity-type"
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     kind = resource.group_kind
     if kind in _OLD_KINDS:
-        problem = f"{resource.kind} is of Karpenter before 0.32: nothing serves it"
-        yield Violation(("kind",), problem, f"write it as {_OLD_KINDS[kind]} of {_served(kind)}")
-        return
+        return  # of them all together
     if kind == _OVERLAY:
         yield from _overlay(mapping(resource.properties, "spec"))
         return
@@ -46,6 +48,17 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         problem = f"{resource.kind} is not served since Karpenter 1.1"
         yield Violation(("apiVersion",), problem, f"write {_served(kind)}")
     yield from _pool(resource.properties) if kind == KARPENTER else _class(resource)
+
+
+def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    """Kinds that are gone; with a Karpenter beside them that has them still, both are old together."""
+    older = all_older(stack, "karpenter", _GONE_SINCE)
+    for resource in stack.of(*_OLD_KINDS):
+        kind, problem = resource.group_kind, f"{resource.kind} is of Karpenter before 0.32"
+        problem += f", as {older} here is: no later one has it" if older else ": nothing serves it"
+        fix = f"write it as {_OLD_KINDS[kind]} of {_served(kind)}"
+        fix += ", with a Karpenter of today" if older else ""
+        yield Violation(("kind",), problem, fix, resource, Severity.NOTE if older else None)
 
 
 def _served(kind: str) -> str:
@@ -138,4 +151,5 @@ RULE = Rule(
     ),
     kinds=(KARPENTER, NODE_CLASS, _OVERLAY, *_OLD_KINDS),
     check=_check,
+    check_stack=_check_together,
 )

@@ -3,12 +3,24 @@
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, is_true
+from gpuyard.rules.rule import (
+    Parameters,
+    Reference,
+    Resource,
+    Rule,
+    Violation,
+    at,
+    block,
+    is_true,
+    items,
+    text,
+)
 from gpuyard.rules.subjects.pools import NODE_POOL, gpu_pool
 
 _PATH = ("nodeConfig", "shieldedInstanceConfig")
+_SECURE_BOOT = "enableSecureBoot"
 _EFFECTS = {
-    "enableSecureBoot": "a kernel module that nobody signed can be loaded on these nodes",
+    _SECURE_BOOT: "a kernel module that nobody signed can be loaded on these nodes",
     "enableIntegrityMonitoring": "nobody notices when these nodes boot something else",
 }
 
@@ -17,11 +29,23 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if gpu_pool(resource) is None:
         return
     for field, effect in _EFFECTS.items():
+        if field == _SECURE_BOOT and _compiled_there(resource):
+            continue
         value = at(resource.properties, *_PATH, field)
         # integrity monitoring is on unless it is turned off, secure boot the other way round
         on = is_true(value) or (value is None and field == "enableIntegrityMonitoring")
         if not on:
             yield Violation((*_PATH, field), effect, f"set {field}: true")
+
+
+def _compiled_there(pool: Resource) -> bool:
+    """Whether the driver is compiled on the node, as the GPU Operator does on Ubuntu: nobody signs that one."""
+    config = block(pool.properties.get("nodeConfig"))
+    if not text(config.get("imageType")).upper().startswith("UBUNTU"):
+        return False
+    cards = [block(each) for each in items(config.get("guestAccelerators"))]
+    modes = [text(at(each, "gpuDriverInstallationConfig", "gpuDriverVersion")) for each in cards]
+    return "INSTALLATION_DISABLED" in modes
 
 
 RULE = Rule(

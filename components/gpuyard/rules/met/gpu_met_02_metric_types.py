@@ -50,7 +50,7 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     keeps = parameters["honor_labels"] or keeps_labels(stack)
     kept = exporter_keeps_labels(stack)
     old = _hostname_gone(stack)
-    slices = any(_mixed(stack)) or any(map(_of_ones_own, stack.of("config:mig-parted")))
+    slices = _are_cut(stack)
     for resource in stack.of(*QUERY_KINDS):
         for path, query in queries(resource):
             found = read_promql(query)
@@ -77,15 +77,22 @@ def _hostname_gone(stack: Stack) -> Severity | None:
     return Severity.WARN if versions else Severity.NOTE
 
 
+def _are_cut(stack: Stack) -> bool:
+    """Whether GPUs are cut; layouts of one's own say so, unless the operator is told of no strategy."""
+    said = set(_strategies(stack))
+    own = any(map(_of_ones_own, stack.of("config:mig-parted")))
+    return "mixed" in said or (own and said != {"none"})
+
+
 def _of_ones_own(layouts: Resource) -> bool:
     """Somebody wrote these layouts; a list with all of NVIDIA's is in every cluster, cut or not."""
     return not mapping(layouts.properties.get("mig-configs")).keys() >= _ON_EVERY_CLUSTER
 
 
-def _mixed(stack: Stack) -> Iterator[bool]:
+def _strategies(stack: Stack) -> Iterator[str]:
     for operator in stack.of(*_STRATEGIES):
-        for path in (("mig",), ("spec", "mig")):
-            yield text(mapping(at(operator.properties, *path)).get("strategy")) == "mixed"
+        path = ("mig",) if operator.kind.startswith("values:") else ("spec", "mig")
+        yield text(mapping(at(operator.properties, *path)).get("strategy"))
 
 
 def _field(each: Selector) -> str:

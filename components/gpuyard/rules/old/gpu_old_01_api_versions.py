@@ -5,6 +5,7 @@ from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation
+from gpuyard.rules.subjects.installed import all_older
 from gpuyard.rules.subjects.pods import GPU_PREFIXES
 
 _KUEUE = (
@@ -25,13 +26,18 @@ _V1BETA1: Mapping[str, str] = {
     **dict.fromkeys(_TEKTON, "tekton.dev/v1"),
 }
 """Kinds whose v1beta1 is deprecated, and what is served instead."""
+_KUEUE_SINCE = (0, 15)
+"""The first Kueue that serves v1beta2."""
 _LEGACY = ("kubeflow.org/PyTorchJob", "kubeflow.org/JAXJob", "kubeflow.org/XGBoostJob")
 """Those for which the newer line has a runtime; TensorFlow and Paddle have none there."""
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    older = all_older(stack, "kueue", _KUEUE_SINCE)
     for kind, served in _V1BETA1.items():
+        if older and kind not in _TEKTON:
+            continue  # the one that is installed here has no later version
         for resource in stack.of(kind):
             ours = kind not in _TEKTON or _asks_gpus(resource.properties)
             if ours and resource.kind.split("/")[1] in {"v1beta1", "v1alpha1"}:
@@ -59,7 +65,7 @@ RULE = Rule(
     why="A deprecated version is served until it is not, and the upgrade that ends it is somebody else's.",
     fix="Write kueue.x-k8s.io/v1beta2, tekton.dev/v1, and TrainJobs.",
     sources=(
-        "kubernetes-sigs/kueue v0.19.2: v1beta1 deprecated, kubeflow.org kinds off in the chart",
+        "kubernetes-sigs/kueue v0.15.0: v1beta2 served; v0.19.2: v1beta1 deprecated, kubeflow.org kinds off in the chart",
         "kubeflow/trainer v2.3.0; tektoncd/pipeline: v1 since 0.43",
     ),
     kinds=(*_V1BETA1, *_LEGACY),

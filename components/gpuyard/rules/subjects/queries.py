@@ -1,5 +1,6 @@
 """PromQL queries in resources: alerts, dashboards, adapters and what scales by it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,10 @@ COUNTERS = "config:dcgm-counters"
 SCALERS = ("keda.sh/ScaledObject", "keda.sh/ScaledJob")
 QUERY_KINDS = (RULE_FILES, ADAPTER, DASHBOARD, ALERTS, *SCALERS)
 MONITOR = "monitoring.coreos.com/ServiceMonitor"
+_JOBS = "config:scrape-jobs"
+_JOBS_AT = ("scrape_configs", "additionalScrapeConfigs")
+_OF_EXPORTER = re.compile(r"dcgm|nvidia|gpu|:9400", re.IGNORECASE)
+_OF_WORK = frozenset({"pod", "namespace", "container"})
 _EXPORTERS = ("values:gpu-operator", "nvidia.com/ClusterPolicy", "values:dcgm-exporter")
 _MONITOR_AT: tuple[Path, ...] = (
     ("dcgmExporter", "serviceMonitor"),
@@ -105,7 +110,9 @@ def exporter_keeps_labels(stack: Stack) -> bool:
 
 
 def keeps_labels(stack: Stack) -> bool:
-    """True where a monitor of the exporter leaves its labels as they are: honorLabels."""
+    """True where a monitor of the exporter leaves its labels as they are: honorLabels, or no others made."""
+    if any(map(_leaves_labels, _jobs(stack))):
+        return True
     for resource in stack.of(*_EXPORTERS):
         if any(is_true(at(resource.properties, *path, "honorLabels")) for path in _MONITOR_AT):
             return True
@@ -114,6 +121,21 @@ def keeps_labels(stack: Stack) -> bool:
         for monitor in stack.of(MONITOR)
         for endpoint in items(at(monitor.properties, "spec", "endpoints"))
     )
+
+
+def _jobs(stack: Stack) -> Iterator[Mapping[str, Any]]:
+    """Jobs of a Prometheus that scrape an exporter of GPUs, as far as their words tell."""
+    for resource in stack.of(_JOBS):
+        for field in _JOBS_AT:
+            for job in map(mapping, items(resource.properties.get(field))):
+                if _OF_EXPORTER.search(str(job)):
+                    yield job
+
+
+def _leaves_labels(job: Mapping[str, Any]) -> bool:
+    """Prometheus renames a label of the exporter only where the job makes one of that name."""
+    made = {text(mapping(each).get("target_label")) for each in items(job.get("relabel_configs"))}
+    return is_true(job.get("honor_labels")) or not made & _OF_WORK
 
 
 _RELABELINGS = ("relabelings", "metricRelabelings")
@@ -126,7 +148,13 @@ def label_is_made(stack: Stack, name: str) -> bool:
     ]
     for monitor in stack.of(MONITOR):
         places += items(at(monitor.properties, "spec", "endpoints"))
-    return any(
+    by_jobs = (
+        text(mapping(each).get("target_label")) == name
+        for job in _jobs(stack)
+        for field in ("relabel_configs", "metric_relabel_configs")
+        for each in items(job.get(field))
+    )
+    return any(by_jobs) or any(
         text(mapping(each).get("targetLabel")) == name
         for place in places
         for field in _RELABELINGS

@@ -1,0 +1,46 @@
+"""Programs that a repository itself installs, and the versions it pins: words of theirs are right for those."""
+
+import re
+from collections.abc import Iterator
+
+from gpuyard.catalogue.software.versions import is_version, parse_version
+from gpuyard.rules.rule import NotEvaluatedError, Resource, Stack, items, text
+from gpuyard.rules.subjects.components import RELEASES, releases_of
+from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
+
+_REMOTE = re.compile(r"github\.com/[\w.-]+/([\w.-]+?)(?:\.git)?(?:/|\?).*?(?:ref=|/download/)([^&/]+)")
+"""A base that kustomize fetches: a folder at a reference, or a file of a release."""
+_IMAGES = {"kueue": re.compile(r"/kueue/kueue$"), "karpenter": re.compile(r"/karpenter/controller$")}
+_BASES = ("resources", "bases", "components")
+
+
+def all_older(stack: Stack, program: str, than: tuple[int, ...]) -> str:
+    """The version that is installed here, where all that are pinned come before another; else ""."""
+    found = sorted(set(_versions(stack, program)))
+    return found[-1][1] if found and found[-1][0] < than else ""
+
+
+def _versions(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:
+    for resource in stack.of(*RELEASES, *POD_KINDS):
+        try:
+            pinned = list(_pinned(resource, program))
+        except NotEvaluatedError:
+            continue  # of what is not known, no more can be said than of what is not there
+        for version in pinned:
+            if is_version(program, version):
+                yield parse_version(program, version).numbers, version
+
+
+def _pinned(resource: Resource, program: str) -> Iterator[str]:
+    if resource.group_kind in RELEASES:
+        yield from (version for chart, version, _ in releases_of(resource) if chart == program)
+        for field in _BASES:
+            for base in map(text, items(resource.properties.get(field))):
+                if (remote := _REMOTE.search(base)) and remote[1] == program:
+                    yield remote[2]
+        return
+    for pod in pods_of(resource):
+        for _, container in pod.containers():
+            image, _, tag = text(container.get("image")).partition("@")[0].rpartition(":")
+            if _IMAGES[program].search(image):
+                yield tag
