@@ -9,9 +9,11 @@ from gpuyard.rules.subjects.pools import KARPENTER, gpu_pool
 _WITH_THAT_DEFAULT = (None, "karpenter.k8s.aws")
 """EKS Auto Mode and AKS end nodes by rules of their own."""
 
+_MISPLACED = (("spec", "disruption"), ("spec",))
+"""Where the end of a node stands and is not read; GPU-CFG-03 says so."""
+
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    """An end that stands where v1beta1 had it is told by GPU-CFG-03."""
     if gpu_pool(resource) is None or at(resource.properties, "spec", "replicas") is not None:
         return
     if not items(at(resource.properties, "spec", "disruption", "budgets")):
@@ -22,7 +24,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         )
     template = at(resource.properties, "spec", "template", "spec")
     maker = at(template, "nodeClassRef", "group")
-    misplaced = at(resource.properties, "spec", "disruption", "expireAfter") is not None
+    misplaced = any(at(resource.properties, *p, "expireAfter") is not None for p in _MISPLACED)
     if at(template, "expireAfter") is None and maker in _WITH_THAT_DEFAULT and not misplaced:
         yield Violation(
             ("spec", "template", "spec"),

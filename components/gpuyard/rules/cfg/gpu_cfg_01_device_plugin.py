@@ -125,7 +125,7 @@ def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
             known(at(operator.properties, *path).get("strategy")) if _has(operator, path) else None
         )
         strategy = "single" if said is None and in_values else said
-        if strategy and strategy != wanted:
+        if strategy and strategy != wanted and not _says_the_same(strategy, wanted, stack):
             yield Violation(
                 ("flags", "migStrategy"),
                 f"the operator's mig.strategy, {strategy}, wins over {wanted} here: it comes by environment",
@@ -133,6 +133,11 @@ def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
                 config,
                 Severity.NOTE if _is_another_chosen(config, operator) else None,
             )
+
+
+def _says_the_same(strategy: str, wanted: str, stack: Stack) -> bool:
+    """Of GPUs that nobody cuts none and single say the same: each is one nvidia.com/gpu."""
+    return {strategy, wanted} == {"none", "single"} and not stack.of("config:mig-parted")
 
 
 def _is_another_chosen(config: Resource, operator: Resource) -> bool:

@@ -81,9 +81,11 @@ def _pool(properties: Any) -> Iterator[Violation]:
             f"{policy} is rejected: it is one of {', '.join(POLICIES)}",
             f"write {POLICIES[1]}" if "nder" in policy else f"write {POLICIES[0]}",
         )
-    if "expireAfter" in disruption:
+    for path in (("spec", "disruption"), ("spec",)):
+        if "expireAfter" not in mapping(at(properties, *path)):
+            continue
         yield Violation(
-            ("spec", "disruption", "expireAfter"),
+            (*path, "expireAfter"),
             "expireAfter is read below the template only: here it is dropped, and nodes end after 720h",
             "move it to spec.template.spec.expireAfter",
         )

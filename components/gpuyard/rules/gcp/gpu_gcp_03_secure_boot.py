@@ -13,11 +13,14 @@ from gpuyard.rules.rule import (
     block,
     is_true,
     items,
+    mapping,
     text,
 )
 from gpuyard.rules.subjects.pools import NODE_POOL, gpu_pool
 
 _PATH = ("nodeConfig", "shieldedInstanceConfig")
+_NO_PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
+"""A label that keeps Google's plugin away, for the operator's."""
 _SECURE_BOOT = "enableSecureBoot"
 _EFFECTS = {
     _SECURE_BOOT: "a kernel module that nobody signed can be loaded on these nodes",
@@ -39,13 +42,14 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 
 def _compiled_there(pool: Resource) -> bool:
-    """Whether the driver is compiled on the node, as the GPU Operator does on Ubuntu: nobody signs that one."""
+    """Whether the driver is compiled on the node, as the GPU Operator does on Ubuntu; nobody signs it."""
     config = block(pool.properties.get("nodeConfig"))
     if not text(config.get("imageType")).upper().startswith("UBUNTU"):
         return False
     cards = [block(each) for each in items(config.get("guestAccelerators"))]
     modes = [text(at(each, "gpuDriverInstallationConfig", "gpuDriverVersion")) for each in cards]
-    return "INSTALLATION_DISABLED" in modes
+    by_others = text(mapping(config.get("labels")).get(_NO_PLUGIN)) == "true"
+    return by_others or "INSTALLATION_DISABLED" in modes
 
 
 RULE = Rule(

@@ -4,7 +4,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, is_true, text
+from gpuyard.rules.rule import (
+    Parameters,
+    Reference,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    is_true,
+    text,
+)
 from gpuyard.rules.subjects.pools import NODE_POOL, gpu_pool
 
 _CLUSTER = "gcp:container/Cluster"
@@ -13,17 +23,15 @@ _CLUSTER = "gcp:container/Cluster"
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     properties = resource.properties
     if resource.group_kind == _CLUSTER:
-        if text(at(properties, "releaseChannel", "channel")) in {"", "UNSPECIFIED"}:
+        channel = text(at(properties, "releaseChannel", "channel"))
+        if channel in {"", "UNSPECIFIED"}:
             yield Violation(
                 ("releaseChannel",),
                 "without a release channel the cluster ages until Google upgrades it by force",
                 "choose a channel: REGULAR, or STABLE",
-            )
-        if at(properties, "maintenancePolicy") is None:
-            yield Violation(
-                ("maintenancePolicy",),
-                "nodes may be upgraded, and drained, at any hour of any day",
-                "set a maintenance window, and exclusions for long training runs",
+                severity=Severity.NOTE
+                if channel
+                else None,  # who says it in so many words means it
             )
     elif gpu_pool(resource) is not None and not _repaired(properties):
         yield Violation(
@@ -31,6 +39,21 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             "a node whose GPU has failed stays, and takes the next job as well",
             "set management: {autoRepair: true}",
         )
+
+
+def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    pools = stack.of(NODE_POOL)
+    by_hand = [at(pool.properties, "management", "autoUpgrade") is False for pool in pools]
+    if by_hand and all(by_hand):
+        return  # nobody upgrades them but their owner
+    for cluster in stack.of(_CLUSTER):
+        if at(cluster.properties, "maintenancePolicy") is None:
+            yield Violation(
+                ("maintenancePolicy",),
+                "nodes may be upgraded, and drained, at any hour of any day",
+                "set a maintenance window, and exclusions for long training runs",
+                cluster,
+            )
 
 
 def _repaired(properties: Mapping[str, Any]) -> bool:
@@ -49,4 +72,5 @@ RULE = Rule(
     references=(Reference("CIS GKE 1.9.0", "5.5.2-5.5.4"),),
     kinds=(_CLUSTER, NODE_POOL),
     check=_check,
+    check_stack=_check_together,
 )

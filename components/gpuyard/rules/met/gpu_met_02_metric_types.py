@@ -11,9 +11,10 @@ from gpuyard.catalogue.metrics import (
     kueue_type,
     meant_by,
 )
-from gpuyard.findings import Severity
+from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, mapping, text
 from gpuyard.rules.subjects.exporters import exporter_versions
+from gpuyard.rules.subjects.installed import all_older
 from gpuyard.rules.subjects.promql import Expression, Selector, read_promql
 from gpuyard.rules.subjects.queries import (
     QUERY_KINDS,
@@ -38,6 +39,8 @@ _UNDER_MIG = {f"{DEV}MEM_COPY_UTIL": "DCGM_FI_PROF_DRAM_ACTIVE"}
 
 _OLD_LABEL = "Hostname"
 _RENAMED_IN = (4, 8, 3)
+_OPERATOR_SINCE = (26,)
+"""Operators before it bring an exporter of before."""
 _LABEL_GONE = (
     f"since exporter 4.8.3 the label is {_OLD_LABEL.lower()}: of {_OLD_LABEL} it serves no series",
     f"write {_OLD_LABEL.lower()}; the older exporters have {_OLD_LABEL}",
@@ -52,6 +55,7 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     old = _hostname_gone(stack)
     slices = _are_cut(stack)
     for resource in stack.of(*QUERY_KINDS):
+        renamed: list[Path] = []
         for path, query in queries(resource):
             found = read_promql(query)
             said = [*_said(found, keeps=keeps, slices=slices)]
@@ -59,7 +63,11 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
             for problem, fix in dict.fromkeys(said):
                 yield Violation(path, problem, fix, resource)
             if old is not None and _by_hostname(found):
-                yield Violation(path, *_LABEL_GONE, resource, old)
+                renamed.append(path)
+        if renamed and old is not None:  # one word in all of them
+            problem, fix = _LABEL_GONE
+            often = f", in {len(renamed)} expressions here" if renamed[1:] else ""
+            yield Violation(renamed[0], problem, f"{fix}{often}", resource, old)
 
 
 def _by_hostname(found: Expression) -> bool:
@@ -72,7 +80,9 @@ def _by_hostname(found: Expression) -> bool:
 def _hostname_gone(stack: Stack) -> Severity | None:
     """How grave the old label is: a fact where the exporter is known, else a note; None where it is there."""
     versions = exporter_versions(stack)
-    if label_is_made(stack, _OLD_LABEL) or any(each < _RENAMED_IN for each in versions):
+    older = any(each < _RENAMED_IN for each in versions)
+    older |= not versions and bool(all_older(stack, "gpu-operator", _OPERATOR_SINCE))
+    if older or label_is_made(stack, _OLD_LABEL):
         return None
     return Severity.WARN if versions else Severity.NOTE
 

@@ -27,6 +27,8 @@ FIREWALL = "gcp:compute/Firewall"
 _WORLD = frozenset({"0.0.0.0/0", "::/0"})
 _SSH = 22
 _WEB = frozenset({80.0, 443.0})
+_DATABASES = frozenset({1433.0, 3306.0, 5432.0, 6379.0, 27017.0})
+"""As bad, and no node: others look for those."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -61,7 +63,7 @@ def _judge(
     low, high = (
         (0, 65535) if first is None or first < 0 else (first, last if last is not None else first)
     )
-    if low == high and low in _WEB:
+    if low == high and low in _WEB | _DATABASES:
         return  # a load balancer's front door
     if _WORLD & ranges:
         yield _open(path, "every port" if high - low > _SSH else f"port {low:.0f}")

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation
-from gpuyard.rules.subjects.installed import all_older
+from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, mapping
+from gpuyard.rules.subjects.installed import has_vendors_kueue, older_kueue
 from gpuyard.rules.subjects.pods import GPU_PREFIXES
 
 _KUEUE = (
@@ -26,23 +26,26 @@ _V1BETA1: Mapping[str, str] = {
     **dict.fromkeys(_TEKTON, "tekton.dev/v1"),
 }
 """Kinds whose v1beta1 is deprecated, and what is served instead."""
-_KUEUE_SINCE = (0, 15)
-"""The first Kueue that serves v1beta2."""
 _LEGACY = ("kubeflow.org/PyTorchJob", "kubeflow.org/JAXJob", "kubeflow.org/XGBoostJob")
 """Those for which the newer line has a runtime; TensorFlow and Paddle have none there."""
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    older = all_older(stack, "kueue", _KUEUE_SINCE)
+    vendors, older = has_vendors_kueue(stack), older_kueue(stack)
     for kind, served in _V1BETA1.items():
-        if older and kind not in _TEKTON:
-            continue  # the one that is installed here has no later version
+        if vendors and kind not in _TEKTON:
+            continue  # of its own time, and its operator moves objects on
         for resource in stack.of(kind):
             ours = kind not in _TEKTON or _asks_gpus(resource.properties)
             if ours and resource.kind.split("/")[1] in {"v1beta1", "v1alpha1"}:
-                yield _old(resource, f"{resource.kind} is deprecated", f"write {served}")
+                first = older and kind not in _TEKTON
+                fix = f"upgrade Kueue {older}, which has no later one, and write {served}"
+                problem = f"{resource.kind} is deprecated"
+                yield _old(resource, problem, fix if first else f"write {served}")
     for resource in stack.of(*_LEGACY):
+        if not mapping(resource.properties.get("metadata")).keys() & {"name", "generateName"}:
+            continue  # a template, for a program that knows this kind
         problem = f"{resource.kind} is of the training operator's first line"
         yield _old(resource, problem, f"write a TrainJob of {_TRAINER}")
 
@@ -65,7 +68,8 @@ RULE = Rule(
     why="A deprecated version is served until it is not, and the upgrade that ends it is somebody else's.",
     fix="Write kueue.x-k8s.io/v1beta2, tekton.dev/v1, and TrainJobs.",
     sources=(
-        "kubernetes-sigs/kueue v0.15.0: v1beta2 served; v0.19.2: v1beta1 deprecated, kubeflow.org kinds off in the chart",
+        "kubernetes-sigs/kueue v0.15.0: v1beta2 is served",
+        "kubernetes-sigs/kueue v0.19.2: v1beta1 deprecated, kubeflow.org kinds off in the chart",
         "kubeflow/trainer v2.3.0; tektoncd/pipeline: v1 since 0.43",
     ),
     kinds=(*_V1BETA1, *_LEGACY),

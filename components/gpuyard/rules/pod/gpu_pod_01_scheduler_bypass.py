@@ -20,6 +20,7 @@ from gpuyard.rules.rule import (
 from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, pods_of
 
 _SOCKETS = "/var/lib/kubelet/device-plugins"
+_CLASS = "runtimeClassName"
 _ELSEWHERE = {"configMapKeyRef", "secretKeyRef"}
 
 
@@ -30,8 +31,27 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         if resource.group_kind == "apps/DaemonSet" and _is_a_plugin(pod):
             continue  # who hands out the GPUs of a node looks at all of them
         for slip in bypasses_of(pod):
-            if not _is_unknown(resource, slip.path):
+            if _is_unknown(resource, slip.path):
+                continue
+            if slip.path != pod.at(_CLASS):
                 yield Violation(slip.path, slip.problem, slip.fix)
+        yield from _by_class(pod)
+
+
+def _by_class(pod: Pod) -> Iterator[Violation]:
+    """The runtime class gives an image what its own variable asks for, and no file says what that is."""
+    slips = [slip for slip in bypasses_of(pod) if slip.path == pod.at(_CLASS)]
+    if not slips:
+        return
+    runtime = text(pod.spec.get(_CLASS))
+    one = slips[0] if len(slips) == 1 else None
+    yield Violation(
+        pod.at(_CLASS),
+        f"GPUs that nobody counts: the runtime class {runtime} gives every GPU of the node to a container"
+        " without a request whose image asks for them, as CUDA's do",
+        one.fix if one else "request nvidia.com/gpu, or leave runtimeClassName out",
+        severity=Severity.WARN,
+    )
 
 
 def _is_a_plugin(pod: Pod) -> bool:

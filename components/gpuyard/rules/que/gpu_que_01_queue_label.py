@@ -17,6 +17,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
+from gpuyard.rules.subjects.installed import has_vendors_kueue, older_kueue
 from gpuyard.rules.subjects.pods import is_gpu_pod, pods_of
 from gpuyard.rules.subjects.tenants import LOCAL_QUEUE
 
@@ -24,6 +25,8 @@ CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _LABEL: Path = ("metadata", "labels", QUEUE_LABEL)
 _ANNOTATION: Path = ("metadata", "annotations", QUEUE_LABEL)
 _DEFAULT = "default"
+_READ_ONCE = f"as an annotation {QUEUE_LABEL} is read by Kueue before 0.15 alone"
+_PODSET = "kueue.x-k8s.io/podset-"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
@@ -32,10 +35,30 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         known(at(queue.properties, "metadata", "name"))
         queues.setdefault(queue.namespace, set()).add(queue.name)
     of_cluster = {queue.name for queue in stack.of(CLUSTER_QUEUE)}
+    older = bool(older_kueue(stack)) or has_vendors_kueue(stack)
     for job in stack.of(*JOBS):
         here = _reached(job, queues)
         for path, problem, fix in _said(job, here, of_cluster):
-            yield Violation(path, problem, fix, job)
+            if older and path == _ANNOTATION:
+                yield Violation(path, _READ_ONCE, fix, job, Severity.NOTE)
+            else:
+                yield Violation(path, problem, fix, job)
+        yield from _topology(job)
+
+
+def _topology(job: Resource) -> Iterator[Violation]:
+    """Where the pods of a Job are to stand is said of the pods."""
+    if job.group_kind != "batch/Job":
+        return
+    for key in mapping(at(job.properties, "metadata", "annotations")):
+        if str(key).startswith(_PODSET):
+            yield Violation(
+                ("metadata", "annotations", str(key)),
+                f"{key} is an annotation of pods: on the Job itself nobody reads it",
+                "move it to the annotations of the pod template",
+                job,
+                Severity.WARN,
+            )
 
 
 def _reached(job: Resource, queues: Mapping[str, set[str]]) -> set[str]:

@@ -4,7 +4,18 @@ from collections.abc import Iterator
 
 from gpuyard.findings import Severity
 from gpuyard.manifests.placeholders import is_placeholder
-from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, known
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    items,
+    known,
+    mapping,
+    text,
+)
 from gpuyard.rules.subjects.tenants import LOCAL_QUEUE
 
 PRIORITY = "kueue.x-k8s.io/WorkloadPriorityClass"
@@ -30,12 +41,31 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             yield Violation(
                 ("value",), "without a value the class is rejected", "write value: 1000"
             )
-    elif resource.kind.startswith(_SERVED) and at(resource.properties, "spec", "cohort"):
+        return
+    if resource.group_kind == _QUEUE:
+        yield from _covered(resource)
+    if resource.kind.startswith(_SERVED) and at(resource.properties, "spec", "cohort"):
         yield Violation(
             ("spec", "cohort"),
             "v1beta2 calls it cohortName: this queue is in no cohort and borrows nothing",
             "write cohortName",
         )
+
+
+def _covered(queue: Resource) -> Iterator[Violation]:
+    """Every flavor of a group has all that the group covers, in its order: the API refuses another."""
+    for g, group in enumerate(items(at(queue.properties, "spec", "resourceGroups"))):
+        covered = [text(each) for each in items(mapping(group).get("coveredResources"))]
+        for f, flavor in enumerate(items(mapping(group).get("flavors"))):
+            given = [text(mapping(e).get("name")) for e in items(mapping(flavor).get("resources"))]
+            if covered and given != covered:
+                missing = [name for name in covered if name not in given]
+                what = f"no {' and no '.join(missing)}" if missing else "another order, or more"
+                yield Violation(
+                    ("spec", "resourceGroups", g, "flavors", f, "resources"),
+                    f"the queue is rejected: a flavor has what its group covers, in its order; {what} here",
+                    f"list {', '.join(covered)}, or make a group of its own for this flavor",
+                )
 
 
 def _twice(stack: Stack, _: Parameters) -> Iterator[Violation]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path, Severity
@@ -20,7 +19,7 @@ _SECRET = re.compile(
 _ABOUT_MODELS = re.compile(
     r"gpu|nvidia|cuda|model|hf_|hugging|wandb|ngc|train|infer", re.IGNORECASE
 )
-"""Of a ConfigMap: what it is for; as bad, and not about GPUs."""
+"""Of a ConfigMap: what it is for. A secret elsewhere is as bad, and the subject of other linters."""
 _PLAIN = re.compile(r"[A-Za-z0-9+/=_.:-]{12,}")
 _HINTS = ("example", "dummy")
 _WORDS = re.compile(r"[a-z]+(?:-[a-z]+)+")
@@ -32,8 +31,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         yield from _unprotected(resource)
     elif kind == "ConfigMap":
         data = mapping(resource.properties.get("data"))
-        grave = None if _ABOUT_MODELS.search(f"{resource.name} {data}") else Severity.WARN
-        yield from (replace(each, severity=grave) for each in _in_mapping(data, ("data",)))
+        if _ABOUT_MODELS.search(f"{resource.name} {data}"):
+            yield from _in_mapping(data, ("data",))
     elif kind.startswith("values:"):
         yield from _in_values(resource.properties, ())
     else:
@@ -50,16 +49,12 @@ def _bucket(resource: Resource) -> str:
 
 def _unprotected(resource: Resource) -> Iterator[Violation]:
     field = resource.properties.get("deletionProtection")
-    if resource.protected is True or field is True:
-        return
-    if resource.protected is None and field is not False:
-        return  # a file that cannot say it either way
+    if resource.protected is not False or field is True:
+        return  # of a file nobody can say what else protects it, and a word of its own there is meant
     yield Violation(
         ("deletionProtection",) if field is False else (),
         f"one wrong update deletes {resource.name} and all that is in it",
         "protect it: ResourceOptions(protect=True), and deletionProtection where there is one",
-        # a word of the file's own, where nobody can say what else protects it
-        severity=Severity.WARN if resource.protected is None else None,
     )
 
 
@@ -81,12 +76,11 @@ def _in_values(value: Any, path: Path) -> Iterator[Violation]:
 
 def _in_environment(resource: Resource) -> Iterator[Violation]:
     for pod in pods_of(resource):
-        grave = None if is_gpu_pod(pod) else Severity.WARN  # as bad, and not about GPUs
-        for path, container in pod.containers():
+        for path, container in pod.containers() if is_gpu_pod(pod) else ():
             for index, variable in enumerate(items(container.get("env"))):
                 given = mapping(variable)
                 if _SECRET.search(text(given.get("name"))) and _is_secret(given.get("value")):
-                    yield _written((*path, "env", index, "value"), grave)
+                    yield _written((*path, "env", index, "value"))
 
 
 def _is_secret(value: Any) -> bool:
@@ -103,12 +97,11 @@ def _is_a_name(value: str) -> bool:
     return _WORDS.fullmatch(value) is not None
 
 
-def _written(path: Path, grave: Severity | None = None) -> Violation:
+def _written(path: Path) -> Violation:
     return Violation(
         path,
         "a secret in plain text: whoever reads the file, the cluster or the state has it",
         "put it into a Secret (or a secret store), and refer to it",
-        severity=grave,
     )
 
 

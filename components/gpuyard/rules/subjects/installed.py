@@ -1,4 +1,4 @@
-"""Programs that a repository itself installs, and the versions it pins: words of theirs are right for those."""
+"""Programs that a repository itself installs at versions it pins: their words of then are right there."""
 
 import re
 from collections.abc import Iterator
@@ -8,16 +8,36 @@ from gpuyard.rules.rule import NotEvaluatedError, Resource, Stack, items, text
 from gpuyard.rules.subjects.components import RELEASES, releases_of
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
-_REMOTE = re.compile(r"github\.com/[\w.-]+/([\w.-]+?)(?:\.git)?(?:/|\?).*?(?:ref=|/download/)([^&/]+)")
+_REMOTE = re.compile(
+    r"github\.com/[\w.-]+/([\w.-]+?)(?:\.git)?(?:/|\?).*?(?:ref=|/download/)([^&/]+)"
+)
 """A base that kustomize fetches: a folder at a reference, or a file of a release."""
-_IMAGES = {"kueue": re.compile(r"/kueue/kueue$"), "karpenter": re.compile(r"/karpenter/controller$")}
+_IMAGES = {
+    "kueue": re.compile(r"/kueue/kueue$"),
+    "karpenter": re.compile(r"/karpenter/controller$"),
+    "gpu-operator": re.compile(r"nvidia/(cloud-native/)?gpu-operator$"),
+}
 _BASES = ("resources", "bases", "components")
+_KUEUE_SINCE = (0, 15)
+"""The first Kueue that serves v1beta2, and reads a queue's name in a label alone."""
+_OF_A_VENDOR = ("kueue.openshift.io/Kueue", "datasciencecluster.opendatahub.io/DataScienceCluster")
+"""Operators that bring a Kueue of their own time, of which no file says the version."""
 
 
 def all_older(stack: Stack, program: str, than: tuple[int, ...]) -> str:
     """The version that is installed here, where all that are pinned come before another; else ""."""
     found = sorted(set(_versions(stack, program)))
     return found[-1][1] if found and found[-1][0] < than else ""
+
+
+def older_kueue(stack: Stack) -> str:
+    """The version of the Kueue that is installed here, where that has no v1beta2; else ""."""
+    return all_older(stack, "kueue", _KUEUE_SINCE)
+
+
+def has_vendors_kueue(stack: Stack) -> bool:
+    """Whether Kueue is brought by an operator of a vendor."""
+    return bool(stack.of(*_OF_A_VENDOR))
 
 
 def _versions(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
+from gpuyard.names import TEAM_LABEL
 from gpuyard.rules.rule import (
     Parameters,
     Reference,
@@ -29,11 +30,14 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         level = text(mapping(at(namespace.properties, "metadata", "labels")).get(_LABEL))
         if name in tenants and level not in _ENOUGH and (level or not _on_openshift(namespace)):
             given = f"`{level}`" if level else "nothing"
+            ours = TEAM_LABEL in mapping(at(namespace.properties, "metadata", "labels"))
             yield Violation(
                 _PATH,
                 f"{given} is asked of pods in {name}: a privileged one reaches every GPU of its node",
                 f"label it {_LABEL}: restricted",
                 namespace,
+                # where nothing is said, a policy engine or the API server's own default may still hold pods
+                None if level or ours else Severity.WARN,
             )
 
 
