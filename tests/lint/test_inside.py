@@ -368,3 +368,34 @@ def test_a_chart_for_anybodys_containers_is_told_by_them(values, chart):
     found = [("helm.toolkit.fluxcd.io/v2/HelmRelease", "exporter")]
     found += [(f"values:{chart}", chart)] if chart else []
     assert kinds(json.dumps(release)) == found
+
+
+JOB = "- {job_name: dcgm-exporter, static_configs: [{targets: ['gpus:9400']}]}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"scrape_configs:\n{JOB}",
+        f"prometheus:\n  prometheusSpec:\n    additionalScrapeConfigs:\n    {JOB}",
+        (
+            "kube-prometheus-stack:\n  prometheus:\n    prometheusSpec:\n"
+            f"      additionalScrapeConfigs:\n      {JOB}"
+        ),
+    ],
+)
+def test_jobs_of_prometheus_are_read_in_its_configuration_and_its_charts_values(text):
+    assert [kind for kind, _ in kinds(text)] == ["config:scrape-jobs"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "prometheus: {prometheusSpec: {additionalScrapeConfigs: []}}\n",
+        "prometheus: {prometheusSpec: x}\n",
+        "kube-prometheus-stack: {prometheus: x}\n",
+        "kube-prometheus-stack: x\n",
+    ],
+)
+def test_values_of_prometheus_without_jobs_have_none(text):
+    assert kinds(text) == []

@@ -411,3 +411,31 @@ def test_a_rule_that_could_not_end_over_all_is_still_held_within_a_scope(more):
     verdicts = [outcome.verdict for outcome in judged(both, chosen, AS_THEY_ARE)]
     expected = [RuleVerdict.NOT_EVALUATED, RuleVerdict.VIOLATED]
     assert verdicts == (expected if more else expected[:1])
+
+
+PROVISIONER = """\
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: gpu}
+spec: {}
+"""
+INSTALLED = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: karpenter}
+spec: {source: {chart: karpenter, repoURL: r.example.org, targetRevision: v0.13.2}}
+"""
+
+
+@every(
+    "files, severity, word",
+    [
+        ({"a/p.yaml": PROVISIONER, "b/x.yaml": pod("x")}, "refuse", "nothing serves it"),
+        ({"a/p.yaml": PROVISIONER, "a/k.yaml": INSTALLED}, "note", "as v0.13.2 here is"),
+        # the folder alone would refuse it; what is pinned in the next one makes it less grave
+        ({"a/p.yaml": PROVISIONER, "b/k.yaml": INSTALLED}, "note", "as v0.13.2 here is"),
+    ],
+)
+def test_of_a_scope_and_all_files_the_less_grave_word_counts(files, severity, word):
+    hits = [h for h in report(reading(files), RULES).hits if h.rule.id == "GPU-CFG-03"]
+    assert [(h.file, h.severity, word in h.problem) for h in hits] == [("a/p.yaml", severity, True)]

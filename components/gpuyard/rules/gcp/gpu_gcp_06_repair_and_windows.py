@@ -43,17 +43,23 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
     pools = stack.of(NODE_POOL)
-    by_hand = [at(pool.properties, "management", "autoUpgrade") is False for pool in pools]
-    if by_hand and all(by_hand):
-        return  # nobody upgrades them but their owner
+    if pools and all(map(_upgraded_by_hand, pools)):
+        return
     for cluster in stack.of(_CLUSTER):
-        if at(cluster.properties, "maintenancePolicy") is None:
+        if cluster.properties.get("maintenancePolicy") is None:
             yield Violation(
                 ("maintenancePolicy",),
                 "nodes may be upgraded, and drained, at any hour of any day",
                 "set a maintenance window, and exclusions for long training runs",
                 cluster,
             )
+
+
+def _upgraded_by_hand(pool: Resource) -> bool:
+    """Whether nobody but its owner upgrades it, as far as it is known."""
+    management = pool.properties.get("management")
+    found = management[0] if isinstance(management, list) and management else management
+    return isinstance(found, Mapping) and found.get("autoUpgrade") is False
 
 
 def _repaired(properties: Mapping[str, Any]) -> bool:

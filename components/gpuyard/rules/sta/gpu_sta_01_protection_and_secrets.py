@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.admission.bypass import RUNTIME
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, items, mapping, text
@@ -49,12 +50,16 @@ def _bucket(resource: Resource) -> str:
 
 def _unprotected(resource: Resource) -> Iterator[Violation]:
     field = resource.properties.get("deletionProtection")
-    if resource.protected is not False or field is True:
-        return  # of a file nobody can say what else protects it, and a word of its own there is meant
+    if resource.protected is True or field is True:
+        return
+    if resource.protected is None and field is not False:
+        return  # a file that cannot say it either way
     yield Violation(
         ("deletionProtection",) if field is False else (),
         f"one wrong update deletes {resource.name} and all that is in it",
         "protect it: ResourceOptions(protect=True), and deletionProtection where there is one",
+        # a word of the file's own is meant, and nobody can say what else protects it
+        severity=Severity.NOTE if resource.protected is None else None,
     )
 
 
@@ -76,7 +81,9 @@ def _in_values(value: Any, path: Path) -> Iterator[Violation]:
 
 def _in_environment(resource: Resource) -> Iterator[Violation]:
     for pod in pods_of(resource):
-        for path, container in pod.containers() if is_gpu_pod(pod) else ():
+        if not (is_gpu_pod(pod) or text(pod.spec.get("runtimeClassName")).startswith(RUNTIME)):
+            continue
+        for path, container in pod.containers():
             for index, variable in enumerate(items(container.get("env"))):
                 given = mapping(variable)
                 if _SECRET.search(text(given.get("name"))) and _is_secret(given.get("value")):
