@@ -88,7 +88,7 @@ def _together(
         else:
             over_all.setdefault(_key(outcome), []).append(outcome)
     for key, outcomes in over_all.items():
-        if said := held.pop(key, None):
+        if said := held.pop(key, []):
             yield from said if _gravest(said) <= _gravest(outcomes) else outcomes
     for (rule, _, _), said in held.items():
         if rule in stopped:  # over all files it came to an end before it had said everything
