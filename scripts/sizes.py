@@ -4,9 +4,8 @@ The limits are norms read off well-kept libraries; tests/house/test_sizes.py hol
 """
 
 import ast
-import io
+import re
 import subprocess
-import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,34 +70,43 @@ def lines(path: Path) -> int:
 
 
 def code_lines(path: Path) -> int:
-    """Lines with code on them."""
+    """Lines with code on them; of a string over several lines each."""
     text = path.read_text(encoding="utf-8")
-    words: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.Expr(value=ast.Constant(value=str())):
-                words.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-            case _:
-                pass
-    code: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in _NO_CODE:
-            code.update(range(token.start[0], token.end[0] + 1))
-            if TABLES in path.as_posix() and token.type == tokenize.STRING:
-                words.update(range(token.start[0] + 1, token.end[0]))
+    words = {
+        line
+        for node in statements(ast.parse(text))
+        if isinstance(node, ast.Expr) and _is_text(node.value)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    rows = enumerate(text.split("\n"), 1)
+    code = {number for number, row in rows if row.strip() and not row.lstrip().startswith("#")}
+    for found in _STRING_OR_COMMENT.finditer(text):
+        if "\n" in found[0]:
+            first = text.count("\n", 0, found.start()) + 1
+            last = first + found[0].count("\n")
+            code.update(range(first, last + 1))
+            if TABLES in path.as_posix():
+                words.update(range(first + 1, last))
     return len(code - words)
 
 
-_NO_CODE = frozenset(
-    {
-        tokenize.COMMENT,
-        tokenize.NL,
-        tokenize.NEWLINE,
-        tokenize.INDENT,
-        tokenize.DEDENT,
-        tokenize.ENDMARKER,
-    }
+_STRING_OR_COMMENT = re.compile(
+    r"""#[^\n]*|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
+    re.DOTALL,
 )
+"""Python's own tokenizer says the same; it is written in Python, and takes 17 s for this tree, not 5."""
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every statement, without going through what each is made of."""
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for each in getattr(tree, name, ()):
+            yield each
+            yield from statements(each)
+
+
+def _is_text(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def case_lines(path: Path) -> int:
@@ -127,7 +135,7 @@ def measured_lines(root: Path = ROOT) -> tuple[int, int]:
 def functions(path: Path) -> Iterator[Function]:
     """Every function of a module, methods and inner ones too, decorators and docstring counted."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             length = (node.end_lineno or node.lineno) - first + 1

@@ -12,7 +12,7 @@ TESTS = sizes.ROOT / "tests"
 
 def imported_names(path: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in sizes.statements(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -24,7 +24,7 @@ def imported_names(path: Path) -> set[str]:
 def has_tests(path: Path) -> bool:
     return any(
         isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in sizes.statements(ast.parse(path.read_text(encoding="utf-8")))
     )
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,8 +20,8 @@ from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError
 from gpuyard.simulate.definitions import read_manifests
+from gpuyard.simulate.parts import TYPE_CHECKER
 from kit.cluster.twins import (
-    ADMISSION,
     CLASSES,
     GPU,
     HELD,
@@ -58,11 +59,36 @@ WORKLOADS = 400
 JOBSETS = 100
 
 
+@pytest.fixture
+def typed(started: cluster.Outcome, tmp_path: Path) -> Iterator[None]:
+    """The one controller that a simulated cluster goes without."""
+    command = [
+        tools.find_tools(Path(__file__).parent).program("kube-controller-manager"),
+        f"--kubeconfig={started.status.kubeconfig}",
+        f"--controllers={TYPE_CHECKER}",
+        "--leader-elect=false",
+        "--secure-port=0",
+    ]
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.usefixtures("typed")
 def test_the_server_finds_nothing_wrong_with_the_types(held: Api, until: Until):
     for plan in SPACES.values():
-        path = f"{ADMISSION}/validatingadmissionpolicies/gpuyard-{plan.name}"
-        status = until(lambda path=path: held.get(path)["status"], lambda s: "typeChecking" in s)
-        assert status["typeChecking"] == {}
+        for policy in admission_objects(plan):
+            if policy["kind"] != "ValidatingAdmissionPolicy":
+                continue
+            path = f"{path_of(policy)}/{policy['metadata']['name']}"
+            status = until(
+                lambda path=path: held.get(path)["status"], lambda s: "typeChecking" in s
+            )
+            assert status["typeChecking"] == {}, path
 
 
 @pytest.mark.parametrize(("what", "count"), [("pod", PODS), ("workload", WORKLOADS)])

@@ -14,6 +14,7 @@ from gpuyard.lint.kubernetes import resource
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate.api import Api
+from kit.cluster.lab import create
 from kit.cluster.twins import (
     GPU,
     HELD,
@@ -203,7 +204,7 @@ def test_a_template_of_claims_stays_while_what_was_counted_by_it_is_not_over(hel
             "podSets": [{"name": "main", "count": 1, "template": {"spec": spec}}],
         },
     }
-    held.call("POST", WORKLOADS, waits)
+    create(held, WORKLOADS, waits)
     away = f"{CLAIMS}/one?dryRun=All"
     try:
         said = patience(lambda: written(person(held), "DELETE", away))

@@ -126,6 +126,7 @@ def wait_for(
             devices(node) == wanted
             and (state is None or said == state)
             and "cpu" in node["status"]["allocatable"]
+            and "conditions" in node["status"]
         )
 
     found: dict[str, Any] = until(lambda: api.get(f"/api/v1/nodes/{name}"), right)

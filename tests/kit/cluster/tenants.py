@@ -37,6 +37,42 @@ _REFUSED: tuple[tuple[str, Value, str], ...] = (
 )
 """What every policy refuses once it is in force, and the words of it."""
 
+_WAITS: Value = {
+    "apiVersion": KUEUE.removeprefix("/apis/"),
+    "kind": "Workload",
+    "metadata": {"name": "probe"},
+    "spec": {
+        "active": False,
+        "podSets": [
+            {
+                "name": "main",
+                "count": 1,
+                "template": {
+                    "spec": {
+                        "restartPolicy": "Never",
+                        "containers": [{"name": "a", "image": "example.invalid/a:1"}],
+                    }
+                },
+            }
+        ],
+    },
+}
+_ADMITTED: Value = {
+    "status": {
+        "conditions": [
+            {
+                "type": "QuotaReserved",
+                "status": "True",
+                "observedGeneration": 0,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+                "reason": "Probe",
+                "message": "",
+            }
+        ]
+    }
+}
+"""A workload that nobody queues, and what is not to be written of it: it was counted before it was made."""
+
 
 @contextmanager
 def tenants(cluster: str, raw: Raw) -> Iterator[Lab]:
@@ -48,6 +84,7 @@ def tenants(cluster: str, raw: Raw) -> Iterator[Lab]:
                 reality.apply(api, value)
             for namespace in sorted(reality.namespaces_of(lab.plan)):
                 reality.wait(lambda n=namespace: _in_force(api, n), "the policies")
+            reality.wait(lambda: _counts_are_held(lab), "the policy of what Kueue writes")
             for group, namespace in people(lab.plan).items():
                 reality.wait(lambda g=group, n=namespace: _comes_in(api, g, n), "known roles")
             yield lab
@@ -105,6 +142,22 @@ def _in_force(api: Api, namespace: str) -> bool:
                 continue
         return False
     return True
+
+
+def _counts_are_held(lab: Lab) -> bool:
+    """Whether the policy of what is admitted answers: it comes last, and no pod is refused by it alone."""
+    at = f"{KUEUE}/namespaces/{min(reality.namespaces_of(lab.plan))}/workloads"
+    name = _WAITS["metadata"]["name"]
+    if lab.api.get(f"{at}/{name}") is None:
+        reality.create(lab.api, at, _WAITS)
+    try:
+        lab.api.call("PATCH", f"{at}/{name}/status?dryRun=All", _ADMITTED, MERGE)
+    except ApiError as problem:
+        if "GPU-ADM-01" not in str(problem):
+            raise
+        reality.delete(lab.api, f"{at}/{name}")
+        return True
+    return False
 
 
 def _comes_in(api: Api, group: str, namespace: str) -> bool:
