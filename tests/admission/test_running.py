@@ -10,7 +10,18 @@ from gpuyard.lint.kubernetes import resource
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
 from kit.every import every
-from kit.generated.wholes import CHANGES, RENEWALS, cluster, mpi, ray, service, template, whole
+from kit.generated.wholes import (
+    CHANGES,
+    KEPT,
+    MADE,
+    RENEWALS,
+    cluster,
+    mpi,
+    ray,
+    service,
+    template,
+    whole,
+)
 
 MAIN = TeamParameters(queues=("main",))
 
@@ -105,6 +116,31 @@ def test_nothing_is_asked_for_beside_a_ray_cluster_that_is_there():
     )
     assert fresh(whole("RayJob", {**spec, "submitterPodTemplate": template(0)})) == []
     assert fresh(whole("RayJob", {**spec, "clusterSelector": {}})) == []
+
+
+OUTLIVES = {
+    "MPIJob": "spec.runPolicy.cleanPodPolicy: Running",
+    "RayJob": "spec.ttlSecondsAfterFinished: 60 at most",
+}
+
+
+def outlives(kind):
+    return (
+        f"GPU-ADM-01: pods of this {kind} stay when it is over, and run on although no queue counts them any"
+        f" more; write {OUTLIVES[kind]}"
+    )
+
+
+@every(("value", "refused"), MADE)
+def test_pods_go_with_what_was_counted(value, refused):
+    assert fresh(value) == ([outlives(value["kind"])] if refused else [])
+    assert fresh(value, by_controller=True) == []
+
+
+@every(("before", "after", "refused"), KEPT)
+def test_nothing_is_changed_so_that_its_pods_stay(before, after, refused):
+    assert changed(before, after) == ([outlives(after["kind"])] if refused else [])
+    assert changed(before, after, by_controller=True) == []
 
 
 def pod_of(*owner, labels=None):

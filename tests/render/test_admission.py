@@ -107,7 +107,7 @@ def test_what_grows_or_counts_others_is_held_to_workloads_of_kueue():
     (condition,) = spec["matchConditions"]
     assert "oldObject.?spec.?schedulingGates" in condition["expression"]
     said = spec["variables"][-1]["expression"]
-    assert said.count("GPU-ADM-01: ") == 4
+    assert said.count("GPU-ADM-01: ") == 5
 
 
 def test_what_kueue_admits_is_looked_at_where_it_writes_it():

@@ -15,8 +15,10 @@ HARMLESS = ("", "none", "void")
 """Values of the variables that give nothing."""
 RUNTIME = "nvidia"
 """How names of NVIDIA's runtime classes begin: the operator makes nvidia, nvidia-cdi, nvidia-legacy."""
-MOUNTED = "/var/run/nvidia-container-devices"
-"""Below it a mount names a device to the container toolkit, where that is told to look."""
+FOLDER = "nvidia-container-devices"
+MOUNTED = f"/var/run/{FOLDER}"
+"""Below it a mount names a device to the container toolkit, where that is told to look; it reads paths with
+`..` and `//` in them as they are meant."""
 FABRIC = ("NVIDIA_MOFED", "NVIDIA_NVSWITCH")
 """Variables by which NVIDIA's container toolkit gives every network adapter and every switch of a node."""
 DEVICES_SAID = (
@@ -85,7 +87,7 @@ def _of_container(path: Path, container: Mapping[str, Any]) -> Iterator[Slip]:
             sentence = TAKES_FABRIC if said in FABRIC else TAKES
             yield sentence.slip((*path, "env", index), variable=said, container=name)
     for index, each in enumerate(items(container.get("volumeMounts"))):
-        if f"{text(mapping(each).get('mountPath'))}/".startswith(f"{MOUNTED}/"):
+        if FOLDER in text(mapping(each).get("mountPath")).split("/"):
             yield MOUNTS.slip((*path, "volumeMounts", index), container=name)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 from gpuyard.admission.bypass import asks
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
-from gpuyard.manifests.fields import items, mapping, text
+from gpuyard.manifests.fields import items, known, mapping, text
+from gpuyard.manifests.pods import Pod
 from gpuyard.names import GATE_TAINT, GPU, POOL_LABEL, STOP_TAINT
 from gpuyard.plan.records import Taint
 
@@ -28,6 +29,8 @@ NOT_OF_TEAMS = (
     *("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"),
     *("CriticalAddonsOnly", "node.kubernetes.io/unschedulable", GATE_TAINT),
     *("karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"),
+    *("karpenter.sh/unregistered", "node.cloudprovider.kubernetes.io/uninitialized"),
+    *("node.cilium.io/agent-not-ready", "node.kubernetes.io/network-unavailable"),
 )
 """Keys of the taints of nodes that the cluster's own programs have, nobody any more, or nobody yet."""
 KEPT = Sentence(
@@ -38,6 +41,12 @@ KEPT = Sentence(
 PAST_BRAKE = Sentence(
     "the toleration of {key} takes the pod past the brake of a pool that is stopped",
     "remove the toleration; the queue starts it when the pool goes on",
+)
+ANTI = ("affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+APART = Sentence(
+    "podAntiAffinity by {key} with pods of other namespaces keeps these off every node of the same {key}:"
+    " the scheduler holds new pods to what those that run demand",
+    "leave namespaces and namespaceSelector out: the pod then stands apart from those of its own namespace",
 )
 BY_NAME = Sentence(
     "nodeName {node} goes past the scheduler, and with it past the taints of other teams' pools",
@@ -62,8 +71,18 @@ def placing(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
             for taint in parameters.taints:
                 if _tolerates(given, taint):
                     yield OTHERS.slip(path, key=key, taint=str(taint))
+        yield from _apart(pod, text(workload.metadata.get("namespace")))
         if node := text(pod.spec.get("nodeName")):
             yield BY_NAME.slip(pod.at("nodeName"), node=node)
+
+
+def _apart(pod: Pod, namespace: str) -> Iterator[Slip]:
+    """What keeps pods of others off: affinity binds the pod itself alone, and so does a mere preference."""
+    for index, each in enumerate(items(mapping(pod.spec, *ANTI[:-1]).get(ANTI[-1]))):
+        term = mapping(each)
+        others = any(text(one) != namespace for one in items(term.get("namespaces")))
+        if others or known(term.get("namespaceSelector")) is not None:
+            yield APART.slip(pod.at(*ANTI, index), key=text(term.get("topologyKey")))
 
 
 def _tolerates(given: Mapping[str, Any], taint: Taint) -> bool:

@@ -112,6 +112,21 @@ SUBMITS = Sentence(
     "let the pod that submits it ask for no GPU: the work runs in that cluster",
 )
 """Kueue (v0.19.2, `Skip` of its RayJob) passes over such a RayJob, and over the Job that it makes as well."""
+OUTLIVES = Sentence(
+    "pods of this {kind} stay when it is over, and run on although no queue counts them any more",
+    "write {field}",
+)
+"""Kueue (v0.19.2, `Finished`) gives back what was counted with the last word of the job."""
+CLEANS: tuple[str, ...] = ("spec", "runPolicy", "cleanPodPolicy")
+CLEANED = ("Running", "All")
+STAYS_FOR: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
+LONGEST_STAY = 60
+OUTLIVING: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "MPIJob": (CLEANS, f"{'.'.join(CLEANS)}: {CLEANED[0]}"),
+    "RayJob": (STAYS_FOR, f"{'.'.join(STAYS_FOR)}: {LONGEST_STAY} at most"),
+}
+"""By kind where it says what becomes of its pods. Without a word the MPI operator (v0.8.2) leaves workers as
+they are, and KubeRay (v1.6.2) keeps the whole cluster for so many seconds after the end."""
 STALE = Sentence(
     "workload {name} was changed after it was counted, and more would run than that",
     "it waits for Kueue, which counts it anew by itself",
@@ -178,6 +193,13 @@ EARLY = Sentence(
 )
 """Said to Kueue, which takes its gate out of pods of a set that waits and was changed (v0.19.2,
 `shouldUngatePod`)."""
+UNLIKE = Sentence(
+    "this pod asks for other GPUs than workload {workload} was counted with, whatever its role says",
+    "delete it, and make it without the annotation kueue.x-k8s.io/role-hash",
+)
+"""Said to Kueue (v0.19.2, `getRoleHash`), which takes pods of one group with the same annotation for alike,
+and counts what the first of them asks for."""
+ROLE = "kueue.x-k8s.io/role-hash"
 UNHELD = Sentence(
     "this pod asks for GPUs and comes without Kueue's gate: it would start without being counted",
     "let Kueue hold pods: pod, deployment and statefulset in integrations.frameworks of its configuration",
@@ -218,6 +240,7 @@ def queued(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     yield from _held(workload)
     yield from _keeps_pods(workload)
     yield from _of_ray(workload)
+    yield from _outlives(workload)
     if workload.was:
         yield from _part(workload, workload.was)
         yield from _past_count(workload, workload.was)
@@ -309,6 +332,26 @@ def _of_ray(workload: Workload) -> Iterator[Slip]:
     chosen = workload.kind == kind and mapping(workload.body, "spec", selector)
     if chosen and any(map(asks, workload.pods)):
         yield SUBMITS.slip(("spec", selector), kind=workload.kind)
+
+
+def _outlives(workload: Workload) -> Iterator[Slip]:
+    """What is over and keeps its pods; one that was so before may still be stopped and changed."""
+    was = workload.was
+    asked = any(map(asks, workload.pods))
+    if workload.by_controller or not asked or workload.kind not in OUTLIVING:
+        return
+    path, fix = OUTLIVING[workload.kind]
+    said = _said(workload, path)
+    before = was is not None and any(map(asks, was.pods)) and _said(was, path) == said
+    cleans = (
+        said in CLEANED if path == CLEANS else not isinstance(said, int) or said <= LONGEST_STAY
+    )
+    if not (cleans or before):
+        yield OUTLIVES.slip(path, kind=workload.kind, field=fix)
+
+
+def _said(workload: Workload, path: tuple[str, ...]) -> Any:
+    return known(mapping(workload.body, *path[:-1]).get(path[-1]))
 
 
 def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:

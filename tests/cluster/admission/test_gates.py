@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, UNHELD
-from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
+from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, UNHELD
+from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, connect
 from kit.cluster import lab as reality
 from kit.cluster.attacks import three_teams
 from kit.cluster.lab import condition
-from kit.cluster.tenants import acting, tenants
-from kit.generated.hostile import MERGE
+from kit.cluster.tenants import acting, cleared, tenants
+from kit.generated.hostile import GROUP_COUNT, MERGE
 
 pytestmark = [pytest.mark.cluster]
 
@@ -131,6 +131,65 @@ def test_a_set_that_waits_starts_no_pod_when_it_is_changed(lab: reality.Lab):
     finally:
         team.call("DELETE", f"{SETS}/waits", {"propagationPolicy": "Background"})
         reality.wait(lambda: not pods(lab.api, "atk-a"), "no pod")
+
+
+def of_group(name: str, gpus: int, **annotations: str) -> Value:
+    """One of two pods of a group."""
+    limits = {"limits": {"nvidia.com/gpu": gpus}}
+    metadata = {
+        "name": name,
+        "labels": {POD_GROUP_LABEL: "pair"},
+        "annotations": {GROUP_COUNT: "2", **annotations},
+    }
+    spec = {"restartPolicy": "Never", "containers": [{**container(), "resources": limits}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+FAST = {"kueue.x-k8s.io/pod-group-fast-admission": "true"}
+
+
+@pytest.mark.parametrize("fast", [{}, FAST], ids=["both there", "counted by the first"])
+def test_no_pod_starts_that_asks_for_more_than_it_was_counted_with(
+    lab: reality.Lab, fast: dict[str, str]
+):
+    """Kueue takes pods of one role for alike, and a pod says its role itself: 4 GPUs ran on a count of 2."""
+    team, path = acting(lab.api, "makers"), PODS.format("atk-a")
+    forged = {ROLE: "aaaaaaaa", **fast}
+    try:
+        for name, gpus in (("first", 1), ("second", 3)):
+            team.call("POST", path, of_group(name, gpus, **forged))
+        found = reality.wait(lambda: placed(lab.api), "the one that was counted")
+        until = time.monotonic() + WATCHED
+        while time.monotonic() < until:
+            assert len(found) == 1
+            assert placed(lab.api) == found
+            time.sleep(0.5)
+    finally:
+        emptied(lab.api)
+
+
+def test_pods_of_one_group_may_ask_for_different_amounts(lab: reality.Lab):
+    team, path = acting(lab.api, "makers"), PODS.format("atk-a")
+    try:
+        for name, gpus in (("leader", 1), ("worker", 4)):
+            team.call("POST", path, of_group(name, gpus))
+        reality.wait(lambda: placed(lab.api) == {"leader", "worker"}, "both")
+    finally:
+        emptied(lab.api)
+
+
+def emptied(api: Api) -> None:
+    """Pods of a group stay for those that would come in their place."""
+
+    def is_empty() -> bool:
+        cleared(api, "atk-a")
+        return not pods(api, "atk-a")
+
+    reality.wait(is_empty, "no pod")
+
+
+def placed(api: Api) -> set[str]:
+    return {p["metadata"]["name"] for p in pods(api, "atk-a") if p["spec"].get("nodeName")}
 
 
 def test_pods_that_kueue_passes_over_do_not_come_in(lab: reality.Lab):

@@ -28,7 +28,17 @@ from kit.cluster.twins import (
     try_out,
     written,
 )
-from kit.generated.wholes import CHANGES, RENEWALS, cluster, ray, service, template, whole
+from kit.generated.wholes import (
+    CHANGES,
+    KEPT,
+    MADE,
+    RENEWALS,
+    cluster,
+    ray,
+    service,
+    template,
+    whole,
+)
 
 pytestmark = [pytest.mark.cluster]
 
@@ -115,14 +125,14 @@ def said_of(api: Api, before: Value, after: Value) -> list[str]:
 
 def test_both_twins_say_the_same_of_wholes_that_run_and_are_changed(defined: Api):
     wrong = []
-    for before, after, refused in (*CHANGES, *RENEWALS):
+    for before, after, refused in (*CHANGES, *RENEWALS, *KEPT):
         by_person, by_controller = said_of(defined, before, after)
         if bool(refused) != ("GPU-ADM-01" in by_person) or "GPU-ADM-01" in by_controller:
             wrong.append((before, after, by_person, by_controller))
     assert wrong == []
 
 
-def test_both_twins_say_the_same_of_clusters_of_ray_that_are_made(defined: Api):
+def test_both_twins_say_the_same_of_wholes_that_are_made(defined: Api):
     clusters = cluster(workers=0, minReplicas=2)
     selector = {"clusterSelector": {"ray.io/cluster": "mine"}}
     values = [
@@ -133,6 +143,7 @@ def test_both_twins_say_the_same_of_clusters_of_ray_that_are_made(defined: Api):
         ray(workers=8, minReplicas=8),
         ray(workers=1, minReplicas=8, gpus=0),
         whole("RayJob", {**selector, "submitterPodTemplate": template(0)}),
+        *(value for value, _ in MADE),
     ]
     said = []
     for value in values:
@@ -142,7 +153,7 @@ def test_both_twins_say_the_same_of_clusters_of_ray_that_are_made(defined: Api):
         by_operator = written(account(defined, OPERATORS), "POST", path, value)
         assert by_operator == expected(value, by_controller=True)
         said.append(bool(ours))
-    assert said == [True] * 4 + [False] * 3
+    assert said == [True] * 4 + [False] * 3 + [refused for _, refused in MADE]
 
 
 def test_a_whole_whose_pods_have_fifty_containers_is_looked_at_in_full(defined: Api):

@@ -86,7 +86,10 @@ OWNERS: tuple[Value, ...] = (
 
 
 TAME = {"containers": [{"name": "a", "image": "nvcr.io/a:1"}]}
-MOUNTS = ("/var/run/nvidia-container-devices/all", "/data", "/var/run/nvidia-container-devices-x")
+MOUNTS = (
+    *("/var/run/nvidia-container-devices/all", "/data", "/var/run/nvidia-container-devices-x"),
+    *("/var//run/x/../nvidia-container-devices", "nvidia-container-devices/"),
+)
 ANNOTATIONS = (
     *("cdi.k8s.io/x", "nvidia.cdi.k8s.io/x", "example.org/cdi.k8s.io"),
     *(
@@ -186,9 +189,32 @@ class Maker:
             spec["nodeName"] = "some-node"
         return {**spec, **self.turn()}
 
+    def apart(self) -> Value:
+        """Apart from whom: by a demand or by a mere preference."""
+        terms: list[Value] = [
+            {
+                "topologyKey": self.one(("kubernetes.io/hostname", "kubernetes.io/os")),
+                "labelSelector": {},
+                **self.one(
+                    (
+                        {},
+                        {"namespaceSelector": {}},
+                        {"namespaces": ["elsewhere"]},
+                        {"namespaceSelector": {"matchLabels": {"a": "b"}}, "namespaces": []},
+                    )
+                ),
+            }
+            for _ in range(self.one((1, 2)))
+        ]
+        when = "DuringSchedulingIgnoredDuringExecution"
+        liked = [{"weight": 1, "podAffinityTerm": each} for each in terms]
+        return {f"required{when}": terms, f"preferred{when}": liked}
+
     def turn(self) -> Value:
-        """When it goes before others, and how long it stays."""
+        """When it goes before others, whom it keeps off, and how long it stays."""
         found: Value = {}
+        if self.odd(0.15):
+            found["affinity"] = {"podAntiAffinity": self.apart()}
         if self.odd(0.2):
             found["priorityClassName"] = self.one(CLASSES)
         if self.odd(0.2):

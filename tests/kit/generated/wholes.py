@@ -31,15 +31,23 @@ def whole(kind, spec, queue="main", owner=None, **annotations):
     return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def mpi(
-    workers=2, gpus=1, launcher=0, suspend=False, queue="main", image="nvcr.io/a:1", launchers=1
+def mpi(  # noqa: PLR0913  a whole has so many sides
+    *,
+    workers=2,
+    gpus=1,
+    launcher=0,
+    suspend=False,
+    queue="main",
+    image="nvcr.io/a:1",
+    launchers=1,
+    cleans="Running",
 ):
     roles = {
         "Launcher": {"replicas": launchers, "template": template(launcher)},
         "Worker": {"replicas": workers, "template": template(gpus, image)},
     }
-    spec = {"runPolicy": {"suspend": suspend}, "mpiReplicaSpecs": roles}
-    return whole("MPIJob", spec, queue)
+    policy = {"suspend": suspend, **({"cleanPodPolicy": cleans} if cleans else {})}
+    return whole("MPIJob", {"runPolicy": policy, "mpiReplicaSpecs": roles}, queue)
 
 
 def jobset(replicas=1, parallelism=2, gpus=1, suspend=False, completions=None, jobs=1):
@@ -131,6 +139,29 @@ CHANGES = [
     ),
 ]
 """What stands there, what it is changed to, and the kind that is refused it."""
+MADE = [
+    (mpi(), False),
+    (mpi(cleans="All"), False),
+    (mpi(cleans=""), True),
+    (mpi(cleans="None"), True),
+    (mpi(cleans="", gpus=0), False),
+    (mpi(cleans="", gpus=0, launcher=1), True),
+    (rayjob(ttlSecondsAfterFinished=60), False),
+    (rayjob(ttlSecondsAfterFinished=61), True),
+    (rayjob(ttlSecondsAfterFinished=86400), True),
+    (rayjob(ttlSecondsAfterFinished=86400, gpus=0), False),
+    (ray(), False),
+]
+"""What is made, and whether it is refused because its pods stay when it is over."""
+KEPT = [
+    (mpi(), mpi(cleans="None"), True),
+    (mpi(cleans=""), mpi(cleans="None"), True),
+    (mpi(cleans=""), mpi(cleans="", image="nvcr.io/b:1"), False),
+    (mpi(cleans="", gpus=0, suspend=True), mpi(cleans="", suspend=True), True),
+    (rayjob(suspend=True), rayjob(suspend=True, ttlSecondsAfterFinished=61), True),
+    (rayjob(ttlSecondsAfterFinished=99), rayjob(ttlSecondsAfterFinished=99, suspend=True), False),
+]
+"""The same of changes."""
 RENEWALS = [
     (service(), service(image="nvcr.io/b:1"), True),
     (service(), service(workers=2), True),

@@ -5,7 +5,9 @@ write. Nothing in that request says what the pods ask for, so Kueue's own worklo
 policy: each of the namespace is looked at, and the one of this StatefulSet says what runs.
 
 A pod out of which Kueue takes its gate is held to its workload: Kueue does so too when a set that waits was
-changed, and such a pod ran on GPUs that nobody counted. A template of claims is looked at when it goes: by
+changed, and such a pod ran on GPUs that nobody counted. It is held to what was counted of it as well: of
+which of the pods of its group it is alike a pod says itself, and Kueue counts the first of those that are.
+A template of claims is looked at when it goes: by
 name, as the workloads name it.
 
 The kind is one of a CustomResourceDefinition. Its objects the API server begins to follow again when a policy
@@ -19,6 +21,7 @@ from gpuyard.admission.requirements import QUEUED
 from gpuyard.names import KUEUE_API, POD_GROUP_LABEL
 from gpuyard.render.admission.cel import containers, label, maybe, named, quoted, said
 from gpuyard.render.admission.inside import BY_CONTROLLER, gated, pod_asks
+from gpuyard.render.admission.running import same_start
 
 RULES = (
     ("", "v1", ("pods",)),
@@ -74,14 +77,18 @@ def variables() -> Iterator[tuple[str, str]]:
         wanted="string(variables.wanted)",
     )
     part = said(QUEUED, queued.OF_ANOTHER, name=name, owner="variables.groups[0].name")
-    yield "early", _early()
+    yield "starts", _starts()
+    yield "early", f"variables.starts && !{_admitted()}"
+    yield "unlike", f"variables.starts && !({_alike(pods)})"
     early = said(QUEUED, queued.EARLY, workload="variables.workload.metadata.name")
+    unlike = said(QUEUED, queued.UNLIKE, workload="variables.workload.metadata.name")
     yield "claimed", f"variables.goes && !variables.by_controller && ({_claims()})"
     claimed = said(QUEUED, queued.CLAIMED, name=name, workload="variables.workload.metadata.name")
     yield (
         "said",
         (
-            f"variables.early ? {early} : variables.claimed ? {claimed}"
+            f"variables.early ? {early} : variables.unlike ? {unlike}"
+            f" : variables.claimed ? {claimed}"
             " : variables.goes || !variables.grows || !variables.asks ? ''"
             f" : variables.own && variables.wanted > variables.counted[0] ? {past}"
             f" : variables.groups.size() > 0 ? {part} : ''"
@@ -99,16 +106,24 @@ def _claims() -> str:
     return f"!{over} && {pods}.exists(s, {claims}.exists(c, {by_name}))"
 
 
-def _early() -> str:
-    """Whether it is the workload of this pod, and is not admitted."""
+def _starts() -> str:
+    """Whether it is a pod of this workload, out of which the gate is taken, and asks for GPUs."""
     of_group = " || ".join(
         f"{label(f'variables.it.?metadata.?{part}', POD_GROUP_LABEL)} == variables.workload.metadata.name"
         for part in ("annotations", "labels")
     )
     own = "variables.owners.exists(o, o.uid == variables.it.metadata.uid)"
-    conditions = maybe("variables.workload", "status.conditions", "[]")
-    admitted = f"{conditions}.exists(c, c.type == 'Admitted' && c.status == 'True')"
     asks = named(containers("variables.it"), "l", pod_asks("variables.it", "l"))
-    return (
-        f"request.resource.resource == 'pods' && ({of_group} || {own}) && !{admitted} && ({asks})"
-    )
+    return f"request.resource.resource == 'pods' && ({of_group} || {own}) && ({asks})"
+
+
+def _admitted() -> str:
+    conditions = maybe("variables.workload", "status.conditions", "[]")
+    return f"{conditions}.exists(c, c.type == 'Admitted' && c.status == 'True')"
+
+
+def _alike(pods: str) -> str:
+    """Whether it asks for what was counted of the pods that it says it is one of."""
+    role = label("variables.it.?metadata.?annotations", queued.ROLE)
+    same = same_start("variables.it", "s.template")
+    return f"{pods}.exists(s, ({pods}.size() == 1 || s.name == {role}) && {same})"

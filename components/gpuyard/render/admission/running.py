@@ -6,7 +6,15 @@ pods. So nobody in a team raises what runs; with `suspend` in the same change it
 
 from gpuyard.admission import owned, queued, requirements
 from gpuyard.names import QUEUE_LABEL
-from gpuyard.render.admission.cel import gpu_name, label, listed, maybe, quoted, said
+from gpuyard.render.admission.cel import (
+    container_asks,
+    gpu_name,
+    label,
+    listed,
+    maybe,
+    quoted,
+    said,
+)
 
 GATED = (
     f"p.asks && {maybe('p.spec', 'schedulingGates', '[]')}"
@@ -53,6 +61,32 @@ def _same_pod() -> str:
 
 SAME_POD = _same_pod()
 """Whether pods p and q ask for the same GPUs, container by container."""
+
+
+def same_start(pod: str, template: str) -> str:
+    """Whether a pod asks for the GPUs and devices of a template, whatever else stands in it.
+
+    By limits: what the API server and Kueue make of them are requests.
+    """
+    m, n = (maybe(one, "resources.limits", "{}") for one in ("c", "o"))
+    equal = f"k in {n} && '%s'.format([{m}[k]]) == '%s'.format([{n}[k]])"
+    limits = (
+        f"{m}.all(k, !({gpu_name('k')}) || ({equal})) && {n}.all(k, !({gpu_name('k')}) || k in {m})"
+    )
+    restarts = " == ".join(maybe(one, "restartPolicy", "''") for one in ("c", "o"))
+
+    def same(group: str) -> str:
+        asking = (
+            f"{maybe(one, f'spec.{group}', '[]')}.filter(c, {container_asks('c')})"
+            for one in (pod, template)
+        )
+        names = "l.map(c, c.name) == r.map(c, c.name)"
+        each = f"l.all(c, r.exists(o, o.name == c.name && {restarts} && {limits}))"
+        left, right = asking
+        return f"[{left}].all(l, [{right}].all(r, {names} && {each}))"
+
+    claims = " == ".join(maybe(one, "spec.resourceClaims", "[]") for one in (pod, template))
+    return f"{same('initContainers')} && {same('containers')} && {claims}"
 
 
 def counts(value: str) -> str:
@@ -153,6 +187,33 @@ def _rerun() -> str:
     )
     part = f"{controllers('variables.was')}.exists(c, {queues_for_theirs('c')})"
     return f"variables.runs && ({kept} || {counted}) && !{part} ? [{sentence}] : []"
+
+
+def outlives() -> str:
+    """What is over and keeps its pods."""
+
+    def said_in(one: str, path: tuple[str, ...], default: str) -> str:
+        return maybe(f"variables.{one}", ".".join(path), default)
+
+    found = ""
+    for kind, (path, fix) in queued.OUTLIVING.items():
+        default = quoted("") if path == queued.CLEANS else "0"
+        it, was = (said_in(one, path, default) for one in ("it", "was"))
+        cleans = (
+            f"{it} in {listed(queued.CLEANED)}"
+            if path == queued.CLEANS
+            else f"{it} <= {queued.LONGEST_STAY}"
+        )
+        before = f"!variables.created && variables.old_pods.exists(p, p.asks) && {it} == {was}"
+        sentence = said(
+            requirements.QUEUED, queued.OUTLIVES, kind="variables.it.kind", field=quoted(fix)
+        )
+        found += (
+            f"variables.it.kind == {quoted(kind)} ? ({cleans} || {before} ? [] : [{sentence}]) : "
+        )
+    of_kinds = f"variables.it.kind in {listed(queued.OUTLIVING)}"
+    asks = "variables.all_pods.exists(p, p.asks)"
+    return f"variables.by_controller || !({of_kinds}) || !{asks} ? [] : {found}[]"
 
 
 def of_ray() -> str:

@@ -51,6 +51,7 @@ from gpuyard.render.admission.running import (
     controllers,
     elastic,
     of_ray,
+    outlives,
     queues_for_theirs,
 )
 
@@ -68,7 +69,7 @@ def _bypass() -> str:
         said(requirements.BYPASS, sentence, variable="e.name", container="c.name")
         for sentence in (bypass.TAKES, bypass.TAKES_FABRIC)
     )
-    mounted = f"(m.mountPath + '/').startsWith({quoted(f'{bypass.MOUNTED}/')})"
+    mounted = f"m.mountPath.split('/').exists(s, s == {quoted(bypass.FOLDER)})"
     mounts_it = said(requirements.BYPASS, bypass.MOUNTS, container="c.name")
     of_container = (
         f"{env}.filter(e, {taken})"
@@ -153,13 +154,19 @@ def _placing() -> str:
         f".map(t, ({every} ? [{said(requirements.PLACING, placing.EVERY_TAINT)}] : [])"
         f" + ({kept}) + ({past_brake}) + ({no_gpu}) + {of_others})"
     )
+    other = "t.?namespaces.orValue([]).exists(n, n != request.namespace)"
+    terms = maybe("p", ".".join(("spec", *placing.ANTI)), "[]")
+    apart = (
+        f"{terms}.filter(t, t.?namespaceSelector.orValue(null) != null || {other})"
+        f".map(t, {said(requirements.PLACING, placing.APART, key=maybe('t', 'topologyKey', quoted('')))})"
+    )
     # the scheduler writes it into pods; only who makes one sends it somewhere
     fresh = "(request.operation == 'CREATE' || variables.it.kind != 'Pod')"
     by_name = (
         f"{fresh} && {maybe('p', 'spec.nodeName', quoted(''))} != ''"
         f" ? [{said(requirements.PLACING, placing.BY_NAME, node='p.spec.nodeName')}] : []"
     )
-    return _of_pods(f"{tolerations} + ({by_name})")
+    return _of_pods(f"{tolerations} + {apart} + ({by_name})")
 
 
 def _repository(image: str) -> str:
@@ -476,7 +483,7 @@ def _queued() -> str:
         f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
         f" && !{held_by_kueue} && {asks} ? [{unseen} ? {unknown} : {no_queue}] : []"
     )
-    found = (_joins(), _held(), _keeps_pods(), of_ray(), _part(), _past_count())
+    found = (_joins(), _held(), _keeps_pods(), of_ray(), outlives(), _part(), _past_count())
     parts = (past_queues, *found)
     return " + ".join(f"({each})" for each in parts)
 
