@@ -1,6 +1,7 @@
 """Three teams that try everything at random, and a referee who counts: nobody runs what is not counted.
 
 `GPUYARD_HOSTILE` says how many seconds they try, with which seed after a colon; a campaign takes an hour.
+Where `GPUYARD_JOBSET` names JobSet's program, and `GPUYARD_JOBSET_CONFIG` its folder, they make JobSets too.
 """
 
 import contextlib
@@ -8,17 +9,20 @@ import os
 import random
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cluster.simulated import test_jobset as sets
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError
+from gpuyard.simulate.api import Api, ApiError, connect
 from kit.cluster import lab as reality
 from kit.cluster.hostile import Hostile, Picture, Referee
 from kit.cluster.queues import job
 from kit.cluster.tenants import acting, cleared, tenants
-from kit.generated.hostile import MERGE, Member
+from kit.generated.hostile import MERGE, WHOLES, Member
 from kit.stacks import Raw, cut_pool, platform, pool, team
 from kit.waiting import PATIENCE
 
@@ -32,6 +36,8 @@ ROUND = 45.0
 """Seconds after which a team begins anew: what it left fills its quota, and nothing happens any more."""
 SLICES = ("nvidia.com/mig-1g.5gb", "nvidia.com/mig-3g.20gb", "nvidia.com/gpu.shared")
 DEVICES = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
+MADE_OF_OTHERS = tuple(WHOLES) if sets.PROGRAM in os.environ else ()
+OTHERS = tuple(WHOLES[kind] for kind in MADE_OF_OTHERS)
 QUEUES = {"hos-a": "default", "hos-b": "batch", "hos-c": "work"}
 
 
@@ -70,10 +76,32 @@ def three_teams() -> Raw:
 
 
 @pytest.fixture(scope="module")
-def lab(started: cluster.Outcome) -> Iterator[reality.Lab]:
-    """The platform with its policies in force."""
-    with tenants(started.status.name, three_teams()) as found:
-        yield found
+def lab(
+    started: cluster.Outcome, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[reality.Lab]:
+    """The platform with its policies in force, and JobSets where there is a program for them."""
+    kubeconfig = Path(started.status.kubeconfig)
+    with ExitStack() as held:
+        if MADE_OF_OTHERS:
+            outer, folder = connect(kubeconfig), tmp_path_factory.mktemp("jobset")
+            port, _ = sets.ports()
+            for each in sets.documents("crd", "bases", "jobset.x-k8s.io_jobsets.yaml"):
+                sets.put(outer, each)
+            held.enter_context(sets.jobset(kubeconfig, folder, port))
+            for each in sets.hooks(port, (folder / "tls.crt").read_bytes()):
+                sets.put(outer, each)
+                held.callback(reality.delete, outer, sets.place(each))
+            reality.wait(lambda: sets_are_served(outer), "JobSets")
+        found = held.enter_context(tenants(started.status.name, three_teams()))
+        try:
+            yield found
+        finally:
+            for namespace in QUEUES:
+                cleared(found.api, namespace, OTHERS)
+
+
+def sets_are_served(api: Api) -> bool:
+    return api.get(next(iter(WHOLES.values())).format(namespace="default")) is not None
 
 
 # ── the referee ───────────────────────────────────────────────────────────────────────────────────
@@ -210,8 +238,10 @@ def reserved(api: Api) -> list[Value]:
 def test_whatever_hostile_teams_do_no_gpu_runs_that_is_not_counted(lab: reality.Lab):
     seed, seconds = SEED or "0", float(SECONDS)
     others = (*SLICES, DEVICES)
-    members = {n: Member(f"{seed}/{n}", n, queue, others) for n, queue in QUEUES.items()}
-    teams = Hostile(lab.api, members, {n: n for n in QUEUES})
+    members = {
+        n: Member(f"{seed}/{n}", n, queue, others, MADE_OF_OTHERS) for n, queue in QUEUES.items()
+    }
+    teams = Hostile(lab.api, members, {n: n for n in QUEUES}, wholes=OTHERS)
     referee = Referee(lab.api, set(QUEUES))
     turns = random.Random(seed)  # noqa: S311  dice, not keys
     began = cleared = time.monotonic()

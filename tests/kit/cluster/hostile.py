@@ -173,7 +173,9 @@ def _belongs(pod: Value, workload: Value) -> bool:
 def _owned(pod: Value, workload: Value) -> bool:
     metadata, theirs = pod["metadata"], workload["metadata"]
     owners = {o["uid"] for o in theirs.get("ownerReferences", [])}
-    mine = {_uid(pod), *(o["uid"] for o in metadata.get("ownerReferences", []))}
+    # what a job of a set makes says which set: its owner is the job, and the set is counted
+    whole = metadata.get("labels", {}).get("jobset.sigs.k8s.io/jobset-uid", "")
+    mine = {_uid(pod), whole, *(o["uid"] for o in metadata.get("ownerReferences", []))}
     return metadata["namespace"] == theirs["namespace"] and bool(owners & mine)
 
 
@@ -275,6 +277,8 @@ class Hostile:
     answers: Counter[str] = field(default_factory=Counter)
     """How often the cluster took something, and who refused the rest."""
     log: list[str] = field(default_factory=list)
+    wholes: tuple[str, ...] = ()
+    """Paths of kinds of other projects."""
 
     def act(self, namespace: str) -> None:
         """The next move of a team."""
@@ -298,7 +302,7 @@ class Hostile:
 
     def clears(self, namespace: str) -> None:
         """Everything of a team goes."""
-        self.answers["not cleared"] += cleared(self.api, namespace)
+        self.answers["not cleared"] += cleared(self.api, namespace, self.wholes)
         self.log.append(f"{time.monotonic():.2f} {namespace}: cleared")
 
     def left(self) -> str:

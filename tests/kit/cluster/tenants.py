@@ -107,13 +107,13 @@ def acting(api: Api, group: str) -> Api:
     return found
 
 
-def cleared(api: Api, namespace: str) -> int:
+def cleared(api: Api, namespace: str, wholes: tuple[str, ...] = ()) -> int:
     """Everything of a team is deleted, as its people can, and finalizers are taken out by an admin.
 
-    How often nobody did it.
+    How often nobody did it. `wholes` are paths of kinds of other projects that are there.
     """
     problems = 0
-    for path in (*PLURALS.values(), f"{KUEUE}/namespaces/{{namespace}}/workloads"):
+    for path in (*wholes, *PLURALS.values(), f"{KUEUE}/namespaces/{{namespace}}/workloads"):
         at = path.format(namespace=namespace)
         problems += _fails(api, "DELETE", at, {"propagationPolicy": "Background"})
         for kept in reality.patiently(lambda at=at: api.call("GET", at))["items"]:

@@ -25,6 +25,8 @@ PLURALS = {
     "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets",
     "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets",
 }
+WHOLES = {"JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{namespace}/jobsets"}
+"""Kinds of other projects, which teams make where their controllers run."""
 KINDS = ("Pod", "Pod", "Job", "Job", "Job", "Deployment", "StatefulSet", "ReplicaSet", "CronJob")
 SCALED = ("Deployment", "ReplicaSet", "StatefulSet")
 MERGE, JSON = "application/merge-patch+json", "application/json-patch+json"
@@ -47,11 +49,19 @@ class Move:
 class Member:
     """Somebody of a team, whose queue is `queue`; `others` are resources that are not the team's."""
 
-    def __init__(self, seed: str, namespace: str, queue: str, others: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        seed: str,
+        namespace: str,
+        queue: str,
+        others: tuple[str, ...],
+        wholes: tuple[str, ...] = (),
+    ) -> None:
         self._dice = random.Random(seed)  # noqa: S311  dice, not keys
         self._namespace = namespace
         self._queue = queue
         self._others = others
+        self._wholes = wholes
         self._made: dict[tuple[str, str], Value] = {}
         """What was sent last under each name, taken or not."""
         self.uids: dict[tuple[str, str], str] = {}
@@ -72,6 +82,7 @@ class Member:
                 *(self._suspends, self._suspends, self._grows, self._grows, self._scales),
                 *(self._labels, self._owns, self._keeps, self._evicts, self._changes_template),
                 self._renumbers,
+                *((self._grows_whole,) * 3 if self._wholes else ()),
             )
         )()
 
@@ -80,7 +91,7 @@ class Member:
 
     # ── what is made ──────────────────────────────────────────────────────────────────────────────
     def _makes(self) -> Move:
-        kind = self._dice.choice(KINDS)
+        kind = self._dice.choice((*KINDS, *self._wholes * 3))
         value = self._allowed(kind)
         tried = self._dice.sample(BENT, self._dice.choice((0, 0, 1, 1, 2)))
         for bend in tried:
@@ -88,7 +99,7 @@ class Member:
         name = value["metadata"]["name"]
         self._made[kind, name] = value
         how = ", ".join(bend.__name__.strip("_") for bend in tried)
-        path = PLURALS[kind].format(namespace=self._namespace)
+        path = PATHS[kind].format(namespace=self._namespace)
         if kind == "Job" and self._chance(0.3):
             self._then = self._grown(name)
         return Move(f"make {kind} {name} ({how})", "POST", path, value)
@@ -128,7 +139,7 @@ class Member:
         if kind == "Pod":
             found["metadata"] |= {"labels": {**labels, **own}, "annotations": notes}
             return {"apiVersion": "v1", **found, "spec": {"restartPolicy": "Never", **spec}}
-        if kind in {"Job", "CronJob"}:
+        if kind in {"Job", "CronJob", "JobSet"}:
             spec["restartPolicy"] = "Never"
             pods = self._dice.choice((1, 1, 2))
             job: Value = {
@@ -136,6 +147,11 @@ class Member:
                 "completions": self._dice.choice((pods, pods, 8)),
                 "template": template,
             }
+            if kind == "JobSet":
+                each = {"name": "a", "replicas": self._dice.choice((1, 1, 2)), "template": {}}
+                each["template"] = {"spec": job}
+                body = {"replicatedJobs": [each], "failurePolicy": {"maxRestarts": 1}}
+                return {"apiVersion": "jobset.x-k8s.io/v1alpha2", **found, "spec": body}
             if kind == "Job":
                 return {"apiVersion": "batch/v1", **found, "spec": job}
             made = {"metadata": {"labels": own}, "spec": job}
@@ -162,7 +178,7 @@ class Member:
         return kind, name, self._made[kind, name]
 
     def _at(self, kind: str, name: str) -> str:
-        return f"{PLURALS[kind].format(namespace=self._namespace)}/{name}"
+        return f"{PATHS[kind].format(namespace=self._namespace)}/{name}"
 
     # ── what is done to what is there ─────────────────────────────────────────────────────────────
     def _patch(self, what: str, kinds: tuple[str, ...], body: Value) -> Move:
@@ -188,12 +204,37 @@ class Member:
 
     def _suspends(self) -> Move:
         flag = self._chance(0.35)
-        return self._patch(f"suspend={flag}", ("Job",), {"spec": {"suspend": flag}})
+        kinds = ("Job", *self._wholes)
+        return self._patch(f"suspend={flag}", kinds, {"spec": {"suspend": flag}})
 
     def _grows(self) -> Move:
         number = self._dice.choice((0, 1, 2, 3, 8))
         field = self._dice.choice(("parallelism", "completions"))
         return self._patch(f"{field}={number}", ("Job",), {"spec": {field: number}})
+
+    def _grows_whole(self) -> Move:
+        """More jobs of a set, more pods of each, larger ones, or a second kind of jobs; some with suspend."""
+        if (one := self._one(*self._wholes)) is None:
+            return self._makes()
+        kind, name, value = one
+        at = "/spec/replicatedJobs/0"
+        limits = f"{at}/template/spec/template/spec/containers/0/resources/limits/"
+        more = {**copy.deepcopy(value["spec"]["replicatedJobs"][0]), "name": "b"}
+        number = self._dice.choice((1, 2, 3, 8))
+        steps: list[Value] = [
+            self._dice.choice(
+                (
+                    {"op": "add", "path": f"{at}/replicas", "value": number},
+                    {"op": "add", "path": f"{at}/template/spec/parallelism", "value": number},
+                    {"op": "add", "path": limits + GPU.replace("/", "~1"), "value": str(number)},
+                    {"op": "add", "path": "/spec/replicatedJobs/-", "value": more},
+                )
+            )
+        ]
+        if self._chance(0.3):
+            steps.append({"op": "add", "path": "/spec/suspend", "value": True})
+        what = f"{steps[0]['path']}={number} of {kind} {name}, {len(steps)}"
+        return Move(what, "PATCH", self._at(kind, name), steps, JSON)
 
     def _scales(self) -> Move:
         if (one := self._one(*SCALED)) is None:
@@ -411,6 +452,7 @@ class Member:
                 value["spec"].pop("backoffLimit", None)
 
 
+PATHS = {**PLURALS, **WHOLES}
 Bend = Callable[[Member, Value], None]
 BENT: tuple[Bend, ...] = (
     Member.forged_owner,
@@ -447,6 +489,8 @@ def _pod_of(value: Value) -> Value:
     if value["kind"] == "Pod":
         return value
     spec = value["spec"]
+    if value["kind"] == "JobSet":
+        spec = spec["replicatedJobs"][0]["template"]["spec"]
     found: Value = (spec["jobTemplate"]["spec"] if value["kind"] == "CronJob" else spec)["template"]
     return found
 
