@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kit.cluster.warm import AT_THE_END
+
 PASSPHRASE = "engine-test"  # noqa: S105  guards nothing
 PROJECT, STACK = "trial", "dev"
 ROOT = Path(__file__).resolve().parents[2]
@@ -173,10 +175,6 @@ class Stack:
                 process.stdout.close()
 
 
-AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
-"""The state is written once, as nothing kills the command: at every step it is half of an engine's work."""
-AT_EVERY_STEP = {"PULUMI_SKIP_CHECKPOINTS": "false"}
-"""As users have it; for a stack whose commands are killed on their way."""
 _QUIET = ("--color", "never", "--suppress-progress")
 
 

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
+from kit.cluster.warm import AT_EVERY_STEP
 from kit.levels import require_level
-from stacks import AT_EVERY_STEP
 
 MOUNT = "mount -t tmpfs -o size={size} none"
 DISK = f"""\

@@ -14,6 +14,7 @@ import sizes
 COMPONENTS = sizes.ROOT / "components"
 ANYTHING = {
     "gpuyard.testing.sdk_types": "SDKs of providers, by the name a resource's type has: none is ours",
+    "gpuyard.simulate.validation.forking": "programs of pods, which have nothing of the library",
 }
 """Modules that import by a name made at run time, and what such a name can be."""
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-PAUSE = 0.1
-"""Seconds between two looks."""
+PAUSE, LONGEST_PAUSE = 0.1, 1.0
+"""Seconds between two looks, at first and at most."""
+OF_THE_WAIT = 0.03
+"""A pause is so much of what was waited already: who waits a minute for others need not take their CPU."""
 PATIENCE = 300
 """Seconds for what takes a few where nothing else runs. Who has waited so long knows that it never comes."""
 SHORTER = 120
@@ -27,7 +29,8 @@ def until(
 
     `what` completes "waited 60 s for"; without it the condition's own source is quoted.
     """
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
+    deadline = began + seconds
     while True:
         try:
             seen = look()
@@ -36,10 +39,11 @@ def until(
         else:
             if wanted(seen):
                 return seen
-        if time.monotonic() >= deadline:
+        now = time.monotonic()
+        if now >= deadline:
             named = what or condition(look, wanted)
             pytest.fail(f"waited {seconds:g} s for {named}; last seen: {seen!r}")
-        time.sleep(PAUSE)
+        time.sleep(min(LONGEST_PAUSE, max(PAUSE, (now - began) * OF_THE_WAIT)))
 
 
 def condition(look: Callable[[], Any], wanted: Callable[[Any], object] = bool) -> str:

@@ -44,14 +44,13 @@ def worked(yard: Yard) -> list[str]:
 
 
 @pytest.fixture
-def live(up: Yard):
-    """The platform for others when this is over."""
-    yield up
-    up.api.merge("/api/v1/nodes/train-001", {"metadata": {"annotations": {FAULTS: None}}})
-    up.run("scripts/up")
+def live(own: Yard):
+    """The platform, and its node for others when this is over."""
+    yield own
+    own.api.merge("/api/v1/nodes/train-001", {"metadata": {"annotations": {FAULTS: None}}})
 
 
-@pytest.mark.timeout(900)  # four deployments, with that of the fixture
+@pytest.mark.timeout(900)  # three deployments, and that of the fixture
 def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployment(live: Yard):
     code, said = deploy(live)
     assert code == 0, said

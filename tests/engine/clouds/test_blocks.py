@@ -7,8 +7,9 @@ from testbed.plugins.cloud.account import Account
 
 from gpuyard.render.cloud.graph import BLOCK
 from kit.clouds.programs import GRAPH
+from kit.cluster.warm import AT_EVERY_STEP
 from kit.stacks import platform, pool
-from stacks import AT_EVERY_STEP, STACK
+from stacks import STACK
 
 OFFER = "cb-0123456789abcdef0"
 BUYS = {"block": OFFER, "nodes": 4, "buys": {"hours": 48, "starts": "2099-12-01", "usd": 8000}}

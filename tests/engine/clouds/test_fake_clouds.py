@@ -11,7 +11,8 @@ from testbed.plugins import environment
 from testbed.plugins.cloud import facts, faults, installing
 from testbed.plugins.cloud.account import Account
 
-from stacks import AT_EVERY_STEP, PASSPHRASE, STACK, Stack
+from kit.cluster.warm import AT_EVERY_STEP
+from stacks import PASSPHRASE, STACK, Stack
 
 GROUP, CLUSTER = "aws:eks/nodeGroup:NodeGroup", "aws:eks/cluster:Cluster"
 POOL, GKE = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"

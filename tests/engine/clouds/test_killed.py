@@ -11,8 +11,9 @@ from testbed.plugins.cloud.account import Account
 
 from kit import waiting
 from kit.clouds.programs import GRAPH
+from kit.cluster.warm import AT_EVERY_STEP
 from kit.stacks import platform, pool
-from stacks import AT_EVERY_STEP, SECONDS, STACK
+from stacks import SECONDS, STACK
 
 KEPT = {"cluster": {"protect": False}}
 RAW = {

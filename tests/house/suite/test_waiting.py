@@ -23,6 +23,23 @@ def test_what_is_wanted_is_returned():
     assert waiting.until(lambda: next(seen)) == "here"
 
 
+def test_who_has_waited_long_looks_less_often(monkeypatch):
+    clock, pauses = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        clock[0] += seconds
+
+    monkeypatch.setattr(waiting, "PAUSE", 0.1)
+    monkeypatch.setattr(waiting.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(waiting.time, "sleep", sleep)
+    waiting.until(lambda: clock[0] > 60)
+    assert pauses[:30] == [0.1] * 30
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == 1.0
+    assert len(pauses) < 150
+
+
 def test_an_error_that_is_expected_is_waited_out_and_any_other_is_raised():
     seen = iter([1, 0, 2])
     assert waiting.until(lambda: 4 / (next(seen) - 1), errors=(ZeroDivisionError,)) == -4

@@ -21,6 +21,10 @@ SERVER = Path(__file__).resolve().parents[3] / "testbed" / "plugins" / "warm" / 
 FLAGS = {"plugins": ("-I",), "programs": ()}
 """Plugins are started so by their wrappers, programs are not by the language host."""
 _RUNNING: list[int] = []
+AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
+"""The state is written once, as nothing kills the command: at every step it is half of an engine's work."""
+AT_EVERY_STEP = {"PULUMI_SKIP_CHECKPOINTS": "false"}
+"""As users have it; for a stack whose commands are killed on their way."""
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from gpuyard.plan import planned
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.simulate.api import Api, connect
 from gpuyard.spec.read import platform_spec
+from kit.cluster.warm import AT_THE_END
 
 ROOT = Path(__file__).resolve().parents[3]
 if str(ROOT) not in sys.path:
@@ -32,7 +33,10 @@ class Yard:
     env: dict[str, str]
     home: Path
     work: Path
+    changed: bool = False
+    """Whether something else is deployed than the stack file says."""
     _engine: dict[str, str] = field(default_factory=dict)
+    _api: tuple[bytes, Api] | None = None
 
     def run(self, *command: str, code: int | None = 0) -> str:
         """A script of the project; its whole output."""
@@ -85,7 +89,11 @@ class Yard:
 
     @property
     def api(self) -> Api:
-        return connect(self.kubeconfig)
+        """The API server, by connections that are kept until another cluster has come up."""
+        text = self.kubeconfig.read_bytes()
+        if self._api is None or self._api[0] != text:
+            self._api = text, connect(self.kubeconfig)
+        return self._api[1]
 
     def spec(self) -> dict[str, Any]:
         """The platform of the stack file, to be changed."""
@@ -155,7 +163,11 @@ class Yard:
 
     def _pulumi(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            ["pulumi", *arguments], cwd=ROOT, env=self.engine_env, check=False, **_TEXT
+            ["pulumi", *arguments],
+            cwd=ROOT,
+            env=self.engine_env | AT_THE_END,
+            check=False,
+            **_TEXT,
         )
 
     def _ended(self, done: "subprocess.CompletedProcess[str]", code: int | None) -> str:

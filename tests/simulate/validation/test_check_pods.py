@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from gpuyard.render.validation.jobs import validation_objects
 from gpuyard.simulate.agents.hardware import MACHINE_LABEL
 from gpuyard.simulate.api import ApiError, Unreachable
 from gpuyard.simulate.validation import pods
+from gpuyard.simulate.validation.copies import Copies
 from gpuyard.simulate.validation.machine import FAULTS, machine_text
 from gpuyard.simulate.validation.pods import (
     EndedRun,
@@ -50,6 +52,20 @@ def node(faults: str = "{}") -> dict[str, Any]:
     return {"metadata": {"name": "train-000", "labels": labels, "annotations": {FAULTS: faults}}}
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look is over when it begins."""
+    monkeypatch.setattr(pods, "_TAKES_SECONDS", 0.0)
+
+
+@pytest.fixture
+def program() -> Iterator[Copies]:
+    """The validator."""
+    made = Copies(pods.PACKAGE)
+    yield made
+    made.end()
+
+
 def test_a_check_is_taken_once_a_kubelet_has_started_it():
     assert is_check(pod())
     assert not is_check(pod(phase="Pending"))
@@ -79,37 +95,39 @@ def test_the_expectations_are_where_the_pod_has_mounted_them():
         (machine_text(node()), "", 3, "cannot run: expectations: not JSON"),
     ],
 )
-def test_the_real_program_says_how_a_pod_ends(machine: str, expected: str, code: int, says: str):
-    ended = run(pod(), expected, machine)
+def test_the_real_program_says_how_a_pod_ends(
+    program: Copies, machine: str, expected: str, code: int, says: str
+):
+    ended = run(program, pod(), expected, machine)
     assert ended.code == code
     assert says in ended.message
     assert len(ended.message.encode()) <= pods.MESSAGE_BYTES
 
 
-def test_a_busy_node_passes_for_its_pods_leave_out_what_only_an_idle_one_can():
+def test_a_busy_node_passes_for_its_pods_leave_out_what_only_an_idle_one_can(program: Copies):
     busy = machine_text(node('{"0": {"processes": [7], "utilization": 99}}'))
-    assert run(pod(), EXPECTED, busy).code == 0
+    assert run(program, pod(), EXPECTED, busy).code == 0
     strict = pod()
     strict["spec"]["containers"][0]["args"] = []
-    assert run(strict, EXPECTED, busy).code == 1
+    assert run(program, strict, EXPECTED, busy).code == 1
 
 
-def test_no_argument_of_a_pod_reaches_a_file_of_this_machine(tmp_path):
+def test_no_argument_of_a_pod_reaches_a_file_of_this_machine(tmp_path, program: Copies):
     sly = pod()
     target = tmp_path / "written"
     sly["spec"]["containers"][0]["args"] += ["--junit", str(target), "--leave-out", "--record"]
-    assert run(sly, EXPECTED, machine_text(node())).code == 0
+    assert run(program, sly, EXPECTED, machine_text(node())).code == 0
     assert not target.exists()
 
 
-def test_a_program_that_dies_without_a_word_leaves_the_end_of_its_log(monkeypatch):
-    monkeypatch.setattr(pods, "PACKAGE", "no_such_program")
-    ended = run(pod(), EXPECTED, "{}")
+def test_a_program_that_dies_without_a_word_leaves_the_end_of_its_log():
+    none = Copies("no_such_program")
+    ended = run(none, pod(), EXPECTED, "{}")
     assert ended.code == 1
     assert "No module named no_such_program" in ended.message
     quiet = pod()
     quiet["spec"]["containers"][0]["terminationMessagePolicy"] = "File"
-    assert run(quiet, EXPECTED, "{}").message == ""
+    assert run(none, quiet, EXPECTED, "{}").message == ""
 
 
 @pytest.mark.parametrize(
@@ -192,6 +210,27 @@ def test_a_server_that_does_not_answer_is_asked_again(problem: Exception, monkey
     made.take(pod())
     until(lambda: api.patches, seconds=SHORTER)
     assert said[0].startswith("validator: again in ")
+
+
+def test_a_look_takes_a_while_and_others_go_on_beside_it(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(pods.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(pods, "_LOOK_SECONDS", 0.01)
+    made, _ = validator(FakeApi(maps=MAPS))
+    monkeypatch.setattr(pods, "_TAKES_SECONDS", 4.0)
+    first, second = pod(), pod()
+    second["metadata"] = {**second["metadata"], "uid": "2"}
+    made.take(first)
+    assert made._next() is None
+    clock[0] = 1.0
+    made.take(second)
+    assert made._next() is None
+    clock[0] = 4.0
+    assert made._next() == first
+    assert made._next() is None
+    clock[0] = 5.0
+    assert made._next() == second
+    assert made._under_way == []
 
 
 def test_a_pod_without_its_expectations_cannot_run():

@@ -2,7 +2,7 @@
 
 import itertools
 import shutil
-import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.simulate.api import ApiError
 from gpuyard.simulate.validation import gate
+from gpuyard.simulate.validation.copies import Copies, Run
 from gpuyard.simulate.validation.gate import FakeGate, is_gate
 from kit.stacks import plan_of, platform, pool, team
 from kit.waiting import SHORTER, until
@@ -89,11 +90,11 @@ def test_a_run_that_sends_nodes_to_be_checked_again_ends_when_none_is_left(
     assert is_gate(running)
     codes, seen, written = [1, 3, 0], [], []
 
-    def run(words: list[str], **_: Any) -> Any:
-        seen.append((words[words.index("-m") + 1], words[words.index("--run") + 1]))
-        return subprocess.CompletedProcess(words, codes.pop(0), b"one\n", b"")
+    def run(program: Copies, words: Sequence[str], _: Mapping[str, str]) -> Run:
+        seen.append((program.package, words[words.index("--run") + 1]))
+        return Run(codes.pop(0), "one\n")
 
-    monkeypatch.setattr(gate.subprocess, "run", run)
+    monkeypatch.setattr(Copies, "run", run)
     monkeypatch.setattr(gate, "merge_if_there", lambda _, path, body: written.append((path, body)))
     found, api, said = made()
     monkeypatch.setattr(api, "get", lambda path: maps.get(path.rpartition("/")[2]))
@@ -134,30 +135,28 @@ def test_who_edits_a_program_or_its_map_edits_that_of_the_next_pod(
     for package in ("gpuyard_gate", "gpuyard_idle"):
         shutil.copytree(gate.INSTALLED / package, tmp_path / package)
     monkeypatch.setattr(gate, "INSTALLED", tmp_path)
-    seen = []
-
-    def run(words: list[str], **given: Any) -> Any:
-        told = Path(words[words.index("--settings") + 1]).read_text(encoding="utf-8")
-        seen.append((Path(given["cwd"], "gpuyard_gate", "loop.py").read_text("utf-8")[-6:], told))
-        return subprocess.CompletedProcess(words, 0, b"", b"")
-
-    monkeypatch.setattr(gate.subprocess, "run", run)
-    found, api, _ = made()
+    found, api, said = made()
+    started = "gate: left alone: Unreachable("
     found.look(pod())
-    with (tmp_path / "gpuyard_gate" / "loop.py").open("a", encoding="utf-8") as program:
-        program.write("EDITED")
+    program = tmp_path / "gpuyard_gate" / "loop.py"
+    text = program.read_text(encoding="utf-8")
+    program.write_text(text.replace("cannot begin", "EDITED"), encoding="utf-8")
     changed = {**MAP, "data": {"settings.json": "{}"}}
     monkeypatch.setattr(api, "get", lambda _: changed)
     found.look(pod())
     found.wake({"a": pod()})
     found.look(pod())
+    assert len(said) == 3
+    assert all(line.startswith(started) for line in said)
     found.look(pod(uid="2"))
-    assert seen[0] == seen[1] == seen[2]
-    assert seen[0][1] == MAP["data"]["settings.json"]
-    assert seen[3] == ("EDITED", "{}")
+    later = ["gate: EDITED: KeyError('names')"]
+    assert said[3:] == later, "its text and its settings, both"
+    old = found._mounted["1"]._process
     found.wake({"b": pod(uid="2")})
     found.look(pod())
-    assert seen[4] == seen[3], "who has gone is forgotten"
+    assert said[4:] == later, "who has gone is forgotten"
+    assert old is not None
+    assert old.poll() == 0, "and so is its program"
 
 
 def test_it_has_what_its_pod_carries_and_no_text_of_the_cluster():
@@ -186,17 +185,13 @@ def test_it_has_what_its_pod_carries_and_no_text_of_the_cluster():
 def test_it_is_told_what_its_pod_has_mounted(monkeypatch: pytest.MonkeyPatch):
     seen: dict[str, str] = {}
 
-    def run(words: list[str], **_: Any) -> Any:
+    def run(program: Copies, words: Sequence[str], files: Mapping[str, str]) -> Run:
         given = dict(itertools.pairwise(words))
-        account = Path(given["--account"])
-        files = {
-            "settings": Path(given["--settings"]),
-            **{n: account / n for n in ("token", "ca.crt")},
-        }
-        seen.update({name: path.read_text(encoding="utf-8") for name, path in files.items()})
-        return subprocess.CompletedProcess(words, 0, b"one\n", b"two\n")
+        assert (given["--account"], given["--settings"]) == ("..", "../settings.json")
+        seen.update(files, settings=program.carried["settings.json"])
+        return Run(0, "one\ntwo\n")
 
-    monkeypatch.setattr(gate.subprocess, "run", run)
+    monkeypatch.setattr(Copies, "run", run)
     found, _, said = made()
     found.look(pod())
     assert seen == {"token": "t", "ca.crt": "pem", "settings": MAP["data"]["settings.json"]}

@@ -2,13 +2,11 @@
 
 They are those that are installed beside this, as they are when their pod starts: who edits one meanwhile
 edits that of the next pod. Each look is a process of its own: what a look begins the next one must be able
-to end. It has what its pod carries and Python, as in the image, and nothing else.
+to end. It has what its pod carries and Python, as in the image, and nothing else; what it imports is imported
+once for a pod, as there.
 """
 
 import re
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +15,8 @@ from typing import Any, Final
 
 from gpuyard.names import JOB_NAME_LABEL
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
+from gpuyard.simulate.validation.copies import Copies
+from gpuyard.simulate.validation.forking import PROGRAM
 from gpuyard.simulate.validation.pods import EndedRun, mounted_file, status_of
 
 AGAIN: Final = "gpuyard_gate.again"
@@ -24,8 +24,9 @@ PACKAGES: Final = ("gpuyard_gate", AGAIN, "gpuyard_requeue")
 INSTALLED: Final = Path(__file__).parents[3]
 _OURS: Final = re.compile(r"gpuyard_(gate|idle|requeue)(/[a-z_]+)+\.py")
 """Files that are taken from there; no text of the cluster is run."""
-_PROGRAM: Final = "program"
 _SETTINGS: Final = "settings.json"
+_ALONE: Final = ("-S", "-B")
+"""Python with nothing that is installed, which writes nothing beside the program."""
 _LOOK_SECONDS: Final = 10.0
 """Between looks when nothing has changed."""
 _SOON_SECONDS: Final = 3.0
@@ -56,8 +57,10 @@ class FakeGate:
         self._api = api
         self._say = say
         self._pods: list[ApiObject] = []
-        self._mounted: dict[str, Mapping[str, str]] = {}
-        """By the uid of a pod: its files by path, since its container started."""
+        self._mounted: dict[str, Copies] = {}
+        """By the uid of a pod: its program, as it has been since its container started."""
+        self._gone: set[str] = set()
+        """Those of it whose pods are no more; only whoever looks may end their programs."""
         self._changed = threading.Event()
 
     def start(self) -> None:
@@ -69,8 +72,8 @@ class FakeGate:
         if pods is not None:
             self._pods = [pod for pod in pods.values() if is_gate(pod)]
             there = {pod["metadata"]["uid"] for pod in self._pods}
-            self._mounted = {uid: each for uid, each in self._mounted.items() if uid in there}
-        if self._pods:
+            self._gone |= set(self._mounted) - there
+        if self._pods or self._gone:
             self._changed.set()
 
     def _run(self) -> None:
@@ -81,6 +84,7 @@ class FakeGate:
             if self._changed.wait(idle if self._pods else None):
                 did = time.monotonic()
             self._changed.clear()
+            self._forget()
             for pod in self._pods:
                 try:
                     if self.look(pod):
@@ -91,52 +95,47 @@ class FakeGate:
 
     def look(self, pod: ApiObject) -> bool:
         """One look, whether it did anything; what the program says goes into this log."""
-        files, package = self._files(pod), _package(pod)
-        if files is None or package is None:
+        self._forget()
+        program, package = self._mount(pod), _package(pod)
+        if program is None or package is None:
             return False
         space, account = pod["metadata"]["namespace"], pod["spec"]["serviceAccountName"]
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         path = f"/api/v1/namespaces/{space}/serviceaccounts/{account}/token"
         token = self._api.call("POST", path, body)
-        with tempfile.TemporaryDirectory() as folder:
-            beside = {"token": token["status"]["token"], "ca.crt": self._api.certificate}
-            for name, text in {**files, **beside}.items():
-                file = Path(folder, name)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8")
-            words = ("--once", "--server", self._api.server, "--account", folder, *_run(pod))
-            done = subprocess.run(  # noqa: S603  our own program, no shell
-                [
-                    *(sys.executable, "-S", "-B", "-m", package),
-                    *(*words, "--settings", f"{folder}/{_SETTINGS}"),
-                ],
-                cwd=f"{folder}/{_PROGRAM}",
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-            )
-        lines = (done.stdout + done.stderr).decode(errors="replace").splitlines()
+        beside = {"token": token["status"]["token"], "ca.crt": self._api.certificate}
+        where = ("--server", self._api.server, "--account", "..", "--settings", f"../{_SETTINGS}")
+        done = program.run(("--once", *where, *_run(pod)), beside)
+        lines = done.said.splitlines()
         for line in lines:
             self._say(f"{package.removeprefix('gpuyard_')}: {line}")
-        if package == AGAIN and done.returncode == 0:
+        if package == AGAIN and done.code == 0:
             ended = status_of(pod, EndedRun(0, ""))
             path = f"/api/v1/namespaces/{space}/pods/{pod['metadata']['name']}/status"
             merge_if_there(self._api, path, {"status": ended})
         return bool(lines)
 
+    def _mount(self, pod: ApiObject) -> Copies | None:
+        """The program that a pod's container has started; None before it can."""
+        uid, package = pod["metadata"]["uid"], _package(pod)
+        if uid not in self._mounted and package and (files := self._files(pod)) is not None:
+            self._mounted[uid] = Copies(package, _ALONE, files)
+        return self._mounted.get(uid)
+
+    def _forget(self) -> None:
+        while self._gone:
+            if (program := self._mounted.pop(self._gone.pop(), None)) is not None:
+                program.end()
+
     def _files(self, pod: ApiObject) -> Mapping[str, str] | None:
-        """What a pod's container has read since it started; None before it can."""
-        metadata, where = pod["metadata"], mounted_file(pod, "--settings")
-        if (known := self._mounted.get(metadata["uid"])) is not None:
-            return known
-        home = f"/api/v1/namespaces/{metadata['namespace']}/configmaps"
+        """What a pod's container reads when it starts, by path; None before it can."""
+        where = mounted_file(pod, "--settings")
+        home = f"/api/v1/namespaces/{pod['metadata']['namespace']}/configmaps"
         told = self._api.get(f"{home}/{where[0]}") if where else None
         if where is None or told is None:
             return None
-        found = {f"{_PROGRAM}/{path}": text for path, text in _installed(pod).items()}
-        found[_SETTINGS] = (told.get("data") or {}).get(where[1], "")
-        self._mounted[metadata["uid"]] = found
-        return found
+        found = {f"{PROGRAM}/{path}": text for path, text in _installed(pod).items()}
+        return found | {_SETTINGS: (told.get("data") or {}).get(where[1], "")}
 
 
 def _installed(pod: Mapping[str, Any]) -> dict[str, str]:

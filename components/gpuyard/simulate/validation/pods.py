@@ -1,14 +1,13 @@
 """Run the validator of pods that were sent to fake nodes, and write how it ended, as a kubelet does.
 
-The program is the one that is installed beside this: no text of the cluster is run, and of a pod's arguments
-only those are taken that leave checks out.
+The program is the one that is installed beside this, as it is then: no text of the cluster is run, and of a
+pod's arguments only those are taken that leave checks out. Each run is a process of its own.
 """
 
+import contextlib
 import itertools
 import queue
 import re
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
+from gpuyard.simulate.validation.copies import Copies
 from gpuyard.simulate.validation.machine import machine_text
 
 PACKAGE: Final = "gpuyard_validator"
@@ -26,6 +26,8 @@ MESSAGE_BYTES: Final = 4096
 _LOG_BYTES: Final = 2048
 """So much of the end of the log, where there is no message and the pod wants it."""
 _CHECK: Final = re.compile(r"[a-z_.]+")
+_TAKES_SECONDS: Final = 4.0
+"""A look at a real node takes seconds at least: what its deployment makes beside it is there when it ends."""
 _AGAIN_SECONDS: Final = 1.0
 _LOOK_SECONDS: Final = 0.5
 _BACKOFF_SECONDS: Final = 10.0
@@ -63,7 +65,10 @@ class FakeValidator:
         self._api = api
         self._node = node
         self._say = say
-        self._work: queue.Queue[ApiObject] = queue.Queue()
+        self._program = Copies(PACKAGE)
+        self._work: queue.Queue[tuple[float, ApiObject]] = queue.Queue()
+        self._under_way: list[tuple[float, ApiObject]] = []
+        """Pods that look at their nodes, and until when."""
         self._begun: set[str] = set()
         self._passed: list[tuple[ApiObject, EndedRun]] = []
         self._ended: list[tuple[float, ApiObject]] = []
@@ -77,7 +82,7 @@ class FakeValidator:
         """A pod that changed; whoever has begun is not begun again."""
         if is_check(pod) and (uid := pod["metadata"]["uid"]) not in self._begun:
             self._begun.add(uid)
-            self._work.put(pod)
+            self._work.put((time.monotonic() + _TAKES_SECONDS, pod))
 
     def _run(self) -> None:
         while True:
@@ -93,14 +98,21 @@ class FakeValidator:
                 self._passed = waiting
                 time.sleep(_AGAIN_SECONDS)
                 if pod is not None:
-                    self._work.put(pod)
+                    self._work.put((0.0, pod))
 
     def _next(self) -> ApiObject | None:
-        """The next pod; None when it is time to look again at those that wait."""
-        try:
-            return self._work.get(timeout=_LOOK_SECONDS if self._passed or self._ended else None)
-        except queue.Empty:
+        """The next pod whose look is over; None when it is time to look again at those that wait."""
+        waits = self._passed or self._ended or self._under_way
+        over = any(when <= time.monotonic() for when, _ in self._under_way)
+        pause = _LOOK_SECONDS if waits else None
+        with contextlib.suppress(queue.Empty):
+            self._under_way.append(self._work.get(block=not over, timeout=pause))
+        now = time.monotonic()
+        found = next((each for each in self._under_way if each[0] <= now), None)
+        if found is None:
             return None
+        self._under_way.remove(found)
+        return found[1]
 
     def check(self, pod: ApiObject) -> None:
         """One pod to its end; one that has passed waits for the others, as the program does."""
@@ -108,7 +120,7 @@ class FakeValidator:
         if there is None:
             return
         expected = self._expected(pod)
-        ended = run(pod, expected, machine_text(there, expected))
+        ended = run(self._program, pod, expected, machine_text(there, expected))
         if ended.code == 0 and job_of(pod):
             self._passed.append((pod, ended))
         else:
@@ -135,7 +147,7 @@ class FakeValidator:
         for pod in due:
             there = self._api.get(_path(pod))
             if there is not None and is_check(there) and _uid(there) == _uid(pod):
-                self._work.put(there)
+                self._work.put((now + _TAKES_SECONDS, there))
 
     def _end(self, pod: ApiObject, ended: EndedRun) -> None:
         space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
@@ -185,7 +197,7 @@ def mounted_file(pod: Mapping[str, Any], option: str) -> tuple[str, str] | None:
     return (name, file) if name else None
 
 
-def run(pod: Mapping[str, Any], expected: str, machine: str) -> EndedRun:
+def run(program: Copies, pod: Mapping[str, Any], expected: str, machine: str) -> EndedRun:
     """The program in a process of its own, over a machine that was recorded."""
     with tempfile.TemporaryDirectory() as folder:
         at = {name: Path(folder, name) for name in ("expected", "machine", "last-words")}
@@ -193,17 +205,12 @@ def run(pod: Mapping[str, Any], expected: str, machine: str) -> EndedRun:
         at["machine"].write_text(machine, encoding="utf-8")
         files = ("--expect", at["expected"], "--snapshot", at["machine"])
         words = (*files, "--termination-log", at["last-words"], *_left_out(pod))
-        done = subprocess.run(  # noqa: S603  our own program, no shell
-            [sys.executable, "-m", PACKAGE, *map(str, words)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
+        done = program.run([str(word) for word in words])
         said = at["last-words"].read_bytes() if at["last-words"].exists() else b""
         fallback = _container(pod).get("terminationMessagePolicy") == "FallbackToLogsOnError"
-        if not said and fallback and done.returncode:
-            said = (done.stdout + done.stderr)[-_LOG_BYTES:]
-    return EndedRun(done.returncode, said[:MESSAGE_BYTES].decode(errors="ignore"))
+        if not said and fallback and done.code:
+            said = done.said.encode()[-_LOG_BYTES:]
+    return EndedRun(done.code, said[:MESSAGE_BYTES].decode(errors="ignore"))
 
 
 def status_of(pod: Mapping[str, Any], ended: EndedRun) -> dict[str, Any]:

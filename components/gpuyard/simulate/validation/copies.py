@@ -1,0 +1,118 @@
+"""A program of ours that runs again and again: each run a copy of a process that has its modules.
+
+Most of what a short program costs is its start. What runs is the text that is there: where it has changed
+since the process began, another one begins. The process ends with its stdin, so it never outlives this one.
+"""
+
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from gpuyard.simulate import processes
+
+FORKING: Final = Path(__file__).with_name("forking.py")
+WITH: Final = "GPUYARD_SIM_WITH"
+"""In its environment, instead of the mark of a part: whoever looks for strays need not end it."""
+_TRIES: Final = 2
+"""Where somebody has killed it meanwhile, another one begins."""
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a program ended, and what it said on its way."""
+
+    code: int
+    said: str
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class Copies:
+    """Runs of one program, one after the other; for one thread."""
+
+    package: str
+    flags: tuple[str, ...] = ()
+    """Of Python."""
+    carried: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The files beside it, by path, itself below `program`; without any it is what is installed."""
+    _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+    _stamp: Stamp = field(default=(), init=False)
+
+    def run(self, words: Sequence[str], files: Mapping[str, str] | None = None) -> Run:
+        """The program to its end; `files`: what of the carried ones is another now."""
+        asked, code = {"words": list(words), "files": dict(files or {})}, None
+        for _ in range(_TRIES):
+            if answer := _asked(self._begun(), asked):
+                return Run(**json.loads(answer))
+            code = self.end()
+        return Run(code or 1, f"{self.package} was ended\n")
+
+    def end(self) -> int | None:
+        """Let the process go; its exit code where there was one."""
+        process, self._process = self._process, None
+        return None if process is None else _ended(process)
+
+    def _begun(self) -> "subprocess.Popen[bytes]":
+        """A process that has the text as it is now."""
+        now = self._text()
+        if self._process is not None and now != self._stamp:
+            self.end()
+        if self._process is None:
+            self._stamp = now
+            self._process = subprocess.Popen(  # noqa: S603  our own program, no shell
+                [sys.executable, *self.flags, str(FORKING), self.package],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=_environment(),
+            )
+            weakref.finalize(self, _ended, self._process)
+            _said(self._process, dict(self.carried))
+        return self._process
+
+    def _text(self) -> Stamp:
+        """Of what is installed, by file, when it was written and how long it is."""
+        if self.carried:
+            return ()
+        found = importlib.util.find_spec(self.package.partition(".")[0])
+        folders = (found and found.submodule_search_locations) or ()
+        stats = {str(file): file.stat() for each in folders for file in Path(each).rglob("*.py")}
+        return tuple((name, stats[name].st_mtime_ns, stats[name].st_size) for name in sorted(stats))
+
+
+def _ended(process: "subprocess.Popen[bytes]") -> int:
+    """Its exit code, once it has seen that nobody asks any more."""
+    for pipe in filter(None, (process.stdin, process.stdout)):
+        with contextlib.suppress(BrokenPipeError):
+            pipe.close()
+    return process.wait()
+
+
+def _asked(process: "subprocess.Popen[bytes]", what: Mapping[str, Any]) -> bytes:
+    """Its answer; nothing where it has ended."""
+    assert process.stdout is not None  # noqa: S101  a pipe
+    return process.stdout.readline() if _said(process, what) else b""
+
+
+def _said(process: "subprocess.Popen[bytes]", what: Mapping[str, Any]) -> bool:
+    """Whether it can have heard."""
+    assert process.stdin is not None  # noqa: S101  a pipe
+    try:
+        process.stdin.write(f"{json.dumps(what)}\n".encode())
+        process.stdin.flush()
+    except BrokenPipeError:
+        return False
+    return True
+
+
+def _environment() -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if name != processes.MARK}
+    return own | {WITH: os.environ.get(processes.MARK, "")}
