@@ -30,6 +30,8 @@ def check_fix(raw: Any, finding: Finding) -> None:
     new = [f for key, f in after.items() if key not in before]
     if finding.id == "shape.cannot_start":
         new = [f for f in new if (f.id, f.path) != ("shape.no_quota", finding.path)]
+        # what fits no pool spans no zones of one
+        new = [f for f in new if f.id != "fabric.zones"]
     if finding.id == "pool.duplicate":  # of two pools of one name neither was looked at further
         new = [f for f in new if f.path[0] != "pools"]
     if finding.path[0] == "pools":

@@ -45,6 +45,7 @@ def test_a_plan_is_none_exactly_when_a_finding_refuses_and_every_finding_is_whol
 @settings(max_examples=examples(200))
 @given(st.integers(0, 10**9))
 @example(1235)  # a reservation of two pools
+@example(312)  # a shape that fits once it is smaller, in two zones
 @example(81245)  # owners that a team's former name says
 def test_a_fix_removes_its_finding_and_causes_no_other(number):
     raw = platforms.platform(number)
@@ -68,6 +69,7 @@ def shuffled(value, rng):
 @settings(max_examples=examples(100))
 @given(st.integers(0, 10**9))
 @example(39655)  # queues of a team
+@example(40214006)  # labels by which nodes are selected
 def test_the_order_of_keys_changes_nothing(number):
     raw = platforms.platform(number)
     other = shuffled(copy.deepcopy(raw), random.Random(number))  # noqa: S311  no secret is made of it

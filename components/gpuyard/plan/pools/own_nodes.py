@@ -10,7 +10,7 @@ from gpuyard.spec.sections import FabricKind
 
 def node_selector(pool: Pool) -> dict[str, str]:
     """The labels that tell the pool's nodes: those you select by, else ours."""
-    return dict(pool.select) or {POOL_LABEL: pool.stable_name}
+    return dict(sorted(pool.select.items())) or {POOL_LABEL: pool.stable_name}
 
 
 def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
