@@ -439,3 +439,36 @@ spec: {source: {chart: karpenter, repoURL: r.example.org, targetRevision: v0.13.
 def test_of_a_scope_and_all_files_the_less_grave_word_counts(files, severity, word):
     hits = [h for h in report(reading(files), RULES).hits if h.rule.id == "GPU-CFG-03"]
     assert [(h.file, h.severity, word in h.problem) for h in hits] == [("a/p.yaml", severity, True)]
+
+
+OLDER = """\
+resource "helm_release" "karpenter" {
+  chart   = "karpenter"
+  version = var.karpenter_version
+}
+resource "kubernetes_manifest" "pool" {
+  manifest = {
+    apiVersion = "karpenter.sh/v1beta1"
+    kind       = "NodePool"
+    metadata   = { name = "gpu" }
+    spec       = { template = { spec = { nodeClassRef = { name = "gpu" } } } }
+  }
+}
+"""
+
+
+@every(
+    "text, found",
+    [
+        (OLDER, [("warn", "apiVersion")]),  # which one it is, a variable decides
+        (
+            OLDER.replace("var.karpenter_version", '"1.6.0"'),
+            [("refuse", "apiVersion"), ("refuse", "nodeClassRef")],
+        ),
+        (OLDER.replace("var.karpenter_version", '"0.37.0"'), [("note", "apiVersion")]),
+    ],
+)
+def test_a_version_that_a_variable_decides_may_be_the_older_one(text, found):
+    hits = [h for h in report(reading({"a/main.tf": text}), RULES).hits if h.state == "open"]
+    said = [(h.severity, h.where.rpartition(".")[2]) for h in hits if h.rule.id == "GPU-CFG-03"]
+    assert sorted(said) == found

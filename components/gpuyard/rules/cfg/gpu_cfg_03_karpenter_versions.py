@@ -1,6 +1,7 @@
 """GPU-CFG-03: Karpenter objects in the words of the version that is served."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path, Severity
@@ -16,7 +17,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.installed import all_older
+from gpuyard.rules.subjects.installed import all_older, is_unsure
 from gpuyard.rules.subjects.pools import KARPENTER
 
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
@@ -28,7 +29,9 @@ _OLD_KINDS = {
 }
 _GONE_SINCE = (0, 33)
 """The first Karpenter without the old kinds."""
-_SERVED = "v1"
+_V1_ALONE_SINCE = (1, 1)
+"""The first that serves nothing before v1."""
+_SERVED, _BETA = "v1", "v1beta1"
 POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 REFERENCE = ("group", "kind", "name")
 KUBELET_ELSEWHERE = ("topologyManagerPolicy", "cpuManagerPolicy", "memoryManagerPolicy")
@@ -38,20 +41,14 @@ _ALLOWED = "karpenter.sh/capacity-type"
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    kind = resource.group_kind
-    if kind in _OLD_KINDS:
-        return  # of them all together
-    if kind == _OVERLAY:
+    if resource.group_kind == _OVERLAY:
         yield from _overlay(mapping(resource.properties, "spec"))
-        return
-    if resource.kind.split("/")[1] != _SERVED:
-        problem = f"{resource.kind} is not served since Karpenter 1.1"
-        yield Violation(("apiVersion",), problem, f"write {_served(kind)}")
-    yield from _pool(resource.properties) if kind == KARPENTER else _class(resource)
+    elif _version(resource) == _SERVED and resource.group_kind not in _OLD_KINDS:
+        yield from _fields(resource)
 
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    """Kinds that are gone; with a Karpenter beside them that has them still, both are old together."""
+    """Versions that are gone; with a Karpenter beside them that has them still, both are old together."""
     older = all_older(stack, "karpenter", _GONE_SINCE)
     for resource in stack.of(*_OLD_KINDS):
         kind, problem = resource.group_kind, f"{resource.kind} is of Karpenter before 0.32"
@@ -59,6 +56,29 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
         fix = f"write it as {_OLD_KINDS[kind]} of {_served(kind)}"
         fix += ", with a Karpenter of today" if older else ""
         yield Violation(("kind",), problem, fix, resource, Severity.NOTE if older else None)
+    older = all_older(stack, "karpenter", _V1_ALONE_SINCE)
+    unsure = not older and is_unsure(stack, "karpenter")
+    for resource in stack.of(KARPENTER, NODE_CLASS):
+        if _version(resource) == _SERVED:
+            continue
+        beta = _version(resource) == _BETA
+        grave = Severity.NOTE if beta and older else Severity.WARN if beta and unsure else None
+        problem = f"{resource.kind} is not served since Karpenter 1.1"
+        yield Violation(
+            ("apiVersion",), problem, f"write {_served(resource.group_kind)}", resource, grave
+        )
+        for said in _fields(resource) if grave is None else ():
+            yield replace(said, resource=resource)
+
+
+def _version(resource: Resource) -> str:
+    return resource.kind.split("/")[1]
+
+
+def _fields(resource: Resource) -> Iterator[Violation]:
+    """As the version that is served has them."""
+    of_pool = resource.group_kind == KARPENTER
+    yield from _pool(resource.properties) if of_pool else _class(resource)
 
 
 def _served(kind: str) -> str:
@@ -110,7 +130,7 @@ def _class(resource: Resource) -> Iterator[Violation]:
     spec = mapping(at(resource.properties, "spec"))
     if "subnetSelectorTerms" in spec and not known(spec.get("amiSelectorTerms")):
         # the version before took amiFamily alone: it is the one that is served that does not
-        which = "an" if resource.kind.split("/")[1] == _SERVED else f"as {_SERVED}, an"
+        which = "an" if _version(resource) == _SERVED else f"as {_SERVED}, an"
         yield Violation(
             ("spec", "amiSelectorTerms"),
             f"{which} EC2NodeClass without amiSelectorTerms is rejected: amiFamily alone chooses no image",

@@ -4,7 +4,14 @@ import re
 from collections.abc import Iterator
 
 from gpuyard.catalogue.software.versions import is_version, parse_version
-from gpuyard.rules.rule import NotEvaluatedError, Resource, Stack, items, text
+from gpuyard.rules.rule import (
+    NotEvaluatedError,
+    Resource,
+    Stack,
+    UnknownValue,
+    items,
+    text,
+)
 from gpuyard.rules.subjects.components import RELEASES, releases_of
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
@@ -28,6 +35,18 @@ def all_older(stack: Stack, program: str, than: tuple[int, ...]) -> str:
     """The version that is installed here, where all that are pinned come before another; else ""."""
     found = sorted(set(_versions(stack, program)))
     return found[-1][1] if found and found[-1][0] < than else ""
+
+
+def is_unsure(stack: Stack, program: str) -> bool:
+    """Whether a chart of it is installed here in a version that a variable decides."""
+    return any(_is_open(resource, program) for resource in stack.of(*RELEASES))
+
+
+def _is_open(resource: Resource, program: str) -> bool:
+    version = resource.properties.get("version")
+    return isinstance(version, UnknownValue) and (
+        text(resource.properties.get("chart")).rpartition("/")[2] == program
+    )
 
 
 def older_kueue(stack: Stack) -> str:

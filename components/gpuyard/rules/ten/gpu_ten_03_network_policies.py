@@ -26,7 +26,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     policies = stack.of(POLICY)
     for policy in policies:
         yield from _inward(policy)
-    for name in sorted({policy.namespace for policy in policies}):
+    for name in sorted({policy.namespace for policy in policies} - {""}):  # "": nobody knows where
         yield from _names([policy for policy in policies if policy.namespace == name])
     namespaces = stack.of("Namespace")
     bare = _without_denial(stack, policies) if namespaces else set[str]()
