@@ -242,6 +242,11 @@ def work_name(platform: str) -> str:
     return f"gpuyard-{platform}-work"
 
 
+def shares_name(platform: str) -> str:
+    """The account of pods that try shares: it may look at the Jobs that they are of."""
+    return f"gpuyard-{platform}-shares"
+
+
 def gate_name(platform: str) -> str:
     """Beside the GPU Operator: the program that opens nodes, its account, and the policy that holds it."""
     return f"gpuyard-{platform}-gate"

@@ -11,10 +11,12 @@ from kit.cluster.yard import QUIET, STACK, Yard
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 QUEUE = "gpuyard-local-work"
+SHARES = f"/api/v1/namespaces/gpuyard-local/pods?labelSelector={WORK_LABEL}%3Dgpuyard-local-shares"
 OF_QUEUE = f"labelSelector={QUEUE_LABEL}%3D{QUEUE}"
 JOBS = f"/apis/batch/v1/namespaces/gpuyard-local/jobs?{OF_QUEUE}"
 PODS = f"/api/v1/namespaces/gpuyard-local/pods?labelSelector={WORK_LABEL}%3D{QUEUE}"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/gpuyard-local/workloads"
+CROWDED = '{"share": {"devices": 2}}'
 SLOW = '{"3": {"work": {"product": 100000000000000}}}'
 
 
@@ -43,11 +45,20 @@ def worked(yard: Yard) -> list[str]:
     return sorted(p["spec"]["nodeName"] for p in pods if p["status"]["phase"] == "Succeeded")
 
 
+def shared(yard: Yard, what: str) -> list[bool]:
+    """Of each pod that tried shares of this whether it has ended well."""
+    pods = yard.api.call("GET", SHARES)["items"]
+    (job,) = {name for name in jobs(yard) if f"-share-{what}" in name}
+    mine = [pod for pod in pods if pod["metadata"]["labels"][CHECKS_LABEL] == job]
+    return [pod["status"]["phase"] == "Succeeded" for pod in mine]
+
+
 @pytest.fixture
 def live(own: Yard):
-    """The platform, and its node for others when this is over."""
+    """The platform, and its nodes for others when this is over."""
     yield own
-    own.api.merge("/api/v1/nodes/train-001", {"metadata": {"annotations": {FAULTS: None}}})
+    for node in ("train-001", "dev-000"):
+        own.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: None}}})
 
 
 @pytest.mark.timeout(900)  # three deployments, and that of the fixture
@@ -56,11 +67,20 @@ def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployme
     assert code == 0, said
     found = json.loads(live.pulumi("stack", "output", "validation", "--stack", STACK, "--json"))
     assert found["train"]["work"] == "passed"
+    assert found["train"]["figures"]["work.product"]["nodes"] == 4
     assert "cut or shared" in found["serve"]["work"]
+    assert {name: each["shares"] for name, each in found.items()} == {
+        "train": "its GPUs are not shared", "serve": "passed", "dev": "passed",
+    }  # fmt: skip
+    at_once = found["dev"]["figures"]["share.together"]
+    assert (at_once["least"], at_once["floor"]) == (16, 16)
+    assert shared(live, "dev-shared") == [True] * 17, "one has waited"
+    assert shared(live, "serve-3g-20gb") == [True] * 9
     assert worked(live) == [f"train-{n:03d}" for n in range(4)]
     first = jobs(live)
-    (workload,) = live.api.call("GET", WORKLOADS)["items"]
-    assert workload["status"]["admission"]["clusterQueue"] == QUEUE
+    workloads = live.api.call("GET", WORKLOADS)["items"]
+    assert len(workloads) == len(first) == 5, "one for whole GPUs, four for shares"
+    assert {each["status"]["admission"]["clusterQueue"] for each in workloads} == {QUEUE}
     token = live.api.call("GET", f"/api/v1/namespaces/gpuyard-local/secrets/{QUEUE}")["data"][
         "token"
     ]
@@ -72,7 +92,11 @@ def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployme
     assert jobs(live) == first, "nothing works again"
 
     live.api.merge("/api/v1/nodes/train-001", {"metadata": {"annotations": {FAULTS: SLOW}}})
+    live.api.merge("/api/v1/nodes/dev-000", {"metadata": {"annotations": {FAULTS: CROWDED}}})
     code, said = deploy(live, image="2")
     assert code != 0
+    assert re.search(r"  failed: node dev-000, pool dev: .*\n +fail: share\.devices on .*", said), (
+        said
+    )
     facts = r"fail: work\.product on gpu 3: .*; value 100\.0, floor 596\.2 TFLOPS .*; needs: look"
     assert re.search(rf"  failed: node train-001, pool train: .*\n +{facts}\n", said), said

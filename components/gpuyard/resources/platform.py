@@ -20,12 +20,8 @@ from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.platform import cloud_objects, record_objects
 from gpuyard.render.scaling.keeping import keeping_objects
 from gpuyard.render.supply.prepull import prepull_objects
-from gpuyard.render.validation.work import (
-    work_job_name,
-    work_objects,
-    worked_object,
-    working_pools,
-)
+from gpuyard.render.validation.jobs import FIGURES, FIGURES_KEY
+from gpuyard.render.validation.work import holding_jobs, work_objects
 from gpuyard.resources.clusters.guarding import guard
 from gpuyard.resources.clusters.making import (
     autoscaler_for,
@@ -42,8 +38,8 @@ from gpuyard.resources.proofs import PlatformLike, due_today, proved, read_args
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team, TeamArgs
-from gpuyard.resources.validation.component import PoolVerdict, Validation
-from gpuyard.resources.validation.looking import worked_hook
+from gpuyard.resources.validation.component import PoolVerdict, Validation, with_more_figures
+from gpuyard.resources.validation.looking import figures_of_job, worked_hook
 from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:
@@ -210,19 +206,23 @@ class Platform(Component):
         return nodes
 
     def _put_to_work(self, name: str, plan: PlatformPlan) -> None:
-        """GPUs of nodes that have passed, through the queues: after all that these need."""
+        """GPUs and shares of nodes that have passed, through the queues: after all that these need."""
         self._register(work_objects(plan))
         looks = self._ours.looks if self._ours is not None else None
         if plan.validation is None or not plan.validation.required:
             return
-        for each in working_pools(plan):
-            pool, space = plan.pool(each.pool), system_namespace(plan.name)
-            job = work_job_name(plan, pool, each)
+        figures: dict[str, list[pulumi.Output[Mapping[str, str]]]] = {}
+        for pool, job, verdict in holding_jobs(plan):
+            space = system_namespace(plan.name)
             hooks = worked_hook(name, looks, pool, job, space) if looks is not None else None
             before, done = self._waits_for, self._object("Job", job, space)
             self._waits_for = self._after([done])
-            self._register([worked_object(plan, pool, each)], first=hooks)
+            # Once written down they stay: the pods that said so may be gone.
+            kept, late = [f"data.{FIGURES_KEY}"], {FIGURES: figures_of_job(done, looks, job, space)}
+            (made,) = self._register([verdict], late, hooks, kept)
+            figures.setdefault(pool.name, []).append(vars(made)["data"])
             self._waits_for = before
+        self.validation = with_more_figures(self.validation, figures)
 
     def _make_in_turns(
         self,

@@ -14,18 +14,18 @@ Judge = Callable[[Wanted, Seen], Evidence]
 
 
 def together(wanted: Wanted, seen: Seen) -> Evidence:
-    """As many pods run at once as the node advertises; who began late has waited for one of them."""
+    """As many pods run at once as the nodes advertise; who began late has waited for one of them."""
     found, late = known(seen.together, "how many ran at once"), known(seen.late, "who was first")
-    few = not late and found < wanted.per_node
-    wrong = f"{found} of {wanted.per_node} shares of the node could be used at once" if few else ""
-    value = wanted.per_node if late else found
-    return _judged(value, wanted.per_node, PLAN, wrong, "pods")
+    few = not late and found < wanted.at_once
+    wrong = f"{found} of {wanted.at_once} shares could be used at once" if few else ""
+    value = wanted.at_once if late else found
+    return _judged(value, wanted.at_once, PLAN, wrong, "pods")
 
 
 def waits(wanted: Wanted, seen: Seen) -> Evidence:
     """One pod more than there are shares does not run beside them."""
-    over = max(0, known(seen.together, "how many ran at once") - wanted.per_node)
-    wrong = f"{over} more than the node's {wanted.per_node} shares ran at once" if over else ""
+    over = max(0, known(seen.together, "how many ran at once") - wanted.at_once)
+    wrong = f"{over} more than the plan's {wanted.at_once} shares ran at once" if over else ""
     return _judged(over, 0, PLAN, wrong, "pods")
 
 
@@ -64,11 +64,11 @@ def reading(one: Reading, _: Wanted, seen: Seen) -> Evidence:
 
 SHARES: Mapping[str, tuple[str, str]] = {
     "share.together": (
-        "not all shares of a node can be used at once",
+        "not all shares can be used at once",
         "look at the device plugin's log and at the label nvidia.com/gpu.replicas; a pod may hold one",
     ),
     "share.waits": (
-        "more pods run at once than a node has shares",
+        "more pods run at once than there are shares",
         "look whether something hands out GPUs beside the device plugin, as NVIDIA_VISIBLE_DEVICES in a pod",
     ),
     "share.devices": (
@@ -114,8 +114,8 @@ def judge(wanted: Wanted, seen: Seen) -> Report:
 
 def _results(wanted: Wanted, seen: Seen) -> Iterator[Result]:
     for name, judges in _JUDGES.items():
-        if name in _OF_MEMORY and wanted.memory_mib is None:
-            skipped = _skipped("does not apply: nothing holds a share to its memory")
+        if why := _needless(name, wanted):
+            skipped = _skipped(f"does not apply: {why}")
             yield Result(check=name, scope=wanted.resource, required=False, evidence=skipped)
             continue
         found = _evidence(partial(judges, wanted, seen))
@@ -123,6 +123,15 @@ def _results(wanted: Wanted, seen: Seen) -> Iterator[Result]:
     for one in wanted.readings:
         found = _evidence(partial(reading, one, wanted, seen))
         yield Result(check="storage.read", scope=one.path, required=True, evidence=found)
+
+
+def _needless(name: str, wanted: Wanted) -> str:
+    """Why a check has nothing to look at."""
+    if name in _OF_MEMORY and wanted.memory_mib is None:
+        return "nothing holds a share to its memory"
+    if name == "share.waits" and not wanted.spare:
+        return "no pod is there for which there is no share"
+    return ""
 
 
 def _evidence(judges: Callable[[], Evidence]) -> Evidence:

@@ -12,7 +12,7 @@ from gpuyard_validator.nvml import NvmlReader
 from gpuyard_validator.results import Code
 from gpuyard_validator.shares.checks import SHARES, judge
 from gpuyard_validator.shares.measure import Means, find_out
-from gpuyard_validator.shares.record import read_wanted
+from gpuyard_validator.shares.record import Seen, Wanted, read_seen, read_wanted
 from gpuyard_validator.snapshot import CannotRead
 from gpuyard_validator.together import job_of
 from gpuyard_validator.values import Malformed
@@ -26,13 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return Code.PASSED
     try:
         wanted = read_wanted(given.expect.read_text(encoding="utf-8"))
-        means = Means(
-            reader=NvmlReader(Host()),
-            card=lambda: CudaCard(0),
-            ask=job_of(given.job) if given.job else None,
-            seconds=given.seconds,
-        )
-        report = judge(wanted, find_out(wanted, means))
+        report = judge(wanted, _seen(given, wanted))
     except (OSError, UnicodeError, ValueError, Malformed, CannotRead) as problem:
         said = f"cannot run: {problem}\n"
         sys.stderr.write(said)
@@ -42,6 +36,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stderr.write(reports.digest(report))
     _write(given.termination_log, reports.last_words(report))
     return report.code
+
+
+def _seen(given: argparse.Namespace, wanted: Wanted) -> Seen:
+    """By this pod, or by another that wrote it down."""
+    if given.seen is not None:
+        return read_seen(given.seen.read_text(encoding="utf-8"))
+    means = Means(
+        reader=NvmlReader(Host()),
+        card=lambda: CudaCard(0),
+        ask=job_of(given.job) if given.job else None,
+        seconds=given.seconds,
+    )
+    return find_out(wanted, means)
 
 
 def explained(name: str) -> str:
@@ -66,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--job", default="", help="the Job of which all pods run at once; none for one alone")
     add("--seconds", type=float, default=300.0, help="for so long it waits for the others")
+    add("--seen", type=Path, help="what another pod has seen, to be judged here")
     add("--termination-log", type=Path, help="the digest, as the pod's last words")
     add("--explain", choices=SHARES, metavar="CHECK", help="one check in words")
     return parser

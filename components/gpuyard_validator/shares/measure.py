@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 from gpuyard_validator.load.card import Broke, Card, NoLibrary
@@ -100,16 +101,24 @@ def _beside(wanted: Wanted, means: Means) -> tuple[Answer[int], Answer[bool]]:
     if means.ask is None:
         alone = Missing(Why.UNASKED, "no Job is named")
         return alone, alone
-    late, most, held = None, 0, 0
+    late: bool | None = None
+    most, held = 0, 0
+    silent = Missing(Why.FAILED, "there was no time to ask the Job")
     until = means.clock() + means.seconds
     while held < HOLD and means.clock() < until:
-        status = means.ask().get("status") or {}
+        try:
+            status = means.ask().get("status") or {}
+        except (OSError, ValueError, HTTPException) as problem:
+            silent = Missing(Why.FAILED, f"the Job cannot be asked: {problem}")
+            means.pause(PAUSE_SECONDS)
+            continue
         ended, ready = (int(status.get(key) or 0) for key in ("succeeded", "ready"))
-        late = ended > 0 if late is None else late
+        # A Job counts late: who ends well has seen all at once, so whoever still has not began after that.
+        late = bool(late) or (ended > 0 and most < wanted.at_once)
         most = max(most, ready)
-        held += late or most >= wanted.per_node or ended > 0
+        held += late or most >= wanted.at_once or ended > 0
         means.pause(PAUSE_SECONDS)
-    return most, bool(late)
+    return (silent, silent) if late is None else (most, late)
 
 
 def read(one: Reading, clock: Callable[[], float]) -> float | None:

@@ -22,13 +22,16 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """One share, of so many that a node has."""
+    """One share, of so many that the nodes of the run have."""
 
     schema: str
     pool: str
     resource: str
     """What a pod asks for: nvidia.com/gpu.shared, nvidia.com/mig-1g.5gb."""
-    per_node: int
+    at_once: int
+    """So many of its pods run at once: the shares of all its nodes."""
+    spare: int
+    """So many more there are, and they wait; 0 where such a pod would find another place."""
     memory_mib: int | None
     """What one may allocate, where something holds it to that (MPS); null where nothing does."""
     readings: tuple[Reading, ...]
@@ -53,6 +56,20 @@ class Seen:
     """MB/s, by path; what could not be read is not there."""
 
 
+def read_seen(text: str) -> Seen:
+    """What was seen elsewhere; a value that is none is missing.
+
+    Raises:
+        Malformed: it is no such document.
+    """
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise Malformed(f"seen: not JSON: {problem}") from None
+    found: Seen = decode(Seen, raw)
+    return found
+
+
 def read_wanted(text: str) -> Wanted:
     """What a document asks for.
 
@@ -66,6 +83,6 @@ def read_wanted(text: str) -> Wanted:
     if isinstance(raw, dict) and raw.get("schema") != SCHEMA:
         raise Malformed(f"schema: {SCHEMA} is understood, not {raw.get('schema')!r}")
     found: Wanted = decode(Wanted, raw)
-    if found.per_node < 1:
-        raise Malformed(f"per_node: at least 1 is needed, not {found.per_node}")
+    if found.at_once < 1:
+        raise Malformed(f"at_once: at least 1 is needed, not {found.at_once}")
     return found

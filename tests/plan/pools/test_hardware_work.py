@@ -108,6 +108,46 @@ def test_nodes_run_together_where_a_pod_can_take_their_way(raw, between, apart):
     assert said == ([f"nodes of train run collectives each for itself: {apart}"] if apart else [])
 
 
+HOLDS, LEND = {"dev/shared": 16}, {"dev/shared": 4}
+QUICK = "the profile quick holds no share of a GPU"
+# A stack file and why no share of its pool dev is tried; empty where all are.
+SHARES = [
+    (asked(shared_pool()), ""),
+    (asked(shared_pool(), teams=[team(guarantee=HOLDS)]), ""),
+    (asked(shared_pool(), validation=FULL | {"profile": "quick"}), QUICK),
+    (asked(pool("dev")), "its GPUs are not shared"),
+    (asked(shared_pool(stop="hold")), "its queues are stopped"),
+    (asked(shared_pool(), teams=[team(guarantee=HOLDS, lend=LEND)]), f"of its 16 shared 4 {KEEPS}"),
+]  # fmt: skip
+
+
+@every("raw, why", SHARES)
+def test_shares_are_tried_where_all_of_them_can_be_had(raw, why):
+    found = check(raw, "dev")
+    assert (found.tried, found.untried) == (not why, why)
+    said = [problem for _, problem in told(raw) if "shares of" in problem]
+    silent = why.startswith(("the profile", "its GPUs"))
+    assert said == ([f"shares of dev are not tried: {why}"] if why and not silent else [])
+
+
+@every(
+    "raw, spare",
+    [
+        (asked(shared_pool()), 1),
+        (asked(shared_pool(nodes="1..2"), **OURS), 0),
+        (asked(cut_pool("dev"), queueing={"mig_quota": "slices"}), 0),
+        (asked(shared_pool(topology=True)), 0),
+    ],
+)
+def test_one_pod_too_many_is_made_only_where_it_has_to_wait(raw, spare):
+    assert check(raw, "dev").spare == spare
+
+
+def test_shares_of_nodes_that_come_later_are_not_tried_and_that_is_said():
+    said = [problem for _, problem in told(asked(shared_pool(nodes="1..2"), **OURS))]
+    assert "nodes of dev that come later are not tried share by share" in said
+
+
 def test_nodes_that_come_later_are_not_put_to_work_and_that_is_said():
     raw = asked(pool(nodes="1..4"), **OURS)
     assert told(raw) == [(0, "nodes of train that come later are not put to work")]

@@ -14,10 +14,12 @@ from gpuyard.names import (
     WORK_LABEL,
     work_name,
 )
+from gpuyard.plan.records.late import Late
 from gpuyard.render.dependencies import needed_by, place_of
 from gpuyard.render.platform import object_groups, platform_objects
+from gpuyard.render.validation.queue import LEAST
 from gpuyard.render.validation.work import (
-    LEAST,
+    holding_jobs,
     work_job_name,
     work_objects,
     worked_object,
@@ -25,7 +27,7 @@ from gpuyard.render.validation.work import (
 )
 from gpuyard_validator.expectations import read_expectations
 from kit.every import every
-from kit.stacks import cut_pool, plan_of, platform, pool, team
+from kit.stacks import plan_of, platform, pool, team
 
 IMAGE = "registry.example.org/ml/full:1"
 NAME = "gpuyard-lab-work"
@@ -66,7 +68,6 @@ def name_of(plan, index=0):
     [
         plan_of(platform()),
         asked(profile="quick"),
-        asked(cut_pool()),
         asked(image=None, required=False),
         asked(pool(nodes="0..4"), cloud="aws"),
     ],
@@ -85,14 +86,14 @@ def test_the_job_of_a_pool_is_the_golden_one(golden):
 
 
 def test_each_pool_that_works_has_its_job_and_all_have_one_queue():
-    plan = asked(pool(), cut_pool(), pool("more", machine="g6.12xlarge", nodes=1))
+    plan = asked(pool(), pool("more", machine="g6.12xlarge", nodes=1))
     train, more = name_of(plan), name_of(plan, 1)
     assert [(o["kind"], o["metadata"]["name"]) for o in work_objects(plan)] == [
         ("WorkloadPriorityClass", NAME),
         ("ClusterQueue", NAME),
         ("LocalQueue", NAME),
-        ("ServiceAccount", NAME),
         ("ConfigMap", NAME),
+        ("ServiceAccount", NAME),
         ("Secret", NAME),
         ("NetworkPolicy", NAME),
         ("ConfigMap", train),
@@ -239,6 +240,8 @@ def test_the_verdict_names_its_job():
     (each,) = working_pools(plan)
     made = worked_object(plan, plan.pools[0], each)
     assert made["metadata"]["name"] == f"{name_of(plan)}-passed"
-    assert made["data"] == {"pool": "train", "nodes": "2", "verdict": "passed"}
+    figures = {"figures": Late("validation.figures")}
+    assert made["data"] == {"pool": "train", "nodes": "2", "verdict": "passed"} | figures
+    assert list(holding_jobs(plan)) == [(plan.pools[0], name_of(plan), made)]
     assert work_name("lab") == NAME
     assert json.loads(document(plan))["pool"] == "train"

@@ -6,6 +6,7 @@ import pytest
 
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
+from gpuyard.render.validation.shares import share_job_name, tried_shares
 from gpuyard.render.validation.work import work_job_name, working_pools
 from gpuyard.resources import Platform, Validation
 from gpuyard.resources.validation import component
@@ -48,6 +49,7 @@ def test_the_outputs_say_what_became_of_each_pool(pulumi_mocks):
             "why": "",
             "figures": {},
             "work": "the profile quick puts no load on a GPU",
+            "shares": "the profile quick holds no share of a GPU",
         }
         for each in plan.pools
     }
@@ -77,7 +79,15 @@ def test_what_is_not_required_is_not_awaited(pulumi_mocks):
 
 
 QUICK = "the profile quick puts no load on a GPU"
-NOT = {"verdict": "not checked", "nodes": 0, "digest": "", "figures": {}, "work": QUICK}
+UNTRIED = "the profile quick holds no share of a GPU"
+NOT = {
+    "verdict": "not checked",
+    "nodes": 0,
+    "digest": "",
+    "figures": {},
+    "work": QUICK,
+    "shares": UNTRIED,
+}
 ON_AWS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
 
 
@@ -150,7 +160,7 @@ FULL = TWO | {"validation": IMAGE | {"profile": "full"}}
 def test_gpus_work_after_the_teams_have_their_queues_and_the_nodes_have_passed(pulumi_mocks):
     plan = plan_of(FULL)
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": FULL}))
-    (each,) = working_pools(plan)
+    (each,), shares = working_pools(plan), tried_shares(plan)
     job = work_job_name(plan, plan.pool(each.pool), each)
     waits = waits_for(graph, f"lab:Job:gpuyard-lab/{job}")
     quick = [check_name(plan, one) for one in plan.pools]
@@ -158,11 +168,35 @@ def test_gpus_work_after_the_teams_have_their_queues_and_the_nodes_have_passed(p
     assert {f"{kind}:gpuyard-lab/gpuyard-lab-work" for kind in ("LocalQueue", "Secret")} <= waits
     verdict = waits_for(graph, f"lab:ConfigMap:gpuyard-lab/{job}-passed")
     assert f"Job:gpuyard-lab/{job}" in verdict
+    for tried in shares:
+        share = share_job_name(plan, tried)
+        assert {f"ConfigMap:gpu-operator/{name}-passed" for name in quick} <= waits_for(
+            graph, f"lab:Job:gpuyard-lab/{share}"
+        )
+        verdict = waits_for(graph, f"lab:ConfigMap:gpuyard-lab/{share}-passed")
+        assert f"Job:gpuyard-lab/{share}" in verdict
     found = graph.one(token("Platform")).registered_outputs["validation"]
+    assert {name: said["shares"] for name, said in found.items()} == {
+        "train": "its GPUs are not shared",
+        "serve": "passed",
+    }
     assert {name: said["work"] for name, said in found.items()} == {
         "train": "passed",
         "serve": "its GPUs are cut or shared, and what one share does says little of the whole",
     }
+
+
+def test_figures_of_work_and_shares_stand_beside_those_of_the_check(pulumi_mocks, monkeypatch):
+    def measured(job, looks, name, space):
+        assert (looks, space) == (None, "gpuyard-lab")
+        check = "share.devices" if "-share-" in name else "work.product"
+        return job.id.apply(lambda _: json.dumps({check: {"least": 1, "of": name}}))
+
+    monkeypatch.setattr("gpuyard.resources.platform.figures_of_job", measured)
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": FULL}))
+    found = graph.one(token("Platform")).registered_outputs["validation"]
+    assert list(found["train"]["figures"]) == ["work.product"]
+    assert found["serve"]["figures"]["share.devices"]["least"] == 1
 
 
 def test_work_that_is_not_required_is_not_awaited(pulumi_mocks):

@@ -13,7 +13,7 @@ from gpuyard.resources.diagnosis.hooks import explained
 from gpuyard.resources.validation import component, looking
 from gpuyard.resources.validation.looking import NotChecked, every_node_hook, told, worked_hook
 from kit.every import every
-from kit.stacks import plan_of, platform, pool
+from kit.stacks import plan_of, platform, pool, shared_pool
 
 PLAN = plan_of(platform([pool(nodes=2)], cloud="simulated", validation={"image": "x"}))
 JOB = validation_objects(PLAN)[-1]
@@ -200,6 +200,50 @@ def test_a_check_that_its_queue_never_let_begin_says_so():
     assert explained_by(pod("train-001", "Failed", WORDS))[1] == f"  {WORDS.splitlines()[0]}"
 
 
+def test_a_share_that_is_wrong_is_told_once_however_many_pods_say_it():
+    full = {"image": "x", "profile": "full"}
+    plan = plan_of(platform([shared_pool()], cloud="simulated", validation=full))
+    job = work_objects(plan)[-1]
+    name = job["metadata"]["name"]
+    look = f"kubectl get pods -n gpuyard-lab -l batch.kubernetes.io/job-name={name} -o wide"
+    words = "failed: node dev-000, pool dev: 4 checks ran, 1 against it\nfail: share.together\n"
+
+    class Shares(Cluster):
+        async def get(self, *_):
+            return {"items": self.pods}
+
+    bad = pod("dev-000", "Failed", words)
+    pods = [bad, bad, pod("dev-000"), {"spec": {}, "status": {"phase": "Pending"}}]
+    said = asyncio.run(looking.failed_check(Shares(*pods), job)).splitlines()
+    assert said == [
+        "Sharing is not what the plan says:",
+        "  failed: node dev-000, pool dev: 4 checks ran, 1 against it",
+        "  fail: share.together",
+        f"  14 of 17 pods have no verdict: {looking.NEVER_SPOKE}",
+        f"  fix: compare what the node advertises with the plan, then deploy again. {look}",
+    ]
+    seen = looking.told_of_shares([pod("dev-000")] * 17, 17, look)
+    assert "no verdict" not in seen
+
+
+def test_the_figures_of_a_job_are_those_of_its_pods_that_passed():
+    line = 'figures: {"checks":{"share.devices":[1,1,1,"devices",0]},"sources":["the plan"]}'
+    looks = Cluster(pod("dev-000", message=f"passed\n{line}\n"), pod("dev-000", "Failed", line))
+    kept = json.loads(asyncio.run(looking.figures_kept(looks, NAME, "gpu-operator")))
+    assert (kept["share.devices"]["most"], kept["share.devices"]["nodes"]) == (1, 1)
+
+
+class Made:
+    """A Job that the engine has made."""
+
+    id = SimpleNamespace(apply=lambda read: asyncio.run(read("job")))
+
+
+@every("looks, kept", [(None, "{}"), (Cluster(), "{}")])
+def test_figures_are_read_when_the_job_is_there(looks, kept):
+    assert looking.figures_of_job(Made(), looks, NAME, "gpu-operator") == kept
+
+
 def test_the_verdict_of_work_is_that_of_its_own_job(monkeypatch):
     asked, made = [], []
 
@@ -211,7 +255,7 @@ def test_the_verdict_of_work_is_that_of_its_own_job(monkeypatch):
     looks = SimpleNamespace(get=get, command=lambda *what: " ".join(what))
     worked_hook("lab", looks, PLAN.pools[0], "work-of-train", "gpuyard-lab")
     ((name, call),) = made
-    assert name == "gpuyard:lab:train:worked"
+    assert name == "gpuyard:lab:work-of-train:worked"
     with pytest.raises(NotChecked, match="of 2 nodes 0 were checked"):
         asyncio.run(call(None))
     whose = "batch.kubernetes.io/job-name=work-of-train"

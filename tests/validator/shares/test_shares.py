@@ -4,6 +4,7 @@ import json
 import runpy
 import sys
 from dataclasses import replace
+from http.client import HTTPException
 
 import pytest
 
@@ -12,7 +13,7 @@ from gpuyard_validator.results import Code, Status
 from gpuyard_validator.shares import command
 from gpuyard_validator.shares.checks import SHARES, judge
 from gpuyard_validator.shares.measure import BLOCK, HOLD, MIB, Means, find_out, read
-from gpuyard_validator.shares.record import SCHEMA, Reading, Wanted, read_wanted
+from gpuyard_validator.shares.record import SCHEMA, Reading, Wanted, read_seen, read_wanted
 from gpuyard_validator.snapshot import CannotRead
 from gpuyard_validator.values import Malformed, Missing, Why, encode
 from kit.cases.hardware import SLICES, altered, machine
@@ -74,7 +75,7 @@ def volume(tmp_path):
 def wanted(volume, **more):
     readings = (Reading(path=str(volume), floor_mb_per_s=100.0, source="its class"),)
     found = Wanted(
-        schema=SCHEMA, pool="dev", resource="nvidia.com/gpu.shared", per_node=SHARED,
+        schema=SCHEMA, pool="dev", resource="nvidia.com/gpu.shared", at_once=SHARED, spare=1,
         memory_mib=MEMORY, readings=readings,
     )  # fmt: skip
     return replace(found, **more)
@@ -165,6 +166,11 @@ def test_one_that_had_to_wait_says_nothing_of_how_many_ran(volume):
     assert report.code is Code.PASSED
 
 
+def test_one_that_began_before_its_job_had_counted_who_ended_has_waited_all_the_same(volume):
+    report = reported(wanted(volume), looks=((3, 0), (1, 3), (1, 4)))
+    assert report.code is Code.PASSED
+
+
 def test_one_too_many_is_seen_while_all_hold_on(volume):
     late = [(4, 0)] * (HOLD - 1) + [(5, 0)]
     assert against(reported(wanted(volume), looks=late)) == {"share.waits"}
@@ -178,6 +184,49 @@ def test_what_could_not_be_found_out_is_not_passed(volume):
     assert against(reported(wanted(volume), shows=replace(one_gpu(), gpus=()))) == {"share.devices"}
     blind = altered(one_gpu("H100"), 0, mig_current=True, instances=Missing(Why.FAILED))
     assert against(reported(wanted(volume), shows=blind)) == {"share.devices"}
+
+
+def test_a_job_that_once_does_not_answer_is_asked_again_and_one_that_never_does_is_unknown(volume):
+    said = [OSError("reset"), HTTPException("cut")]
+
+    def sometimes():
+        if said:
+            raise said.pop()
+        return {"status": {"ready": 4}}
+
+    def never():
+        raise OSError("refused")
+
+    for ask, seconds, found in (
+        (sometimes, 60.0, set()),
+        (never, 60.0, {"share.together", "share.waits"}),
+        (sometimes, 0.0, {"share.together", "share.waits"}),
+    ):
+        clock = Clock()
+        means = Means(
+            reader=Reader(one_gpu()), card=Card, ask=ask, seconds=seconds,
+            pause=clock.pause, clock=clock,
+        )  # fmt: skip
+        assert against(judge(wanted(volume), find_out(wanted(volume), means))) == found
+
+
+def test_where_no_pod_is_one_too_many_none_has_to_wait(volume):
+    assert reported(wanted(volume, spare=0), looks=((4, 0), (5, 0))).code is Code.PASSED
+
+
+@every("text, said", [("{", "seen: not JSON"), ("{}", "node: missing")])
+def test_what_was_seen_elsewhere_is_a_document(text, said):
+    with pytest.raises(Malformed, match=said):
+        read_seen(text)
+
+
+def test_what_another_pod_has_seen_is_judged_by_the_same_checks(files, capsys):
+    seen = {"node": "dev-000", "devices": 2, "together": 4, "late": False, "within": True}
+    (files / "seen.json").write_text(json.dumps(seen | {"beyond": False, "reads": {}}))
+    assert run(files, "--seen", files / "seen.json") == 1
+    said = json.loads(capsys.readouterr().out)
+    failed = [each["id"] for each in said["checks"] if each["status"] == "fail"]
+    assert (said["node"], failed) == ("dev-000", ["share.devices", "storage.read"])
 
 
 def test_it_waits_no_longer_than_it_may(volume):
@@ -202,8 +251,8 @@ def test_a_document_that_is_none_is_refused(text, said):
 def test_a_node_without_shares_is_none(volume):
     text = json.dumps(encode(wanted(volume)))
     assert read_wanted(text) == wanted(volume)
-    with pytest.raises(Malformed, match="per_node: at least 1"):
-        read_wanted(json.dumps(encode(wanted(volume, per_node=0))))
+    with pytest.raises(Malformed, match="at_once: at least 1"):
+        read_wanted(json.dumps(encode(wanted(volume, at_once=0))))
 
 
 @pytest.fixture

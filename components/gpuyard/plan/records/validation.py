@@ -26,11 +26,20 @@ class PoolCheck:
     """What its nodes reach each other by at work: efa or tcp."""
     apart: str = ""
     """Why its nodes run collectives each for itself; empty where they run them together."""
+    untried: str = "the profile quick holds no share of a GPU"
+    """What keeps its shares from being tried; empty where nothing does."""
+    spare: int = 0
+    """So many pods more than it has shares, to wait: 1, or 0 where such a pod would find another place."""
 
     @property
     def works(self) -> bool:
         """Whether a deployment puts GPUs of it to work."""
         return self.runs and not self.idle
+
+    @property
+    def tried(self) -> bool:
+        """Whether a deployment tries its shares."""
+        return self.runs and not self.untried
 
     @property
     def runs(self) -> bool:

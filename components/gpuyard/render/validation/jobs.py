@@ -172,8 +172,8 @@ def _of_pool(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> Itera
     yield awaited(asked, job, pool.start_nodes, template)
 
 
-def awaited(asked: ValidationPlan, job: Object, nodes: int, pod: Object) -> Object:
-    """A Job with such a pod for each node, all at once and each once; a deployment waits for its verdict."""
+def awaited(asked: ValidationPlan, job: Object, pods: int, pod: Object) -> Object:
+    """A Job with so many such pods, all at once and each once; a deployment waits for its verdict."""
     annotations = {
         # Else a Job that has failed stays as it is, and fails each later deployment.
         "pulumi.com/replaceUnready": "true",
@@ -183,8 +183,8 @@ def awaited(asked: ValidationPlan, job: Object, nodes: int, pod: Object) -> Obje
         annotations = {"pulumi.com/skipAwait": "true"}
     spec = {
         "completionMode": "Indexed",
-        "completions": nodes,
-        "parallelism": nodes,
+        "completions": pods,
+        "parallelism": pods,
         "backoffLimit": 0,
         "activeDeadlineSeconds": asked.deadline_seconds,
         # A node that is drained or taken back says nothing of its hardware.

@@ -1,4 +1,4 @@
-"""The pods that put GPUs to work before a deployment ends: a Job for each pool, through a queue of its own.
+"""The pods that put GPUs to work before a deployment ends: a Job for each pool, through the checks' queue.
 
 They stand in the platform's own namespace, which admits no privileged pod: these hold their GPUs as those of
 teams do. Their queue owns nothing and borrows what nobody uses. Whoever is guaranteed it gets it back at
@@ -6,12 +6,10 @@ once, and the check begins anew later; its priority is the least there is. So no
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from gpuyard.names import (
     CHECKS_LABEL,
     EFA,
-    KUEUE_API,
     PRIORITY_LABEL,
     QUEUE_LABEL,
     TOKEN_OF,
@@ -19,28 +17,31 @@ from gpuyard.names import (
     system_namespace,
     work_name,
 )
-from gpuyard.plan.queueing.queueing import resource_groups
 from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan, ValidationPlan
+from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.spelling import fit
-from gpuyard.render.kueue.queueing import counted_together
 from gpuyard.render.objects import Object, made, on_nodes, service_account, toleration_object
-from gpuyard.render.programs import CONFINED, NOBODY, file_key, source_of
+from gpuyard.render.programs import file_key, source_of
 from gpuyard.render.validation.expectations import work_expectations_text
 from gpuyard.render.validation.jobs import (
     EXPECTATIONS_FILE,
+    FIGURES,
+    FIGURES_KEY,
     PACKAGE,
     awaited,
     digest_of,
     made_of,
-    program_text,
     ready,
 )
+from gpuyard.render.validation.queue import SHARE, STRICT, queue_objects
+from gpuyard.render.validation.shares import (
+    share_job_name,
+    share_objects,
+    shared_object,
+    tried_shares,
+)
 
-LEAST = -1_000_000_000
-"""The least that a stack file can give a priority; Kueue's own are larger."""
 PORT = 29500
-SHARE = 0.75
-"""Of the deadline: nodes pull the image for the rest."""
 _NAME = 50
 _IDS = ("compute", "utility")
 
@@ -48,12 +49,13 @@ _IDS = ("compute", "utility")
 def work_objects(plan: PlatformPlan) -> list[Object]:
     """Queue, account and token, then what each pool's pods need, and their Job; nothing where none works."""
     asked, working = plan.validation, working_pools(plan)
-    if asked is None or not working:
+    if asked is None or not (working or tried_shares(plan)):
         return []
     return [
-        *_queue(plan, working),
-        *_account(plan),
+        *queue_objects(plan),
+        *(_account(plan) if working else []),
         *(obj for each in working for obj in _of_pool(plan, asked, plan.pool(each.pool), each)),
+        *share_objects(plan),
     ]
 
 
@@ -79,41 +81,22 @@ def _digest(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
 def worked_object(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> Object:
     """What is made when every node's GPUs have worked well."""
     name, space = f"{work_job_name(plan, pool, check)}-passed", system_namespace(plan.name)
-    data = {"pool": pool.name, "nodes": str(check.nodes), "verdict": "passed"}
+    data = {
+        "pool": pool.name,
+        "nodes": str(check.nodes),
+        "verdict": "passed",
+        FIGURES_KEY: Late(FIGURES),
+    }
     return made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
 
 
-def _queue(plan: PlatformPlan, working: list[PoolCheck]) -> list[Object]:
-    """It borrows at most what the checked nodes have, takes from nobody, and gives back to everybody."""
-    pools = [plan.pool(each.pool) for each in working]
-    most = {
-        (pool.flavor, whole.resource): pool.start_nodes * whole.per_node
-        for pool in pools
-        for whole in pool.advertised
-    }
-
-    def entry(flavor: str, resource: str) -> Object:
-        borrow = str(most.get((flavor, resource), 0))
-        return {"name": resource, "nominalQuota": "0", "borrowingLimit": borrow}
-
-    name, space = work_name(plan.name), system_namespace(plan.name)
-    spec: dict[str, Any] = {
-        "cohortName": plan.name,
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space}},
-        "queueingStrategy": "BestEffortFIFO",
-        "preemption": {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"},
-        "resourceGroups": counted_together(resource_groups(pools), entry),
-    }
-    if plan.queueing.fair_sharing:
-        spec["fairSharing"] = {"weight": "0"}  # whoever shares with it goes first
-    said = "the check that puts GPUs to work"
-    return [
-        made(plan.name, KUEUE_API, "WorkloadPriorityClass", name, value=LEAST, description=said),
-        made(plan.name, KUEUE_API, "ClusterQueue", name, spec=spec),
-        made(
-            plan.name, KUEUE_API, "LocalQueue", name, namespace=space, spec={"clusterQueue": name}
-        ),
-    ]
+def holding_jobs(plan: PlatformPlan) -> Iterator[tuple[PoolPlan, str, Object]]:
+    """Each Job that holds GPUs: its pool, its name, and what is made when it has passed."""
+    for each in working_pools(plan):
+        pool = plan.pool(each.pool)
+        yield pool, work_job_name(plan, pool, each), worked_object(plan, pool, each)
+    for tried in tried_shares(plan):
+        yield tried.pool, share_job_name(plan, tried), shared_object(plan, tried)
 
 
 def _account(plan: PlatformPlan) -> list[Object]:
@@ -125,7 +108,6 @@ def _account(plan: PlatformPlan) -> list[Object]:
     peers = {"matchLabels": {WORK_LABEL: name}}
     return [
         service_account(plan.name, name, space),
-        made(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
         made(
             plan.name,
             "v1",
@@ -246,12 +228,7 @@ def _container(asked: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: st
             "limits": {"memory": memory, **held},
         },
         # As strict as pods of teams may be: it holds devices as theirs do.
-        "securityContext": {
-            **CONFINED,
-            "runAsNonRoot": True,
-            "runAsUser": NOBODY["runAsUser"],
-            "seccompProfile": NOBODY["seccompProfile"],
-        },
+        "securityContext": dict(STRICT),
         "volumeMounts": [
             {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
             {"name": "expectations", "mountPath": "/expectations", "readOnly": True},

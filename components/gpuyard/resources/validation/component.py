@@ -49,6 +49,8 @@ class PoolVerdict(TypedDict):
     """What was measured, by check: only of a pool that has passed."""
     work: str
     """The same of its GPUs at work: passed, `not awaited`, or why they did none."""
+    shares: str
+    """The same of its shares, all at once: passed, `not awaited`, or why none was tried."""
 
 
 class Validation(Component):
@@ -139,6 +141,27 @@ def _with_figures(known: list[Any]) -> dict[str, PoolVerdict]:
     return {name: each | {"figures": figures.get(name, {})} for name, each in verdicts.items()}
 
 
+def with_more_figures(
+    pools: pulumi.Output[dict[str, PoolVerdict]],
+    kept: Mapping[str, list[pulumi.Output[Mapping[str, str]]]],
+) -> pulumi.Output[dict[str, PoolVerdict]]:
+    """The same with what GPUs at work and shares have come to, by pool, as it is kept with their verdicts."""
+
+    def both(known: list[Any]) -> dict[str, PoolVerdict]:
+        verdicts, more = known
+        return {name: _joined(each, more.get(name, ())) for name, each in verdicts.items()}
+
+    return pulumi.Output.all(pools, kept).apply(both)
+
+
+def _joined(verdict: PoolVerdict, more: Iterable[Mapping[str, str]]) -> PoolVerdict:
+    found = dict(verdict["figures"])
+    for data in more:
+        found |= kept_figures(data.get(FIGURES_KEY))
+    joined: PoolVerdict = {**verdict, "figures": found}
+    return joined
+
+
 def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, PoolVerdict]:
     if asked is None:
         return {}
@@ -155,5 +178,6 @@ def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, Poo
             "why": "" if runs else why if asked.image else "no image is named",
             "figures": {},
             "work": awaited if runs and each.works else each.idle or "no node is checked",
+            "shares": awaited if runs and each.tried else each.untried or "no node is checked",
         }
     return found

@@ -10,7 +10,7 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.names import CHECKS_LABEL, COUNT_LABEL, JOB_NAME_LABEL, QUEUE_LABEL
+from gpuyard.names import CHECKS_LABEL, COUNT_LABEL, JOB_NAME_LABEL, QUEUE_LABEL, WORK_LABEL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation.jobs import check_name
@@ -18,6 +18,10 @@ from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.validation.figures import figures_text, last_words, words
 
 _Object = Mapping[str, Any]
+NEVER_SPOKE = (
+    "the first failure and the deadline end those that run; without a share some never start"
+)
+"""Why a pod of a share may have no verdict."""
 
 
 class NotChecked(pulumi.RunError):
@@ -35,8 +39,8 @@ def every_node_hook(
 def worked_hook(
     name: str, kubectl: Kubectl, pool: PoolPlan, job: str, space: str
 ) -> pulumi.ResourceHookBinding:
-    """The same of its GPUs at work."""
-    return _hook(f"gpuyard:{name}:{pool.stable_name}:worked", kubectl, pool, job, space)
+    """The same of its GPUs at work, and of its shares."""
+    return _hook(f"gpuyard:{name}:{job}:worked", kubectl, pool, job, space)
 
 
 def _hook(
@@ -64,14 +68,36 @@ def _hook(
 
 async def measured(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> str:
     """The figures of a pool that has passed, as its verdict keeps them; none where nobody could look."""
-    pods = await pods_of(kubectl, check_name(plan, pool), operator_namespace(plan))
+    return await figures_kept(kubectl, check_name(plan, pool), operator_namespace(plan))
+
+
+async def figures_kept(kubectl: Kubectl, job: str, namespace: str) -> str:
+    """The same of any Job that has passed."""
+    pods = await pods_of(kubectl, job, namespace)
     return figures_text(last_words(pod) for pod in pods or () if _phase(pod) == "Succeeded")
+
+
+def figures_of_job(
+    job: pulumi.CustomResource, looks: Kubectl | None, name: str, namespace: str
+) -> pulumi.Output[str]:
+    """Once the Job has ended; a preview of one that is still to be made knows nothing."""
+
+    async def read(_: str) -> str:
+        return await figures_kept(looks, name, namespace) if looks is not None else "{}"
+
+    return job.id.apply(read)
 
 
 async def pods_of(kubectl: Kubectl, job: str, namespace: str) -> list[_Object] | None:
     """All pods of a Job; None where nobody could look."""
     found = await kubectl.get("pods", "-n", namespace, "-l", f"{JOB_NAME_LABEL}={job}")
     return None if found is None else list(found["items"])
+
+
+def is_of_shares(inputs: _Object) -> bool:
+    """Whether a Job of the check tries shares."""
+    labels = inputs["spec"]["template"]["metadata"]["labels"]
+    return str(labels.get(WORK_LABEL, "")).endswith("-shares")
 
 
 def checks_nodes(inputs: _Object) -> bool:
@@ -96,6 +122,8 @@ async def failed_check(kubectl: Kubectl, inputs: _Object) -> str:
     whole = kubectl.command("get", "nodes", "-l", labels, "-L", COUNT_LABEL)
     if not pods and QUEUE_LABEL in (inputs["metadata"].get("labels") or {}):
         return waited(kubectl, inputs)
+    if is_of_shares(inputs):
+        return told_of_shares(pods, int(inputs["spec"]["completions"]), look)
     return told(pods, int(inputs["spec"]["completions"]), look, whole)
 
 
@@ -127,6 +155,17 @@ def told(pods: Iterable[_Object], nodes: int, look: str, whole: str) -> str:
     return "\n".join(
         ["Not every node is known to be what the plan asks for:", *lines, f"  fix: {fix}"]
     )
+
+
+def told_of_shares(pods: Iterable[_Object], wanted: int, look: str) -> str:
+    """What pods found wrong with their share, each thing once, and how many have no verdict."""
+    ended = [pod for pod in pods if _phase(pod) in {"Succeeded", "Failed"}]
+    bad = [pod for pod in ended if _phase(pod) == "Failed"]
+    lines = list(dict.fromkeys(f"  {line}" for pod in bad for line in _last_words(pod)))
+    if missing := wanted - len(ended):
+        lines.append(f"  {missing} of {wanted} pods have no verdict: {NEVER_SPOKE}")
+    fix = f"compare what the node advertises with the plan, then deploy again. {look}"
+    return "\n".join(["Sharing is not what the plan says:", *lines, f"  fix: {fix}"])
 
 
 def _last_words(pod: _Object) -> list[str]:

@@ -18,7 +18,7 @@ from gpuyard.simulate.validation.work import collectives_of, load_of
 FAULTS: Final = "sim.gpuyard.dev/hardware-faults"
 """On a node, JSON: by index of a GPU what it answers instead, null where it is gone; `node`: the same of the
 machine. `{"3": {"remap_failure": true}, "5": null, "node": {"driver": "535.1"}}`. `work` of a GPU is what it
-comes to at work."""
+comes to at work, `share` what a pod that has a share of one finds."""
 _NO: Final = {"missing": "not_supported"}
 _LINK_GBPS: Final = {"Volta": 50, "Ampere": 50, "Hopper": 50, "Blackwell": 100}
 _FABRIC: Final = ("Hopper", "Blackwell")
@@ -91,6 +91,8 @@ def _work(found: dict[str, Any], gpus: dict[str, dict[str, Any]], asked: dict[st
 
 
 def _break(found: dict[str, Any], gpus: dict[str, dict[str, Any]], what: str, instead: Any) -> None:
+    if what == "share":
+        return  # of pods that have a part of a GPU: shares.py
     if what == "node":
         found.update(instead)
     elif instead is None:

@@ -19,6 +19,8 @@ from typing import Any, Final
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
 from gpuyard.simulate.validation.copies import Copies
 from gpuyard.simulate.validation.machine import machine_text
+from gpuyard.simulate.validation.shares import PACKAGE as SHARES
+from gpuyard.simulate.validation.shares import FakeShares, is_share, seen_text
 
 PACKAGE: Final = "gpuyard_validator"
 MESSAGE_BYTES: Final = 4096
@@ -50,7 +52,8 @@ def is_check(pod: Mapping[str, Any]) -> bool:
         or (pod.get("status") or {}).get("phase") != "Running"
     ):
         return False
-    return any(PACKAGE in (each.get("command") or ()) for each in pod["spec"]["containers"])
+    commands = [each.get("command") or () for each in pod["spec"]["containers"]]
+    return is_share(pod) or any(PACKAGE in command for command in commands)
 
 
 class FakeValidator:
@@ -65,12 +68,13 @@ class FakeValidator:
         self._api = api
         self._node = node
         self._say = say
-        self._program = Copies(PACKAGE)
+        self._programs = {each: Copies(each) for each in (PACKAGE, SHARES)}
         self._work: queue.Queue[tuple[float, ApiObject]] = queue.Queue()
         self._under_way: list[tuple[float, ApiObject]] = []
         """Pods that look at their nodes, and until when."""
         self._begun: set[str] = set()
         self._passed: list[tuple[ApiObject, EndedRun]] = []
+        self._shares = FakeShares(api)
         self._ended: list[tuple[float, ApiObject]] = []
         """Pods that are started again, and when."""
 
@@ -92,6 +96,7 @@ class FakeValidator:
                 if pod is not None:
                     self.check(pod)
                 self.look_again()
+                self.look_at_shares(time.monotonic())
                 self.start_again(time.monotonic())
             except (ApiError, Unreachable) as problem:
                 self._say(f"validator: again in {_AGAIN_SECONDS:.0f} s: {problem}")
@@ -102,7 +107,7 @@ class FakeValidator:
 
     def _next(self) -> ApiObject | None:
         """The next pod whose look is over; None when it is time to look again at those that wait."""
-        waits = self._passed or self._ended or self._under_way
+        waits = self._passed or self._ended or self._under_way or self._shares
         over = any(when <= time.monotonic() for when, _ in self._under_way)
         pause = _LOOK_SECONDS if waits else None
         with contextlib.suppress(queue.Empty):
@@ -120,7 +125,10 @@ class FakeValidator:
         if there is None:
             return
         expected = self._expected(pod)
-        ended = run(self._program, pod, expected, machine_text(there, expected))
+        if is_share(pod):
+            self._shares.take(pod, expected, time.monotonic())
+            return
+        ended = self._ran(pod, expected, machine_text(there, expected))
         if ended.code == 0 and job_of(pod):
             self._passed.append((pod, ended))
         else:
@@ -140,6 +148,15 @@ class FakeValidator:
             else:
                 self._passed.append((pod, ended))
 
+    def look_at_shares(self, now: float) -> None:
+        """Pods that have seen long enough who runs beside them; those that went meanwhile have ended."""
+        for share in self._shares.look(now):
+            there = self._api.get(_path(share.pod))
+            node = self._node(share.pod["spec"]["nodeName"])
+            if node and there and is_check(there) and _uid(there) == _uid(share.pod):
+                self._end(share.pod, self._ran(share.pod, share.expected, seen_text(node, share)))
+            self._shares.let_go(share)
+
     def start_again(self, now: float) -> None:
         """Pods that a kubelet starts again when they have ended, as long as they are there."""
         due = [pod for when, pod in self._ended if when <= now]
@@ -155,6 +172,9 @@ class FakeValidator:
         if restarts(pod):
             self._ended.append((time.monotonic() + _BACKOFF_SECONDS, pod))
         self._say(f"validator: {space}/{name} on {pod['spec']['nodeName']} ended with {ended.code}")
+
+    def _ran(self, pod: ApiObject, expected: str, machine: str) -> EndedRun:
+        return run(self._programs[SHARES if is_share(pod) else PACKAGE], pod, expected, machine)
 
     def _expected(self, pod: ApiObject) -> str:
         """The document that the pod has mounted; nothing where there is none."""
@@ -198,13 +218,14 @@ def mounted_file(pod: Mapping[str, Any], option: str) -> tuple[str, str] | None:
 
 
 def run(program: Copies, pod: Mapping[str, Any], expected: str, machine: str) -> EndedRun:
-    """The program in a process of its own, over a machine that was recorded."""
+    """The program in a process of its own, over a machine, or what a share has seen, that was recorded."""
+    given = "--seen" if program.package == SHARES else "--snapshot"
     with tempfile.TemporaryDirectory() as folder:
         at = {name: Path(folder, name) for name in ("expected", "machine", "last-words")}
         at["expected"].write_text(expected, encoding="utf-8")
         at["machine"].write_text(machine, encoding="utf-8")
-        files = ("--expect", at["expected"], "--snapshot", at["machine"])
-        words = (*files, "--termination-log", at["last-words"], *_left_out(pod))
+        files = ("--expect", at["expected"], given, at["machine"])
+        words = (*files, "--termination-log", at["last-words"], *_left_out(pod, program.package))
         done = program.run([str(word) for word in words])
         said = at["last-words"].read_bytes() if at["last-words"].exists() else b""
         fallback = _container(pod).get("terminationMessagePolicy") == "FallbackToLogsOnError"
@@ -261,7 +282,9 @@ def _uid(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"]["uid"])
 
 
-def _left_out(pod: Mapping[str, Any]) -> list[str]:
+def _left_out(pod: Mapping[str, Any], package: str) -> list[str]:
+    if package != PACKAGE:
+        return []
     words = [str(each) for each in _container(pod).get("args") or ()]
     pairs = itertools.pairwise(words)
     left = [name for word, name in pairs if word == "--leave-out" and _CHECK.fullmatch(name)]

@@ -1,7 +1,8 @@
-"""Which pools' GPUs are put to work before a deployment ends, and what keeps the others idle.
+"""Which pools' GPUs are put to work before a deployment ends, whose shares are tried, and which not, and why.
 
-Work needs whole GPUs that nobody else has. They are asked of a queue that owns nothing and borrows, so that
-no guarantee is broken (docs/decisions/0060): what nobody lends is not to be had.
+Work needs whole GPUs that nobody else has; whether sharing shares (docs/decisions/0062) all shares at once.
+They are asked of a queue that owns nothing and borrows, so that no guarantee is broken
+(docs/decisions/0060): what nobody lends is not to be had.
 """
 
 from collections.abc import Iterator
@@ -25,20 +26,41 @@ def work_of(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
         idle=_idle(draft, pool),
         between=_between(draft, pool),
         apart=_apart(draft, pool) if pool.start_nodes > 1 else "",
+        untried=_untried(draft, pool),
+        spare=_spare(pool),
     )
 
 
 def _idle(draft: Draft, pool: PoolPlan) -> str:
     if pool.sharing is not SharingMethod.NONE:
         return "its GPUs are cut or shared, and what one share does says little of the whole"
+    return _held_back(draft, pool)
+
+
+def _untried(draft: Draft, pool: PoolPlan) -> str:
+    if pool.sharing.counted_whole:
+        return "its GPUs are not shared"
+    return _held_back(draft, pool)
+
+
+def _spare(pool: PoolPlan) -> int:
+    """One too many waits only where there is no other place for it, and Kueue counts no places itself."""
+    fixed = pool.nodes.high == pool.start_nodes
+    return int(fixed and pool.topology is None and pool.compute_slices is None)
+
+
+def _held_back(draft: Draft, pool: PoolPlan) -> str:
+    """What keeps a queue that only borrows from all that a pool has."""
     if pool.stop or draft.queueing.stop:
         return "its queues are stopped"
     if pool.provisioning is not None:
         return "its autoscaler is asked before each job, and would make nodes for the check"
-    (whole,) = pool.advertised
-    needed, lent = pool.start_nodes * whole.per_node, _lent(draft, pool, whole.resource)
-    if lent < needed:
-        return f"of its {needed} GPUs {lent} can be borrowed: a team that lends less keeps the rest to itself"
+    for each in pool.counted:
+        needed, lent = pool.start_nodes * each.per_node, _lent(draft, pool, each.resource)
+        if lent < needed:
+            what = each.unit or "GPUs"
+            why = "a team that lends less keeps the rest to itself"
+            return f"of its {needed} {what} {lent} can be borrowed: {why}"
     return ""
 
 
@@ -89,6 +111,10 @@ def unworked(draft: Draft, plan: ValidationPlan) -> Iterator[Finding]:
         elif each.works and each.apart:
             said = f"nodes of {each.pool} run collectives each for itself: {each.apart}"
             yield note("validation.deferred", at, said)
-        if each.works and draft.sound[each.pool].nodes.high > each.nodes:
-            said = f"nodes of {each.pool} that come later are not put to work"
+        if each.runs and each.untried and not draft.sound[each.pool].sharing.counted_whole:
+            said = f"shares of {each.pool} are not tried: {each.untried}"
+            yield note("validation.deferred", at, said)
+        if (each.works or each.tried) and draft.sound[each.pool].nodes.high > each.nodes:
+            what = "put to work" if each.works else "tried share by share"
+            said = f"nodes of {each.pool} that come later are not {what}"
             yield note("validation.deferred", at, said)

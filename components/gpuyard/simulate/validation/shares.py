@@ -1,0 +1,117 @@
+"""Pods that have a share of a fake GPU: who runs beside them, and what such a share lets them see and take.
+
+How many run at once is what the real Job says, so a fake node that advertises too few or too many shows it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuyard.simulate.api import Api, ApiObject
+from gpuyard.simulate.validation.machine import FAULTS
+
+PACKAGE: Final = "gpuyard_validator.shares"
+_LOOK_SECONDS: Final = 0.5
+_HOLD: Final = 5
+"""So many looks after all have come, as the program does."""
+
+
+@dataclass(slots=True)
+class ShareHeld:
+    """A pod that has one, and what it has seen so far of the others."""
+
+    pod: ApiObject
+    expected: str
+    until: float
+    most: int = 0
+    late: bool = False
+    held: int = 0
+
+    def sees(self, job: Mapping[str, Any]) -> None:
+        """One look at its Job."""
+        status = job.get("status") or {}
+        ready, ended = (int(status.get(key) or 0) for key in ("ready", "succeeded"))
+        at_once = int(_asked(self.expected).get("at_once") or 0)
+        self.late = self.late or (ended > 0 and self.most < at_once)
+        self.most = max(self.most, ready)
+        all_came = self.most >= at_once
+        self.held += bool(self.late or all_came or ended)
+
+
+class FakeShares:
+    """All pods that have one and wait for the others."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._waiting: dict[str, ShareHeld] = {}
+        self._looked = float("-inf")
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def take(self, pod: ApiObject, expected: str, now: float) -> None:
+        """A pod that begins; whoever waits already goes on."""
+        until = now + float(_word(pod, "--seconds") or 0)
+        self._waiting.setdefault(pod["metadata"]["uid"], ShareHeld(pod, expected, until))
+
+    def let_go(self, share: ShareHeld) -> None:
+        """It has ended."""
+        self._waiting.pop(share.pod["metadata"]["uid"], None)
+
+    def look(self, now: float) -> list[ShareHeld]:
+        """Those that have seen enough, or may wait no longer."""
+        if now - self._looked < _LOOK_SECONDS:
+            return []
+        self._looked = now
+        jobs = {path: self._api.get(path) or {} for path in map(_job, self._waiting.values())}
+        for share in self._waiting.values():
+            share.sees(jobs[_job(share)])
+        return [s for s in self._waiting.values() if s.held >= _HOLD or now >= s.until]
+
+
+def is_share(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod tries a share."""
+    return any(PACKAGE in (each.get("command") or ()) for each in pod["spec"]["containers"])
+
+
+def seen_text(node: Mapping[str, Any], share: ShareHeld) -> str:
+    """What the pod has found out; `share` in the faults of its node says what it finds instead.
+
+    Memory is held to a share where the device plugin of the node says that it shares by MPS.
+    """
+    metadata = node["metadata"]
+    resource = str(_asked(share.expected).get("resource", "")).removesuffix(".shared")
+    strategy = (metadata.get("labels") or {}).get(f"{resource}.sharing-strategy")
+    found = {
+        "node": metadata["name"],
+        "devices": 1,
+        "together": share.most,
+        "late": share.late,
+        "within": True,
+        "beyond": strategy != "mps",
+        "reads": {},
+    }
+    text = str((metadata.get("annotations") or {}).get(FAULTS, "{}"))
+    try:
+        return json.dumps(found | json.loads(text).get("share", {}))
+    except (ValueError, AttributeError, TypeError):
+        return text
+
+
+def _job(share: ShareHeld) -> str:
+    space = share.pod["metadata"]["namespace"]
+    return f"/apis/batch/v1/namespaces/{space}/jobs/{_word(share.pod, '--job')}"
+
+
+def _word(pod: Mapping[str, Any], option: str) -> str:
+    words = [str(each) for each in pod["spec"]["containers"][0].get("args") or ()]
+    return words[words.index(option) + 1] if option in words[:-1] else ""
+
+
+def _asked(expected: str) -> dict[str, Any]:
+    try:
+        found = json.loads(expected)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
