@@ -1,4 +1,4 @@
-"""The tour: five things that a queue of GPUs does, shown by real jobs on the live cluster.
+"""The tour: six things that a platform of GPUs does, shown by real jobs on the live cluster.
 
 Every scene asserts what it shows; a scene that does not come out as told ends the tour with exit code 1.
 """
@@ -11,7 +11,9 @@ from pathlib import Path
 from gpuyard.errors import GpuYardError
 from gpuyard.simulate.api import Api, connect
 from gpuyard.simulate.cluster import status
-from testbed.yard.jobs import Gang, State, look, remove, remove_all, submit, wait
+from testbed.yard import broken
+from testbed.yard.engine import Engine, engine
+from testbed.yard.jobs import Gang, State, look, nodes_of, remove, remove_all, submit, wait
 
 Say = Callable[[str], None]
 CLUSTER = "local"
@@ -23,6 +25,7 @@ class Stage:
 
     api: Api
     say: Say
+    pulumi: Engine
 
     def submit(self, gang: Gang) -> None:
         """Submit a job and say so."""
@@ -124,16 +127,41 @@ def fragmented(stage: Stage) -> None:
     stage.end(job, halves, full)
 
 
-SCENES = (gang_or_nothing, borrow, reclaim, never, fragmented)
+def broken_gpu(stage: Stage) -> None:
+    """A GPU breaks: it is found, its node takes no more jobs, and its gang runs on others."""
+    gang = Gang("vision", "pretrain", 2, 8)
+    with broken.with_the_check(stage.pulumi, stage.say):
+        wait(lambda: broken.all_passed(stage.api), "all nodes to pass their check")
+        stage.submit(gang)
+        stage.runs_whole(gang)
+        node = nodes_of(stage.api, gang)[0]
+        stage.end(gang)
+        stage.say(f"  the job ends; on {node} GPU 3 has no spare rows of memory left")
+        try:
+            for line in broken.breaks(stage.api, node).splitlines():
+                stage.say(f"    {line}")
+            stage.submit(gang)
+            stage.runs_whole(gang)
+            elsewhere = nodes_of(stage.api, gang)
+            if node in elsewhere:
+                raise TimeoutError(f"{gang} ran on {node}, which is closed")
+            stage.say(f"  it runs on {', '.join(elsewhere)}")
+            stage.end(gang)
+        finally:
+            broken.mended(stage.api, node)
+        stage.say(f"  {node} is mended, has passed, and takes jobs again")
 
 
-def tour(api: Api, say: Say) -> None:
+SCENES = (gang_or_nothing, borrow, reclaim, never, fragmented, broken_gpu)
+
+
+def tour(api: Api, say: Say, pulumi: Engine) -> None:
     """All scenes in order, on an otherwise idle platform."""
     remove_all(api)
     for number, scene in enumerate(SCENES, start=1):
         say(f"\n{number}. {(scene.__doc__ or '').strip()}")
-        scene(Stage(api, say))
-    say("\nAll five came out as told. The jobs are gone again.")
+        scene(Stage(api, say, pulumi))
+    say("\nAll six came out as told. The jobs are gone again.")
 
 
 def main() -> int:
@@ -143,7 +171,7 @@ def main() -> int:
         if not now.ready:
             sys.stderr.write("demo: the simulated cluster is not up; run `make up` first\n")
             return 4
-        tour(connect(Path(now.kubeconfig)), print)
+        tour(connect(Path(now.kubeconfig)), print, engine(now.kubeconfig))
     except GpuYardError as e:
         sys.stderr.write(f"demo: {e}\n")
         return e.exit_code

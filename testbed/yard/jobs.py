@@ -83,6 +83,13 @@ def look(api: Api, gang: Gang) -> State:
     )
 
 
+def nodes_of(api: Api, gang: Gang) -> list[str]:
+    """Where its pods are."""
+    return sorted(
+        str(pod["spec"]["nodeName"]) for pod in _pods(api, gang) if "nodeName" in pod["spec"]
+    )
+
+
 def wait(done: Callable[[], bool], what: str, seconds: float = 300) -> None:
     """Wait for something in the live cluster; TimeoutError says what did not happen."""
     deadline = time.monotonic() + seconds

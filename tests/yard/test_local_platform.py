@@ -173,7 +173,9 @@ def test_drift_is_shown_by_refresh_and_mended_by_up(up):
 def test_the_tour_comes_out_as_told(up):
     said = up.run("scripts/demo")
     assert said.count("pods run") >= 6
-    assert "All five came out as told" in said
+    assert "All six came out as told" in said
+    assert "fail: memory.remapped_rows on gpu 3" in said
+    assert "is mended, has passed, and takes jobs again" in said
 
 
 def test_a_cluster_made_anew_gets_its_platform_again(up):

@@ -1,0 +1,101 @@
+"""The last scene of the tour: a GPU breaks, its node is closed, and its gang runs on others.
+
+For it the platform is deployed with the check of hardware, and without it again when the scene has ended.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpuyard.errors import EnvironmentLacks
+from gpuyard.names import CHECK_RESULT_LABEL, CHECKED_LABEL, POOL_LABEL
+from gpuyard.simulate.api import Api, ApiObject
+from gpuyard.simulate.validation.machine import FAULTS
+from testbed.yard.engine import ROOT, STACK, Engine
+from testbed.yard.jobs import wait
+
+CHECK = {"image": "registry.example.org/ml/validator:demo", "required": False, "gate": "taint"}
+POOL = "train"
+NO_SPARE_ROWS = {"3": {"remap_failure": True}}
+_UP = (
+    "up",
+    "--stack",
+    STACK,
+    "--yes",
+    "--skip-preview",
+    "--suppress-outputs",
+    "--suppress-permalink=true",
+)
+_EVENTS = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name="
+
+
+@contextmanager
+def with_the_check(pulumi: Engine, say: Callable[[str], None]) -> Iterator[None]:
+    """The platform with its nodes checked, and afterwards as its stack file says."""
+    whole = yaml.safe_load((ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_text(encoding="utf-8"))
+    whole["config"]["gpuyard:platform"]["validation"] = CHECK
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "Pulumi.checked.yaml")
+        file.write_text(yaml.safe_dump(whole), encoding="utf-8")
+        say(
+            "  pulumi up, with `validation` in the stack file: nodes take jobs once they have passed"
+        )
+        try:
+            _deploy(pulumi, "--config-file", str(file))
+            yield
+        finally:
+            say("  pulumi up, without it")
+            _deploy(pulumi)
+
+
+def _deploy(pulumi: Engine, *words: str) -> None:
+    """Its lines are many and not what the scene is about."""
+    try:
+        pulumi.ask(*_UP, *words)
+    except EnvironmentLacks as problem:
+        raise TimeoutError(f"the deployment of the scene failed: {problem}") from None
+
+
+def all_passed(api: Api) -> bool:
+    """Whether each node of the pool has passed its check."""
+    nodes = api.call("GET", f"/api/v1/nodes?labelSelector={POOL_LABEL}={POOL}")["items"]
+    return all(
+        _result(node) == "passed" and CHECKED_LABEL in node["metadata"]["labels"] for node in nodes
+    )
+
+
+def breaks(api: Api, node: str) -> str:
+    """A GPU of a node breaks and the node is checked again: what is said of it when it is closed."""
+    _mark(api, node, json.dumps(NO_SPARE_ROWS))
+    api.merge(f"/api/v1/nodes/{node}", {"metadata": {"labels": {CHECKED_LABEL: None}}})
+    wait(lambda: _closed(_node(api, node)), f"{node} to be closed")
+    events = api.call("GET", f"{_EVENTS}{node},reason=NodeFailedCheck")["items"]
+    return str(events[-1]["message"]) if events else _result(_node(api, node))
+
+
+def mended(api: Api, node: str) -> None:
+    """The GPU is well; the next check of the node opens it."""
+    _mark(api, node, None)
+    wait(lambda: not _closed(_node(api, node)), f"{node} to be opened")
+
+
+def _mark(api: Api, node: str, faults: str | None) -> None:
+    api.merge(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: faults}}})
+
+
+def _node(api: Api, name: str) -> ApiObject:
+    found: Any = api.call("GET", f"/api/v1/nodes/{name}")
+    return dict(found)
+
+
+def _closed(node: ApiObject) -> bool:
+    return bool(node["spec"].get("unschedulable"))
+
+
+def _result(node: ApiObject) -> str:
+    return str(node["metadata"]["labels"].get(CHECK_RESULT_LABEL, ""))
