@@ -31,8 +31,11 @@ def text(raw, name="train-on-demand"):
 
 def node_config(said):
     """The NodeConfig among the parts of a MIME document, and the scripts."""
-    parts = {p.get_content_type(): p.get_payload() for p in email.message_from_string(said).walk()}
-    return yaml.safe_load(parts["application/node.eks.aws"]), parts.get("text/x-shellscript")
+    parts = [
+        (p.get_content_type(), p.get_payload()) for p in email.message_from_string(said).walk()
+    ]
+    scripts = [text for kind, text in parts if kind == "text/x-shellscript"]
+    return yaml.safe_load(dict(parts)["application/node.eks.aws"]), "\n".join(scripts)
 
 
 CASES = {
@@ -124,11 +127,27 @@ def test_each_image_is_told_the_plans_numa_policy(numa):
 def test_the_disks_of_the_instance_are_one_for_images_and_pods():
     config, script = node_config(text(aws()))
     assert config["spec"]["instance"] == {"localStorage": {"strategy": "RAID0"}}
-    assert script is None
+    assert "mdadm" not in script
     commands = tomllib.loads(text(aws([pool(image="bottlerocket-nvidia")])))["settings"]
     first, second = commands["bootstrap-commands"]["local-disks"]["commands"]
     assert first == ["apiclient", "ephemeral-storage", "init"]
     assert second[3:] == ["--dirs", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods"]
+
+
+LOCKED = "[Service]\\nLimitMEMLOCK=infinity\\n' >/etc/systemd/system/containerd.service.d/"
+
+
+@every(("machine", "locks"), [("p5.48xlarge", True), ("g6.8xlarge", True), ("g6.xlarge", False)])
+def test_pods_lock_memory_where_a_fabric_of_the_machine_wants_it(machine, locks):
+    assert bool(MACHINES[machine].efa_interfaces) == locks
+    for mirror in ({}, {"mirror": MIRROR}):
+        _, script = node_config(text(aws([pool(machine=machine)], **mirror)))
+        assert (LOCKED in script) == locks
+        said = text(aws([pool(machine=machine, image="ubuntu-eks")], **mirror))
+        assert (LOCKED in said) == locks
+        assert not locks or said.index(LOCKED) < said.index("/etc/eks/bootstrap.sh")
+    # it does so by itself
+    assert "MEMLOCK" not in text(aws([pool(machine=machine, image="bottlerocket-nvidia")]))
 
 
 @pytest.mark.parametrize("name", ["al2023-nvidia", "bottlerocket-nvidia", "ubuntu-eks"])

@@ -68,8 +68,8 @@ def pool_user_data(
     if variant.startswith("BOTTLEROCKET"):
         return Base64(bottlerocket(plan.spec, pool, kubelet, local_disks=local_disks))
     if variant == CUSTOM:
-        return Base64(script(plan, pool, kubelet, ground, local_disks=local_disks))
-    return Base64(node_config(plan.spec, kubelet, local_disks=local_disks))
+        return Base64(script(plan, pool, kubelet, ground, machines, local_disks=local_disks))
+    return Base64(node_config(plan.spec, kubelet, machines, local_disks=local_disks))
 
 
 def system_user_data(plan: PlatformPlan) -> Base64 | None:
@@ -77,7 +77,9 @@ def system_user_data(plan: PlatformPlan) -> Base64 | None:
     return Base64(_mime(_mirror_part(plan.spec))) if plan.spec.mirror else None
 
 
-def node_config(spec: PlatformSpec, kubelet: Kubelet, *, local_disks: bool) -> str:
+def node_config(
+    spec: PlatformSpec, kubelet: Kubelet, machines: tuple[Machine, ...], *, local_disks: bool
+) -> str:
     """For nodeadm; the cluster's own part is written by EKS, and the two are merged."""
     config: dict[str, Any] = {}
     if kubelet.topology:
@@ -92,7 +94,8 @@ def node_config(spec: PlatformSpec, kubelet: Kubelet, *, local_disks: bool) -> s
         node["instance"] = {"localStorage": {"strategy": "RAID0"}}
     head = {"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig"}
     part = ("application/node.eks.aws", yaml_text({**head, "spec": node}))
-    return _mime(part, *([_mirror_part(spec)] if spec.mirror else []))
+    locked = [_shell(_LOCKED)] if _locks_memory(machines) else []
+    return _mime(part, *([_mirror_part(spec)] if spec.mirror else []), *locked)
 
 
 def bottlerocket(spec: PlatformSpec, pool: PoolPlan, kubelet: Kubelet, *, local_disks: bool) -> str:
@@ -140,7 +143,13 @@ def _sharing(pool: PoolPlan) -> dict[str, Mapping[str, Any]]:
 
 
 def script(
-    plan: PlatformPlan, pool: PoolPlan, kubelet: Kubelet, ground: Ground, *, local_disks: bool
+    plan: PlatformPlan,
+    pool: PoolPlan,
+    kubelet: Kubelet,
+    ground: Ground,
+    machines: tuple[Machine, ...],
+    *,
+    local_disks: bool,
 ) -> Joined:
     """For images that EKS does not know: it merges nothing into theirs, so all that a node needs is here."""
     flags = {
@@ -156,6 +165,7 @@ def script(
         "#!/bin/bash\nset -euo pipefail\n",
         _local_disks() if local_disks else "",
         _mirror_files(plan.spec.mirror.images) if plan.spec.mirror else "",
+        _LOCKED if _locks_memory(machines) else "",
         "/etc/eks/bootstrap.sh ",
         ground.cluster,
         " --apiserver-endpoint ",
@@ -207,11 +217,30 @@ def _mirror_files(images: str) -> str:
 
 def _mirror_part(spec: PlatformSpec) -> tuple[str, str]:
     """It runs before nodeadm starts kubelet."""
-    images = spec.mirror.images if spec.mirror else ""
-    return "text/x-shellscript", f"#!/bin/bash\nset -euo pipefail\n{_mirror_files(images)}"
+    return _shell(_mirror_files(spec.mirror.images if spec.mirror else ""))
+
+
+# ── locked memory ─────────────────────────────────────────────────────────────────────────────────
+_UNIT = "/etc/systemd/system/containerd.service.d"
+_LOCKED = (
+    f"mkdir -p {_UNIT}\nprintf '[Service]\\nLimitMEMLOCK=infinity\\n' >{_UNIT}/50-locked-memory.conf\n"
+    "systemctl daemon-reload\nsystemctl try-restart containerd || :\n"
+)
+"""Shell: pods may lock memory without a capability, which Pod Security lets none of a team add. Bottlerocket
+does so by itself where it finds EFA (docs/decisions/0035)."""
+
+
+def _locks_memory(machines: tuple[Machine, ...]) -> bool:
+    """Whether a fabric of theirs wants locked memory."""
+    return any(machine.efa_interfaces for machine in machines)
 
 
 # ── forms ─────────────────────────────────────────────────────────────────────────────────────────
+def _shell(text: str) -> tuple[str, str]:
+    """A part that runs before nodeadm starts containerd and kubelet."""
+    return "text/x-shellscript", f"#!/bin/bash\nset -euo pipefail\n{text}"
+
+
 def _mime(*parts: tuple[str, str]) -> str:
     """One document of several parts, as cloud-init and EKS read it; the same bytes each time."""
     body = "".join(f"--//\nContent-Type: {kind}\n\n{text}\n" for kind, text in parts)

@@ -95,7 +95,7 @@ def _node_class(plan: PlatformPlan, pool: PoolPlan, rung: LadderRung) -> Object:
             "evictionHard": dict(kubelet.eviction),
         },
         # It has no field for how NUMA nodes are used: the same document as for node groups says that.
-        "userData": node_config(plan.spec, kubelet, local_disks=False),
+        "userData": node_config(plan.spec, kubelet, machines, local_disks=False),
         "tags": aws_tags(plan, pool.stable_name, " ".join(pool.owners)),
     }
     if rung.reservation:
