@@ -1,4 +1,4 @@
-"""Simulated nodes: what a cloud would make of a pool, as fake nodes that a controller keeps alive.
+"""Nodes: what a cloud would make of a pool, as fake nodes that a controller keeps alive; labels of yours.
 
 Only what the cloud and the kubelet's start-up flags decide is set here. Capacity, GPU labels and MIG state
 come from the fakes of the node agents, which see this object and never the plan.
@@ -6,6 +6,7 @@ come from the fakes of the node agents, which see this object and never the plan
 
 from gpuyard.names import (
     ARCH_LABEL,
+    EXISTING_ANNOTATION,
     HOSTNAME_LABEL,
     INSTANCE_TYPE_LABEL,
     OS_LABEL,
@@ -17,6 +18,9 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.objects import Object, made, taint_object
 
 FAKE_NODE = {"kwok.x-k8s.io/node": "fake"}
+NODE_UID = "gpuyard.dev/node-uid"
+PATCH_MANAGER = "pulumi.com/patchFieldManager"
+"""What the provider's fields of an object of somebody else are owned by; else by a name made up anew."""
 
 
 def node_objects(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
@@ -43,3 +47,18 @@ def _node(plan: PlatformPlan, pool: PoolPlan, index: int) -> Object:
     return made(
         plan.name, "v1", "Node", name, labels=labels, annotations=notes, spec={"taints": taints}
     )
+
+
+def node_labels(plan: PlatformPlan, pool: PoolPlan, node: str, uid: str) -> Object:
+    """The labels that the plan lists for a pool, on a node that exists already."""
+    owner = label_owner(plan.name, pool.stable_name)
+    # one that was made anew under its name has lost its labels: it is another to the engine too
+    notes = {EXISTING_ANNOTATION: "true", NODE_UID: uid, PATCH_MANAGER: owner}
+    metadata = {"name": node, "labels": dict(pool.labels), "annotations": notes}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
+
+
+def label_owner(platform: str, pool: str = "") -> str:
+    """Who owns the labels that we put on nodes of a pool; without one, how all owners of a platform begin."""
+    # by pool: a node that goes over to another pool loses to one owner what the other gives up
+    return f"gpuyard.dev/{platform}/{pool}"

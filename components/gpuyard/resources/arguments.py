@@ -104,8 +104,8 @@ class PoolSpec(TypedDict):
     labels: NotRequired[dict[str, str]]
     """Further labels for the nodes; names of ours and of Kubernetes are refused."""
     select: NotRequired[dict[str, str]]
-    """Labels of nodes that exist already, on a cluster of your own. Default: nodes carry our
-    labels.
+    """Labels of nodes that exist already, on a cluster of your own; they get the pool's.
+    Default: ours.
     """
     owners: NotRequired[list[str]]
     """Teams the pool is dedicated to: nobody else gets a guarantee in it or borrows from it.

@@ -32,6 +32,7 @@ from gpuyard.resources.clusters.making import (
 from gpuyard.resources.component import Component
 from gpuyard.resources.diagnosis.gone_teams import tell_of_gone_teams
 from gpuyard.resources.gpu_operator.component import GpuOperator
+from gpuyard.resources.gpu_operator.labelling import labelled_pools
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.pools import GpuNodePool, GpuNodePoolArgs, refuse_what_is_not_made
 from gpuyard.resources.proofs import PlatformLike, due_today, proved, read_args
@@ -149,7 +150,8 @@ class Platform(Component):
         if self._ours is not None and self._ours.looks is not None:
             tell_of_gone_teams(self._ours.looks, plan)
         nodes = self._make(name, plan, late, cluster, changes.turns)
-        self._report(plan, proof.findings, nodes if plan.simulated else ())
+        told = plan.simulated or labelled_pools(plan)
+        self._report(plan, proof.findings, nodes if told else ())
 
     def _make(
         self,
@@ -175,6 +177,8 @@ class Platform(Component):
         networks = self._register(cloud_objects(plan))
         if operator is not None:
             first = [*operator.read_by_agents(), *networks]
+            if labelled_pools(plan):
+                first += operator.chart  # its MIG manager cuts what gets a label
             karpenter_for(f"{name}-karpenter", plan, self._child(first), cluster)
             nodes += self._make_in_turns(name, plan, cluster, operator, first, turns)
         elif plan.validation is not None:
@@ -185,7 +189,7 @@ class Platform(Component):
         held = self._register(admission_objects(plan))
         self._register(catalogue_objects(plan))
         # Quotas follow GPUs: nobody is promised a layout that no node has. A cloud's nodes take long.
-        there = nodes if plan.simulated else ()
+        there = nodes if plan.simulated or labelled_pools(plan) else ()
         queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child(there))
         teams: list[pulumi.Resource] = []
         stores = cluster.store_names if cluster is not None else {}

@@ -15,7 +15,9 @@ from gpuyard.render.objects import Object
 from gpuyard.resources.clouds import CloudResources
 from gpuyard.resources.component import Component
 from gpuyard.resources.errors import PlatformRefused, unknown_name
+from gpuyard.resources.gpu_operator.labelling import gone, labelled, labelled_pools
 from gpuyard.resources.gpu_operator.waves import recutting_hook
+from gpuyard.resources.objects import register_object
 from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
 
@@ -39,11 +41,11 @@ class GpuNodePool(Component):
 
     In a cloud they are node groups of EKS or node pools of GKE, one for each way in which nodes are bought.
     On a simulated platform they are fake nodes that a controller keeps alive. On a cluster of your own they
-    are there already, and carry the pool's labels: nothing is made.
+    are there already: those that the pool selects get its labels, and lose them when it goes.
     """
 
     nodes: pulumi.Output[list[str]]
-    """Names of the nodes that run from the beginning; none in a cloud, which names its nodes itself."""
+    """Names of the nodes that run from the beginning, or were found; a cloud names its nodes itself."""
     resources: pulumi.Output[dict[str, int]]
     """What each node advertises, by resource name."""
 
@@ -63,28 +65,33 @@ class GpuNodePool(Component):
             raise PlatformRefused(name, [unknown_name("pool", given["pool"], names)])
         pool = plan.pool(given["pool"])
         graph = cluster.graph if cluster else graph_of(plan)
-        own = pool.stable_name
+        part = pool.stable_name
         cloud = (
-            cluster.resources.beside(name, own)
+            cluster.resources.beside(name, part)
             if cluster
-            else CloudResources(name, own, _given(name, given.get("ground"), graph, pool))
+            else CloudResources(name, part, _given(name, given.get("ground"), graph, pool))
         )
         spec = next(one for one in plan.spec.pools if one.name == pool.name)
         state = {"platform": plan.name, "pool": state_of(spec)}
         super().__init__("gpuyard:index:GpuNodePool", name, state, opts)
-        objects = node_objects(plan, pool) if plan.simulated else []
         looks = self._ours.looks if self._ours is not None else None
+        own = labelled(looks, plan, pool)
+        objects = node_objects(plan, pool) if plan.simulated else own
         nodes = looks is not None and (objects or graph is not None)
         hooks = None
         if looks is not None and nodes:
             hook = recutting_hook(name, looks, plan, pool)
-            hooks = pulumi.ResourceHookBinding(before_update=[hook])
+            hooks = pulumi.ResourceHookBinding(
+                before_create=[hook] if own else None, before_update=[hook]
+            )
         made = self._register_nodes(objects, hooks)
+        if looks is not None and pool.name in labelled_pools(plan):
+            self._leave(gone(looks, name))
         names = [obj["metadata"]["name"] for obj in objects]
         self.nodes = pulumi.Output.all(*(one.urn for one in made)).apply(lambda _: names)
         if graph is not None:
             hooked = pulumi.ResourceOptions(hooks=hooks)
-            for each in graph.of_part(own):
+            for each in graph.of_part(part):
                 opts = self._waits_for
                 if HOLDING.get(each.kind) is Holds.NODES:
                     opts = pulumi.ResourceOptions.merge(opts, hooked)
@@ -99,6 +106,13 @@ class GpuNodePool(Component):
         made = self._register(objects[:1], first=hooks)
         self._waits_for = self._after(made)
         return made + self._register(objects[1:], first=hooks)
+
+    def _leave(self, objects: list[Object]) -> None:
+        """Nodes that are gone: what the state has of them leaves it untouched."""
+        untouched = pulumi.ResourceOptions(retain_on_delete=True, ignore_changes=["metadata"])
+        for each in objects:
+            opts = pulumi.ResourceOptions.merge(self._waits_for, untouched)
+            register_object(self, each, opts, theirs=True)
 
 
 def refuse_what_is_not_made(plan: PlatformPlan) -> None:

@@ -207,7 +207,7 @@ class Pool(SpecModel):
     labels: dict[Text, Text] = Field(default_factory=dict)
     """Further labels for the nodes; names of ours and of Kubernetes are refused."""
     select: dict[Text, Text] = Field(default_factory=dict)
-    """Labels of nodes that exist already, on a cluster of your own. Default: nodes carry our labels."""
+    """Labels of nodes that exist already, on a cluster of your own; they get the pool's. Default: ours."""
     owners: Annotated[tuple[Name, ...], Field(max_length=MAX_OWNERS)] = ()
     """Teams the pool is dedicated to: nobody else gets a guarantee in it or borrows from it. Default: all."""
     warm: Annotated[tuple[WarmWindow, ...], Field(max_length=50)] = ()

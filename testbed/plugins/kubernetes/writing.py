@@ -170,11 +170,14 @@ class Writer:
             self.waiter.until_gone(inputs, live, name, seconds)
 
     def _relinquish(self, live: Object, name: str) -> None:
-        """Give up all fields of this resource; those that nobody else has go, and the object stays."""
+        """Give up all fields of this resource; those that nobody else has go, and the object stays.
+
+        One that is gone is made anew, as officially where its kind can be made of a name alone:
+        Relinquish of provider/pkg/ssa/ssa.go applies, and does not look before.
+        """
         kept = {"apiVersion": live["apiVersion"], "kind": live["kind"]}
         metadata = {"name": name, "namespace": path(live, "metadata", "namespace")}
         query = {"fieldManager": self.manager, "force": "true"}
-        self.cluster.get(live, name)  # an object that is gone is not made anew
         said = {key: value for key, value in metadata.items() if value}
         self.cluster.patch(live, {**kept, "metadata": said}, APPLY, query)
 

@@ -5,12 +5,17 @@ from gpuyard.names import POOL_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
-from gpuyard.spec.sections import FabricKind
+from gpuyard.spec.sections import Apply, FabricKind
 
 
 def node_selector(pool: Pool) -> dict[str, str]:
     """The labels that tell the pool's nodes: those you select by, else ours."""
     return dict(sorted(pool.select.items())) or {POOL_LABEL: pool.stable_name}
+
+
+def labels_nodes(spec: PlatformSpec, pool: Pool) -> bool:
+    """Whether the pool's nodes exist already, and get its labels from us."""
+    return bool(pool.select) and spec.cloud is Cloud.NONE
 
 
 def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
@@ -43,7 +48,10 @@ def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]
                 "pool.select_labels",
                 (*path, "select"),
                 "these nodes must carry the labels that `gpuyard plan -v` lists, or their GPUs stay whole;"
-                " nothing puts labels on nodes that exist",
+                " no manifest puts labels on nodes that exist"
+                if spec.apply is Apply.RENDER
+                else "`up` finds these nodes with kubectl, and puts the labels on them that `gpuyard plan -v`"
+                " lists: their GPUs are shared from then on",
             )
         )
     return findings + _check_fabric(spec, pool, path)

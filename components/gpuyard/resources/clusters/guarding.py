@@ -16,6 +16,7 @@ from gpuyard.changes.findings import change_findings
 from gpuyard.changes.platforms import driver_of
 from gpuyard.changes.turns import Turns
 from gpuyard.findings import Finding, Severity
+from gpuyard.plan.pools.own_nodes import labels_nodes
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud_graph import graph_of
 from gpuyard.resources.errors import PlatformRefused
@@ -39,7 +40,9 @@ def guard(name: str, plan: PlatformPlan) -> Foreseen:
     cut anew or get another driver.
     """
     graph = graph_of(plan)
-    asks = graph is not None or plan.simulated or any(driver_of(plan, each) for each in plan.pools)
+    driven = any(driver_of(plan, each) for each in plan.pools)
+    cuts = any(labels_nodes(plan.spec, each) for each in plan.spec.pools)
+    asks = graph is not None or plan.simulated or driven or cuts
     stand = last_state() if asks else None
     if stand is None:
         return Foreseen()

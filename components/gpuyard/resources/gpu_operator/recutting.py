@@ -32,6 +32,8 @@ CUT_SECONDS = 1200.0
 _WORKLOADS = "workloads.kueue.x-k8s.io"
 _FAILED = "MigConfigFailed"
 Labels = Mapping[str, str | None]
+Write = Callable[[Labels], Awaitable[str]]
+"""How a node's labels are changed, None taken away: what was said against it."""
 _Object = Mapping[str, Any]
 
 
@@ -39,8 +41,10 @@ class NotCut(pulumi.RunError):
     """A node whose GPUs are as they were, and why."""
 
 
-async def recut(kubectl: Kubectl, node: str, wanted: Labels) -> None:
+async def recut(kubectl: Kubectl, node: str, wanted: Labels, write: Write | None = None) -> None:
     """Close a node, send its jobs back to their queues, cut its GPUs, open it.
+
+    `write` changes labels where we own them by server-side apply.
 
     Raises:
         NotCut: it was not done, and the GPUs are as they were; or not even that.
@@ -56,11 +60,11 @@ async def recut(kubectl: Kubectl, node: str, wanted: Labels) -> None:
     except NotCut:
         await kubectl.change("uncordon", node)
         raise
-    why = await _cut(kubectl, node, wanted)
+    why = await _cut(kubectl, node, wanted, write)
     if not why:
         await kubectl.change("uncordon", node)
         return
-    if still := await _cut(kubectl, node, before):
+    if still := await _cut(kubectl, node, before, write):
         raise NotCut(
             f"the GPUs of node {node} were not cut into {wanted[MIG_CONFIG_LABEL]}: {why}; nor back into"
             f" {before[MIG_CONFIG_LABEL]}: {still}\n"
@@ -83,11 +87,11 @@ def _of(node: _Object, wanted: Labels) -> dict[str, str | None]:
 
 async def _empty(kubectl: Kubectl, node: str) -> None:
     """Every job on the node goes back to its queue, as a whole."""
-    async for pods in _until(EMPTY_SECONDS, lambda: _holders(kubectl, node)):
+    async for pods in _until(EMPTY_SECONDS, lambda: holders(kubectl, node)):
         if not pods:
             await _let_go(kubectl)
             return
-        strangers = [_named(pod) for pod in pods if not _workload(pod)]
+        strangers = [named(pod) for pod in pods if not _workload(pod)]
         if strangers:
             await _let_go(kubectl)
             raise NotCut(
@@ -113,13 +117,13 @@ async def _let_go(kubectl: Kubectl) -> None:
         await _patch(kubectl, _WORKLOADS, meta["name"], change, meta["namespace"])
 
 
-async def _cut(kubectl: Kubectl, node: str, wanted: Labels) -> str:
+async def _cut(kubectl: Kubectl, node: str, wanted: Labels, write: Write | None) -> str:
     """Change the labels and wait for the manager; why it failed, or nothing."""
     found = await kubectl.get("node", node) or {"metadata": {}}
     if _of(found, wanted).get(MIG_CONFIG_LABEL) != wanted[MIG_CONFIG_LABEL]:
         # what the state says now is of the layout before
-        change = {"metadata": {"labels": {**wanted, MIG_STATE_LABEL: None}}}
-        if problem := await _patch(kubectl, "node", node, change):
+        write = write or (lambda labels: relabel(kubectl, node, labels))
+        if problem := await write({**wanted, MIG_STATE_LABEL: None}):
             return problem
     state = None
     async for seen in _until(CUT_SECONDS, lambda: kubectl.get("node", node)):
@@ -129,6 +133,11 @@ async def _cut(kubectl: Kubectl, node: str, wanted: Labels) -> str:
         if state == "failed":
             return await _reason(kubectl, node, str(wanted[MIG_CONFIG_LABEL]))
     return f"the MIG manager says {state or 'nothing'} after {CUT_SECONDS:.0f} s"
+
+
+async def relabel(kubectl: Kubectl, node: str, labels: Labels) -> str:
+    """Change labels of a node and no others."""
+    return await _patch(kubectl, "node", node, {"metadata": {"labels": labels}})
 
 
 async def _reason(kubectl: Kubectl, node: str, config: str) -> str:
@@ -148,8 +157,12 @@ async def _reason(kubectl: Kubectl, node: str, config: str) -> str:
     return "the MIG manager says failed, and not why"
 
 
-async def _holders(kubectl: Kubectl, node: str) -> list[_Object]:
-    """Pods on a node that hold its GPUs, and have not ended."""
+async def holders(kubectl: Kubectl, node: str) -> list[_Object]:
+    """Pods on a node that hold its GPUs, and have not ended.
+
+    Raises:
+        NotCut: nobody can look.
+    """
     ended = "status.phase!=Succeeded,status.phase!=Failed"
     found = await kubectl.get("pods", "-A", "--field-selector", f"spec.nodeName={node},{ended}")
     if found is None:
@@ -167,7 +180,8 @@ def _workload(pod: _Object) -> str:
     return str((pod["metadata"].get("annotations") or {}).get(WORKLOAD_ANNOTATION, ""))
 
 
-def _named(pod: _Object) -> str:
+def named(pod: _Object) -> str:
+    """A pod, for messages."""
     return f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 

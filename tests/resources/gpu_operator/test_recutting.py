@@ -211,7 +211,8 @@ def hooked(monkeypatch, plan, old, new, kind="kubernetes:core/v1:Node", world=No
     seen = []
     monkeypatch.setattr(waves, "HANDED_ON_SECONDS", 0)
 
-    async def cuts(_kubectl, node, wanted):
+    async def cuts(_kubectl, node, wanted, write):
+        assert write is None
         seen.append((node, wanted))
 
     monkeypatch.setattr(waves, "recut", cuts)
