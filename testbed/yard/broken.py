@@ -5,7 +5,7 @@ For it the platform is deployed with the check of hardware, and without it again
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ _EVENTS = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name="
 
 
 @contextmanager
-def with_the_check(pulumi: Engine, say: Callable[[str], None]) -> Iterator[None]:
+def with_the_check(pulumi: Engine, say: Callable[[str], None]) -> Generator[None]:
     """The platform with its nodes checked, and afterwards as its stack file says."""
     whole = yaml.safe_load((ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_text(encoding="utf-8"))
     whole["config"]["gpuyard:platform"]["validation"] = CHECK
