@@ -202,7 +202,7 @@ def roles(containers: dict[str, Value], **more: Any) -> Value:
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",
         "metadata": {"name": "x", **more},
-        "spec": {"mpiReplicaSpecs": specs},
+        "spec": {"runPolicy": {"cleanPodPolicy": "Running"}, "mpiReplicaSpecs": specs},
     }
 
 

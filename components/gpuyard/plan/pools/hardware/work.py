@@ -104,17 +104,16 @@ def unworked(draft: Draft, plan: ValidationPlan) -> Iterator[Finding]:
     places = {pool.name: index for index, pool in enumerate(draft.spec.pools)}
     for each in plan.pools:
         at = ("pools", places[each.pool])
+        said = []
         if each.runs and each.idle:
-            yield note(
-                "validation.deferred", at, f"GPUs of {each.pool} are not put to work: {each.idle}"
-            )
+            said.append(f"GPUs of {each.pool} are not put to work: {each.idle}")
         elif each.works and each.apart:
-            said = f"nodes of {each.pool} run collectives each for itself: {each.apart}"
-            yield note("validation.deferred", at, said)
+            said.append(f"nodes of {each.pool} run collectives each for itself: {each.apart}")
         if each.runs and each.untried and not draft.sound[each.pool].sharing.counted_whole:
-            said = f"shares of {each.pool} are not tried: {each.untried}"
-            yield note("validation.deferred", at, said)
+            said.append(f"shares of {each.pool} are not tried: {each.untried}")
+        if said:
+            yield note("validation.deferred", at, "; ".join(said))
         if (each.works or each.tried) and draft.sound[each.pool].nodes.high > each.nodes:
             what = "put to work" if each.works else "tried share by share"
-            said = f"nodes of {each.pool} that come later are not {what}"
-            yield note("validation.deferred", at, said)
+            later = f"nodes of {each.pool} that come later are not {what}"
+            yield note("validation.deferred", at, later)
