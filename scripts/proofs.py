@@ -20,6 +20,7 @@ from gpuyard.changes.judging import judged_against
 from gpuyard.cli.stacks import judge_text
 from gpuyard.findings import Finding, Fix, Severity, in_order
 from gpuyard.judging import Judged
+from gpuyard.local_files import files_of
 from gpuyard.plan.software.support import check_pins
 from gpuyard.preflight.asking import Answer, Question
 from gpuyard.preflight.rounds import hear
@@ -218,7 +219,7 @@ def judged(case: Case) -> Judged:
 
 def judged_text(case: Case, text: str) -> Judged:
     """The same of another stack file, beside the deployed platform that the case names."""
-    found = judge_text(text.encode(), FILE, case.today)
+    found = judge_text(text.encode(), FILE, case.today, files_of(FOLDER.parents[2]))
     return (
         judged_against(found, _deployed(case.raw["against"]))[0] if "against" in case.raw else found
     )

@@ -30,6 +30,11 @@ __all__ = [
     "ControlPlaneLogs",
     "Dataset",
     "DatasetKind",
+    "Dump",
+    "DumpedAdapter",
+    "DumpedGpu",
+    "DumpedNode",
+    "DumpedNuma",
     "Enforce",
     "Engine",
     "Fabric",
@@ -322,6 +327,77 @@ class Fabric(TypedDict):
     """
 
 
+class DumpedGpu(TypedDict):
+    """One GPU of a dump."""
+
+    name: str
+    """As NVML has it: NVIDIA H100 80GB HBM3."""
+    memory_mib: int
+    """Its memory in MiB."""
+    numa: int | None
+    """The NUMA node of its bus; null where the host says none."""
+    nvlinks: int | None
+    """NVLinks that are up; null where it has none."""
+
+
+class DumpedNuma(TypedDict):
+    """One NUMA node of a dump, which has CPUs."""
+
+    index: int
+    """Its number."""
+    cpus: int
+    """CPU threads in it."""
+    memory_mib: int
+    """Its memory in MiB, as the kernel counts it."""
+
+
+class DumpedAdapter(TypedDict):
+    """One RDMA device of a dump."""
+
+    name: str
+    """As NCCL has it: mlx5_0."""
+    driver: str
+    """mlx5_core and others."""
+    link: str
+    """InfiniBand or Ethernet."""
+    gbps: float
+    """Gigabit a second of its port."""
+    active: bool
+    """Whether its port is up."""
+    numa: int | None
+    """The NUMA node of its bus; null where the host says none."""
+
+
+class DumpedNode(TypedDict):
+    """One node that is like the machine of a dump."""
+
+    name: str
+    """Its name in the cluster."""
+    labels: Mapping[str, str]
+    """Its labels, but for those that say what it is."""
+
+
+class Dump(TypedDict):
+    """A machine of your own, and the nodes that are like it."""
+
+    version: str
+    """gpuyard.dev/machine/v1."""
+    node: str
+    """Where it was taken."""
+    driver: str | None
+    """The driver that ran there; null where it said none."""
+    gpus: Sequence[DumpedGpu]
+    """Its GPUs."""
+    joined: bool | None
+    """Every GPU reaches every other by NVLink; null where they have none."""
+    numa: Sequence[DumpedNuma]
+    """Its NUMA nodes; empty where the host says none."""
+    adapters: Sequence[DumpedAdapter]
+    """Its RDMA devices."""
+    nodes: Sequence[DumpedNode]
+    """Nodes that are like it; empty where nobody gave any."""
+
+
 Numa = Literal["none", "best-effort", "restricted", "single-numa-node"]
 """The kubelet's topology policy.
 
@@ -405,6 +481,10 @@ class Pool(TypedDict):
     """
     fabric: NotRequired[Fabric | None]
     """The network between nodes of your own. On aws and gcp the machine says it."""
+    dump: NotRequired[str | Dump | None]
+    """A file of `gpuyard validate --dump`: what nodes of your own are. Default: what `machine`
+    says.
+    """
     image: NotRequired[str | None]
     """What nodes boot from, by its catalogue name. Default: the cloud's own image with NVIDIA's
     driver.

@@ -13,6 +13,8 @@ from pathlib import Path
 from gpuyard_validator import report as reports
 from gpuyard_validator.at_work import at_work, left
 from gpuyard_validator.checks import CHECKS
+from gpuyard_validator.dump import dumped
+from gpuyard_validator.dump import schema as dump_schema
 from gpuyard_validator.expectations import (
     PROFILES,
     QUICK,
@@ -55,15 +57,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _do(given: argparse.Namespace) -> int:
-    if given.schema:
-        sys.stdout.write(json.dumps(schema(), indent=2) + "\n")
-        return Code.PASSED
-    if given.explain:
-        sys.stdout.write(explained(given.explain))
+    if words := _words(given):
+        sys.stdout.write(words)
         return Code.PASSED
     reader = _reader(given.snapshot, given.root)
     if given.record:
         _write(given.record, recorded(reader.read()))
+        return Code.PASSED
+    if given.dump:
+        nodes = given.nodes.read_text(encoding="utf-8") if given.nodes else None
+        _write(given.dump, dumped(reader.read(), nodes))
         return Code.PASSED
     if given.expect is None:
         raise CannotRead("give --expect FILE")
@@ -82,6 +85,13 @@ def _do(given: argparse.Namespace) -> int:
     if report.code is Code.PASSED and given.together:
         wait_for_others(job_of(given.together))
     return report.code
+
+
+def _words(given: argparse.Namespace) -> str:
+    """What is asked of the program itself, and of no machine."""
+    if given.schema or given.dump_schema:
+        return json.dumps(schema() if given.schema else dump_schema(), indent=2) + "\n"
+    return explained(given.explain) if given.explain else ""
 
 
 def measured(given: argparse.Namespace, expected: Expectations, node: str) -> Collectives:
@@ -184,6 +194,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--expect", type=Path, help="what the node must be, as JSON that the plan has written")
     add("--snapshot", type=Path, help="a recorded machine instead of this one")
     add("--record", type=Path, help="write what this machine is, and judge nothing")
+    add("--dump", type=Path, help="write what a platform is planned by, and judge nothing")
+    add("--nodes", type=Path, help="what `kubectl get nodes -o json` wrote, for --dump")
     add("--root", type=Path, default=Path("/"), help="where the host's /proc and /sys are")
     add(
         "--check",
@@ -218,6 +230,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--token-file", type=Path, help="what all nodes of a run know, and nobody else")
     add("--deadline", type=float, default=600.0, help="seconds for the whole run")
+    add("--dump-schema", action="store_true", help="the JSON Schema of what --dump writes")
     add("--schema", action="store_true", help="the JSON Schema of expectations")
     add("--explain", choices=CHECKS, metavar="CHECK", help="one check in words")
     return parser

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard_validator.snapshot import Adapter
+from gpuyard_validator.snapshot import Adapter, NumaNode
 from gpuyard_validator.values import Answer, Missing, Why
 
 
@@ -68,7 +68,32 @@ class Host:
             gbps = 0.0
         driver = (device / "device" / "driver").resolve().name
         active = state.startswith("4:")
-        return Adapter(name=device.name, driver=driver, active=active, link=link, gbps=gbps)
+        return Adapter(
+            name=device.name,
+            driver=driver,
+            active=active,
+            link=link,
+            gbps=gbps,
+            numa=_numa(device / "device"),
+        )
+
+    def numa(self) -> Answer[tuple[NumaNode, ...]]:
+        """NUMA nodes with CPUs, by their numbers."""
+        folder = self.root / "sys/devices/system/node"
+        found = [
+            NumaNode(index=int(each.name[4:]), cpus=cpus, memory_mib=memory)
+            for each in folder.glob("node[0-9]*")
+            if (cpus := _count(_text(each / "cpulist")))
+            and (memory := _total_mib(_text(each / "meminfo")))
+        ]
+        if not found:
+            return Missing(Why.FAILED, "the kernel lists no NUMA node")
+        return tuple(sorted(found, key=lambda node: node.index))
+
+    def numa_of(self, address: str) -> Answer[int]:
+        """The NUMA node of a device on the PCI bus, by its address as NVML writes it: 00000000:1B:00.0."""
+        domain, _, rest = address.lower().partition(":")
+        return _numa(self.root / "sys/bus/pci/devices" / f"{domain[-4:]}:{rest}")
 
     def _read(self, path: str) -> Answer[str]:
         try:
@@ -82,3 +107,26 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
+
+
+def _numa(device: Path) -> Answer[int]:
+    """The kernel's word for a device's NUMA node; -1 is its word for none."""
+    found = _text(device / "numa_node")
+    if found.isdecimal():
+        return int(found)
+    return Missing(Why.NOT_SUPPORTED, f"numa_node says {found or 'nothing'}")
+
+
+def _count(ranges: str) -> int:
+    """How many numbers a list of the kernel holds: 0-47,96-143."""
+    ends = [part.split("-") for part in ranges.split(",") if part]
+    return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
+
+
+def _total_mib(text: str) -> int:
+    """Of a line `Node 0 MemTotal: 1056289972 kB`."""
+    for line in text.splitlines():
+        words = line.split()
+        if "MemTotal:" in words[:-1]:
+            return int(words[words.index("MemTotal:") + 1]) // 1024
+    return 0

@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Callable
 from ctypes import byref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuyard_validator.host import Host
@@ -57,14 +57,23 @@ class NvmlReader:
         return Snapshot(
             node=self.host.node(),
             source="nvml",
-            gpus=tuple(_gpu(nvml, n, handles) for n in range(count)),
+            gpus=tuple(self._placed(nvml, n, handles) for n in range(count)),
             driver=_ask(nvml, nvml.nvmlSystemGetDriverVersion),
             kernel_driver=self.host.kernel_driver(),
             open_modules=self.host.open_modules(),
             modules=self.host.modules(),
             environment=self.host.variables(),
             adapters=self.host.adapters(),
+            numa=self.host.numa(),
         )
+
+    def _placed(self, nvml: Any, index: int, handles: list[Any]) -> Gpu:
+        """One GPU, and the part of the host that its bus belongs to."""
+        found = _gpu(nvml, index, handles)
+        if not found.answers:
+            return found
+        bus = _ask(nvml, nvml.nvmlDeviceGetPciInfo, handles[index])
+        return replace(found, numa=_then(bus, lambda b: self.host.numa_of(_text(b.busId))))
 
 
 class NvmlWatch:

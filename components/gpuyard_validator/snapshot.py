@@ -93,6 +93,17 @@ class Gpu:
     utilization: Answer[int] = UNASKED
     load: Answer[Load] = UNASKED
     """What came of it at work; nothing is asked of it in the profile quick."""
+    numa: Answer[int] = UNASKED
+    """The NUMA node that its bus belongs to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumaNode:
+    """One NUMA node of the host that has CPUs: memory of a GPU alone is none."""
+
+    index: int
+    cpus: int
+    memory_mib: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +117,8 @@ class Adapter:
     link: str
     """InfiniBand or Ethernet; EFA's is unspecified."""
     gbps: float
+    numa: Answer[int] = UNASKED
+    """The NUMA node that its bus belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +137,7 @@ class Snapshot:
     modules: Answer[tuple[str, ...]] = UNASKED
     environment: Answer[Mapping[str, str]] = UNASKED
     adapters: Answer[tuple[Adapter, ...]] = UNASKED
+    numa: Answer[tuple[NumaNode, ...]] = UNASKED
     collectives: Answer[Collectives] = UNASKED
     """What ran together with other nodes; nothing does in the profile quick."""
 

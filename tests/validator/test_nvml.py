@@ -69,6 +69,10 @@ def use(libraries, monkeypatch):
 def record(use, tmp_path):
     """What the reader makes of a driver with these faults."""
 
+    bus = tmp_path / "sys/bus/pci/devices/0000:1b:00.0"
+    bus.mkdir(parents=True)
+    (bus / "numa_node").write_text("1\n")
+
     def read(faults="", driver="new"):
         use(faults, driver)
         return NvmlReader(Host(tmp_path, {})).read()

@@ -53,6 +53,8 @@ class Machine:
     efa_interfaces: int = 0
     nvme_gb: int = 0
     numa_nodes: int | None = None
+    gpus_in_numa: int | None = None
+    """The most GPUs that one NUMA node has; None: each has as many."""
     accelerator: str | None = None
     """GKE's name of the GPU."""
     region: str | None = None

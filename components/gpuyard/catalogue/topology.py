@@ -29,6 +29,20 @@ NESTED_SOURCE = Source(
     date(2026, 11, 22),
 )
 
+TOPOGRAPH_SOURCE = Source(
+    "NVIDIA Topograph, labels of nodes: network.topology.nvidia.com/leaf, spine and core up to v0.5, and"
+    " fabric.topograph.run/tier-N from v1.0, where 0 is the switch next to the node",
+    date(2026, 11, 25),
+)
+TIER = "fabric.topograph.run/tier-"
+NARROWEST_TIER = 100
+"""The rank of the switch next to a node; each tier above it is one less."""
+PLACES = (
+    *("zone", "datacenter", "building", "hall", "room", "pod", "row"),
+    *("core", "block", "spine", "subblock", "sub-block", "rack", "leaf", "switch"),
+)
+"""Words for places in a hall of one's own, from wide to narrow, as labels end in them; ours, and no standard."""
+
 
 @cache
 def _ec2_layers() -> Mapping[str, int]:
@@ -43,6 +57,16 @@ def network_labels(machine: Machine) -> tuple[str, ...]:
     if machine.cloud == "gcp" and machine.name.startswith(GCE_FAMILIES):
         return (GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST)
     return ()
+
+
+def place_rank(key: str) -> int | None:
+    """How wide the place is that a label of one's own names, the widest first; None where it names none."""
+    if key.startswith(TIER):
+        tier = key.removeprefix(TIER)
+        return NARROWEST_TIER - int(tier) if tier.isdecimal() and len(tier) == 1 else None
+    name = key.rpartition("/")[2].lower()
+    ends = [place for place in PLACES if name == place or name.endswith((f"-{place}", f".{place}"))]
+    return PLACES.index(max(ends, key=len)) if ends else None
 
 
 def with_clique(labels: tuple[str, ...], machine: Machine) -> tuple[str, ...]:

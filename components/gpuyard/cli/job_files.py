@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
+from gpuyard.cli.stacks import STDIN, read_stdin
 from gpuyard.errors import UsageError
+from gpuyard.local_files import read_regular
 from gpuyard.manifests.templates import WORKLOADS, unread_kind
 from gpuyard.manifests.workloads import objects_of
 from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
+from gpuyard.cli.stacks import STDIN, read_stdin
 from gpuyard.errors import UsageError
+from gpuyard.local_files import read_regular
 from gpuyard.spec.yaml_tree import MAX_BYTES, parse_yaml
 
 

@@ -1,20 +1,20 @@
 """From the STACK on the command line to a judged platform: find the file, read it safely, prove it."""
 
-import errno
 import os
-import stat
 import sys
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuyard.errors import UsageError
+from gpuyard.local_files import files_of, read_regular, shown_path
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.yaml_tree import MAX_BYTES
 from gpuyard.today import today
 
 if TYPE_CHECKING:
     from gpuyard.judging import Judged
+    from gpuyard.spec.sections.dump import Files
 
 STDIN = "-"
 """The name of a file that is standard input."""
@@ -26,16 +26,24 @@ _SHOWN_STACKS = 12
 def judge_stack(stack: str) -> "Judged":
     """Read, plan and prove a stack; UsageError when there is no file to judge."""
     path = find_stack(stack)
-    return judge_text(read_regular(path, MAX_BYTES), shown_path(path), today())
+    files = files_of(_project_of(path))
+    return judge_text(read_regular(path, MAX_BYTES), shown_path(path), today(), files)
 
 
-def judge_text(data: bytes, shown: str, day: date) -> "Judged":
+def judge_text(data: bytes, shown: str, day: date, files: "Files | None" = None) -> "Judged":
     """Plan and prove what stands in a stack file, on a day; UsageError when it is not YAML at all."""
     # only now: names of stacks, and files that are none, need no plan
     from gpuyard.judging import judge
     from gpuyard.spec.read import read_stack_file
 
-    return judge(read_stack_file(data, shown), day, shown)
+    return judge(read_stack_file(data, shown, files), day, shown)
+
+
+def _project_of(stack: Path) -> Path:
+    """Where the files that a stack names lie: beside Pulumi.yaml, as for the engine, else beside it."""
+    folder = stack.absolute().parent
+    found = (each for each in (folder, *folder.parents) if (each / _PROJECT_MARKS[0]).is_file())
+    return next(found, folder)
 
 
 def find_stack(text: str) -> Path:
@@ -84,58 +92,8 @@ def stack_names(folder: Path | None) -> list[str]:
     )
 
 
-def shown_path(path: Path) -> str:
-    """Relative to where the user stands when it is below, so that an editor's terminal can open it."""
-    here = Path.cwd()
-    return (
-        str(path.relative_to(here))
-        if path.is_absolute() and path.is_relative_to(here)
-        else str(path)
-    )
-
-
 def read_stdin(limit: int) -> bytes:
     """Standard input, and one byte more than `limit` where it has more."""
     if sys.stdin is None:
         raise UsageError("standard input is closed. Give the path of a file.")
     return sys.stdin.buffer.read(limit + 1)
-
-
-def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:
-    """The bytes of a regular file of at most `limit`; UsageError says in one sentence why not.
-
-    Looked at before it is opened: opening a FIFO waits for ever, reading a device may never end.
-    """
-    name = shown_path(path)
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise UsageError(
-                f"{name}: {_kind(found.st_mode)}, not a file. Give the path of {what}."
-            )
-        if found.st_size > limit:
-            raise UsageError(
-                f"{name}: {found.st_size:,} bytes; at most {limit:,} are read. Is it the right file?"
-            )
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read(limit + 1)
-    except FileNotFoundError:
-        raise UsageError(f"{name}: no such file") from None
-    except PermissionError:
-        raise UsageError(f"{name}: no permission to read it") from None
-    except OSError as e:
-        reason = (
-            "its name is too long"
-            if e.errno == errno.ENAMETOOLONG
-            else (e.strerror or "it can't be read").lower()
-        )
-        raise UsageError(f"{name}: can't be read: {reason}") from None
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "a folder"
-    if stat.S_ISFIFO(mode):
-        return "a pipe"
-    return "a device or socket"

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuyard.cli.stacks import STDIN, read_regular, read_stdin, shown_path
+from gpuyard.cli.stacks import STDIN, read_stdin
 from gpuyard.errors import UsageError
+from gpuyard.local_files import read_regular, shown_path
 
 if TYPE_CHECKING:
     from gpuyard.changes.deployed import Stand

@@ -51,6 +51,25 @@ def recorded() -> str:
         return file.read_text(encoding="utf-8")
 
 
+def dumped(machine: str, nodes: str | None) -> str:
+    """The dump of a recorded machine, with the nodes that are like it.
+
+    Raises:
+        UsageError: one of the two is not what it should be.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        given, out, like = (Path(folder, name) for name in ("machine", "dump", "nodes"))
+        given.write_text(machine, encoding="utf-8")
+        words = ["--snapshot", str(given), "--dump", str(out)]
+        if nodes is not None:
+            like.write_text(nodes, encoding="utf-8")
+            words += ["--nodes", str(like)]
+        ended = _run(*words)
+        if ended.code != PASSED:
+            raise UsageError(ended.err.strip().removeprefix("cannot run: "))
+        return out.read_text(encoding="utf-8")
+
+
 def gpus_of(machine: str) -> list[dict[str, Any]]:
     """The GPUs of a recorded machine.
 

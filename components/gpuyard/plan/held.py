@@ -18,6 +18,7 @@ _NEEDS: Mapping[str, frozenset[str]] = {
     "select": frozenset({"labels", "scaling", "nodes"}),
     "sharing": frozenset({"machine"}),
     "image": frozenset({"machine", "sharing"}),
+    "dump": frozenset({"machine", "fabric", "select"}),
     "numa": frozenset({"machine"}),
     "fabric": frozenset({"machine"}),
     "capacity": frozenset({"machine", "nodes", "zones"}),

@@ -119,6 +119,10 @@ class PoolSpec(TypedDict):
     """
     fabric: NotRequired[FabricSpec]
     """The network between nodes of your own. On aws and gcp the machine says it."""
+    dump: NotRequired[Any]
+    """A file of `gpuyard validate --dump`: what nodes of your own are. Default: what `machine`
+    says.
+    """
     image: NotRequired[str]
     """What nodes boot from, by its catalogue name. Default: the cloud's own image with NVIDIA's
     driver.

@@ -4,13 +4,16 @@ import inspect
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path as Folder
 from typing import TYPE_CHECKING, Any
 
 import pulumi
+import pulumi.runtime
 from pulumi.output import Unknown
 
 from gpuyard.findings import Finding, Fix, Path, Severity, refuse
 from gpuyard.judging import due, judge
+from gpuyard.local_files import files_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources import arguments
 from gpuyard.resources.errors import PlatformRefused
@@ -54,7 +57,8 @@ def prove(platform: object) -> Proof:
     late = list(_late(platform, ()))
     if late:
         raise PlatformRefused("the platform", late)
-    judged = judge(read_platform(_plain(platform), _stack_config()))
+    files = files_of(Folder(pulumi.runtime.get_root_directory() or Folder.cwd()))
+    judged = judge(read_platform(_plain(platform), _stack_config(), files))
     if judged.plan is None:
         part = judged.reading.judged_part
         name = f" {part.name}" if part is not None else ""

@@ -10,6 +10,7 @@ from gpuyard.catalogue.machines import Capacity
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.sections import (
+    DumpRef,
     FabricSpec,
     Numa,
     PoolStop,
@@ -216,6 +217,8 @@ class Pool(SpecModel):
     """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is empty."""
     fabric: FabricSpec | None = None
     """The network between nodes of your own. On aws and gcp the machine says it."""
+    dump: DumpRef | None = None
+    """A file of `gpuyard validate --dump`: what nodes of your own are. Default: what `machine` says."""
     image: Text | None = None
     """What nodes boot from, by its catalogue name. Default: the cloud's own image with NVIDIA's driver."""
     numa: Numa | None = None

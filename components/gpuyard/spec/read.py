@@ -12,6 +12,7 @@ from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import findings_of, show_given
 from gpuyard.spec.region import Region, check_project, region_of
 from gpuyard.spec.salvage import Salvage, salvage, silenced
+from gpuyard.spec.sections.dump import Files, with_dumps
 from gpuyard.spec.yaml_tree import Document, parse_yaml
 
 CONFIG_KEY = "gpuyard:platform"
@@ -75,14 +76,14 @@ class Reading:
         return self.document.line_of(path if beside else (*PLATFORM_PATH, *path))
 
 
-def read_stack_file(data: bytes, name: str) -> Reading:
-    """Read a `Pulumi.<stack>.yaml`; UsageError when it is not YAML at all."""
+def read_stack_file(data: bytes, name: str, files: Files | None = None) -> Reading:
+    """Read a `Pulumi.<stack>.yaml`, and with `files` what it names; UsageError when it is not YAML at all."""
     document = parse_yaml(data, name)
     platform = platform_in(document.value)
     if platform is None:
         return Reading(None, (_no_platform(document.value),), document=document)
     early = [*_duplicates(document), *_secrets(platform)]
-    reading = read_platform(platform, document.value["config"])
+    reading = read_platform(platform, document.value["config"], files)
     secrets = [f.path for f in early if f.id == "spec.secret"]
     other = [f for f in reading.findings if not any(f.path[: len(p)] == p for p in secrets)]
     findings = (*early, *other)
@@ -102,9 +103,14 @@ def platform_in(root: Any) -> Any:
     return config.get(CONFIG_KEY) if isinstance(config, dict) else None
 
 
-def read_platform(value: object, config: Mapping[str, object] | None = None) -> Reading:
+def read_platform(
+    value: object, config: Mapping[str, object] | None = None, files: Files | None = None
+) -> Reading:
     """Read the `gpuyard:platform` value, already parsed, and what the configuration beside it says."""
+    value, unread = with_dumps(value, files)
     reading = _read(value)
+    if unread:
+        reading = _refused(replace(reading, findings=(*reading.findings, *unread)))
     part = reading.judged_part
     if part is None:
         return reading

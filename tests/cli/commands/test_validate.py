@@ -3,6 +3,7 @@
 import json
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from gpuyard.cli.validator import ValidatorEnded
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.snapshot import recorded
 from gpuyard_validator.values import Missing, Why, encode
+from kit.cases.dumps import hall_machine, hall_nodes
 from kit.cases.hardware import altered, machine
 from kit.stacks import cut_pool, platform, pool
 
@@ -196,3 +198,58 @@ def test_a_check_that_is_none_is_answered_with_those_there_are(gpuyard):
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("gpuyard: invalid choice: 'gpu.colour'")
     assert all(check in ended.err for check in CHECKS)
+
+
+# ── the dump that a platform is planned by ──────────────────────────────────────────────────────────
+
+
+def test_the_dump_of_a_machine_is_what_a_stack_beside_it_is_planned_by(
+    on, gpuyard, tmp_path, write
+):
+    nodes, dump = tmp_path / "nodes.json", tmp_path / "hall.json"
+    nodes.write_text(hall_nodes())
+    ended = on(hall_machine(), "--dump", str(dump), "--nodes", str(nodes))
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    described = {"gpu": "H200-141", "gpus": 8, "cpu": 192, "memory_gib": 2048}
+    fabric = {"kind": "infiniband"}
+    stack = write(platform([pool(machine=described, dump="hall.json", fabric=fabric)]))
+    said = gpuyard("get", stack, "pools.train.topology_levels", "--format", "json")
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["value"] == [
+        "site.example/row",
+        "site.example/rack",
+        "kubernetes.io/hostname",
+    ]
+    dump.unlink()
+    gone = gpuyard("check", stack)
+    assert gone.code == 3
+    assert "pools[0].dump: the dump cannot be read:" in gone.out
+    assert "hall.json: no such file" in " ".join(gone.out.split())
+
+
+def test_files_of_a_stack_lie_beside_pulumi_yaml(gpuyard, tmp_path, write):
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    folder = tmp_path / "stacks"
+    folder.mkdir()
+    inner = folder / "Pulumi.a.yaml"
+    inner.write_text(Path(write(platform([pool(dump="none.json")]))).read_text())
+    assert f"{tmp_path.name}/none.json" in "".join(gpuyard("check", str(inner)).out.split())
+
+
+def test_a_dump_without_nodes_has_none(on, tmp_path):
+    assert on(machine("T4"), "--dump", str(tmp_path / "t4.json")).code == 0
+    found = json.loads((tmp_path / "t4.json").read_text())
+    assert (found["nodes"], found["gpus"][0]["name"]) == ([], "Tesla T4")
+
+
+def test_what_no_dump_can_be_made_of_is_told(on, tmp_path):
+    dump, nodes = str(tmp_path / "dump.json"), tmp_path / "nodes.json"
+    nodes.write_text("{}")
+    ended = on(machine("T4"), "--nodes", str(nodes))
+    assert (ended.code, ended.out) == (2, "")
+    assert "--nodes says where nodes of a dump stand: give --dump FILE with it" in ended.err
+    ended = on(machine("T4"), "--dump", dump, "--nodes", str(nodes))
+    assert ended.code == 2
+    assert "these are no nodes that `kubectl get nodes -o json` wrote" in " ".join(
+        ended.err.split()
+    )

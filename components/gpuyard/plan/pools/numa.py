@@ -31,9 +31,14 @@ def check_numa(draft: Draft) -> list[Finding]:
 
 
 def _in_one(pool: PoolPlan) -> int | None:
-    """GPUs of one NUMA node; None when nobody has seen how many there are."""
+    """The most GPUs of one NUMA node; None when nobody has seen how many there are."""
     nodes = pool.machine.numa_nodes
-    return pool.gpus_per_node // nodes if nodes else None
+    return pool.machine.gpus_in_numa or (pool.gpus_per_node // nodes if nodes else None)
+
+
+def _parts(pool: PoolPlan, most: int) -> str:
+    uneven = "at most " if pool.machine.gpus_in_numa else ""
+    return f"{pool.machine.name} has {pool.machine.numa_nodes} NUMA nodes with {uneven}{most} GPUs each"
 
 
 def _too_wide(pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path) -> Finding | None:
@@ -46,8 +51,8 @@ def _too_wide(pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path) -> Findin
     return refuse(
         "numa.single_node",
         path,
-        f"{pool.machine.name} has {pool.machine.numa_nodes} NUMA nodes with {most} GPUs each; a pod of shape"
-        f" {wide.name} takes {wide.per_node}, and the kubelet would refuse it",
+        f"{_parts(pool, most)}; a pod of shape {wide.name} takes {wide.per_node}, and the kubelet would"
+        " refuse it",
         given="single-numa-node",
         allowed=f"restricted, or pods with at most {most} GPUs",
         fix=Fix(says="write restricted", at=path, value="restricted"),
@@ -61,7 +66,7 @@ def _risk(pool: PoolPlan, path: Path) -> Finding | None:
     why = (
         f"how many NUMA nodes {pool.machine.name} has is not known"
         if most is None
-        else f"{pool.machine.name} has {pool.machine.numa_nodes} NUMA nodes with {most} GPUs each"
+        else _parts(pool, most)
     )
     bound = "more GPUs than one of them has" if most is None else f"more than {most} GPUs"
     return warn(

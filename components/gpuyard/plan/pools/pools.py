@@ -25,6 +25,8 @@ from gpuyard.plan.capacity.upgrades import check_upgrade, plan_upgrade
 from gpuyard.plan.capacity.warm import check_warm
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.disks import check_disk
+from gpuyard.plan.pools.dumps.levels import levels_of
+from gpuyard.plan.pools.dumps.machine import check_dump, completed, dump_of, measured
 from gpuyard.plan.pools.fabrics import plan_nccl
 from gpuyard.plan.pools.flavor_topology import flavor_name, plan_placement
 from gpuyard.plan.pools.gpu_operator import ImagedPool, agree
@@ -121,6 +123,7 @@ def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
 
 def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None, list[Finding]]:
     path: Path = ("pools", index)
+    written, pool = pool, completed(pool)
     fixed = scaling_of(spec.cloud, pool) is Scaling.FIXED
     findings = [
         *check_labels(spec.cloud.value, pool, path),
@@ -133,6 +136,8 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
     findings += problems
     if not machines:
         return None, findings
+    findings += check_dump(spec, written, machines[0], path)
+    machines = tuple(measured(machine, dump_of(pool)) for machine in machines)
     findings += check_ladder(spec, pool, machines, path)
     gpus, problems = share_gpus(pool.sharing, machines[0], (*path, "sharing"))
     findings += problems
@@ -160,7 +165,8 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
         spec, pool, machines[0]
     )
     selector = node_selector(pool)
-    levels = plan_topology(spec.cloud, machines[0], pool.zones)
+    dump = dump_of(pool)
+    levels = plan_topology(spec.cloud, machines[0], pool.zones, levels_of(dump) if dump else ())
     topology = plan_placement(spec, pool, levels)
     return PoolPlan(
         name=pool.name,

@@ -16,12 +16,14 @@ from gpuyard.spec.pools import Pool
 from gpuyard.spec.region import Region, unknown_region
 
 
-def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tuple[str, ...]:
+def plan_topology(
+    cloud: Cloud, machine: Machine, zones: tuple[str, ...], dumped: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """Labels that say how near nodes are, the widest first, the node itself last.
 
     Only labels that every node of the pool carries: a node without one of them would count for nothing.
     """
-    levels = network_labels(machine) if cloud in {Cloud.AWS, Cloud.GCP} else ()
+    levels = network_labels(machine) if cloud in {Cloud.AWS, Cloud.GCP} else dumped
     if cloud is not Cloud.NONE and zones:
         levels = levels or (ZONE_LABEL,)
     if cloud is not Cloud.SIMULATED:

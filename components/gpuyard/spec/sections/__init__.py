@@ -23,6 +23,7 @@ from gpuyard.spec.sections.cluster import (
     Subnets,
     Weekday,
 )
+from gpuyard.spec.sections.dump import Dump, DumpedNode, DumpRef
 from gpuyard.spec.sections.gpu_operator import OperatorSpec
 from gpuyard.spec.sections.nodes import (
     FabricKind,
@@ -55,6 +56,9 @@ __all__ = [
     "ControlPlaneLogs",
     "Dataset",
     "DatasetKind",
+    "Dump",
+    "DumpRef",
+    "DumpedNode",
     "Enforce",
     "FabricKind",
     "FabricSpec",

@@ -10,22 +10,23 @@ from gpuyard.catalogue.gpus import find_gpu
 from gpuyard.catalogue.troubles import find_trouble, seen_by
 from gpuyard.cli.exit_codes import BAD_HARDWARE, FINE
 from gpuyard.cli.options import Format, FormatOption
-from gpuyard.cli.stacks import judge_stack, read_regular
+from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import results, write
-from gpuyard.cli.validator import explained, gpus_of, judged, recorded
+from gpuyard.cli.validator import dumped, explained, gpus_of, judged, recorded
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_refusal
 from gpuyard.cli.views.troubles import signs_text, trouble_text
 from gpuyard.errors import EnvironmentLacks, PlanRefused, UsageError
+from gpuyard.local_files import read_regular
 from gpuyard.render.validation.expectations import any_expectations_text, expectations_text
 
-SNAPSHOT_BYTES = 4 << 20
+SNAPSHOT_BYTES, NODES_BYTES = 4 << 20, 64 << 20
 _LOAD = ("load.processes", "load.utilization")
 _CUT = ("mig.mode", "mig.geometry")
 _COUNT = "gpu.count"
 
 
-def validate(
+def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
     stack: Annotated[
         str | None,
         typer.Option(help="Hold it against a pool of this stack.", show_default=False),
@@ -51,6 +52,20 @@ def validate(
         Path | None,
         typer.Option(metavar="FILE", help="A machine that --record wrote, instead of this one."),
     ] = None,
+    dump: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write what a pool of nodes like this machine is planned by, and judge nothing.",
+        ),
+    ] = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --dump: what `kubectl get nodes -o json` wrote of these nodes.",
+        ),
+    ] = None,
     in_use: Annotated[
         bool, typer.Option("--in-use", help="Leave out what only an idle machine can pass.")
     ] = False,
@@ -69,7 +84,12 @@ def validate(
         return FINE
     if (stack is None) is not (pool is None):
         raise UsageError("--stack and --pool belong together: a machine is a node of one pool.")
+    if nodes is not None and dump is None:
+        raise UsageError("--nodes says where nodes of a dump stand: give --dump FILE with it.")
     machine = _machine(snapshot)
+    if dump is not None:
+        dump.write_text(dumped(machine, _nodes(nodes)), encoding="utf-8")
+        return FINE
     if record is not None:
         record.write_text(machine, encoding="utf-8")
         return FINE
@@ -83,6 +103,12 @@ def _machine(snapshot: Path | None) -> str:
     if snapshot is None:
         return recorded()
     return read_regular(snapshot, SNAPSHOT_BYTES, "a recorded machine").decode(errors="replace")
+
+
+def _nodes(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    return read_regular(file, NODES_BYTES, "a list of nodes").decode(errors="replace")
 
 
 def _of_product(machine: str) -> tuple[str, tuple[str, ...]]:

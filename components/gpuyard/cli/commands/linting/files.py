@@ -8,13 +8,14 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from gpuyard.cli.commands.linting.rendering import with_programs
-from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
+from gpuyard.cli.stacks import STDIN, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.lint.ignores import Ignores, ignores_in
 from gpuyard.lint.items import FilesRead, Item, Unread
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.samples import is_sample
+from gpuyard.local_files import read_regular
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tfstate", LIST, *TERRAFORM})

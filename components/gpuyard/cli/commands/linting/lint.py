@@ -12,7 +12,7 @@ from gpuyard.cli.commands.linting.files import WantedFiles, read_all
 from gpuyard.cli.commands.why import complete_ids, why
 from gpuyard.cli.exit_codes import FINE, FOUND, USAGE
 from gpuyard.cli.options import complete_stacks
-from gpuyard.cli.stacks import find_stack, read_regular, shown_path
+from gpuyard.cli.stacks import find_stack
 from gpuyard.cli.terminal.console import asides, results, write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.linted import report_document, show_report, verdict_word
@@ -22,6 +22,7 @@ from gpuyard.lint.baseline import read_baseline
 from gpuyard.lint.baseline import write_baseline as as_baseline
 from gpuyard.lint.read import TIMES
 from gpuyard.lint.report import Report, report
+from gpuyard.local_files import read_regular, shown_path
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Strictness

@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 from gpuyard.cli.commands.linting.programs import ProgramError, ProgramTime, output_of
-from gpuyard.cli.stacks import read_regular
 from gpuyard.errors import UsageError
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.read import TIMES
@@ -26,6 +25,7 @@ from gpuyard.lint.together.rendered import (
     rendered,
     with_rendered,
 )
+from gpuyard.local_files import read_regular
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 MOST_TO_BUILD = 512 * 1024

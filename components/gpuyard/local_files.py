@@ -1,0 +1,66 @@
+"""Files of the user, read with care: their size first, nothing that waits, one sentence where it fails."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from gpuyard.errors import UsageError
+
+MAX_DUMP = 1024 * 1024
+
+
+def files_of(folder: Path) -> Callable[[str], bytes]:
+    """Whoever reads the files that a stack names, from a folder on."""
+    return lambda name: read_regular(folder / name, MAX_DUMP, "a dump")
+
+
+def shown_path(path: Path) -> str:
+    """Relative to where the user stands when it is below, so that an editor's terminal can open it."""
+    here = Path.cwd()
+    return (
+        str(path.relative_to(here))
+        if path.is_absolute() and path.is_relative_to(here)
+        else str(path)
+    )
+
+
+def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:
+    """The bytes of a regular file of at most `limit`; UsageError says in one sentence why not.
+
+    Looked at before it is opened: opening a FIFO waits for ever, reading a device may never end.
+    """
+    name = shown_path(path)
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise UsageError(
+                f"{name}: {_kind(found.st_mode)}, not a file. Give the path of {what}."
+            )
+        if found.st_size > limit:
+            raise UsageError(
+                f"{name}: {found.st_size:,} bytes; at most {limit:,} are read. Is it the right file?"
+            )
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(limit + 1)
+    except FileNotFoundError:
+        raise UsageError(f"{name}: no such file") from None
+    except PermissionError:
+        raise UsageError(f"{name}: no permission to read it") from None
+    except OSError as e:
+        reason = (
+            "its name is too long"
+            if e.errno == errno.ENAMETOOLONG
+            else (e.strerror or "it can't be read").lower()
+        )
+        raise UsageError(f"{name}: can't be read: {reason}") from None
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a device or socket"
