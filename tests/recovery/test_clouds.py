@@ -28,13 +28,7 @@ RAW = {
 GRAPHS = {"aws": aws_graph, "gcp": gcp_graph}
 SETTINGS = {"region": "us-east-1", "profile": "ci", "project": "acme-ml"}
 PROVIDER = "urn:pulumi:dev::lab::pulumi:providers:any::default"
-LEFT = {
-    "aws:efs/accessPoint:AccessPoint",
-    "aws:efs/mountTarget:MountTarget",
-    "aws:eks/podIdentityAssociation:PodIdentityAssociation",
-    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
-    "gcp:servicenetworking/connection:Connection",
-}
+LEFT = {"gcp:servicenetworking/connection:Connection"}
 """Kinds with numbers of their own that nobody asks for: the command leaves them to people."""
 
 

@@ -29,6 +29,7 @@ OPTIONS = {
     "eks list-pod-identity-associations": "cluster-name namespace service-account",
     "events list-rules": "event-bus-name limit name-prefix next-token",
     "events list-targets-by-rule": "event-bus-name limit next-token rule",
+    "fsx describe-data-repository-associations": "association-ids filters",
     "fsx describe-file-systems": "file-system-ids",
     "iam list-instance-profiles": "path-prefix",
     "iam list-role-policies": "role-name",

@@ -209,7 +209,36 @@ LOOKUPS: Mapping[str, Lookup] = {
     "aws:ec2/subnet:Subnet": _tagged("subnet"),
     "aws:ec2/vpc:Vpc": _tagged("vpc"),
     "aws:ec2/vpcEndpoint:VpcEndpoint": _tagged("vpc-endpoint"),
+    "aws:efs/accessPoint:AccessPoint": Lookup(
+        ("efs", "describe-access-points", "--file-system-id", "{fileSystemId}"),
+        ("AccessPoints",),
+        "AccessPointId",
+        {"Name": "{named}"},
+    ),
     "aws:efs/fileSystem:FileSystem": _named("elasticfilesystem:file-system"),
+    "aws:efs/mountTarget:MountTarget": Lookup(
+        ("efs", "describe-mount-targets", "--file-system-id", "{fileSystemId}"),
+        ("MountTargets",),
+        "MountTargetId",
+        {"SubnetId": "{subnetId}"},
+    ),
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": Lookup(
+        (
+            *("eks", "list-pod-identity-associations", "--cluster-name", "{clusterName}"),
+            *("--namespace", "{namespace}", "--service-account", "{serviceAccount}"),
+        ),
+        ("associations",),
+        "associationId",
+    ),
+    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": Lookup(
+        (
+            *("fsx", "describe-data-repository-associations", "--filters"),
+            "Name=file-system-id,Values={fileSystemId}",
+        ),
+        ("Associations",),
+        "AssociationId",
+        {"DataRepositoryPath": "{dataRepositoryPath}"},
+    ),
     "aws:fsx/lustreFileSystem:LustreFileSystem": _named("fsx:file-system"),
     "aws:kms/key:Key": _named("kms:key", PLATFORM_LABEL, "{platform}"),
     "aws:sqs/queue:Queue": Lookup(

@@ -28,7 +28,10 @@ _TAGGED = {
     "aws:kms/key:Key": "kms:key",
 }
 """As the tagging API calls them."""
-SERVICES = (["ec2"], ["resourcegroupstaggingapi"], ["sqs"])
+SERVICES = ("ec2", "efs", "fsx", "resourcegroupstaggingapi", "sqs")
+"""Those whose calls are all answered here, if at all; of `eks` only one is."""
+IDENTITIES = ["eks", "list-pod-identity-associations"]
+_CLAIMS = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 Items = list[dict[str, Any]]
 Asked = dict[str, list[str]]
 """Filters, and options with more than one word, by name."""
@@ -44,6 +47,10 @@ def described(held: Sequence[Resource], words: Sequence[str]) -> dict[str, Any]:
         return _queues(held, _asked(words[2:]))
     known = {
         "get-resources": ("ResourceTagMappingList", _mapped),
+        "list-pod-identity-associations": ("associations", _identities),
+        "describe-access-points": ("AccessPoints", _access_points),
+        "describe-mount-targets": ("MountTargets", _mount_targets),
+        "describe-data-repository-associations": ("Associations", _links),
         "describe-capacity-reservations": ("CapacityReservations", _reservations),
         "describe-tags": ("Tags", _tags),
         "describe-launch-templates": ("LaunchTemplates", _templates),
@@ -104,6 +111,44 @@ def _reservations(held: Sequence[Resource], asked: Asked) -> Items:
         if each.kind == "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
         and all((each.state.get("tags") or {}).get(key) in values for key, values in wanted.items())
     ]
+
+
+def _identities(held: Sequence[Resource], asked: Asked) -> Items:
+    names = {"clusterName": "cluster-name", "namespace": "namespace"}
+    names["serviceAccount"] = "service-account"
+    return [
+        {"associationId": each.id, **{name: each.inputs[name] for name in names}}
+        for each in held
+        if each.kind == _CLAIMS
+        and all([each.inputs[name]] == asked[f"--{names[name]}"] for name in names)
+    ]
+
+
+def _access_points(held: Sequence[Resource], asked: Asked) -> Items:
+    return [
+        {"AccessPointId": each.id, "Name": (each.state.get("tags") or {}).get("Name")}
+        for each in _of_files(held, "aws:efs/accessPoint:AccessPoint", asked["--file-system-id"])
+    ]
+
+
+def _mount_targets(held: Sequence[Resource], asked: Asked) -> Items:
+    return [
+        {"MountTargetId": each.id, "SubnetId": each.inputs["subnetId"]}
+        for each in _of_files(held, "aws:efs/mountTarget:MountTarget", asked["--file-system-id"])
+    ]
+
+
+def _links(held: Sequence[Resource], asked: Asked) -> Items:
+    kind = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
+    return [
+        {"AssociationId": each.id, "DataRepositoryPath": each.inputs["dataRepositoryPath"]}
+        for each in _of_files(held, kind, asked["file-system-id"])
+    ]
+
+
+def _of_files(held: Sequence[Resource], kind: str, wanted: Sequence[str]) -> list[Resource]:
+    """What belongs to one of these file systems."""
+    return [e for e in held if e.kind == kind and e.inputs["fileSystemId"] in wanted]
 
 
 def _mapped(held: Sequence[Resource], asked: Asked) -> Items:

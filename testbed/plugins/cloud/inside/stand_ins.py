@@ -52,7 +52,7 @@ def answered(program: str, arguments: Sequence[str]) -> int:
             about = _HELP.format(name=program, knows=_KNOWS.get(program, "nothing"))
             sys.stdout.write(f"{about}\n")
             return 0
-        if program == "aws" and arguments[:1] in looking.SERVICES:
+        if program == "aws" and _looks(arguments):
             found = looking.described(_account("aws").all(), arguments)
             sys.stdout.write(json.dumps(found) + "\n")
             return 0
@@ -67,6 +67,11 @@ def answered(program: str, arguments: Sequence[str]) -> int:
         return CREDENTIALS if program == "aws" else 1
     sys.stdout.write(json.dumps(_credential(program, token)) + "\n")
     return 0
+
+
+def _looks(arguments: Sequence[str]) -> bool:
+    service = arguments[0] if arguments else ""
+    return service in looking.SERVICES or list(arguments[:2]) == looking.IDENTITIES
 
 
 def _aws(arguments: Sequence[str]) -> str:
