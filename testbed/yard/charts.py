@@ -13,7 +13,7 @@ from gpuyard.names import (
     PLUGIN_CONFIGMAP,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.gcp.driver import driver_objects
+from gpuyard.render.gcp.inside.driver import driver_objects
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.simulate.api import MANAGER, Api, ApiObject
 from gpuyard.spec.platform import Cloud

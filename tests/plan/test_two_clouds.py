@@ -25,6 +25,8 @@ MAY_DIFFER = {
     "ladder": "the words in which it is bought",
     "scale": "what the cloud's autoscaler reads",
     "node_software": "image, driver and who brings them",
+    "compute_class": "GKE's autoscaler goes by a class, EKS' by the names of groups",
+    "node_selector": "on GKE the class as well",
     "upgrade": "how many nodes are made anew at once, and in which way",
     "nccl": "what the cloud's fabric wants of NCCL",
     "room": "what a node keeps for itself",

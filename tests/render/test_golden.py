@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import pytest
 import yaml
+from testbed.plugins.cloud.inside.classes.definition import FILE as GKE_CLASSES
 
 import sizes
 from gpuyard.errors import LateValueMissing
@@ -137,10 +138,11 @@ BUILT_IN = {
 
 @pytest.mark.repeats("tests/render, tests/plan, tests/testing")
 def test_every_custom_object_is_valid_under_its_real_crd():
-    checked = set()
+    checked, of_gke = set(), CrdFolder(GKE_CLASSES.parent)
     for plan in plans():
         for obj in objects_of(plan):
-            found = crds().violations(obj)
+            theirs = of_gke if obj["kind"] == "ComputeClass" else crds()
+            found = theirs.violations(obj)
             if obj["kind"] in BUILT_IN:
                 assert found is None
                 continue
@@ -151,6 +153,7 @@ def test_every_custom_object_is_valid_under_its_real_crd():
         "ClusterPolicy",
         "ClusterQueue",
         "Cohort",
+        "ComputeClass",
         "LocalQueue",
         "ProvisioningRequestConfig",
         "ResourceFlavor",
@@ -326,6 +329,7 @@ def test_a_toleration_always_names_its_taint():
                     "gpuyard.dev/pool",
                     "kubernetes.io/arch",
                     "cloud.google.com/gke-queued",
+                    "cloud.google.com/compute-class",
                 }
                 assert toleration["effect"] == "NoSchedule"
                 assert toleration["operator"] == ("Equal" if "value" in toleration else "Exists")

@@ -1,4 +1,4 @@
-"""Cluster Autoscaler as a component: after what it reads, in clusters of ours on EKS, and nowhere else."""
+"""Cluster Autoscaler as a component: in clusters of ours on EKS, after what it reads; classes on GKE."""
 
 from gpuyard.render.aws.inside.autoscaler import autoscaler_values
 from gpuyard.resources.releases import RELEASE_TYPE
@@ -39,9 +39,24 @@ def test_elsewhere_it_is_empty(pulumi_mocks):
     assert [one for one in graph if one.custom] == []
 
 
-def test_a_platform_brings_it_where_node_groups_scale(pulumi_mocks):
+def test_on_gke_it_is_a_class_for_each_pool_that_scales(pulumi_mocks):
+    there = {"machine": "a3-megagpu-8g", "zones": ["us-central1-a"]}
+    pools = [pool(nodes="0..4", **there), pool("steady", nodes=2, **there)]
+    graph = pulumi_mocks.run(lambda: component("ClusterAutoscaler", platform(pools, cloud="gcp")))
+    assert [one.name for one in graph if one.custom] == ["lab:ComputeClass:pool-train"]
+
+
+def test_a_platform_brings_it_where_something_scales(pulumi_mocks):
     clouds = pulumi_mocks.but(outputs=answers.outputs, calls=answers.calls())
-    for nodes, brought in (("0..4", ["lab-cluster-autoscaler"]), (4, [])):
-        raw = platform([pool(nodes=nodes)], cloud="aws")
+    aws, gcp = {}, {"machine": "a3-megagpu-8g", "zones": ["us-central1-a"]}
+    there = ["lab-cluster-autoscaler"]
+    cases = [
+        ("aws", aws, "0..4", there),
+        ("aws", aws, 4, []),
+        ("gcp", gcp, "0..4", there),
+        ("gcp", gcp, 4, []),
+    ]
+    for cloud, more, nodes, brought in cases:
+        raw = platform([pool(nodes=nodes, **more)], cloud=cloud)
         graph = clouds.run(lambda raw=raw: component("Platform", raw))
         assert [one.name for one in graph if one.type.endswith(":ClusterAutoscaler")] == brought

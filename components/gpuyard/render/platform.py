@@ -83,15 +83,19 @@ def cloud_objects(plan: PlatformPlan) -> list[Object]:
         return adapter_objects(plan)
     if plan.cloud is not Cloud.GCP:
         return []
-    from gpuyard.render.gcp.driver import driver_objects
-    from gpuyard.render.gcp.network_objects import network_objects
+    from gpuyard.render.gcp.inside.driver import driver_objects
+    from gpuyard.render.gcp.inside.network_objects import network_objects
 
     drivers = [] if plan.spec.cluster_exists else driver_objects(plan)
     return [*network_objects(plan), *drivers]
 
 
 def autoscaler_objects(plan: PlatformPlan) -> list[Object]:
-    """In which order the autoscaler fills node groups of EKS; other clouds load nothing of AWS."""
+    """In which order the autoscaler takes what it may enlarge; each cloud loads nothing of another."""
+    if plan.cloud is Cloud.GCP:
+        from gpuyard.render.gcp.inside.compute_classes import class_objects
+
+        return class_objects(plan)
     if not installs_autoscaler(plan.spec):
         return []
     from gpuyard.render.aws.inside.autoscaler import priority_objects

@@ -103,12 +103,12 @@ class Platform(Component):
     """A GPU platform: its nodes, how their GPUs are shared, its queues and its teams.
 
     The spec is proved first, and a platform that is refused registers nothing. Below it are one
-    GpuOperator, one ClusterAutoscaler where node groups of EKS scale, one Karpenter where pools of EKS are
-    its own, one GpuNodePool for each pool, one
-    Queueing, one Team for each team, one IdleReclaim when a team asks for it, and one Validation when
-    hardware is to be checked; their names derive from the component's name and from the first name of the
-    pool or team, so that a rename in the spec (`formerly`) replaces nothing. Where jobs are sent to other
-    clusters there is no GpuOperator and no GpuNodePool.
+    GpuOperator, one ClusterAutoscaler where node groups of EKS or node pools of GKE scale, one Karpenter
+    where pools of EKS are its own, one GpuNodePool for each pool, one Queueing, one Team for each team, one
+    IdleReclaim when a team asks for it, and one Validation when hardware is to be checked; their names
+    derive from the component's name and from the first name of the pool or team, so that a rename in the
+    spec (`formerly`) replaces nothing. Where jobs are sent to other clusters there is no GpuOperator and no
+    GpuNodePool.
     """
 
     pools: pulumi.Output[dict[str, PoolSummary]]

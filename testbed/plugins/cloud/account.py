@@ -187,17 +187,16 @@ class Account:
             return count, says
 
     def scale(self, id_: str, size: int) -> None:
-        """Ask a node group's auto-scaling group for so many instances; those that come become nodes."""
-        kind = machines.GROUP
-        here = next(each for each in self.all(kind) if each.id == id_)
-        asked = {**here.state["scalingConfig"], "desiredSize": size}
-        fault = self._fault("scale", kind, id_, {**here.inputs, "scalingConfig": asked})
+        """Ask a group or pool for so many instances, as its autoscaler does; those that come become nodes."""
+        here = next(each for each in self.all() if each.id == id_)
+        asked, kind = machines.sized(here, size), here.kind
+        fault = self._fault("scale", kind, id_, {**here.inputs, **asked})
         with self._open() as book:
-            before = here.state["scalingConfig"]["desiredSize"] - book.missing.pop(id_, (0, ""))[0]
+            before = machines.size_of(here) - book.missing.pop(id_, (0, ""))[0]
             if fault and fault.word == "capacity" and size > before:
                 wanted = machines.of(kind, here.inputs, book.resources)
-                book.missing[id_] = (size - before, _no_capacity(wanted))
-        self.meddle(kind, id_, {"scalingConfig": asked})
+                book.missing[id_] = (size - before, _no_capacity(kind, wanted))
+        self.meddle(kind, id_, asked)
 
     def meddle(self, kind: str, id_: str, state: Mapping[str, Any] | None) -> None:
         """Change a resource behind everybody's back, or take it away; its nodes follow."""
@@ -534,21 +533,22 @@ def _failure(fault: faults.Fault, kind: str, made: Resource, wanted: machines.Wa
             f"waiting for {_service(kind)} ({made.id}) create: timeout while waiting for state to become "
             f"'ACTIVE' (last state: 'CREATING')"
         )
-    type_, zone = ", ".join(sorted(wanted.types)), ", ".join(sorted(wanted.zones))
     if kind.startswith("gcp:"):
-        return (
-            f"Error waiting for creating GKE NodePool: {type_} in {zone}: the zone does not have enough "
-            "resources available to fulfill the request. (GCE_STOCKOUT)"
-        )
+        return f"Error waiting for creating GKE NodePool: {_no_capacity(kind, wanted)}"
     return (
         f"waiting for EKS Node Group ({made.id}) create: unexpected state 'CREATE_FAILED', wanted target "
-        f"'ACTIVE'. last error: {_no_capacity(wanted)}"
+        f"'ACTIVE'. last error: {_no_capacity(kind, wanted)}"
     )
 
 
-def _no_capacity(wanted: machines.Wanted) -> str:
-    """What EKS says of the health of a group whose instances EC2 does not have."""
+def _no_capacity(kind: str, wanted: machines.Wanted) -> str:
+    """What a cloud says of a group or pool whose instances it does not have."""
     type_, zone = ", ".join(sorted(wanted.types)), ", ".join(sorted(wanted.zones))
+    if kind == machines.POOL:
+        return (
+            f"{type_} in {zone}: the zone does not have enough resources available to fulfill the"
+            " request. (GCE_STOCKOUT)"
+        )
     return (
         "AsgInstanceLaunchFailures: Could not launch instances. "
         f"InsufficientInstanceCapacity - We currently do not have sufficient {type_} capacity in the "
@@ -559,13 +559,10 @@ def _no_capacity(wanted: machines.Wanted) -> str:
 def _as_far_as_there_is(group: Resource, book: _Book) -> Resource:
     """A group with as many instances as it has, instead of as many as it was asked for."""
     missing = book.missing.get(group.id, (0, ""))[0]
-    if group.kind != machines.GROUP or not missing:
+    if not missing:
         return group
-    asked = group.state["scalingConfig"]
-    has = {**asked, "desiredSize": asked["desiredSize"] - missing}
-    return Resource(
-        group.kind, group.id, group.inputs, {**group.state, "scalingConfig": has}, group.imports
-    )
+    has = machines.sized(group, machines.size_of(group) - missing)
+    return Resource(group.kind, group.id, group.inputs, {**group.state, **has}, group.imports)
 
 
 def _service(kind: str) -> str:

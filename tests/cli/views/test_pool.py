@@ -55,7 +55,10 @@ def test_nodes_that_exist_are_told_by_their_labels():
         (
             pool(machine="a2-highgpu-8g", nodes="1..4", sharing={"mps": 2}),
             "gcp",
-            ["known from a node that runs only: nvidia.com/gpu.shared"],
+            [
+                "GKE goes down the ladder in its order, by ComputeClass pool-train",
+                "known from a node that runs only: nvidia.com/gpu.shared",
+            ],
         ),
     ],
 )

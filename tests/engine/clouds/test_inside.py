@@ -12,8 +12,10 @@ import pytest
 import yaml
 from testbed.plugins.cloud import faults
 from testbed.plugins.cloud.account import Account
-from testbed.plugins.cloud.inside import scaling
+from testbed.plugins.cloud.inside import gke, scaling
 from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Settings
+from testbed.plugins.cloud.inside.classes import pools
+from testbed.plugins.cloud.inside.classes.definition import PATH as CLASSES
 from testbed.plugins.cloud.inside.eks import GROUP
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.yard import engine as yard
@@ -29,6 +31,11 @@ JOBS = "/apis/batch/v1/namespaces/vision/jobs"
 WINDOWS = "/apis/batch/v1/namespaces/gpuyard-aws-training"
 WINDOWS_PODS = "/api/v1/namespaces/gpuyard-aws-training/pods"
 """Needs the control plane with Kueue beside the engine."""
+SHORT = {"aws-training": "InsufficientInstanceCapacity", "gcp-training": "GCE_STOCKOUT"}
+BOUGHT = {
+    "aws-training": ("eks.amazonaws.com/capacityType", "ON_DEMAND"),
+    "gcp-training": ("cloud.google.com/gke-provisioning", "standard"),
+}
 
 
 class Played:
@@ -54,9 +61,32 @@ class Played:
         assert engine.run(*words) == 0
 
     def group(self, name: str) -> Resource:
-        """The node group of a rung."""
+        """The node group of a rung, or its node pool."""
+        if self.stack.startswith("gcp"):
+            (found,) = [e for e in self.account.all(gke.POOL) if e.inputs["name"] == name]
+            return found
         (found,) = [each for each in self.account.all(GROUP) if f":{name}" in each.id]
         return found
+
+    def looks(self) -> Callable[[int], list[tuple[str, int]]]:
+        """An autoscaler of this cloud, which reads the account and the cluster, and no stack file.
+
+        What it did at a time, by the ids of what it made larger or smaller.
+        """
+        if self.stack.startswith("gcp"):
+            scaler = Autoscaler(Settings(priorities=pools.order(self.api)))
+            ids = {str(each.inputs["name"]): each.id for each in self.account.all(gke.POOL)}
+            step = pools.step
+        else:
+            scaler = Autoscaler(Settings(priorities=scaling.priorities(self.api)))
+            ids = {
+                each.state["resources"][0]["autoscalingGroups"][0]["name"]: each.id
+                for each in self.account.all(GROUP)
+            }
+            step = scaling.step
+        return lambda now: [
+            (ids[each.group], each.size) for each in step(self.account, self.api, scaler, now)
+        ]
 
     def nodes(self, pool: str) -> dict[str, dict[str, Any]]:
         path = f"/api/v1/nodes?labelSelector=gpuyard.dev/pool%3D{pool}"
@@ -120,9 +150,11 @@ def test_a_gang_runs_on_the_nodes_that_the_fake_cloud_made(played):
     # agents count devices and write labels one after the other
     waiting.until(has, lambda found: found == [wanted] * len(nodes))
     _a_label_that_is_lost_stops_the_next_gang(played)
+    _a_spot_rung_without_machines_falls_to_the_next_one(played)
     if played.stack.startswith("aws"):
-        _a_spot_rung_without_machines_falls_to_the_next_one(played)
         _a_window_keeps_nodes_and_lets_them_go(played)
+    else:
+        _a_class_of_pools_that_are_there_is_well(played)
 
 
 def _a_label_that_is_lost_stops_the_next_gang(played: Played) -> None:
@@ -174,29 +206,23 @@ def _a_spot_rung_without_machines_falls_to_the_next_one(played: Played) -> None:
     """A pool more, from zero; who scales it reads the account and the cluster, and no stack file."""
     played.up(_with_a_ladder)
     spot, demand = (played.group(f"burst-{rung}") for rung in ("spot", "on-demand"))
-    asg = {
-        each.state["resources"][0]["autoscalingGroups"][0]["name"]: each for each in (spot, demand)
-    }
     fault = {"fault": "capacity", "at": "scale", "name": "burst-spot"}
     faults.write(played.folder, {"faults": [fault]})
-    scaler = Autoscaler(Settings(priorities=scaling.priorities(played.api)))
-    clock = itertools.count(step=20)
+    clock, looking = itertools.count(step=20), played.looks()
 
     def looks() -> list[tuple[str, int]]:
-        said = scaling.step(played.account, played.api, scaler, next(clock))
-        return [(asg[each.group].id, each.size) for each in said if each.group in asg]
+        return [each for each in looking(next(clock)) if each[0] in {spot.id, demand.id}]
 
     create(played.api, JOBS, _job("climbs", pool="burst"))
     waiting.until(lambda: _without_a_node(played, "climbs") == 2, what="both pods to find no node")
     assert waiting.until(looks) == [(spot.id, 2)]
-    assert "InsufficientInstanceCapacity" in played.account.missing(spot.id)[1]
+    assert SHORT[played.stack] in played.account.missing(spot.id)[1]
     assert looks() == [(spot.id, 0), (demand.id, 2)]
     ran = waiting.until(lambda: _nodes_of(played, "climbs"), lambda found: len(found) == 2)
     nodes = played.nodes("burst")
     assert set(ran) == set(nodes)
-    assert {
-        each["metadata"]["labels"]["eks.amazonaws.com/capacityType"] for each in nodes.values()
-    } == {"ON_DEMAND"}
+    label, value = BOUGHT[played.stack]
+    assert {each["metadata"]["labels"][label] for each in nodes.values()} == {value}
     assert looks() == [], "nodes that are used stay"
     delete(played.api, f"{JOBS}/climbs", "Foreground")
     waiting.until(lambda: not _nodes_of(played, "climbs"))
@@ -207,8 +233,15 @@ def _a_spot_rung_without_machines_falls_to_the_next_one(played: Played) -> None:
     waiting.until(lambda: not played.nodes("burst"))
 
 
+def _a_class_of_pools_that_are_there_is_well(played: Played) -> None:
+    """As the autoscaler has written into its status, which GKE's own console shows."""
+    found = played.api.call("GET", f"{CLASSES}/pool-burst")
+    assert condition(found, "Health")["status"] == "True", found["status"]
+
+
 def _with_a_ladder(platform: dict[str, Any]) -> None:
-    pool = {"name": "burst", "machine": "p5.48xlarge", "nodes": "0..2", "zones": ["us-east-1a"]}
+    train = platform["pools"][0]
+    pool = {"name": "burst", "machine": train["machine"], "nodes": "0..2", "zones": train["zones"]}
     platform["pools"].append({**pool, "capacity": ["spot", "on-demand"]})
     platform["teams"][0]["guarantee"]["burst"] = 16
     platform.pop("budget")

@@ -1,6 +1,7 @@
 """Whole platforms in a cloud: the real engine, fakes of the providers, and a real API server inside."""
 
 import base64
+import itertools
 import json
 import os
 import re
@@ -14,10 +15,12 @@ import yaml
 from testbed.plugins.cloud import faults, installing
 from testbed.plugins.cloud.account import CALLER, Account
 from testbed.plugins.cloud.inside import control_plane
+from testbed.plugins.cloud.inside.classes.definition import definition
 from testbed.plugins.kubernetes.cluster import Cluster
 from testbed.plugins.kubernetes.failures import ApiError, ProviderError
 from testbed.plugins.kubernetes.settings import load_kubeconfig
 
+from gpuyard.catalogue.gke.classes import CLASS_API, CLASS_KIND
 from gpuyard.names import GKE_NETWORKING_GROUP
 from kit import waiting
 from kit.clouds.answers import PLACES as AT
@@ -144,39 +147,41 @@ class Yard:
 def gke_kinds(kubeconfig: Path) -> None:
     """What GKE puts into a cluster with several networks, as far as objects of it are taken."""
     cluster = cluster_at(kubeconfig)
-    kinds = {"Network": "networks", "GKENetworkParamSet": "gkenetworkparamsets"}
-    for kind, plural in kinds.items():
-        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        version = {
-            "name": "v1",
-            "served": True,
-            "storage": True,
-            "schema": {"openAPIV3Schema": schema},
-        }
+    networks = {"Network": "networks", "GKENetworkParamSet": "gkenetworkparamsets"}
+    for each in (*itertools.starmap(_of_networks, networks.items()), definition()):
         with suppress(ApiError):  # another worker was here
-            cluster.create(
-                {
-                    "apiVersion": "apiextensions.k8s.io/v1",
-                    "kind": "CustomResourceDefinition",
-                    "metadata": {
-                        "name": f"{plural}.{GKE_NETWORKING_GROUP}",
-                        "annotations": {"api-approved.kubernetes.io": "unapproved"},
-                    },
-                    "spec": {
-                        "group": GKE_NETWORKING_GROUP,
-                        "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-                        "scope": "Cluster",
-                        "versions": [version],
-                    },
-                },
-                {},
-            )
-    for kind in kinds:  # what has just come is answered with 404 and 429 for a while
+            cluster.create(each, {})
+    served = dict.fromkeys(networks, f"{GKE_NETWORKING_GROUP}/v1") | {CLASS_KIND: CLASS_API}
+    for kind, api in served.items():  # what has just come is answered with 404 and 429 for a while
         waiting.until(
-            lambda kind=kind: cluster.list(f"{GKE_NETWORKING_GROUP}/v1", kind, None) is not None,
+            lambda kind=kind, api=api: cluster.list(api, kind, None) is not None,
             what=f"{kind} to be served",
             errors=(ProviderError,),
         )
+
+
+def _of_networks(kind: str, plural: str) -> dict[str, Any]:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{plural}.{GKE_NETWORKING_GROUP}",
+            "annotations": {"api-approved.kubernetes.io": "unapproved"},
+        },
+        "spec": {
+            "group": GKE_NETWORKING_GROUP,
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "scope": "Cluster",
+            "versions": [version],
+        },
+    }
 
 
 @pytest.fixture

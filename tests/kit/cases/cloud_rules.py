@@ -63,7 +63,7 @@ OF_CLUSTERS = [
     (
         gcp_service.node_labels,
         POOL,
-        {"nodeConfig": {"labels": {"cloud.google.com/compute-class": "a"}}},
+        {"nodeConfig": {"labels": {"cloud.google.com/gke-nodepool": "a"}}},
         "managed by GKE or Kubernetes",
         {"nodeConfig": {"labels": {"cloud.google.com/gke-queued": "true"}}},
     ),

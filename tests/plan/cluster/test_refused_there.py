@@ -36,7 +36,7 @@ def on(cloud, cluster=None, **rest):
             "eks.amazonaws.com/tier",
             "team.eks.amazonaws.com/tier",
             "amazonaws.com/tier",
-            "cloud.google.com/compute-class",
+            "cloud.google.com/tier",
             "my.cloud.google.com/x",
             "google.com/x",
             "notk8s.io/x",
@@ -51,6 +51,13 @@ def test_labels(cloud, key):
         "gcp": lambda: gcp_service.node_labels({"nodeConfig": {"labels": {key: "x"}}}),
     }[cloud]
     assert refused(on(cloud, labels={key: "x"}), "pool.label") == bool(list(there()))
+
+
+def test_a_class_of_the_users_own_is_not_one_that_ours_could_be_beside():
+    """GKE takes the label, and a node pool has one class: it is ours where the pool scales."""
+    labels = {"cloud.google.com/compute-class": "x"}
+    assert refused(on("gcp", labels=labels), "pool.label")
+    assert not list(gcp_service.node_labels({"nodeConfig": {"labels": labels}}))
 
 
 @every("lengths", [[1], [30], [31], [89], [90], [91], [365], [0], [5, 5, 5], [5, 5, 5, 5], [5, 91]])

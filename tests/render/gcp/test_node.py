@@ -51,6 +51,11 @@ def test_taints_are_in_the_spelling_of_the_api_and_none_is_added_twice():
     assert shared["taints"] == [
         {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"},
         {"key": "gpuyard.dev/pool", "value": "train", "effect": "NO_SCHEDULE"},
+        {
+            "key": "cloud.google.com/compute-class",
+            "value": "pool-train",
+            "effect": "NO_SCHEDULE",
+        },
     ]
     arm = held("a4x-highgpu-4g")
     assert [taint["key"] for taint in arm["taints"]] == ["nvidia.com/gpu"]
@@ -60,6 +65,7 @@ def test_taints_are_in_the_spelling_of_the_api_and_none_is_added_twice():
 def test_labels_are_those_of_the_plan():
     found = node(labels={"rack": "7"}, machine="a2-highgpu-1g", sharing={"mig": {"1g.5gb": 7}})
     assert found["labels"] == {
+        "cloud.google.com/compute-class": "pool-train",
         "gke-no-default-nvidia-gpu-device-plugin": "true",
         "gpuyard.dev/platform": "lab",
         "gpuyard.dev/pool": "train",

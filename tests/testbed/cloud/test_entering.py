@@ -10,7 +10,7 @@ import yaml
 from testbed.plugins.cloud import account as accounts
 from testbed.plugins.cloud import asking, installing
 from testbed.plugins.cloud.account import Account
-from testbed.plugins.cloud.inside import control_plane, entering
+from testbed.plugins.cloud.inside import control_plane, definitions, entering
 from testbed.plugins.cloud.shapes import Place
 from testbed.plugins.kubernetes import connection, failures
 
@@ -61,7 +61,8 @@ def test_the_first_cluster_of_an_account_answers_where_its_control_plane_does(fo
     assert entering.eks_token(account, "lab", "us-east-1").startswith("k8s-aws-v1.")
 
 
-def test_a_gke_cluster_answers_by_address_and_by_name(folder):
+def test_a_gke_cluster_answers_by_address_and_by_name(folder, monkeypatch):
+    monkeypatch.setattr(definitions, "serve", lambda *_: None)  # nothing listens behind it
     account = Account(folder, "gcp")
     net = account.create("gcp:compute/network:Network", "n", {"name": "n"}, GCP).id
     inputs = {"location": "us-central1", "network": net, "initialNodeCount": 1}

@@ -523,7 +523,11 @@ def test_an_image_that_eks_does_not_know_joins_by_its_script(folder, server):
 # ── GKE ───────────────────────────────────────────────────────────────────────────────────────────
 def test_a_node_pool_becomes_nodes(folder, server):
     account = _gcp(folder, pool(machine="a3-megagpu-8g", nodes=2, zones=["us-central1-a"]))
-    assert server.served == ["gkenetworkparamsets.networking.gke.io", "networks.networking.gke.io"]
+    assert server.served == [
+        "computeclasses.cloud.google.com",
+        "gkenetworkparamsets.networking.gke.io",
+        "networks.networking.gke.io",
+    ]
     items = [each for each in server.nodes.values() if _is(each, "train")]
     assert len(items) == 2
     labels = items[0]["metadata"]["labels"]

@@ -67,5 +67,10 @@ def _scale(pool: PoolPlan) -> Iterator[tuple[str, str]]:
     if scale.tags:
         told = many(len(scale.tags), "tag")
         yield "scale", f"Cluster Autoscaler learns what a node holds from {told} of its group"
+    if pool.compute_class:
+        yield (
+            "scale",
+            f"GKE goes down the ladder in its order, by ComputeClass {pool.compute_class}",
+        )
     if scale.hidden:
         yield "scale", f"known from a node that runs only: {', '.join(scale.hidden)}"

@@ -17,6 +17,7 @@ from gpuyard.names import (
     POOL_LABEL,
     SYSTEM_POOL,
 )
+from gpuyard.plan.capacity.compute_classes import class_label, class_of, class_taint
 from gpuyard.plan.capacity.ladder import plan_ladder, show_ladder
 from gpuyard.plan.capacity.ladder_proofs import check_ladder
 from gpuyard.plan.capacity.provisioning import check_provisioning
@@ -160,11 +161,14 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
     mig_config = mig_config_name(stable, gpus.layouts)
     plugin_config = plugin_config_name(stable, gpus)
     ladder = plan_ladder(spec, pool, machines[0])
+    chosen = class_of(spec, pool)
     labels = _labels(spec, pool, machines[0], (mig_config, plugin_config), software)
-    taints = _taints(stable, gpus.method, fenced=bool(pool.owners)) + _cloud_taints(
-        spec, pool, machines[0]
+    taints = (
+        *_taints(stable, gpus.method, fenced=bool(pool.owners)),
+        *_cloud_taints(spec, pool, machines[0]),
+        *class_taint(chosen),
     )
-    selector = node_selector(pool)
+    selector = {**node_selector(pool), **class_label(chosen)}
     dump = dump_of(pool)
     levels = plan_topology(spec.cloud, machines[0], pool.zones, levels_of(dump) if dump else ())
     topology = plan_placement(spec, pool, levels)
@@ -205,6 +209,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
         flavor=flavor_name(stable, topology, selector, taints),
         topology=topology,
         provisioning=pool.provisioning,
+        compute_class=chosen,
         upgrade=plan_upgrade(spec, pool),
     )
 
@@ -222,7 +227,7 @@ def _labels(
         ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config
-    ours |= dra_labels(pool)
+    ours |= dra_labels(pool) | class_label(class_of(spec, pool))
     if (
         spec.cloud is Cloud.AWS
         and scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER

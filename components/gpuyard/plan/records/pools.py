@@ -139,6 +139,8 @@ class PoolPlan:
     """By which queues place its pods near each other; None: where there is room."""
     provisioning: Provisioning | None = None
     """How its autoscaler is asked before a job is admitted."""
+    compute_class: str = ""
+    """By which GKE's autoscaler goes down the ladder; empty where there is none."""
     upgrade: UpgradePlan | None = None
     """How its nodes are made anew; None where no cloud does it."""
     compute_slices: Advertised | None = None

@@ -1,15 +1,17 @@
-"""ClusterAutoscaler component: the chart that scales node groups of EKS, and which of them it fills first."""
+"""ClusterAutoscaler component: the chart for node groups of EKS, and classes for node pools of GKE."""
 
 from typing import TypedDict
 
 import pulumi
 
+from gpuyard.catalogue.gke.classes import CLASS_GROUP
 from gpuyard.names import AUTOSCALER_RELEASE
 from gpuyard.render.charts import release_object
 from gpuyard.render.platform import autoscaler_objects, autoscaler_release
 from gpuyard.resources.component import Component
 from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.releases import register_release
+from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
 
 
@@ -23,8 +25,9 @@ class ClusterAutoscalerArgs(TypedDict):
 class ClusterAutoscaler(Component):
     """Cluster Autoscaler, in a cluster of ours on EKS: node groups grow and shrink with what asks for them.
 
-    The best way of buying is tried first, and a node goes when nothing on it asks for anything. Elsewhere
-    it is empty: GKE scales its node pools itself, and a cluster that was there before may have one.
+    The best way of buying is tried first, and a node goes when nothing on it asks for anything. GKE scales
+    its node pools itself: there it is a ComputeClass for each pool. A cluster of EKS that was there before
+    may have an autoscaler, and is left to it.
     """
 
     def __init__(
@@ -36,6 +39,8 @@ class ClusterAutoscaler(Component):
         given = read_args("ClusterAutoscaler", args, required=("platform",))
         plan = prove(given["platform"]).plan
         super().__init__("gpuyard:index:ClusterAutoscaler", name, {"platform": plan.name}, opts)
+        if plan.cloud is Cloud.GCP:
+            self._expect(CLASS_GROUP)  # a while after the cluster is there
         made = self._register(autoscaler_objects(plan))
         release = autoscaler_release(plan)
         if release is not None and plan.spec.apply is Apply.RENDER:

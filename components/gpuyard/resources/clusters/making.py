@@ -38,8 +38,8 @@ def cluster_for(
 
 
 def autoscaler_for(name: str, plan: PlatformPlan, opts: pulumi.ResourceOptions) -> None:
-    """What scales node groups of EKS, where the platform brings it."""
-    if installs_autoscaler(plan.spec):
+    """What scales node groups of EKS, where the platform brings it; and what GKE's own goes by."""
+    if installs_autoscaler(plan.spec) or any(pool.compute_class for pool in plan.pools):
         from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
 
         ClusterAutoscaler(name, {"platform": plan}, opts)

@@ -1,11 +1,13 @@
-"""Kinds that a cloud's own control plane serves beside those of Kubernetes: GKE's further networks.
+"""Kinds that a cloud's own control plane serves beside those of Kubernetes: classes and networks of GKE.
 
-GKE serves them where a cluster was made with multi-networking. Here any fields below `spec` are taken.
+GKE serves ComputeClasses in every cluster, and networks where one was made with multi-networking; of these
+any fields below `spec` are taken.
 """
 
 from typing import Any
 
 from gpuyard.simulate.api import Api
+from testbed.plugins.cloud.inside.classes.definition import definition
 from testbed.plugins.cloud.service.ties import Resource
 
 _GROUP = "networking.gke.io"
@@ -14,6 +16,8 @@ _KINDS = {"GKENetworkParamSet": "gkenetworkparamsets", "Network": "networks"}
 
 def serve(api: Api, cluster: Resource) -> None:
     """Let the control plane of a new cluster serve what its fields turn on."""
+    if cluster.kind == "gcp:container/cluster:Cluster":
+        api.apply(definition())
     if cluster.inputs.get("enableMultiNetworking"):
         for kind, plural in _KINDS.items():
             api.apply(_definition(kind, plural))

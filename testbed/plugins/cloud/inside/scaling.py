@@ -61,27 +61,27 @@ def step(cloud: Cloud, api: Asked, autoscaler: Autoscaler, now: float) -> list[R
     """One look of the autoscaler, and what it does then."""
     ids: dict[str, str] = {}
     groups: list[Scalable] = []
-    held, nodes = cloud.all(), [_begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]]
+    held, nodes = cloud.all(), [begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]]
     pods = api.call("GET", "/api/v1/pods")["items"]
-    used = {each["spec"].get("nodeName") for each in pods if _needs_its_node(each)}
+    used = {each["spec"].get("nodeName") for each in pods if needs_a_node(each)}
     for group in held:
         if group.kind == eks.GROUP and group.state.get("status") == "ACTIVE":
             groups.append(_scalable(group, held, nodes, cloud, used))
             ids[groups[-1].name] = group.id
-    said = autoscaler.look(groups, _without_room(pods, nodes), now)
+    said = autoscaler.look(groups, without_room(pods, nodes), now)
     for each in said:
         cloud.scale(ids[each.group], each.size)
     return said
 
 
-def _begun(node: dict[str, Any]) -> dict[str, Any]:
+def begun(node: dict[str, Any]) -> dict[str, Any]:
     """A node as it will be when it has begun: without its startup taints."""
     spec = node["spec"]
     kept = [t for t in spec.get("taints") or [] if not t["key"].startswith(_STARTUP)]
     return {**node, "spec": {**spec, "taints": kept}}
 
 
-def _without_room(pods: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def without_room(pods: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The pods that no node there is has room for: for the others the scheduler only needs time."""
     rooms = {each["metadata"]["name"]: room_of(each) for each in nodes}
     for pod in pods:
@@ -91,7 +91,7 @@ def _without_room(pods: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> li
     return [pod for pod in pods if not _placed(pod, nodes, rooms)]
 
 
-def _needs_its_node(pod: dict[str, Any]) -> bool:
+def needs_a_node(pod: dict[str, Any]) -> bool:
     """What a DaemonSet puts on every node keeps none; nor what asks for nothing and may go."""
     owners = pod["metadata"].get("ownerReferences") or ()
     over = (pod.get("status") or {}).get("phase") in _OVER

@@ -47,9 +47,9 @@ _KEY_PURPOSES = (
 )
 _A_WEEK = 7 * 24 * 3600
 _MOST_EXCLUSIONS, _LONGEST_EXCLUSION = 3, timedelta(days=90)
-_TOOLKIT_LABELS = tuple(
-    f"cloud.google.com/gke-{name}"
-    for name in ("dpv2-unified-cni", "networking-dra-driver", "queued")
+_GIVEN_LABELS = tuple(
+    f"cloud.google.com/{name}"
+    for name in ("gke-dpv2-unified-cni", "gke-networking-dra-driver", "gke-queued", "compute-class")
 )
 
 
@@ -179,11 +179,14 @@ def reservation(inputs: Inputs) -> Iterator[str]:
 
 
 def node_labels(inputs: Inputs) -> Iterator[str]:
-    """[ct] Of GKE's own only those that it sets; else as GoogleCloudPlatform/magic-modules#11878 says."""
+    """[ct] Of GKE's own only those that it sets, and [about custom ComputeClasses] that of a class.
+
+    Else as GoogleCloudPlatform/magic-modules#11878 says.
+    """
     for key in mapping(inputs, "nodeConfig.labels"):
         if within(key, ("kubernetes.io", "k8s.io")):
             yield f"Applying kubernetes label is not allowed: {key}"
-        elif within(key, ("cloud.google.com",)) and key not in _TOOLKIT_LABELS:
+        elif within(key, ("cloud.google.com",)) and key not in _GIVEN_LABELS:
             managed = "managed by GKE or Kubernetes and must not be manually specified"
             yield f'Node labels with key "{key}" are {managed}'
 

@@ -48,6 +48,28 @@ def of(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) -> Wante
     return Wanted()
 
 
+def size_of(group: Resource) -> int:
+    """How many instances a group or pool is to have now, in all its zones."""
+    if group.kind == GROUP:
+        return int(at(group.state, "scalingConfig.desiredSize") or 0)
+    each = at(group.state, "nodeCount")
+    each = at(group.state, "initialNodeCount") if each is None else each
+    return int(each or 0) * _zones(group)
+
+
+def sized(group: Resource, size: int) -> dict[str, Any]:
+    """The fields of a group or pool of another size. GKE is told a number for each zone: none gets less."""
+    if group.kind == GROUP:
+        return {"scalingConfig": {**group.state["scalingConfig"], "desiredSize": size}}
+    return {"nodeCount": -(-size // _zones(group))}
+
+
+def _zones(pool: Resource) -> int:
+    """How many zones a pool spreads its nodes over; a region that is not cut down has three of them."""
+    given = items(pool.inputs, "nodeLocations")
+    return len(given) or (3 if text(pool.state, "location").count("-") == 1 else 1)
+
+
 def template_of(inputs: Mapping[str, Any], there: Iterable[Resource]) -> Mapping[str, Any]:
     """The launch template of a node group; empty where it has none."""
     for tie in ties.ties(GROUP, inputs):

@@ -211,7 +211,7 @@ RANGE = {"system": {"machine": "m7i.xlarge", "nodes": "2..3"}}
         (platform([pool(nodes=4)], cloud="aws", **RANGE), True),
         (platform([pool(nodes="0..4")], cloud="aws", cluster={"existing": "blue"}), False),
         (platform([pool(nodes="0..4")], cloud="simulated"), False),
-        (platform([pool(nodes="0..4", machine="a3-highgpu-8g")], cloud="gcp"), False),
+        (platform([pool(nodes="4", machine="a3-highgpu-8g")], cloud="gcp"), False),
     ],
     ids=["a pool scales", "nothing scales", "the system scales", "existing", "simulated", "gke"],
 )

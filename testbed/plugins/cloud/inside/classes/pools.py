@@ -1,0 +1,139 @@
+"""Node pools of a GKE cluster as its own autoscaler finds them, in the order of ComputeClasses.
+
+It knows a pool at zero by the pool itself. A pool that carries a class grows by a rule of that class alone;
+which class a pod selects is a label of the nodes like others, and the taint beside it keeps all others off.
+
+Source: GoogleCloudPlatform/cluster-autoscaler at 7d250507 (2026-08-21), pkg/computeclass: matcher.go, and
+processors/node_group_list_processor.go: pools of a later rule are looked at where no earlier one takes a pod.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gpuyard.simulate.api import ApiError
+from testbed.plugins.cloud.inside import gke
+from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Resize, Scalable
+from testbed.plugins.cloud.inside.classes.definition import PATH
+from testbed.plugins.cloud.inside.classes.health import LABEL, PoolSeen, conditions, rank
+from testbed.plugins.cloud.inside.joining import GROUP
+from testbed.plugins.cloud.inside.scaling import Asked, Cloud, begun, needs_a_node, without_room
+from testbed.plugins.cloud.rules.looking import at, items
+from testbed.plugins.cloud.service import machines
+from testbed.plugins.cloud.service.ties import Resource
+
+_GONE = 404
+_GPU = "nvidia.com/gpu"
+
+
+class ClassServer(Asked):
+    """What is asked of the API server, and told it."""
+
+    def merge(self, path: str, change: dict[str, Any], /) -> Any: ...
+
+
+def order(api: Asked) -> dict[int, list[str]]:
+    """Rules of all classes as the expander reads them: the highest number first, and of one number any."""
+    found: dict[int, list[str]] = {}
+    for each in _classes(api):
+        rules = each["spec"].get("priorities") or ()
+        for place, rule in enumerate(rules):
+            patterns = [f"^{name}$" for name in rule.get("nodepools") or ()]
+            found.setdefault(len(rules) - place, []).extend(patterns)
+    return found
+
+
+def step(cloud: Cloud, api: ClassServer, autoscaler: Autoscaler, now: float) -> list[Resize]:
+    """One look of the autoscaler: it says what it thinks of the classes, and enlarges a pool."""
+    held = cloud.all()
+    pools = {str(each.inputs["name"]): each for each in held if _scales(each)}
+    classes = {each["metadata"]["name"]: each for each in _classes(api)}
+    _tell(api, classes.values(), {name: _seen(pool) for name, pool in pools.items()})
+    nodes = [begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]]
+    pods = api.call("GET", "/api/v1/pods")["items"]
+    used = {each["spec"].get("nodeName") for each in pods if needs_a_node(each)}
+    groups = [
+        _scalable(pool, held, nodes, cloud, used)
+        for name, pool in pools.items()
+        if _may_grow(name, pool, classes)
+    ]
+    said = autoscaler.look(groups, without_room(pods, nodes), now)
+    for each in said:
+        cloud.scale(pools[each.group].id, each.size)
+    return said
+
+
+def _classes(api: Asked) -> list[dict[str, Any]]:
+    try:
+        return list(api.call("GET", PATH)["items"])
+    except ApiError as problem:
+        if problem.status == _GONE:
+            return []
+        raise
+
+
+def _tell(
+    api: ClassServer, classes: Iterable[dict[str, Any]], pools: Mapping[str, PoolSeen]
+) -> None:
+    for each in classes:
+        name = each["metadata"]["name"]
+        fresh = conditions(name, each["spec"], pools)
+        if (each.get("status") or {}).get("conditions") != fresh:
+            api.merge(f"{PATH}/{name}/status", {"status": {"conditions": fresh}})
+
+
+def _scales(pool: Resource) -> bool:
+    queued = at(pool.inputs, "queuedProvisioning.enabled") is True
+    running = pool.state.get("status") not in {"ERROR", "CREATE_FAILED"}
+    return pool.kind == gke.POOL and running and not queued and bool(pool.inputs.get("autoscaling"))
+
+
+def _seen(pool: Resource) -> PoolSeen:
+    config: Any = pool.inputs.get("nodeConfig") or {}
+    return PoolSeen(config.get("labels") or {}, tuple(items(config, "taints")))
+
+
+def _may_grow(name: str, pool: Resource, classes: Mapping[str, dict[str, Any]]) -> bool:
+    """One without a class grows for whoever fits; one of a class by its rules, or as it says of the rest."""
+    carried = _seen(pool).labels.get(LABEL)
+    if carried is None:
+        return True
+    spec = classes[carried]["spec"] if carried in classes else {}
+    return rank(spec, name) is not None or spec.get("whenUnsatisfiable") == "ScaleUpAnyway"
+
+
+def _scalable(
+    pool: Resource,
+    held: list[Resource],
+    nodes: Iterable[dict[str, Any]],
+    cloud: Cloud,
+    used: set[str | None],
+) -> Scalable:
+    target = machines.size_of(pool)
+    missing, error = cloud.missing(pool.id)
+    mine = [
+        each for each in nodes if (each["metadata"].get("annotations") or {}).get(GROUP) == pool.id
+    ]
+    return Scalable(
+        name=str(pool.inputs["name"]),
+        most=int(at(pool.inputs, "autoscaling.totalMaxNodeCount")),
+        target=target,
+        running=target - missing,
+        node=_next(pool, held),
+        error=error,
+        least=int(at(pool.inputs, "autoscaling.totalMinNodeCount") or 0),
+        idle=bool(mine) and not any(each["metadata"]["name"] in used for each in mine),
+    )
+
+
+def _next(pool: Resource, held: list[Resource]) -> dict[str, Any]:
+    """A node as the pool makes it: GPUs by the accelerator that is asked for, whatever a plugin will say."""
+    one = Resource(pool.kind, pool.id, pool.inputs, {**pool.state, "nodeCount": 1}, pool.imports)
+    node = gke.nodes(one, held)[0]
+    gpus = sum(int(each["count"]) for each in items(pool.inputs, "nodeConfig.guestAccelerators"))
+    return begun(
+        {
+            "metadata": {"labels": dict(node.labels)},
+            "spec": {"taints": [dict(each) for each in node.taints]},
+            "status": {"allocatable": {**node.allocatable, _GPU: str(gpus)}},
+        }
+    )
