@@ -247,6 +247,11 @@ def shares_name(platform: str) -> str:
     return f"gpuyard-{platform}-shares"
 
 
+def volumes_name(platform: str) -> str:
+    """What pods that read volumes are known by."""
+    return f"gpuyard-{platform}-volumes"
+
+
 def gate_name(platform: str) -> str:
     """Beside the GPU Operator: the program that opens nodes, its account, and the policy that holds it."""
     return f"gpuyard-{platform}-gate"

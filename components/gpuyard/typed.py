@@ -1104,6 +1104,11 @@ class Dataset(TypedDict):
     """
     cache_gib: NotRequired[int | str | None]
     """Of kind bucket: what a pod keeps of it on its node's disks. Default: nothing."""
+    read_mb_per_s: NotRequired[int | None]
+    """MB/s that one node reads of it at least, as the check with the profile full tries.
+    Default: half of what is sold, of buckets that exist and what is filled from one; others
+    are not tried.
+    """
     class_name: NotRequired[str | None]
     """The storage class, with kind: class."""
     teams: NotRequired[list[str] | tuple[str, ...]]

@@ -1,6 +1,5 @@
 """What a node of a pool must be: one JSON document, written by the plan and mounted beside the program."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -9,7 +8,7 @@ from typing import Any
 from gpuyard_validator.nccl.arithmetic import Operation
 from gpuyard_validator.nccl.floors import AcceptedFloor
 from gpuyard_validator.nccl.log import BETWEEN
-from gpuyard_validator.values import Malformed, decode, schema_of
+from gpuyard_validator.values import Malformed, decode, parsed_as, schema_of
 
 SCHEMA = "gpuyard.dev/expectations/v2"
 """Changes with every change of what the document means."""
@@ -92,13 +91,7 @@ def read_expectations(text: str) -> Expectations:
     Raises:
         Malformed: it is none, or of another version.
     """
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        raise Malformed(f"expectations: not JSON: {problem}") from None
-    if isinstance(raw, dict) and raw.get("schema") != SCHEMA:
-        raise Malformed(f"schema: {SCHEMA} is understood, not {raw.get('schema')!r}")
-    found: Expectations = decode(Expectations, raw)
+    found: Expectations = decode(Expectations, parsed_as(SCHEMA, text, "expectations"))
     return sound(found)
 
 

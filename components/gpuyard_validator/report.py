@@ -83,8 +83,8 @@ _Measured = tuple[float, float, float | None, str, str]
 
 def _measured(report: Report) -> Iterator[tuple[str, _Measured]]:
     """Each check that has come to a number: over all devices that it looked at."""
-    for check in dict.fromkeys(each.check for each in report.results):
-        seen = [each.evidence for each in report.results if each.check == check]
+    for check in dict.fromkeys(_figure(each) for each in report.results):
+        seen = [each.evidence for each in report.results if _figure(each) == check]
         values = [value for each in seen if (value := _number(each.value)) is not None]
         if not values:
             continue
@@ -92,6 +92,10 @@ def _measured(report: Report) -> Iterator[tuple[str, _Measured]]:
         floor = floors.pop() if len(floors) == 1 else None
         unit, source = (_cut(text, _TEXT_BYTES) for text in (seen[0].unit, seen[0].source))
         yield check, (min(values), max(values), floor, unit, source)
+
+
+def _figure(result: Result) -> str:
+    return result.figure or result.check
 
 
 def _number(value: object) -> float | None:

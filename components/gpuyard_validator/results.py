@@ -61,6 +61,8 @@ class Result:
     """node, or gpu 3."""
     required: bool
     evidence: Evidence
+    figure: str = ""
+    """What its value is called among the figures; the check, where nothing is said."""
 
     @property
     def counts_against(self) -> bool:

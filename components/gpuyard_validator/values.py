@@ -4,6 +4,7 @@ What a machine did not say is `Missing` with the reason. A check that needs it a
 has not run: nothing that was not read can pass.
 """
 
+import json
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -74,6 +75,31 @@ def known(answer: Answer[T], what: str) -> T:
     if isinstance(answer, Missing):
         raise NotKnown(what, answer)
     return answer
+
+
+def parsed(text: str, what: str) -> object:
+    """A document of this name, as JSON has it.
+
+    Raises:
+        Malformed: it is not JSON.
+    """
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise Malformed(f"{what}: not JSON: {problem}") from None
+    return found
+
+
+def parsed_as(schema: str, text: str, what: str) -> object:
+    """The same of one that says its schema.
+
+    Raises:
+        Malformed: it is not JSON, or of another schema.
+    """
+    raw = parsed(text, what)
+    if isinstance(raw, dict) and raw.get("schema") != schema:
+        raise Malformed(f"schema: {schema} is understood, not {raw.get('schema')!r}")
+    return raw
 
 
 def decode(kind: Any, raw: object, place: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""GPUs work before a deployment ends: through their queue, on whole nodes, and a slow one ends it."""
+"""GPUs work and data are read before a deployment ends: through a queue, on whole nodes, by claims."""
 
 import json
 import re
@@ -7,10 +7,16 @@ import pytest
 
 from gpuyard.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
 from gpuyard.simulate.validation.machine import FAULTS
+from gpuyard.simulate.validation.volumes import READS
 from kit.cluster.yard import QUIET, STACK, Yard
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 QUEUE = "gpuyard-local-work"
+VOLUME = "/api/v1/persistentvolumes/local.gpuyard-local.corpus"
+CLAIM = "/api/v1/namespaces/gpuyard-local/persistentvolumeclaims/corpus"
+READING = (
+    f"/api/v1/namespaces/gpuyard-local/pods?labelSelector={WORK_LABEL}%3Dgpuyard-local-volumes"
+)
 SHARES = f"/api/v1/namespaces/gpuyard-local/pods?labelSelector={WORK_LABEL}%3Dgpuyard-local-shares"
 OF_QUEUE = f"labelSelector={QUEUE_LABEL}%3D{QUEUE}"
 JOBS = f"/apis/batch/v1/namespaces/gpuyard-local/jobs?{OF_QUEUE}"
@@ -20,14 +26,16 @@ CROWDED = '{"share": {"devices": 2}}'
 SLOW = '{"3": {"work": {"product": 100000000000000}}}'
 
 
-def deploy(yard: Yard, image: str = "1", **asked) -> tuple[int, str]:
+def deploy(yard: Yard, image: str = "1", mb_per_s: int = 160, **asked) -> tuple[int, str]:
     validation = {
         "image": f"registry.example.org/ml/full:{image}",
         "profile": "full",
         "deadline_minutes": 5,
         **asked,
     }
-    given = yard.config(yard.spec() | {"validation": validation})
+    data = {"name": "corpus", "kind": "efs", "read_mb_per_s": mb_per_s}
+    storage = {"datasets": [data], "protect": False}
+    given = yard.config(yard.spec() | {"validation": validation, "storage": storage})
     return yard.tried("up", "--stack", STACK, *QUIET, "--config-file", given)
 
 
@@ -61,7 +69,13 @@ def live(own: Yard):
         own.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: None}}})
 
 
-@pytest.mark.timeout(900)  # three deployments, and that of the fixture
+def read_by(yard: Yard) -> list[tuple[str, str]]:
+    """The pool of each node that has read, and how its pod ended."""
+    pods = yard.api.call("GET", READING)["items"]
+    return sorted((p["spec"]["nodeName"].rpartition("-")[0], p["status"]["phase"]) for p in pods)
+
+
+@pytest.mark.timeout(900)  # four deployments, and that of the fixture
 def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployment(live: Yard):
     code, said = deploy(live)
     assert code == 0, said
@@ -77,6 +91,15 @@ def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployme
     assert shared(live, "dev-shared") == [True] * 17, "one has waited"
     assert shared(live, "serve-3g-20gb") == [True] * 9
     assert worked(live) == [f"train-{n:03d}" for n in range(4)]
+    assert {each["volumes"] for each in found.values()} == {"passed"}
+    read = found["train"]["figures"]["storage.read.corpus"]
+    assert (read["floor"], read["unit"], read["nodes"]) == (160, "MB/s", 1)
+    assert read_by(live) == [(name, "Succeeded") for name in ("dev", "serve", "train")]
+    claim = live.api.call("GET", CLAIM)
+    assert (claim["status"]["phase"], claim["spec"]["volumeName"]) == (
+        "Bound",
+        VOLUME.rpartition("/")[2],
+    )
     first = jobs(live)
     workloads = live.api.call("GET", WORKLOADS)["items"]
     assert len(workloads) == len(first) == 5, "one for whole GPUs, four for shares"
@@ -100,3 +123,13 @@ def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployme
     )
     facts = r"fail: work\.product on gpu 3: .*; value 100\.0, floor 596\.2 TFLOPS .*; needs: look"
     assert re.search(rf"  failed: node train-001, pool train: .*\n +{facts}\n", said), said
+
+    for node in ("train-001", "dev-000"):
+        live.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: None}}})
+    live.api.merge(VOLUME, {"metadata": {"annotations": {READS: "120"}}})
+    code, said = deploy(live, image="2", mb_per_s=150)
+    assert code != 0
+    facts = (
+        r"fail: storage\.read on corpus: .*; value 120\.0, floor 150\.0 MB/s \(the stack file, .*"
+    )
+    assert re.search(rf"  failed: node \S+, pool \S+: .*\n +{facts}\n", said), said

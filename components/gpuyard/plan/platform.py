@@ -45,6 +45,7 @@ from gpuyard.plan.pools.claim_drivers import check_claim_drivers
 from gpuyard.plan.pools.fabrics import check_fabric_zones
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.hardware.check import check_validation, decide_validation
+from gpuyard.plan.pools.hardware.volumes import check_store_reads
 from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
 from gpuyard.plan.pools.pools import decide_pools
@@ -200,6 +201,7 @@ CHECKS: tuple[Check, ...] = (
     check_stops,
     check_store_kinds,
     check_store_names,
+    check_store_reads,
     check_store_needs,
     check_store_sizes,
     check_store_teams,

@@ -70,6 +70,8 @@ def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPl
     for volume in pod.get("volumes", ()):
         if "configMap" in volume:
             yield "ConfigMap", namespace, volume["configMap"]["name"]
+        if "persistentVolumeClaim" in volume:
+            yield "PersistentVolumeClaim", namespace, volume["persistentVolumeClaim"]["claimName"]
         if "secret" in volume:
             yield "Secret", namespace, volume["secret"]["secretName"]
     if "subdomain" in pod:

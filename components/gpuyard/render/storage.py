@@ -7,7 +7,7 @@ may be written is said by its mount: a pod can only ask for less.
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.names import CHECKPOINTS, DATA_ACCOUNT
+from gpuyard.names import CHECKPOINTS, DATA_ACCOUNT, system_namespace
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.spelling import digest
@@ -46,6 +46,26 @@ def storage_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
     return [each for space in team.namespaces for each in _in_namespace(plan, team, space)]
 
 
+def read_objects(plan: PlatformPlan) -> list[Object]:
+    """Of each dataset that the check reads a claim in the platform's own namespace, and its volume.
+
+    On a simulated platform, too: no store is behind that, and whoever mounts it is simulated as well.
+    """
+    space = system_namespace(plan.name)
+    datasets = plan.read_by_check
+    return [
+        *([service_account(plan.name, DATA_ACCOUNT, space)] if datasets else []),
+        *(obj for data in datasets for obj in _read(plan, space, data)),
+    ]
+
+
+def _read(plan: PlatformPlan, space: str, data: DatasetPlan) -> list[Object]:
+    """A node mounts Managed Lustre once, as its teams do: there the pod says itself that it only reads."""
+    once = data.kind is DatasetKind.MANAGED_LUSTRE
+    reader = data.writers[0] if once and data.writers else ""
+    return [_volume(plan, reader, space, data), _claim(plan, reader, space, data)]
+
+
 def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> Iterator[Object]:
     name, storage = team.stable_name, plan.storage
     if storage.checkpoints and storage.keeps_checkpoints(name):
@@ -55,8 +75,8 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> I
         yield service_account(plan.name, DATA_ACCOUNT, space.name)
     for data in storage.of(name):
         if data.kind is not DatasetKind.CLASS:
-            yield _volume(plan, name, space, data)
-        yield _claim(plan, name, space, data)
+            yield _volume(plan, name, space.name, data)
+        yield _claim(plan, name, space.name, data)
 
 
 def _place(plan: PlatformPlan, kept: CheckpointsPlan, team: str, space: NamespacePlan) -> Object:
@@ -69,9 +89,10 @@ def _place(plan: PlatformPlan, kept: CheckpointsPlan, team: str, space: Namespac
 
 
 # ── a volume for one claim ────────────────────────────────────────────────────────────────────────
-def _volume(plan: PlatformPlan, team: str, space: NamespacePlan, data: DatasetPlan) -> Object:
+def _volume(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Object:
     writes = team in data.writers
-    source, options = _SOURCES[data.kind](plan, space, data, writes)
+    find = _stand_in if plan.simulated else _SOURCES[data.kind]
+    source, options = find(plan, space, data, writes)
     spec: Object = {
         "capacity": {"storage": gib(data.size_gib or _UNSIZED_GIB)},
         "accessModes": [_mode(data, writes=writes)],
@@ -80,7 +101,7 @@ def _volume(plan: PlatformPlan, team: str, space: NamespacePlan, data: DatasetPl
         "claimRef": {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
-            "namespace": space.name,
+            "namespace": space,
             "name": data.name,
         },
         **({"mountOptions": options} if options else {}),
@@ -96,9 +117,9 @@ def _volume(plan: PlatformPlan, team: str, space: NamespacePlan, data: DatasetPl
     )
 
 
-def volume_name(plan: PlatformPlan, space: NamespacePlan, data: DatasetPlan) -> str:
+def volume_name(plan: PlatformPlan, space: str, data: DatasetPlan) -> str:
     """The name of a volume, which lies in no namespace: dots keep its parts apart."""
-    return f"{plan.name}.{space.name}.{data.name}"
+    return f"{plan.name}.{space}.{data.name}"
 
 
 def _mode(data: DatasetPlan, *, writes: bool) -> str:
@@ -109,7 +130,7 @@ def _mode(data: DatasetPlan, *, writes: bool) -> str:
 _ONE_MODE = {DatasetKind.FSX_LUSTRE, DatasetKind.CLASS}
 
 
-def _claim(plan: PlatformPlan, team: str, space: NamespacePlan, data: DatasetPlan) -> Object:
+def _claim(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Object:
     """It names no volume: that is for whoever makes volumes, and admission refuses it of everybody else."""
     spec: Object = {
         "accessModes": [_mode(data, writes=team in data.writers)],
@@ -121,7 +142,7 @@ def _claim(plan: PlatformPlan, team: str, space: NamespacePlan, data: DatasetPla
         "v1",
         "PersistentVolumeClaim",
         data.name,
-        namespace=space.name,
+        namespace=space,
         annotations=_SKIP_AWAIT,
         spec=spec,
     )
@@ -145,12 +166,12 @@ def _ro(*, writes: bool) -> list[str]:
     return [] if writes else ["ro"]
 
 
-def _efs(_p: PlatformPlan, _s: NamespacePlan, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+def _efs(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
     handle = Late(f"{store_name(data)}.handle")
     return _csi("efs.csi.aws.com", handle), ["tls", *_ro(writes=writes)]
 
 
-def _fsx(_p: PlatformPlan, _s: NamespacePlan, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+def _fsx(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
     name = store_name(data)
     source = _csi(
         "fsx.csi.aws.com",
@@ -161,13 +182,17 @@ def _fsx(_p: PlatformPlan, _s: NamespacePlan, data: DatasetPlan, writes: bool) -
     return source, ["flock", *_ro(writes=writes)]
 
 
-def _filestore(_p: PlatformPlan, _s: NamespacePlan, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+def _filestore(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
     """Not by its CSI driver: that mounts once on a node, for readers and writers alike."""
     source = {"nfs": {"server": Late(f"{store_name(data)}.address"), "path": f"/{SHARE}"}}
     return source, _ro(writes=writes)
 
 
-def _lustre(_p: PlatformPlan, _s: NamespacePlan, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+def _stand_in(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+    return {"nfs": {"server": "simulated", "path": f"/{data.name}"}}, _ro(writes=writes)
+
+
+def _lustre(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
     """Mounted once on a node: its teams all write it, or none does, as a proof says."""
     name = store_name(data)
     source = _csi(
@@ -179,7 +204,7 @@ def _lustre(_p: PlatformPlan, _s: NamespacePlan, data: DatasetPlan, writes: bool
     return source, _ro(writes=writes)
 
 
-def _bucket(plan: PlatformPlan, space: NamespacePlan, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+def _bucket(plan: PlatformPlan, space: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
     """As the pod that asks: what it may do is its service account's."""
     name = data.bucket or Late(f"{store_name(data)}.bucket")
     if plan.cloud is Cloud.GCP:

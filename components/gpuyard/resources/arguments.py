@@ -595,6 +595,11 @@ class DatasetSpec(TypedDict):
     """
     cache_gib: NotRequired[Any]
     """Of kind bucket: what a pod keeps of it on its node's disks. Default: nothing."""
+    read_mb_per_s: NotRequired[int]
+    """MB/s that one node reads of it at least, as the check with the profile full tries.
+    Default: half of what is sold, of buckets that exist and what is filled from one; others
+    are not tried.
+    """
     class_name: NotRequired[str]
     """The storage class, with kind: class."""
     teams: NotRequired[list[str]]

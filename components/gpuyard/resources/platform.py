@@ -21,7 +21,7 @@ from gpuyard.render.platform import cloud_objects, record_objects
 from gpuyard.render.scaling.keeping import keeping_objects
 from gpuyard.render.supply.prepull import prepull_objects
 from gpuyard.render.validation.jobs import FIGURES, FIGURES_KEY
-from gpuyard.render.validation.work import holding_jobs, work_objects
+from gpuyard.render.validation.work import late_jobs, work_objects
 from gpuyard.resources.clusters.guarding import guard
 from gpuyard.resources.clusters.making import (
     autoscaler_for,
@@ -206,25 +206,25 @@ class Platform(Component):
         self._register(prepull_objects(plan))
         self._register(keeping_objects(plan))
         self._waits_for = self._after(self._checked)
-        self._put_to_work(name, plan)
+        self._put_to_work(name, plan, stores)
         return nodes
 
-    def _put_to_work(self, name: str, plan: PlatformPlan) -> None:
-        """GPUs and shares of nodes that have passed, through the queues: after all that these need."""
-        self._register(work_objects(plan))
+    def _put_to_work(self, name: str, plan: PlatformPlan, stores: Mapping[str, Any]) -> None:
+        """GPUs, shares and volumes of nodes that have passed: after all that these need."""
+        self._register(work_objects(plan), stores)
         looks = self._ours.looks if self._ours is not None else None
         if plan.validation is None or not plan.validation.required:
             return
         figures: dict[str, list[pulumi.Output[Mapping[str, str]]]] = {}
-        for pool, job, verdict in holding_jobs(plan):
+        for job in late_jobs(plan):
             space = system_namespace(plan.name)
-            hooks = worked_hook(name, looks, pool, job, space) if looks is not None else None
-            before, done = self._waits_for, self._object("Job", job, space)
+            hooks = worked_hook(name, looks, job, space) if looks is not None else None
+            before, done = self._waits_for, self._object("Job", job.name, space)
             self._waits_for = self._after([done])
             # Once written down they stay: the pods that said so may be gone.
-            kept, late = [f"data.{FIGURES_KEY}"], {FIGURES: figures_of_job(done, looks, job, space)}
-            (made,) = self._register([verdict], late, hooks, kept)
-            figures.setdefault(pool.name, []).append(vars(made)["data"])
+            read = figures_of_job(done, looks, job.name, space)
+            (made,) = self._register([job.passed], {FIGURES: read}, hooks, [f"data.{FIGURES_KEY}"])
+            figures.setdefault(job.pool.name, []).append(vars(made)["data"])
             self._waits_for = before
         self.validation = with_more_figures(self.validation, figures)
 

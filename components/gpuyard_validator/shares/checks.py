@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status
-from gpuyard_validator.shares.record import Reading, Seen, Wanted
+from gpuyard_validator.shares.record import Seen, Wanted
 from gpuyard_validator.values import NotKnown, known
 
 PLAN = "the plan"
@@ -50,18 +50,6 @@ def beyond(wanted: Wanted, seen: Seen) -> Evidence:
     return _judged(found, floor=False, source=_LIMIT, wrong=wrong)
 
 
-def reading(one: Reading, _: Wanted, seen: Seen) -> Evidence:
-    """A volume is read as fast as it must be."""
-    found = (seen.reads or {}).get(one.path)
-    if found is None:
-        return _judged(
-            None, one.floor_mb_per_s, one.source, f"{one.path} could not be read", "MB/s"
-        )
-    slow = found < one.floor_mb_per_s
-    wrong = f"{one.path} is read more slowly than its jobs need" if slow else ""
-    return _judged(round(found, 1), one.floor_mb_per_s, one.source, wrong, "MB/s")
-
-
 SHARES: Mapping[str, tuple[str, str]] = {
     "share.together": (
         "not all shares can be used at once",
@@ -83,10 +71,6 @@ SHARES: Mapping[str, tuple[str, str]] = {
         "a share may take more memory than its own",
         "look whether the pod reaches the MPS daemon: without it nothing holds it to its share",
     ),
-    "storage.read": (
-        "a volume is read more slowly than its jobs need",
-        "look at the volume's class and its throughput, and at what else reads it now",
-    ),
 }
 """What each says when it fails, and what to do then."""
 _JUDGES: Mapping[str, Judge] = {
@@ -96,7 +80,7 @@ _JUDGES: Mapping[str, Judge] = {
     "share.memory_within": within,
     "share.memory_beyond": beyond,
 }
-"""Who judges; a volume has a judge of its own."""
+"""Who judges."""
 _OF_MEMORY = ("share.memory_within", "share.memory_beyond")
 
 
@@ -120,9 +104,6 @@ def _results(wanted: Wanted, seen: Seen) -> Iterator[Result]:
             continue
         found = _evidence(partial(judges, wanted, seen))
         yield Result(check=name, scope=wanted.resource, required=True, evidence=found)
-    for one in wanted.readings:
-        found = _evidence(partial(reading, one, wanted, seen))
-        yield Result(check="storage.read", scope=one.path, required=True, evidence=found)
 
 
 def _needless(name: str, wanted: Wanted) -> str:

@@ -1,22 +1,18 @@
-"""What a pod with one share finds: devices, memory, who runs beside it, and how fast volumes are read."""
+"""What a pod with one share finds: devices, memory, and who runs beside it."""
 
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
-from pathlib import Path
 
 from gpuyard_validator.load.card import Broke, Card, NoLibrary
-from gpuyard_validator.shares.record import Reading, Seen, Wanted
+from gpuyard_validator.shares.record import Seen, Wanted
 from gpuyard_validator.snapshot import Gpu, Reader
 from gpuyard_validator.together import Ask
 from gpuyard_validator.values import UNASKED, Answer, Missing, Why
 
 MIB = 1 << 20
-BLOCK = 8 * MIB
-READ_BYTES, READ_SECONDS = 4 << 30, 20.0
-"""Of one volume, at most."""
 PAUSE_SECONDS = 2.0
 HOLD = 5
 """So many looks after all have come: one too many would be seen."""
@@ -54,7 +50,6 @@ def find_out(wanted: Wanted, means: Means) -> Seen:
         late=late,
         within=within,
         beyond=beyond,
-        reads={one.path: speed for one in wanted.readings if (speed := read(one, means.clock))},
     )
 
 
@@ -119,28 +114,3 @@ def _beside(wanted: Wanted, means: Means) -> tuple[Answer[int], Answer[bool]]:
         held += late or most >= wanted.at_once or ended > 0
         means.pause(PAUSE_SECONDS)
     return (silent, silent) if late is None else (most, late)
-
-
-def read(one: Reading, clock: Callable[[], float]) -> float | None:
-    """MB/s of the largest file there; None where none can be read, or none is large enough to tell."""
-    try:
-        path = _largest(Path(one.path))
-        began, done = clock(), 0
-        with path.open("rb", buffering=0) as file:
-            while done < READ_BYTES and clock() - began < READ_SECONDS:
-                block = file.read(BLOCK)
-                done += len(block)
-                if len(block) < BLOCK:
-                    break
-        took = clock() - began
-    except (OSError, ValueError):
-        return None
-    return done / took / 1e6 if done >= BLOCK and took > 0 else None
-
-
-def _largest(path: Path) -> Path:
-    if not path.is_dir():
-        return path
-    return max(
-        (each for each in path.rglob("*") if each.is_file()), key=lambda each: each.stat().st_size
-    )

@@ -1,23 +1,10 @@
 """What a share must be, and what a pod that has one has seen of it."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard_validator.values import UNASKED, Answer, Malformed, decode
+from gpuyard_validator.values import UNASKED, Answer, Malformed, decode, parsed, parsed_as
 
-SCHEMA = "gpuyard.dev/share/v1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A volume that is read as fast as so many jobs need it."""
-
-    path: str
-    """A file, or a folder of which the largest file is read."""
-    floor_mb_per_s: float
-    source: str
-    """Who says that this is little enough to ask for."""
+SCHEMA = "gpuyard.dev/share/v2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +21,6 @@ class Wanted:
     """So many more there are, and they wait; 0 where such a pod would find another place."""
     memory_mib: int | None
     """What one may allocate, where something holds it to that (MPS); null where nothing does."""
-    readings: tuple[Reading, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +38,6 @@ class Seen:
     """Whether half of its memory could be allocated."""
     beyond: Answer[bool] = UNASKED
     """Whether more than its memory could be."""
-    reads: Mapping[str, float] | None = None
-    """MB/s, by path; what could not be read is not there."""
 
 
 def read_seen(text: str) -> Seen:
@@ -62,11 +46,7 @@ def read_seen(text: str) -> Seen:
     Raises:
         Malformed: it is no such document.
     """
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        raise Malformed(f"seen: not JSON: {problem}") from None
-    found: Seen = decode(Seen, raw)
+    found: Seen = decode(Seen, parsed(text, "seen"))
     return found
 
 
@@ -76,13 +56,7 @@ def read_wanted(text: str) -> Wanted:
     Raises:
         Malformed: it is none.
     """
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        raise Malformed(f"share: not JSON: {problem}") from None
-    if isinstance(raw, dict) and raw.get("schema") != SCHEMA:
-        raise Malformed(f"schema: {SCHEMA} is understood, not {raw.get('schema')!r}")
-    found: Wanted = decode(Wanted, raw)
+    found: Wanted = decode(Wanted, parsed_as(SCHEMA, text, "share"))
     if found.at_once < 1:
         raise Malformed(f"at_once: at least 1 is needed, not {found.at_once}")
     return found

@@ -289,6 +289,32 @@ def test_a_team_that_asks_no_bucket_has_no_role():
     assert [r.name for r in graph.resources if r.name.startswith("team-")] == ["team-speech"]
 
 
+def test_the_pod_of_the_check_reads_what_it_is_to_read_and_nothing_else():
+    data = [
+        {"name": "web", "kind": "bucket", "bucket": "our-web", "writers": ["vision"]},
+        {"name": "new", "kind": "bucket"},
+        {"name": "home", "kind": "efs", "read_mb_per_s": 100},
+    ]
+    full = {"image": "registry.example.org/ml/full:1", "profile": "full"}
+
+    def rights(**more):
+        graph = aws_graph(
+            plan_on_aws([pool(zones=["us-east-1a"])], cluster=CLUSTER, teams=TEAMS, **more)
+        )
+        return graph, [r.name for r in graph.resources if "check-volumes" in r.name]
+
+    assert rights(storage={"datasets": data})[1] == []
+    assert rights(storage={"datasets": data[1:]}, validation=full)[1] == []
+    graph, names = rights(storage={"datasets": data}, validation=full)
+    assert names == ["check-volumes", "rights-check-volumes"]
+    said = [(s["Action"], s["Resource"]) for s in document(graph, "rights-check-volumes")]
+    assert said == [
+        ("s3:ListBucket", "arn:aws:s3:::our-web"), (["s3:GetObject"], "arn:aws:s3:::our-web/*"),
+    ]  # fmt: skip
+    given = graph.resource("rights-of-gpuyard-lab").inputs
+    assert (given["namespace"], given["serviceAccount"]) == ("gpuyard-lab", "gpuyard-data")
+
+
 # ── what the cluster is told ──────────────────────────────────────────────────────────────────────
 def test_everything_that_objects_wait_for_is_known_once_the_graph_is_made():
     from gpuyard.plan.records.late import late_names

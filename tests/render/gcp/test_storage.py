@@ -187,6 +187,24 @@ def test_a_team_sees_its_own_checkpoints_and_no_others():
     assert list(found) == ["vision_checkpoints"]
 
 
+def test_the_pod_of_the_check_reads_what_it_is_to_read_and_nothing_else():
+    data = [
+        {"name": "web", "kind": "bucket", "bucket": "our-web", "writers": ["vision", "speech"]},
+        {"name": "new", "kind": "bucket"},
+        {"name": "home", "kind": "filestore", "read_mb_per_s": 50},
+    ]
+    full = {"image": "x", "profile": "full"}
+    more = {"validation": full, "system": {"machine": "e2-standard-4", "nodes": 2}}
+    stores = {"datasets": data}
+    raw = platform([gpu_pool(nodes=1)], TEAMS, cloud="gcp", storage=stores, **more)
+    graph = gcp_graph(plan_of(raw))
+    found = [each for each in graph.of(MEMBER) if each.name.startswith("gpuyard-lab_")]
+    assert [each.name for each in found] == ["gpuyard-lab_data-web"]
+    given = inputs(graph, "gpuyard-lab_data-web")
+    assert (given["role"], given["bucket"]) == ("roles/storage.objectViewer", "our-web")
+    assert given["member"].endswith("/subject/ns/gpuyard-lab/sa/gpuyard-data")
+
+
 def test_rights_wait_for_the_cluster_that_brings_the_pool_of_identities():
     graph = graph_with(datasets=[{"name": "web", "kind": "bucket"}], checkpoints={})
     assert {each.after for each in graph.of(MEMBER)} == {("cluster",)}

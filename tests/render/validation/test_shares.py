@@ -13,7 +13,7 @@ from gpuyard.render.validation.shares import (
     shared_object,
     tried_shares,
 )
-from gpuyard.render.validation.work import holding_jobs, work_objects
+from gpuyard.render.validation.work import late_jobs, work_objects
 from gpuyard_validator.shares.record import Wanted, read_wanted
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
@@ -87,7 +87,7 @@ def test_each_resource_of_a_cut_pool_has_its_job():
         "gpuyard-lab-share-serve-2g-10gb",
         "gpuyard-lab-share-serve-3g-20gb",
     ]
-    assert [name for _, name, _ in holding_jobs(plan)][1:] == names
+    assert [each.name for each in late_jobs(plan)][1:] == names
     (role,) = of_kind(plan, "Role")
     assert role["rules"] == [
         {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get"]}

@@ -19,7 +19,8 @@ from gpuyard.render.dependencies import needed_by, place_of
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.render.validation.queue import LEAST
 from gpuyard.render.validation.work import (
-    holding_jobs,
+    LateJob,
+    late_jobs,
     work_job_name,
     work_objects,
     worked_object,
@@ -242,6 +243,6 @@ def test_the_verdict_names_its_job():
     assert made["metadata"]["name"] == f"{name_of(plan)}-passed"
     figures = {"figures": Late("validation.figures")}
     assert made["data"] == {"pool": "train", "nodes": "2", "verdict": "passed"} | figures
-    assert list(holding_jobs(plan)) == [(plan.pools[0], name_of(plan), made)]
+    assert list(late_jobs(plan)) == [LateJob(plan.pools[0], name_of(plan), 2, made)]
     assert work_name("lab") == NAME
     assert json.loads(document(plan))["pool"] == "train"

@@ -7,6 +7,7 @@ import pytest
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
 from gpuyard.render.validation.shares import share_job_name, tried_shares
+from gpuyard.render.validation.volumes import volumes_job_name
 from gpuyard.render.validation.work import work_job_name, working_pools
 from gpuyard.resources import Platform, Validation
 from gpuyard.resources.validation import component
@@ -50,6 +51,7 @@ def test_the_outputs_say_what_became_of_each_pool(pulumi_mocks):
             "figures": {},
             "work": "the profile quick puts no load on a GPU",
             "shares": "the profile quick holds no share of a GPU",
+            "volumes": "the profile quick reads no volume",
         }
         for each in plan.pools
     }
@@ -87,6 +89,7 @@ NOT = {
     "figures": {},
     "work": QUICK,
     "shares": UNTRIED,
+    "volumes": "the profile quick reads no volume",
 }
 ON_AWS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
 
@@ -205,3 +208,37 @@ def test_work_that_is_not_required_is_not_awaited(pulumi_mocks):
     assert not [one for one in graph if one.name.endswith("-passed")]
     found = graph.one(token("Platform")).registered_outputs["validation"]
     assert found["train"]["work"] == "not awaited"
+
+
+DATA = [{"name": "corpus", "kind": "bucket", "bucket": "our-corpus"}]
+
+
+def test_a_node_of_each_pool_reads_and_its_figures_stand_beside_the_others(
+    pulumi_mocks, monkeypatch
+):
+    raw = FULL | {"storage": {"datasets": DATA}}
+    plan = plan_of(raw)
+
+    def measured(job, looks, name, space):
+        return job.id.apply(lambda _: json.dumps({name[:26]: {"least": 1}}))
+
+    monkeypatch.setattr("gpuyard.resources.platform.figures_of_job", measured)
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": raw}))
+    found = graph.one(token("Platform")).registered_outputs["validation"]
+    assert {each["volumes"] for each in found.values()} == {"passed"}
+    for each in plan.pools:
+        name = volumes_job_name(plan, each)
+        waits = waits_for(graph, f"lab:Job:gpuyard-lab/{name}")
+        assert "PersistentVolumeClaim:gpuyard-lab/corpus" in waits
+        assert f"ConfigMap:gpu-operator/{check_name(plan, each)}-passed" in waits
+        verdict = waits_for(graph, f"lab:ConfigMap:gpuyard-lab/{name}-passed")
+        assert f"Job:gpuyard-lab/{name}" in verdict
+    assert "gpuyard-lab-volumes-train-" in found["train"]["figures"]
+
+
+def test_where_nothing_can_be_read_the_output_says_so(pulumi_mocks):
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": FULL}))
+    found = graph.one(token("Platform")).registered_outputs["validation"]
+    assert {each["volumes"] for each in found.values()} == {
+        "there is no dataset that it could read"
+    }

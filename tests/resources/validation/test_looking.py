@@ -8,7 +8,7 @@ import pulumi
 import pytest
 
 from gpuyard.render.validation.jobs import check_name, validation_objects
-from gpuyard.render.validation.work import work_objects
+from gpuyard.render.validation.work import LateJob, work_objects
 from gpuyard.resources.diagnosis.hooks import explained
 from gpuyard.resources.validation import component, looking
 from gpuyard.resources.validation.looking import NotChecked, every_node_hook, told, worked_hook
@@ -226,6 +226,31 @@ def test_a_share_that_is_wrong_is_told_once_however_many_pods_say_it():
     assert "no verdict" not in seen
 
 
+def test_a_dataset_that_is_read_too_slowly_is_told_with_what_to_do():
+    data = [{"name": "corpus", "kind": "bucket", "bucket": "our-corpus"}]
+    full = {"image": "x", "profile": "full"}
+    raw = platform([pool(nodes=2)], cloud="simulated", validation=full, storage={"datasets": data})
+    job = work_objects(plan_of(raw))[-1]
+    name = job["metadata"]["name"]
+    look = f"kubectl get pods -n gpuyard-lab -l batch.kubernetes.io/job-name={name} -o wide"
+    words = "failed: node train-000, pool train: 1 checks ran, 1 against it\nfail: storage.read on corpus\n"
+
+    class Volumes(Cluster):
+        async def get(self, *_):
+            return {"items": self.pods}
+
+    def told(*pods):
+        return asyncio.run(looking.failed_check(Volumes(*pods), job)).splitlines()
+
+    fix = f"  fix: look at the store and at the node's way to it, then deploy again. {look}"
+    assert told(pod("train-000", "Failed", words)) == [
+        "Data are not read as the plan says:", *(f"  {line}" for line in words.splitlines()), fix,
+    ]  # fmt: skip
+    assert told()[1:] == [
+        "  No pod has a verdict: one whose volume cannot be mounted never begins.", fix,
+    ]  # fmt: skip
+
+
 def test_the_figures_of_a_job_are_those_of_its_pods_that_passed():
     line = 'figures: {"checks":{"share.devices":[1,1,1,"devices",0]},"sources":["the plan"]}'
     looks = Cluster(pod("dev-000", message=f"passed\n{line}\n"), pod("dev-000", "Failed", line))
@@ -253,7 +278,7 @@ def test_the_verdict_of_work_is_that_of_its_own_job(monkeypatch):
 
     monkeypatch.setattr(looking, "pulumi", stand_in(made))
     looks = SimpleNamespace(get=get, command=lambda *what: " ".join(what))
-    worked_hook("lab", looks, PLAN.pools[0], "work-of-train", "gpuyard-lab")
+    worked_hook("lab", looks, LateJob(PLAN.pools[0], "work-of-train", 2, {}), "gpuyard-lab")
     ((name, call),) = made
     assert name == "gpuyard:lab:work-of-train:worked"
     with pytest.raises(NotChecked, match="of 2 nodes 0 were checked"):

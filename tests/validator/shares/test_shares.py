@@ -12,8 +12,8 @@ from gpuyard_validator.load.card import Broke, NoLibrary
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.shares import command
 from gpuyard_validator.shares.checks import SHARES, judge
-from gpuyard_validator.shares.measure import BLOCK, HOLD, MIB, Means, find_out, read
-from gpuyard_validator.shares.record import SCHEMA, Reading, Wanted, read_seen, read_wanted
+from gpuyard_validator.shares.measure import HOLD, MIB, Means, find_out
+from gpuyard_validator.shares.record import SCHEMA, Wanted, read_seen, read_wanted
 from gpuyard_validator.snapshot import CannotRead
 from gpuyard_validator.values import Malformed, Missing, Why, encode
 from kit.cases.hardware import SLICES, altered, machine
@@ -64,19 +64,10 @@ def job(*looks):
     return ask
 
 
-@pytest.fixture
-def volume(tmp_path):
-    (tmp_path / "data" / "deep").mkdir(parents=True)
-    (tmp_path / "data" / "small").write_bytes(b"x")
-    (tmp_path / "data" / "deep" / "large").write_bytes(bytes(3 * BLOCK + 5))
-    return tmp_path / "data"
-
-
-def wanted(volume, **more):
-    readings = (Reading(path=str(volume), floor_mb_per_s=100.0, source="its class"),)
+def wanted(**more):
     found = Wanted(
         schema=SCHEMA, pool="dev", resource="nvidia.com/gpu.shared", at_once=SHARED, spare=1,
-        memory_mib=MEMORY, readings=readings,
+        memory_mib=MEMORY,
     )  # fmt: skip
     return replace(found, **more)
 
@@ -112,8 +103,8 @@ def against(report):
     return {each.check for each in report.against}
 
 
-def test_a_share_that_is_well_passes_every_check(volume):
-    report = reported(wanted(volume))
+def test_a_share_that_is_well_passes_every_check():
+    report = reported(wanted())
     assert report.code is Code.PASSED
     assert {each.check for each in report.results} == set(SHARES)
     assert all(each.evidence.status is Status.PASS for each in report.results)
@@ -135,7 +126,7 @@ FAULTS = [
 
 @every("check, fault", FAULTS)
 def test_a_fault_is_noticed_by_its_check_alone(check, fault):
-    found = reported(wanted("", readings=()), **fault)
+    found = reported(wanted(), **fault)
     assert against(found) == {check}
     (one,) = {each.check: each.evidence for each in found.against}.values()
     assert one.status is Status.FAIL
@@ -143,50 +134,41 @@ def test_a_fault_is_noticed_by_its_check_alone(check, fault):
     assert one.source
 
 
-def test_a_volume_that_is_slow_or_cannot_be_read_fails(volume, tmp_path):
-    for path, floor in ((volume, 1e9), (tmp_path / "none", 1.0), (volume / "small", 1.0)):
-        slow = (Reading(path=str(path), floor_mb_per_s=floor, source="its class"),)
-        found = reported(wanted(volume, readings=slow))
-        assert against(found) == {"storage.read"}
-    (empty := tmp_path / "empty").mkdir()
-    assert read(Reading(path=str(empty), floor_mb_per_s=1.0, source=""), Clock()) is None
-
-
 def test_every_check_has_a_fault():
-    assert {check for check, _ in FAULTS} | {"storage.read"} == set(SHARES)
+    assert {check for check, _ in FAULTS} == set(SHARES)
 
 
-def test_a_slice_that_sees_itself_alone_passes(volume):
-    assert reported(wanted(volume, memory_mib=None), shows=cut("1g.10gb")).code is Code.PASSED
+def test_a_slice_that_sees_itself_alone_passes():
+    assert reported(wanted(memory_mib=None), shows=cut("1g.10gb")).code is Code.PASSED
 
 
-def test_one_that_had_to_wait_says_nothing_of_how_many_ran(volume):
+def test_one_that_had_to_wait_says_nothing_of_how_many_ran():
     """The pod that is one too many begins when another has ended."""
-    report = reported(wanted(volume), looks=((1, 4), (1, 4)))
+    report = reported(wanted(), looks=((1, 4), (1, 4)))
     assert report.code is Code.PASSED
 
 
-def test_one_that_began_before_its_job_had_counted_who_ended_has_waited_all_the_same(volume):
-    report = reported(wanted(volume), looks=((3, 0), (1, 3), (1, 4)))
+def test_one_that_began_before_its_job_had_counted_who_ended_has_waited_all_the_same():
+    report = reported(wanted(), looks=((3, 0), (1, 3), (1, 4)))
     assert report.code is Code.PASSED
 
 
-def test_one_too_many_is_seen_while_all_hold_on(volume):
+def test_one_too_many_is_seen_while_all_hold_on():
     late = [(4, 0)] * (HOLD - 1) + [(5, 0)]
-    assert against(reported(wanted(volume), looks=late)) == {"share.waits"}
+    assert against(reported(wanted(), looks=late)) == {"share.waits"}
 
 
-def test_what_could_not_be_found_out_is_not_passed(volume):
-    assert against(reported(wanted(volume), looks=())) == {"share.together", "share.waits"}
+def test_what_could_not_be_found_out_is_not_passed():
+    assert against(reported(wanted(), looks=())) == {"share.together", "share.waits"}
     of_memory = {"share.memory_within", "share.memory_beyond"}
-    assert against(reported(wanted(volume), card=broken)) == of_memory
-    assert "share.memory_beyond" in against(reported(wanted(volume), card=lambda: Card(code=999)))
-    assert against(reported(wanted(volume), shows=replace(one_gpu(), gpus=()))) == {"share.devices"}
+    assert against(reported(wanted(), card=broken)) == of_memory
+    assert "share.memory_beyond" in against(reported(wanted(), card=lambda: Card(code=999)))
+    assert against(reported(wanted(), shows=replace(one_gpu(), gpus=()))) == {"share.devices"}
     blind = altered(one_gpu("H100"), 0, mig_current=True, instances=Missing(Why.FAILED))
-    assert against(reported(wanted(volume), shows=blind)) == {"share.devices"}
+    assert against(reported(wanted(), shows=blind)) == {"share.devices"}
 
 
-def test_a_job_that_once_does_not_answer_is_asked_again_and_one_that_never_does_is_unknown(volume):
+def test_a_job_that_once_does_not_answer_is_asked_again_and_one_that_never_does_is_unknown():
     said = [OSError("reset"), HTTPException("cut")]
 
     def sometimes():
@@ -207,11 +189,11 @@ def test_a_job_that_once_does_not_answer_is_asked_again_and_one_that_never_does_
             reader=Reader(one_gpu()), card=Card, ask=ask, seconds=seconds,
             pause=clock.pause, clock=clock,
         )  # fmt: skip
-        assert against(judge(wanted(volume), find_out(wanted(volume), means))) == found
+        assert against(judge(wanted(), find_out(wanted(), means))) == found
 
 
-def test_where_no_pod_is_one_too_many_none_has_to_wait(volume):
-    assert reported(wanted(volume, spare=0), looks=((4, 0), (5, 0))).code is Code.PASSED
+def test_where_no_pod_is_one_too_many_none_has_to_wait():
+    assert reported(wanted(spare=0), looks=((4, 0), (5, 0))).code is Code.PASSED
 
 
 @every("text, said", [("{", "seen: not JSON"), ("{}", "node: missing")])
@@ -222,15 +204,15 @@ def test_what_was_seen_elsewhere_is_a_document(text, said):
 
 def test_what_another_pod_has_seen_is_judged_by_the_same_checks(files, capsys):
     seen = {"node": "dev-000", "devices": 2, "together": 4, "late": False, "within": True}
-    (files / "seen.json").write_text(json.dumps(seen | {"beyond": False, "reads": {}}))
+    (files / "seen.json").write_text(json.dumps(seen | {"beyond": False}))
     assert run(files, "--seen", files / "seen.json") == 1
     said = json.loads(capsys.readouterr().out)
     failed = [each["id"] for each in said["checks"] if each["status"] == "fail"]
-    assert (said["node"], failed) == ("dev-000", ["share.devices", "storage.read"])
+    assert (said["node"], failed) == ("dev-000", ["share.devices"])
 
 
-def test_it_waits_no_longer_than_it_may(volume):
-    report = reported(wanted(volume), looks=((1, 0),), seconds=10.0)
+def test_it_waits_no_longer_than_it_may():
+    report = reported(wanted(), looks=((1, 0),), seconds=10.0)
     assert against(report) == {"share.together"}
 
 
@@ -238,7 +220,7 @@ def test_it_waits_no_longer_than_it_may(volume):
     "text, said",
     [
         ("{", "share: not JSON"),
-        ("{}", "schema: gpuyard.dev/share/v1 is understood, not None"),
+        ("{}", "schema: gpuyard.dev/share/v2 is understood, not None"),
         (json.dumps({"schema": SCHEMA}), "pool: missing"),
         ("[]", "document: an object is needed"),
     ],
@@ -248,16 +230,16 @@ def test_a_document_that_is_none_is_refused(text, said):
         read_wanted(text)
 
 
-def test_a_node_without_shares_is_none(volume):
-    text = json.dumps(encode(wanted(volume)))
-    assert read_wanted(text) == wanted(volume)
+def test_a_node_without_shares_is_none():
+    text = json.dumps(encode(wanted()))
+    assert read_wanted(text) == wanted()
     with pytest.raises(Malformed, match="at_once: at least 1"):
-        read_wanted(json.dumps(encode(wanted(volume, at_once=0))))
+        read_wanted(json.dumps(encode(wanted(at_once=0))))
 
 
 @pytest.fixture
-def files(tmp_path, volume, monkeypatch):
-    (tmp_path / "share.json").write_text(json.dumps(encode(wanted(volume))))
+def files(tmp_path, monkeypatch):
+    (tmp_path / "share.json").write_text(json.dumps(encode(wanted())))
     monkeypatch.setattr(command, "NvmlReader", lambda _: Reader(one_gpu()))
     monkeypatch.setattr(command, "CudaCard", lambda _: Card())
     monkeypatch.setattr(command, "job_of", lambda name: job((4, 0)) if name == "j" else None)

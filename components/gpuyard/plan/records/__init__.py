@@ -73,6 +73,7 @@ from gpuyard.plan.records.validation import (
     STARTS_WITH,
     CheckedAgain,
     PoolCheck,
+    ReadFloor,
     ValidationPlan,
 )
 
@@ -116,6 +117,7 @@ __all__ = [
     "PriorityPlan",
     "QueueingPlan",
     "Quota",
+    "ReadFloor",
     "ResourceGroup",
     "ScaleKnowledge",
     "ShapePlan",

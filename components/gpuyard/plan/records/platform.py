@@ -10,7 +10,7 @@ from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.money import Bill, BillLine
 from gpuyard.plan.records.pools import PoolPlan, Taint
 from gpuyard.plan.records.queues import QueueingPlan
-from gpuyard.plan.records.storage import NO_STORAGE, StoragePlan
+from gpuyard.plan.records.storage import NO_STORAGE, DatasetPlan, StoragePlan
 from gpuyard.plan.records.teams import TeamPlan
 from gpuyard.plan.records.validation import STARTS_WITH, ValidationPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -108,6 +108,13 @@ class PlatformPlan:
     def starts_with(self, pool: PoolPlan) -> tuple[Taint, ...]:
         """All taints that a node of the pool is made with."""
         return (*pool.taints, *self.startup_taints(pool))
+
+    @property
+    def read_by_check(self) -> tuple[DatasetPlan, ...]:
+        """Datasets that a node of each pool reads before a deployment ends."""
+        floors = self.validation.readings if self.validation else ()
+        names = {each.name for each in floors}
+        return tuple(each for each in self.storage.datasets if each.name in names)
 
     def team(self, name: str) -> TeamPlan:
         """The team of that name; KeyError names those there are."""

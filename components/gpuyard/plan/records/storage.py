@@ -49,6 +49,8 @@ class DatasetPlan:
     bucket: str | None
     """One that exists: the store itself, or what it is filled from."""
     cache_gib: int | None
+    read_mb_per_s: int | None
+    """What the stack file wants one node to read at least; None where it says nothing."""
     class_name: str | None
     teams: tuple[str, ...]
     """Those that have it, by their first names."""

@@ -28,6 +28,8 @@ class PoolCheck:
     """Why its nodes run collectives each for itself; empty where they run them together."""
     untried: str = "the profile quick holds no share of a GPU"
     """What keeps its shares from being tried; empty where nothing does."""
+    unread: str = "the profile quick reads no volume"
+    """What keeps a node of it from reading volumes; empty where nothing does."""
     spare: int = 0
     """So many pods more than it has shares, to wait: 1, or 0 where such a pod would find another place."""
 
@@ -42,9 +44,24 @@ class PoolCheck:
         return self.runs and not self.untried
 
     @property
+    def reads(self) -> bool:
+        """Whether one of its nodes reads volumes before a deployment ends."""
+        return self.runs and not self.unread
+
+    @property
     def runs(self) -> bool:
         """Whether a deployment checks any node of it."""
         return self.nodes > 0 and not self.lacks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFloor:
+    """How fast one node reads a dataset at least."""
+
+    name: str
+    mb_per_s: float
+    source: str
+    """Who says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +89,8 @@ class ValidationPlan:
     textfile: str
     """Folder of a node for its node exporter; empty where none is named."""
     pools: tuple[PoolCheck, ...]
+    readings: tuple[ReadFloor, ...] = ()
+    """The datasets that nodes read."""
 
     @property
     def checks(self) -> bool:

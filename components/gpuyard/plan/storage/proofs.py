@@ -31,11 +31,13 @@ _SOLD_ON: Mapping[DatasetKind, frozenset[Cloud]] = {
     DatasetKind.CLASS: _CLOUDS | {Cloud.NONE},
 }
 _WORDS: Mapping[DatasetKind, frozenset[str]] = {
-    DatasetKind.EFS: frozenset({"throughput"}),
-    DatasetKind.FSX_LUSTRE: frozenset({"size_gib", "tier", "throughput", "zone", "bucket"}),
-    DatasetKind.FILESTORE: frozenset({"size_gib", "tier", "zone"}),
-    DatasetKind.MANAGED_LUSTRE: frozenset({"size_gib", "throughput", "zone"}),
-    DatasetKind.BUCKET: frozenset({"bucket", "cache_gib"}),
+    DatasetKind.EFS: frozenset({"throughput", "read_mb_per_s"}),
+    DatasetKind.FSX_LUSTRE: frozenset(
+        {"size_gib", "tier", "throughput", "zone", "bucket", "read_mb_per_s"}
+    ),
+    DatasetKind.FILESTORE: frozenset({"size_gib", "tier", "zone", "read_mb_per_s"}),
+    DatasetKind.MANAGED_LUSTRE: frozenset({"size_gib", "throughput", "zone", "read_mb_per_s"}),
+    DatasetKind.BUCKET: frozenset({"bucket", "cache_gib", "read_mb_per_s"}),
     DatasetKind.CLASS: frozenset({"size_gib", "class_name"}),
 }
 """What each kind has, beside what all have."""

@@ -59,6 +59,7 @@ def _dataset(spec: PlatformSpec, data: Dataset) -> DatasetPlan:
         zone=zone_of(spec, data) if offer and offer.one_zone else None,
         bucket=data.bucket,
         cache_gib=data.cache_gib,
+        read_mb_per_s=data.read_mb_per_s,
         class_name=data.class_name,
         teams=_first_names(spec, data.teams or _all(spec)),
         writers=_first_names(spec, data.writers),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.cluster.stores import FSX_LUSTRE
-from gpuyard.names import DATA_ACCOUNT
+from gpuyard.names import DATA_ACCOUNT, system_namespace
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import Late
@@ -58,7 +58,8 @@ def store_parts(plan: PlatformPlan, ground: AwsStoreGround) -> list[CloudResourc
     kept = plan.storage.checkpoints
     if kept and kept.bucket is None:
         found += _bucket(plan, ground, CHECKPOINTS_STORE, keep_days=kept.keep_days)
-    return [*found, *(each for team in plan.teams for each in _team(plan, ground, team))]
+    found += [each for team in plan.teams for each in _team(plan, ground, team)]
+    return [*found, *_check(plan, ground)]
 
 
 def store_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
@@ -369,9 +370,32 @@ def _cycle(keep_days: int) -> Iterator[dict[str, Any]]:
 def _team(plan: PlatformPlan, ground: AwsStoreGround, team: TeamPlan) -> Iterator[CloudResource]:
     """A role for the pods of one service account in its namespaces: its data, its place for checkpoints."""
     allowed = list(_allowed(plan, ground, team.stable_name))
+    name = fit(f"team-{team.stable_name}", _ROLE_LENGTH)
+    yield from _role(plan, ground, name, allowed, [space.name for space in team.namespaces])
+
+
+def _check(plan: PlatformPlan, ground: AwsStoreGround) -> Iterator[CloudResource]:
+    """A role for the pods of the check that read buckets."""
+    allowed = [
+        said
+        for data in plan.read_by_check
+        if data.kind is DatasetKind.BUCKET
+        for arn in [_arn(ground, store_name(data), data.bucket)]
+        for said in (statement("s3:ListBucket", arn), statement(_READ, Joined(arn, "/*")))
+    ]
+    yield from _role(plan, ground, "check-volumes", allowed, [system_namespace(plan.name)])
+
+
+def _role(
+    plan: PlatformPlan,
+    ground: AwsStoreGround,
+    name: str,
+    allowed: list[dict[str, Any]],
+    namespaces: list[str],
+) -> Iterator[CloudResource]:
+    """What the pods of one account in these namespaces may; nothing where that is nothing."""
     if not allowed:
         return
-    name = fit(f"team-{team.stable_name}", _ROLE_LENGTH)
     made = role(plan, name, "pods.eks.amazonaws.com", TAKEN_BY_PODS)
     if key := _key(plan):
         allowed.append(statement(["kms:Decrypt", "kms:GenerateDataKey"], key))
@@ -382,12 +406,12 @@ def _team(plan: PlatformPlan, ground: AwsStoreGround, team: TeamPlan) -> Iterato
     )
     yield made
     yield rights
-    for space in team.namespaces:
+    for space in namespaces:
         yield taken_by(
             plan,
-            f"rights-of-{space.name}",
+            f"rights-of-{space}",
             ground.cluster,
-            (space.name, DATA_ACCOUNT),
+            (space, DATA_ACCOUNT),
             made,
             (rights.name, *ground.ready),
         )

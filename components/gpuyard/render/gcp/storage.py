@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.cluster.stores import FILESTORE
-from gpuyard.names import DATA_ACCOUNT
+from gpuyard.names import DATA_ACCOUNT, system_namespace
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import Late
@@ -58,7 +58,8 @@ def store_parts(plan: PlatformPlan, ground: GcpStoreGround) -> list[CloudResourc
     kept = plan.storage.checkpoints
     if kept and kept.bucket is None:
         found.append(_bucket(plan, ground, CHECKPOINTS_STORE, keep_days=kept.keep_days))
-    return [*found, *(each for team in plan.teams for each in _team(plan, ground, team))]
+    found += [each for team in plan.teams for each in _team(plan, ground, team)]
+    return [*found, *_check(plan, ground)]
 
 
 def store_values(plan: PlatformPlan, place: GcpPlace) -> dict[str, Any]:
@@ -208,28 +209,42 @@ def _team(plan: PlatformPlan, ground: GcpStoreGround, team: TeamPlan) -> Iterato
     """The pods of one service account in its namespaces are let in, with no account of Google's between."""
     name = team.stable_name
     for space in team.namespaces:
-        member = Joined(
-            "principal://iam.googleapis.com/projects/",
-            ground.place.number,
-            "/locations/global/workloadIdentityPools/",
-            ground.place.project,
-            f".svc.id.goog/subject/ns/{space.name}/sa/{DATA_ACCOUNT}",
-        )
         for data in plan.storage.buckets(name):
-            yield CloudResource(
-                kind=_MEMBER,
-                name=f"{space.name}_{store_name(data)}",
-                inputs={
-                    "bucket": data.bucket or Late(f"{store_name(data)}.name"),
-                    "role": _USER if name in data.writers else _READER,
-                    "member": member,
-                },
-                after=ground.ready,
-                delete_first=True,
-            )
+            yield _let_in(ground, space.name, data, _USER if name in data.writers else _READER)
         kept = plan.storage.checkpoints
         if kept and plan.storage.keeps_checkpoints(name):
-            yield _place(ground, kept, name, space.name, member)
+            yield _place(ground, kept, name, space.name, _member(ground, space.name))
+
+
+def _check(plan: PlatformPlan, ground: GcpStoreGround) -> Iterator[CloudResource]:
+    """The pods of the check that read buckets."""
+    for data in plan.read_by_check:
+        if data.kind is DatasetKind.BUCKET:
+            yield _let_in(ground, system_namespace(plan.name), data, _READER)
+
+
+def _member(ground: GcpStoreGround, space: str) -> Joined:
+    return Joined(
+        "principal://iam.googleapis.com/projects/",
+        ground.place.number,
+        "/locations/global/workloadIdentityPools/",
+        ground.place.project,
+        f".svc.id.goog/subject/ns/{space}/sa/{DATA_ACCOUNT}",
+    )
+
+
+def _let_in(ground: GcpStoreGround, space: str, data: DatasetPlan, role: str) -> CloudResource:
+    return CloudResource(
+        kind=_MEMBER,
+        name=f"{space}_{store_name(data)}",
+        inputs={
+            "bucket": data.bucket or Late(f"{store_name(data)}.name"),
+            "role": role,
+            "member": _member(ground, space),
+        },
+        after=ground.ready,
+        delete_first=True,
+    )
 
 
 def _place(

@@ -9,7 +9,6 @@ from gpuyard.plan.records import PlatformPlan, PoolCheck
 from gpuyard.render.kueue.queueing import counted_together
 from gpuyard.render.objects import Object, made
 from gpuyard.render.programs import CONFINED, NOBODY
-from gpuyard.render.validation.jobs import program_text
 
 LEAST = -1_000_000_000
 """The least that a stack file can give a priority; Kueue's own are larger."""
@@ -32,7 +31,7 @@ def holding_pools(plan: PlatformPlan) -> list[PoolCheck]:
 
 
 def queue_objects(plan: PlatformPlan) -> list[Object]:
-    """The queue with its priority, and the program that its pods run."""
+    """The queue with its priority."""
     holding = holding_pools(plan)
     pools = [plan.pool(each.pool) for each in holding]
     most = {
@@ -70,5 +69,4 @@ def queue_objects(plan: PlatformPlan) -> list[Object]:
         made(
             plan.name, KUEUE_API, "LocalQueue", name, namespace=space, spec={"clusterQueue": name}
         ),
-        made(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
     ]

@@ -35,7 +35,7 @@ from gpuyard.render.validation.jobs import (
 )
 from gpuyard.render.validation.queue import SHARE, STRICT
 
-SCHEMA = "gpuyard.dev/share/v1"
+SCHEMA = "gpuyard.dev/share/v2"
 SHARE_FILE = "share.json"
 _NAME = 50
 _MIB = 1024
@@ -110,7 +110,6 @@ def share_text(tried: Tried) -> str:
         "at_once": tried.in_all,
         "spare": tried.check.spare,
         "memory_mib": gpu.memory_gib * _MIB // pool.replicas if held and gpu else None,
-        "readings": [],
     }
     return json.dumps(told, indent=2) + "\n"
 

@@ -6,6 +6,7 @@ once, and the check begins anew later; its priority is the least there is. So no
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gpuyard.names import (
     CHECKS_LABEL,
@@ -31,6 +32,7 @@ from gpuyard.render.validation.jobs import (
     awaited,
     digest_of,
     made_of,
+    program_text,
     ready,
 )
 from gpuyard.render.validation.queue import SHARE, STRICT, queue_objects
@@ -39,6 +41,12 @@ from gpuyard.render.validation.shares import (
     share_objects,
     shared_object,
     tried_shares,
+)
+from gpuyard.render.validation.volumes import (
+    read_object,
+    reading_pools,
+    volume_objects,
+    volumes_job_name,
 )
 
 PORT = 29500
@@ -49,13 +57,17 @@ _IDS = ("compute", "utility")
 def work_objects(plan: PlatformPlan) -> list[Object]:
     """Queue, account and token, then what each pool's pods need, and their Job; nothing where none works."""
     asked, working = plan.validation, working_pools(plan)
-    if asked is None or not (working or tried_shares(plan)):
+    holding, reading = working or tried_shares(plan), reading_pools(plan)
+    if asked is None or not (holding or reading):
         return []
+    name, space = work_name(plan.name), system_namespace(plan.name)
     return [
-        *queue_objects(plan),
+        *(queue_objects(plan) if holding else []),
+        made(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
         *(_account(plan) if working else []),
         *(obj for each in working for obj in _of_pool(plan, asked, plan.pool(each.pool), each)),
         *share_objects(plan),
+        *volume_objects(plan),
     ]
 
 
@@ -90,13 +102,29 @@ def worked_object(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> Objec
     return made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
 
 
-def holding_jobs(plan: PlatformPlan) -> Iterator[tuple[PoolPlan, str, Object]]:
-    """Each Job that holds GPUs: its pool, its name, and what is made when it has passed."""
+@dataclass(frozen=True, slots=True)
+class LateJob:
+    """A Job of the check that begins when teams have what they need, and is awaited last."""
+
+    pool: PoolPlan
+    name: str
+    nodes: int
+    """Of how many nodes it says something."""
+    passed: Object
+    """What is made when it has passed."""
+
+
+def late_jobs(plan: PlatformPlan) -> Iterator[LateJob]:
+    """All of them: GPUs at work, shares, volumes."""
     for each in working_pools(plan):
         pool = plan.pool(each.pool)
-        yield pool, work_job_name(plan, pool, each), worked_object(plan, pool, each)
+        passed = worked_object(plan, pool, each)
+        yield LateJob(pool, work_job_name(plan, pool, each), pool.start_nodes, passed)
     for tried in tried_shares(plan):
-        yield tried.pool, share_job_name(plan, tried), shared_object(plan, tried)
+        pool, passed = tried.pool, shared_object(plan, tried)
+        yield LateJob(pool, share_job_name(plan, tried), pool.start_nodes, passed)
+    for pool in reading_pools(plan):
+        yield LateJob(pool, volumes_job_name(plan, pool), 1, read_object(plan, pool))
 
 
 def _account(plan: PlatformPlan) -> list[Object]:

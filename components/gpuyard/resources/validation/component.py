@@ -51,6 +51,8 @@ class PoolVerdict(TypedDict):
     """The same of its GPUs at work: passed, `not awaited`, or why they did none."""
     shares: str
     """The same of its shares, all at once: passed, `not awaited`, or why none was tried."""
+    volumes: str
+    """The same of the datasets that one of its nodes reads: passed, `not awaited`, or why none is read."""
 
 
 class Validation(Component):
@@ -179,5 +181,6 @@ def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, Poo
             "figures": {},
             "work": awaited if runs and each.works else each.idle or "no node is checked",
             "shares": awaited if runs and each.tried else each.untried or "no node is checked",
+            "volumes": awaited if runs and each.reads else each.unread or "no node is checked",
         }
     return found

@@ -14,6 +14,7 @@ from gpuyard.names import CHECKS_LABEL, COUNT_LABEL, JOB_NAME_LABEL, QUEUE_LABEL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation.jobs import check_name
+from gpuyard.render.validation.work import LateJob
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.validation.figures import figures_text, last_words, words
 
@@ -33,33 +34,32 @@ def every_node_hook(
 ) -> pulumi.ResourceHookBinding:
     """Before it is written down that a pool has passed: whether all its nodes were looked at."""
     job, space = check_name(plan, pool), operator_namespace(plan)
-    return _hook(f"gpuyard:{name}:{pool.stable_name}:checked", kubectl, pool, job, space)
+    called = f"gpuyard:{name}:{pool.stable_name}:checked"
+    return _hook(called, kubectl, LateJob(pool, job, pool.start_nodes, {}), space)
 
 
 def worked_hook(
-    name: str, kubectl: Kubectl, pool: PoolPlan, job: str, space: str
+    name: str, kubectl: Kubectl, job: LateJob, space: str
 ) -> pulumi.ResourceHookBinding:
-    """The same of its GPUs at work, and of its shares."""
-    return _hook(f"gpuyard:{name}:{job}:worked", kubectl, pool, job, space)
+    """The same of its GPUs at work, of its shares, and of what it reads."""
+    return _hook(f"gpuyard:{name}:{job.name}:worked", kubectl, job, space)
 
 
-def _hook(
-    called: str, kubectl: Kubectl, pool: PoolPlan, job: str, space: str
-) -> pulumi.ResourceHookBinding:
+def _hook(called: str, kubectl: Kubectl, job: LateJob, space: str) -> pulumi.ResourceHookBinding:
     async def before(_: pulumi.ResourceHookArgs) -> None:
-        pods = await pods_of(kubectl, job, space)
+        pool, pods = job.pool, await pods_of(kubectl, job.name, space)
         if pods is None:
             raise NotChecked(
                 f"pool {pool.name}: the pods that checked it cannot be looked at, so nobody knows which nodes"
                 " were checked\n  fix: deploy where kubectl reaches the cluster"
             )
         seen = {str(pod["spec"].get("nodeName")) for pod in pods if _phase(pod) == "Succeeded"}
-        if len(seen) < pool.start_nodes:
+        if len(seen) < job.nodes:
+            again = kubectl.command("delete", "job", job.name, "-n", space)
             raise NotChecked(
-                f"pool {pool.name}: of {pool.start_nodes} nodes {len(seen)} were checked"
+                f"pool {pool.name}: of {job.nodes} nodes {len(seen)} were checked"
                 f" ({', '.join(sorted(seen))}): the others were not ready when these had ended\n"
-                f"  fix: wait for its nodes, then {kubectl.command('delete', 'job', job, '-n', space)} and"
-                " pulumi up --refresh"
+                f"  fix: wait for its nodes, then {again} and pulumi up --refresh"
             )
 
     hook = pulumi.ResourceHook(called, before)
@@ -94,10 +94,10 @@ async def pods_of(kubectl: Kubectl, job: str, namespace: str) -> list[_Object] |
     return None if found is None else list(found["items"])
 
 
-def is_of_shares(inputs: _Object) -> bool:
-    """Whether a Job of the check tries shares."""
+def _is_of(inputs: _Object, what: str) -> bool:
+    """Whether a Job of the check tries shares, or volumes."""
     labels = inputs["spec"]["template"]["metadata"]["labels"]
-    return str(labels.get(WORK_LABEL, "")).endswith("-shares")
+    return str(labels.get(WORK_LABEL, "")).endswith(f"-{what}")
 
 
 def checks_nodes(inputs: _Object) -> bool:
@@ -122,7 +122,9 @@ async def failed_check(kubectl: Kubectl, inputs: _Object) -> str:
     whole = kubectl.command("get", "nodes", "-l", labels, "-L", COUNT_LABEL)
     if not pods and QUEUE_LABEL in (inputs["metadata"].get("labels") or {}):
         return waited(kubectl, inputs)
-    if is_of_shares(inputs):
+    if _is_of(inputs, "volumes"):
+        return told_of_volumes(pods, look)
+    if _is_of(inputs, "shares"):
         return told_of_shares(pods, int(inputs["spec"]["completions"]), look)
     return told(pods, int(inputs["spec"]["completions"]), look, whole)
 
@@ -166,6 +168,16 @@ def told_of_shares(pods: Iterable[_Object], wanted: int, look: str) -> str:
         lines.append(f"  {missing} of {wanted} pods have no verdict: {NEVER_SPOKE}")
     fix = f"compare what the node advertises with the plan, then deploy again. {look}"
     return "\n".join(["Sharing is not what the plan says:", *lines, f"  fix: {fix}"])
+
+
+def told_of_volumes(pods: Iterable[_Object], look: str) -> str:
+    """What the pod that read volumes has said; one that never began waits for what it mounts."""
+    bad = [pod for pod in pods if _phase(pod) == "Failed"]
+    lines = [f"  {line}" for pod in bad for line in _last_words(pod)]
+    if not lines:
+        lines = ["  No pod has a verdict: one whose volume cannot be mounted never begins."]
+    fix = f"look at the store and at the node's way to it, then deploy again. {look}"
+    return "\n".join(["Data are not read as the plan says:", *lines, f"  fix: {fix}"])
 
 
 def _last_words(pod: _Object) -> list[str]:

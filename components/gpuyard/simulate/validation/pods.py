@@ -21,8 +21,11 @@ from gpuyard.simulate.validation.copies import Copies
 from gpuyard.simulate.validation.machine import machine_text
 from gpuyard.simulate.validation.shares import PACKAGE as SHARES
 from gpuyard.simulate.validation.shares import FakeShares, is_share, seen_text
+from gpuyard.simulate.validation.volumes import PACKAGE as VOLUMES
+from gpuyard.simulate.validation.volumes import is_reading, read_text
 
 PACKAGE: Final = "gpuyard_validator"
+PROGRAMS: Final = (PACKAGE, SHARES, VOLUMES)
 MESSAGE_BYTES: Final = 4096
 """So much of a termination message the kubelet keeps."""
 _LOG_BYTES: Final = 2048
@@ -53,7 +56,7 @@ def is_check(pod: Mapping[str, Any]) -> bool:
     ):
         return False
     commands = [each.get("command") or () for each in pod["spec"]["containers"]]
-    return is_share(pod) or any(PACKAGE in command for command in commands)
+    return any(program in command for program in PROGRAMS for command in commands)
 
 
 class FakeValidator:
@@ -68,7 +71,7 @@ class FakeValidator:
         self._api = api
         self._node = node
         self._say = say
-        self._programs = {each: Copies(each) for each in (PACKAGE, SHARES)}
+        self._programs = {each: Copies(each) for each in PROGRAMS}
         self._work: queue.Queue[tuple[float, ApiObject]] = queue.Queue()
         self._under_way: list[tuple[float, ApiObject]] = []
         """Pods that look at their nodes, and until when."""
@@ -128,7 +131,11 @@ class FakeValidator:
         if is_share(pod):
             self._shares.take(pod, expected, time.monotonic())
             return
-        ended = self._ran(pod, expected, machine_text(there, expected))
+        reads = is_reading(pod)
+        seen = (
+            read_text(self._api, there, pod, expected) if reads else machine_text(there, expected)
+        )
+        ended = self._ran(pod, expected, seen)
         if ended.code == 0 and job_of(pod):
             self._passed.append((pod, ended))
         else:
@@ -174,7 +181,8 @@ class FakeValidator:
         self._say(f"validator: {space}/{name} on {pod['spec']['nodeName']} ended with {ended.code}")
 
     def _ran(self, pod: ApiObject, expected: str, machine: str) -> EndedRun:
-        return run(self._programs[SHARES if is_share(pod) else PACKAGE], pod, expected, machine)
+        program = SHARES if is_share(pod) else VOLUMES if is_reading(pod) else PACKAGE
+        return run(self._programs[program], pod, expected, machine)
 
     def _expected(self, pod: ApiObject) -> str:
         """The document that the pod has mounted; nothing where there is none."""
@@ -219,7 +227,7 @@ def mounted_file(pod: Mapping[str, Any], option: str) -> tuple[str, str] | None:
 
 def run(program: Copies, pod: Mapping[str, Any], expected: str, machine: str) -> EndedRun:
     """The program in a process of its own, over a machine, or what a share has seen, that was recorded."""
-    given = "--seen" if program.package == SHARES else "--snapshot"
+    given = "--snapshot" if program.package == PACKAGE else "--seen"
     with tempfile.TemporaryDirectory() as folder:
         at = {name: Path(folder, name) for name in ("expected", "machine", "last-words")}
         at["expected"].write_text(expected, encoding="utf-8")

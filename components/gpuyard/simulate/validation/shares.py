@@ -90,7 +90,6 @@ def seen_text(node: Mapping[str, Any], share: ShareHeld) -> str:
         "late": share.late,
         "within": True,
         "beyond": strategy != "mps",
-        "reads": {},
     }
     text = str((metadata.get("annotations") or {}).get(FAULTS, "{}"))
     try:

@@ -63,6 +63,9 @@ class Dataset(SpecModel):
     """A bucket that exists: that of kind bucket, or what fills fsx-lustre. Default: one is made, or none."""
     cache_gib: MemoryGib | None = None
     """Of kind bucket: what a pod keeps of it on its node's disks. Default: nothing."""
+    read_mb_per_s: Positive | None = None
+    """MB/s that one node reads of it at least, as the check with the profile full tries. Default: half of
+    what is sold, of buckets that exist and what is filled from one; others are not tried."""
     class_name: Text | None = None
     """The storage class, with kind: class."""
     teams: Teams = ()

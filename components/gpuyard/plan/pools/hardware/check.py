@@ -11,6 +11,7 @@ from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
 from gpuyard.plan.capacity.warm import nearest_zone, unreadable
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
+from gpuyard.plan.pools.hardware.volumes import floors_of
 from gpuyard.plan.pools.hardware.work import unworked, work_of
 from gpuyard.plan.records import STARTS_WITH, CheckedAgain, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.plan.software.gpu_operator import joins_operator
@@ -27,6 +28,10 @@ def decide_validation(draft: Draft) -> tuple[Draft, list[Finding]]:
         return draft, []
     pools = () if draft.queueing.dispatch else tuple(draft.sound.values())
     sees = _sees_gpus(draft.spec, pools)
+    checks = tuple(_worked(draft, asked, p, _check(p, asked, sees=sees)) for p in pools)
+    readings = floors_of(draft, asked, checks)
+    if readings:
+        checks = tuple(replace(each, unread="") for each in checks)
     made = ValidationPlan(
         profile=asked.profile.value,
         required=asked.required,
@@ -35,7 +40,8 @@ def decide_validation(draft: Draft) -> tuple[Draft, list[Finding]]:
         most_closed_percent=asked.most_closed_percent,
         again=_again(asked),
         textfile=asked.textfile or "",
-        pools=tuple(_worked(draft, asked, p, _check(p, asked, sees=sees)) for p in pools),
+        pools=checks,
+        readings=readings,
     )
     return replace(draft, validation=made), []
 

@@ -17,6 +17,7 @@ from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind
 
 EFA, TCP = "efa", "tcp"
+NOTHING = "there is no dataset that it could read"
 
 
 def work_of(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
@@ -27,6 +28,7 @@ def work_of(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
         between=_between(draft, pool),
         apart=_apart(draft, pool) if pool.start_nodes > 1 else "",
         untried=_untried(draft, pool),
+        unread=NOTHING,
         spare=_spare(pool),
     )
 

@@ -1,0 +1,100 @@
+"""Which datasets a node of each pool reads before a deployment ends, how fast, and which not, and why."""
+
+from collections.abc import Iterable, Iterator
+
+from gpuyard.catalogue.cluster.store_speeds import ASKED, NODE, StoreSpeed, sold_speed
+from gpuyard.findings import Finding, Fix, Path, note, refuse
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import DatasetPlan, PoolCheck, PoolPlan, ReadFloor
+from gpuyard.spec.platform import Profile, ValidationSpec
+from gpuyard.spec.sections import DatasetKind
+
+YOURS = "the stack file, read_mb_per_s"
+
+
+def floors_of(
+    draft: Draft, asked: ValidationSpec, checks: Iterable[PoolCheck]
+) -> tuple[ReadFloor, ...]:
+    """Of all datasets that are read; a node of each pool reads them at the same time."""
+    if asked.profile is Profile.QUICK or not asked.image:
+        return ()
+    pools = [draft.sound[each.pool] for each in checks if each.runs]
+    read = [each for each in draft.storage.datasets if pools and not _untried(each)]
+    return tuple(_floor(each, pools) for each in read)
+
+
+def _untried(data: DatasetPlan) -> str:
+    """What keeps a dataset from being read; empty where nothing does."""
+    if data.kind is DatasetKind.CLASS:
+        return "each namespace has a volume of its own, and that of the check has nothing in it"
+    if data.read_mb_per_s is None and data.bucket is None:
+        return "it is empty when it is made; write read_mb_per_s once it is filled"
+    return ""
+
+
+def _floor(data: DatasetPlan, pools: list[PoolPlan]) -> ReadFloor:
+    if data.read_mb_per_s is not None:
+        return ReadFloor(name=data.name, mb_per_s=float(data.read_mb_per_s), source=YOURS)
+    least = most_of(data, pools)
+    readers = f" for {len(pools)} nodes at once" if len(pools) > 1 else ""
+    said = f"derived, not measured: {ASKED:g} of {least.mb_per_s:.0f} MB/s{readers}, {least.source.title}"
+    return ReadFloor(name=data.name, mb_per_s=round(ASKED * least.mb_per_s, 1), source=said)
+
+
+def most_of(data: DatasetPlan, pools: list[PoolPlan]) -> StoreSpeed:
+    """What each of so many nodes reads at most: what is sold, and what a node's own network carries."""
+    sold = sold_speed(data.kind.value, data.tier, data.size_gib, data.throughput)
+    speeds = [] if sold is None else [StoreSpeed(sold.mb_per_s / max(1, len(pools)), sold.source)]
+    speeds += [
+        StoreSpeed(gbps * 1000 / 8, pool.machine.source)
+        for pool in pools
+        if (gbps := pool.machine.network_gbps)
+    ]
+    return min([*speeds, NODE], key=lambda each: each.mb_per_s)
+
+
+def check_store_reads(draft: Draft) -> list[Finding]:
+    """A floor that can be reached, and that somebody tries."""
+    datasets = draft.spec.storage.datasets if draft.spec.storage else ()
+    plans = zip(datasets, draft.storage.datasets, strict=True)
+    return [
+        finding
+        for index, (_, data) in enumerate(plans)
+        for finding in _of_one(draft, ("storage", "datasets", index), data)
+    ]
+
+
+def _of_one(draft: Draft, at: Path, data: DatasetPlan) -> Iterator[Finding]:
+    pools, asked = _reading(draft), data.read_mb_per_s
+    if asked is not None and asked > (most := most_of(data, pools)).mb_per_s:
+        yield _too_fast((*at, "read_mb_per_s"), data, asked, most, len(pools))
+    elif asked is not None and not pools:
+        why = "no check with the profile full or soak runs on a node"
+        yield _unread((*at, "read_mb_per_s"), data, why)
+    elif pools and (why := _untried(data)):
+        yield _unread(at, data, why)
+
+
+def _reading(draft: Draft) -> list[PoolPlan]:
+    """The pools of which a node reads."""
+    plan = draft.validation
+    if plan is None or not plan.image or plan.profile == Profile.QUICK.value:
+        return []
+    return [draft.sound[each.pool] for each in plan.pools if each.runs]
+
+
+def _unread(at: Path, data: DatasetPlan, why: str) -> Finding:
+    return note("validation.deferred", at, f"how fast {data.name} is read is not tried: {why}")
+
+
+def _too_fast(at: Path, data: DatasetPlan, asked: int, most: StoreSpeed, readers: int) -> Finding:
+    least = max(1, int(most.mb_per_s * ASKED))
+    readers_said = f", {readers} of which read at once" if readers > 1 else ""
+    return refuse(
+        "storage.read",
+        at,
+        f"no node can read {data.name} as fast as that{readers_said}",
+        given=f"{asked} MB/s",
+        allowed=f"at most {int(most.mb_per_s)} MB/s ({most.source.title})",
+        fix=Fix(says=f"write {least}", at=at, value=least),
+    )

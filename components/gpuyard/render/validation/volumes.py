@@ -1,0 +1,157 @@
+"""The pods that read datasets before a deployment ends: one on a node of each pool, by claims of their own.
+
+They hold no GPU, so no queue knows of them, and stand in the platform's own namespace as unprivileged as
+pods of teams. They mount what teams mount, and only to read. A node of each pool reads at the same time.
+"""
+
+import json
+from collections.abc import Iterator
+
+from gpuyard.names import (
+    CHECKS_LABEL,
+    DATA_ACCOUNT,
+    WORK_LABEL,
+    system_namespace,
+    volumes_name,
+    work_name,
+)
+from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.objects import Object, made, toleration_object
+from gpuyard.render.programs import file_key, source_of
+from gpuyard.render.storage import read_objects
+from gpuyard.render.validation.jobs import (
+    FIGURES,
+    FIGURES_KEY,
+    PACKAGE,
+    awaited,
+    digest_of,
+    made_of,
+)
+from gpuyard.render.validation.queue import STRICT
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import DatasetKind
+
+SCHEMA = "gpuyard.dev/volumes/v1"
+VOLUMES_FILE = "volumes.json"
+_NAME = 50
+_MOUNTED = "/volumes"
+
+
+def reading_pools(plan: PlatformPlan) -> list[PoolPlan]:
+    """The pools of which a node reads; none where nothing is read."""
+    checks = plan.validation.pools if plan.validation else ()
+    return [plan.pool(each.pool) for each in checks if each.reads]
+
+
+def volume_objects(plan: PlatformPlan) -> list[Object]:
+    """Claims and their volumes, then for each pool what is expected, and the Job."""
+    asked = plan.validation
+    if asked is None:
+        return []
+    pools = [obj for pool in reading_pools(plan) for obj in _of_pool(plan, asked, pool)]
+    return [*read_objects(plan), *pools]
+
+
+def volumes_job_name(plan: PlatformPlan, pool: PoolPlan) -> str:
+    """Of the Job: another one when anything is that the verdict rests on."""
+    image = plan.validation.image if plan.validation else ""
+    sold = [(d.kind, d.tier, d.size_gib, d.throughput) for d in plan.read_by_check]
+    rests = (volumes_text(plan, pool), sold, image, dict(source_of(PACKAGE)), *made_of(plan, pool))
+    return f"{fit(f'gpuyard-{plan.name}-volumes-{pool.stable_name}', _NAME)}-{digest_of(*rests)}"
+
+
+def volumes_text(plan: PlatformPlan, pool: PoolPlan) -> str:
+    """How fast its node reads what, as the program reads it."""
+    readings = [
+        {
+            "name": each.name,
+            "path": f"{_MOUNTED}/{each.name}",
+            "floor_mb_per_s": each.mb_per_s,
+            "source": each.source,
+        }
+        for each in (plan.validation.readings if plan.validation else ())
+    ]
+    told = {"schema": SCHEMA, "pool": pool.name, "readings": readings}
+    return json.dumps(told, indent=2) + "\n"
+
+
+def read_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
+    """What is made when its node has read all of it fast enough."""
+    name, space = f"{volumes_job_name(plan, pool)}-passed", system_namespace(plan.name)
+    data = {"pool": pool.name, "nodes": "1", "verdict": "passed", FIGURES_KEY: Late(FIGURES)}
+    return made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
+
+
+def _of_pool(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> Iterator[Object]:
+    name, space = volumes_job_name(plan, pool), system_namespace(plan.name)
+    expects = {VOLUMES_FILE: volumes_text(plan, pool)}
+    yield made(plan.name, "v1", "ConfigMap", name, namespace=space, data=expects)
+    labels = {CHECKS_LABEL: name, WORK_LABEL: volumes_name(plan.name)}
+    template = {
+        "metadata": {"labels": labels, **_beside(plan)},
+        "spec": _pod(plan, asked, pool, name),
+    }
+    job = made(plan.name, "batch/v1", "Job", name, namespace=space)
+    yield awaited(asked, job, 1, template)
+
+
+def _beside(plan: PlatformPlan) -> Object:
+    """GKE puts what mounts buckets beside the containers of pods that say so."""
+    buckets = any(data.kind is DatasetKind.BUCKET for data in plan.read_by_check)
+    if plan.cloud is not Cloud.GCP or not buckets:
+        return {}
+    return {"annotations": {"gke-gcsfuse/volumes": "true"}}
+
+
+def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -> Object:
+    program = [{"key": file_key(path), "path": path} for path in source_of(PACKAGE)]
+    claims = [data.name for data in plan.read_by_check]
+    return {
+        "serviceAccountName": DATA_ACCOUNT,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "restartPolicy": "Never",
+        "nodeSelector": dict(pool.node_selector),
+        "tolerations": [toleration_object(taint) for taint in plan.starts_with(pool)],
+        "containers": [_container(asked, claims)],
+        "volumes": [
+            {"name": "program", "configMap": {"name": work_name(plan.name), "items": program}},
+            {"name": "expectations", "configMap": {"name": name}},
+            *(
+                {"name": f"data-{n}", "persistentVolumeClaim": {"claimName": claim}}
+                for n, claim in enumerate(claims)
+            ),
+        ],
+    }
+
+
+def _container(asked: ValidationPlan, claims: list[str]) -> Object:
+    return {
+        "name": "validator",
+        "image": asked.image,
+        "command": ["python3", "-B", "-m", f"{PACKAGE}.volumes"],
+        "args": [
+            "--expect",
+            f"/expectations/{VOLUMES_FILE}",
+            "--termination-log",
+            "/dev/termination-log",
+        ],
+        "workingDir": "/program",
+        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "resources": {
+            "requests": {"cpu": "250m", "memory": "512Mi"},
+            "limits": {"memory": "2Gi"},
+        },
+        "securityContext": dict(STRICT),
+        "volumeMounts": [
+            {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
+            {"name": "expectations", "mountPath": "/expectations", "readOnly": True},
+            *(
+                {"name": f"data-{n}", "mountPath": f"{_MOUNTED}/{claim}", "readOnly": True}
+                for n, claim in enumerate(claims)
+            ),
+        ],
+    }

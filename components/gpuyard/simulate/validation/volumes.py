@@ -1,0 +1,81 @@
+"""Pods that read volumes on fake nodes: nothing is behind a claim, and it is read as fast as its volume says.
+
+That the claim is there and bound, and that the pod has it, are real objects: a volume that says nothing is
+read as fast as the network of the node's machine type carries.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gpuyard.simulate.agents.hardware import hardware_of
+from gpuyard.simulate.api import Api, ApiObject
+
+PACKAGE: Final = "gpuyard_validator.volumes"
+READS: Final = "sim.gpuyard.dev/reads"
+"""On a PersistentVolume: MB/s, or `empty`."""
+_UNKNOWN_GBPS: Final = 10.0
+
+
+def is_reading(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod reads volumes."""
+    return any(PACKAGE in (each.get("command") or ()) for each in pod["spec"]["containers"])
+
+
+def read_text(api: Api, node: Mapping[str, Any], pod: ApiObject, expected: str) -> str:
+    """What the pod has found out of each volume that it is told of, as the program takes it."""
+    found = {one["name"]: _read(api, node, pod, one["path"]) for one in _readings(expected)}
+    return json.dumps({"node": node["metadata"]["name"], "reads": found})
+
+
+def _readings(expected: str) -> list[dict[str, str]]:
+    """A document that is none has no readings: the program says so itself."""
+    try:
+        found = json.loads(expected)["readings"]
+        return [{"name": str(one["name"]), "path": str(one["path"])} for one in found]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def _read(api: Api, node: Mapping[str, Any], pod: ApiObject, path: str) -> Any:
+    claim = _claim_at(pod, path)
+    if claim is None:
+        return _missing(f"it cannot be read: nothing is mounted at {path}")
+    space = pod["metadata"]["namespace"]
+    bound = api.get(f"/api/v1/namespaces/{space}/persistentvolumeclaims/{claim}") or {}
+    volume = (bound.get("spec") or {}).get("volumeName")
+    there = api.get(f"/api/v1/persistentvolumes/{volume}") if volume else None
+    if there is None:
+        return _missing(f"it cannot be read: the claim {claim} has no volume")
+    said = (there["metadata"].get("annotations") or {}).get(READS)
+    if said == "empty":
+        return _missing("it is empty")
+    return _carried(node) if said is None else _number(said)
+
+
+def _claim_at(pod: ApiObject, path: str) -> str | None:
+    """The claim that its container has at this place."""
+    mounts = {m["mountPath"]: m["name"] for m in pod["spec"]["containers"][0]["volumeMounts"]}
+    for volume in pod["spec"]["volumes"]:
+        if volume["name"] == mounts.get(path) and "persistentVolumeClaim" in volume:
+            return str(volume["persistentVolumeClaim"]["claimName"])
+    return None
+
+
+def _carried(node: Mapping[str, Any]) -> float:
+    """MB/s of the node's network."""
+    hardware = hardware_of(node)
+    gbps = hardware.machine.network_gbps if hardware is not None else None
+    return (gbps or _UNKNOWN_GBPS) * 1000 / 8
+
+
+def _number(said: str) -> Any:
+    """One that is none is the program's to refuse."""
+    try:
+        return float(said)
+    except ValueError:
+        return said
+
+
+def _missing(detail: str) -> dict[str, str]:
+    return {"missing": "failed", "detail": detail}
