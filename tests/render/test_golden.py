@@ -154,6 +154,7 @@ def test_every_custom_object_is_valid_under_its_real_crd():
         "ClusterQueue",
         "Cohort",
         "ComputeClass",
+        "ComputeDomain",
         "LocalQueue",
         "ProvisioningRequestConfig",
         "ResourceFlavor",
@@ -231,6 +232,7 @@ def identity(obj):
 
 
 NAMESPACED = {
+    "ComputeDomain",
     "ConfigMap",
     "LimitRange",
     "LocalQueue",

@@ -55,6 +55,28 @@ def test_who_claims_gpus_waits_for_the_chart_that_defines_compute_domains(pulumi
     assert graph.one(name="lab-gpu-operator").registered_outputs == {"configurations": {}}
 
 
+def test_on_gke_the_chart_of_the_driver_of_claims_is_what_teams_wait_for(pulumi_mocks):
+    claims = platform(
+        [pool(machine="a3-highgpu-8g", sharing="dra", zones=["us-central1-a"])],
+        [team("a", guarantee={"train": 8})],
+        cloud="gcp",
+        shapes=[shape("s", gpus_per_node=8)],
+    )
+    graph = pulumi_mocks.run(lambda: component("GpuOperator", claims))
+    made = graph.one(RELEASE_TYPE)
+    assert made.name == "lab:Release:gpu-operator/dra-driver-nvidia-gpu"
+    assert {word: made.inputs[word] for word in ("name", "namespace", "version", "chart")} == {
+        "name": "dra-driver-nvidia-gpu",
+        "namespace": "gpu-operator",
+        "version": "0.4.1",
+        "chart": "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
+    }
+    assert waits_for(graph, made.name) >= {
+        "Namespace:gpu-operator",
+        "ResourceQuota:gpu-operator/gpuyard-critical-pods",
+    }
+
+
 def test_where_objects_become_files_the_chart_is_one(pulumi_mocks):
     graph = pulumi_mocks.run(lambda: component("GpuOperator", platform(apply="render")))
     assert graph.of_type(RELEASE_TYPE) == []

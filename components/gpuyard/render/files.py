@@ -12,6 +12,7 @@ from gpuyard.errors import LateValueMissing
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release, release_text
+from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.kueue.chart import kueue_release
 from gpuyard.render.platform import autoscaler_release, karpenter_releases, object_groups
@@ -46,6 +47,7 @@ def releases(plan: PlatformPlan) -> dict[str, Release]:
     """The charts of a platform, by the group of objects that each needs first."""
     found = {
         "gpu-operator": gpu_operator_release(plan),
+        "dra-driver": dra_driver_release(plan),
         "autoscaler": autoscaler_release(plan),
         "kueue": kueue_release(plan),
         **{each.name: each for each in karpenter_releases(plan)},

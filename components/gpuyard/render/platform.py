@@ -9,6 +9,7 @@ from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.charts import Release
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.gpu_operator.adapters import adapter_objects
+from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.idle import idle_objects
 from gpuyard.render.kueue.chart import kueue_objects
 from gpuyard.render.kueue.queueing import queueing_objects
@@ -39,6 +40,7 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
     groups = [
         ("platform", record_objects(plan)),
         ("gpu-operator", gpu_operator_objects(plan)),
+        ("dra-driver", list[Object]()),
         ("networks", cloud_objects(plan)),
         ("autoscaler", autoscaler_objects(plan)),
         *((each.name, list[Object]()) for each in karpenter_releases(plan)),
@@ -64,6 +66,8 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         ("work", work_objects(plan)),
     ]
     alone = {each.name for each in karpenter_releases(plan)}
+    if dra_driver_release(plan) is not None:
+        alone.add("dra-driver")
     return [(name, objects) for name, objects in groups if objects or name in alone]
 
 

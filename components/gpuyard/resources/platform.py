@@ -13,7 +13,7 @@ from gpuyard.names import GKE_NETWORKING_GROUP, system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import Late
-from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.plan.sharing.claims import answers_claims
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.kueue.requeue import requeue_objects
@@ -168,9 +168,7 @@ class Platform(Component):
         nodes = list[GpuNodePool]()
         if not plan.queueing.dispatch:
             operator = GpuOperator(f"{name}-gpu-operator", {"platform": plan}, self._child())
-            chart = (
-                operator.chart if installs_claims(plan.spec) else []
-            )  # it defines ComputeDomains
+            chart = operator.chart if answers_claims(plan.spec) else []  # it defines ComputeDomains
         autoscaler_for(f"{name}-cluster-autoscaler", plan, self._child())
         if plan.cloud is Cloud.GCP:
             self._expect(GKE_NETWORKING_GROUP)  # a while after the cluster is there

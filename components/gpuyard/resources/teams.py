@@ -8,7 +8,7 @@ from gpuyard.errors import LateValueMissing
 from gpuyard.findings import listed
 from gpuyard.names import COMPUTE_DOMAINS_GROUP
 from gpuyard.plan.records.late import late_names
-from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.plan.sharing.claims import answers_claims
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.resources.component import Component, once_made
@@ -60,7 +60,7 @@ class Team(Component):
             )
         state = {"platform": plan.name, "team": state_of(spec)}
         super().__init__("gpuyard:index:Team", name, state, opts)
-        if installs_claims(plan.spec):
+        if answers_claims(plan.spec):
             self._expect(COMPUTE_DOMAINS_GROUP)  # a while after the operator's chart is there
         self._register(team_objects(plan, team))
         self._register(volumes, stores)

@@ -12,7 +12,7 @@ from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, Owner, SoftwarePart
 from gpuyard.findings import Severity
 from gpuyard.plan import plan as judge
-from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.plan.sharing.claims import answers_claims
 from kit.stacks import platform, pool, spec_of
 
 OPERANDS = "nvidia.com/gpu.deploy.operands"
@@ -73,7 +73,7 @@ def acts(planned, one):
             who.append(Owner.DRA_DRIVER)
         elif image.owners[part] is not Owner.OPERATOR:
             who.append(image.owners[part])
-        elif claimed and part is SoftwarePart.TOOLKIT and installs_claims(planned.spec):
+        elif claimed and part is SoftwarePart.TOOLKIT and answers_claims(planned.spec):
             who.append(Owner.RUNTIME)
         found[part] = who
     return found

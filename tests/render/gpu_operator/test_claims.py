@@ -88,7 +88,7 @@ def test_the_image_of_the_driver_comes_from_the_mirror():
 
 
 def test_where_nvidia_has_no_procedure_the_operator_is_as_ever():
-    plan = plan_of(claiming("gcp", machine="a3-highgpu-8g"))
+    plan = plan_of(claiming("gcp", machine="a3-highgpu-8g", image="ubuntu-gke"))
     values = gpu_operator_release(plan).values
     assert not {"clusterPolicy", "gpuCluster", "draDriver"} & values.keys()
     assert values["devicePlugin"]["enabled"] is False

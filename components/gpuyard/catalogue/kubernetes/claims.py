@@ -14,6 +14,7 @@ CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
 DAEMON_CLASS = "compute-domain-daemon.nvidia.com"
 """Claimed by what the driver starts on each node of a ComputeDomain; never by jobs."""
 CLASSES_SOURCE = Source("device classes of the NVIDIA DRA driver v0.5.0", _LOOKED_UP)
+API_VERSION = "resource.k8s.io/v1"
 SERVED_SINCE = "1.34"
 """The first minor that serves resource.k8s.io/v1."""
 FIRST_DRIVER = "580"

@@ -90,6 +90,20 @@ KARPENTER_CRD_CHART = replace(KARPENTER_CHART, name="karpenter-crd", path="karpe
 KARPENTER_PIN = "karpenter-aws"
 """Both charts and the image have the version of AWS's provider."""
 
+DRA_DRIVER_CHART = Chart(
+    name="dra-driver-nvidia-gpu",
+    registry="registry.k8s.io",
+    path="dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
+    image="dra-driver-nvidia/dra-driver-nvidia-gpu",
+    tag="v{}",
+    source=Source(
+        "kubernetes-sigs/dra-driver-nvidia-gpu v0.4.1: values.yaml, templates and hack/build-and-publish-chart.sh",
+        date(2026, 11, 25),
+    ),
+)
+"""The driver of claims by itself, where no GPU Operator brings it."""
+DRA_DRIVER_PIN = "dra-driver-chart"
+
 
 @dataclass(frozen=True, slots=True)
 class Agent:

@@ -32,6 +32,10 @@ _KUEUE = Source(
     "kubernetes-sigs/kueue: log of the release, images found ready in staging (#13894, #14323, #15122, #15458)",
     _LOOKED_UP,
 )
+_DRA_DRIVER = Source(
+    "kubernetes/k8s.io 1a15ab5, registry.k8s.io/images/k8s-staging-dra-driver-nvidia/images.yaml",
+    _LOOKED_UP,
+)
 _KUEUE_CHART = Source("kubernetes/k8s.io #9856 (v0.19.2), #9955 (v0.19.5)", _LOOKED_UP)
 _AUTOSCALER = Source("kubernetes/k8s.io #9760, digests by gcrane", _LOOKED_UP)
 _AUTOSCALER_136 = Source(
@@ -85,6 +89,16 @@ _ROWS: tuple[tuple[str, str, Source], ...] = (
         "nvcr.io/nvidia/dra-driver-nvidia-gpu:v0.5.0",
         "9b46984c0eb18def60e2b9817b874275f4b5b08d12d491de4f1a7b91b51d706c",
         _BUNDLE,
+    ),
+    (
+        "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.4.1",
+        "eefe67396dedea4df74f68a94d5883f33204888b83979babd42b91501a2de1d8",
+        _DRA_DRIVER,
+    ),
+    (
+        "registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu:0.4.1",
+        "7a00373fdef1025f27ebb1d353719446bbbe6ec4697e9a503c5ffd7e4f1525dd",
+        _DRA_DRIVER,
     ),
     (
         "registry.k8s.io/nfd/node-feature-discovery:v0.19.0",

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.sources import Source
+from gpuyard.names import OPERANDS_LABEL
 
 _CHECKED = date(2026, 11, 21)
 AL2023 = Source(
@@ -182,7 +183,7 @@ IMAGES: Mapping[str, NodeImage] = {
             sharing=frozenset({SharingMethod.NONE}),
             why_not="GKE's own device plugin calls every share and slice nvidia.com/gpu, so queues cannot tell"
             " them apart",
-            node_labels={"nvidia.com/gpu.deploy.operands": "false"},
+            node_labels={OPERANDS_LABEL: "false"},
             source=GKE_MANAGED,
         ),
         NodeImage(

@@ -57,6 +57,12 @@ OPERATOR_PARTS: tuple[Pin, ...] = (
     _operator_pin("dcgm", "4.6.0-1"),
     _operator_pin("dcgm-exporter", "4.6.0-4.8.3"),
     _operator_pin("dra-driver", "0.5.0"),
+    _pin(
+        "dra-driver-chart",
+        "0.4.1",
+        "kubernetes-sigs/dra-driver-nvidia-gpu v0.4.1 (2026-06-30), chart and image; v0.5.0 was not seen published",
+        "dra-driver",
+    ),
     _operator_pin("gdrcopy", "2.6"),
     _operator_pin("gds", "2.29.4"),
     _pin("node-feature-discovery", "0.19.0", "subchart 0.19.0 of NVIDIA/gpu-operator v26.7.0"),

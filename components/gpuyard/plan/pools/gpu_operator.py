@@ -23,7 +23,7 @@ from gpuyard.catalogue.software.versions import is_version
 from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.pools.node_images import driver_misfit, misfits, unfit_driver
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
-from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.plan.sharing.claims import answers_claims, installs_claims
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import FabricKind
 
@@ -81,8 +81,8 @@ def _owners(spec: PlatformSpec, pool: ImagedPool) -> Mapping[SoftwarePart, Owner
         SoftwarePart.DEVICE_PLUGIN: Owner.DRA_DRIVER,
         SoftwarePart.MIG_MANAGER: Owner.DRA_DRIVER,
     }
-    if installs_claims(spec) and _operator_brings(pool.image, SoftwarePart.TOOLKIT):
-        claimed[SoftwarePart.TOOLKIT] = Owner.RUNTIME  # a GPUCluster has no toolkit
+    if answers_claims(spec) and _operator_brings(pool.image, SoftwarePart.TOOLKIT):
+        claimed[SoftwarePart.TOOLKIT] = Owner.RUNTIME  # which reads CDI
     return {**pool.image.owners, **claimed}
 
 

@@ -200,7 +200,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
         numa=plan_numa(pool, machines[0]),
         topology_levels=levels,
         fabric=pool.fabric,
-        dra=plan_dra(pool, machines[0]),
+        dra=plan_dra(spec, pool, machines[0]),
         nccl=plan_nccl(pool, machines[0]),
         node_software=software,
         owners=tuple(dict.fromkeys(pool.owners)),
@@ -227,7 +227,7 @@ def _labels(
         ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config
-    ours |= dra_labels(pool) | class_label(class_of(spec, pool))
+    ours |= dra_labels(spec, pool) | class_label(class_of(spec, pool))
     if (
         spec.cloud is Cloud.AWS
         and scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER

@@ -1,27 +1,56 @@
 """Who installs the driver that answers claims.
 
 The GPU Operator does, by a GPUCluster in the place of its ClusterPolicy: then no device plugin runs in the
-cluster, and every GPU of it is claimed. Where it cannot be told so, the driver is the user's to install.
+cluster, and every GPU of it is claimed. On GKE NVIDIA has no procedure for that: there the driver's own
+chart does, beside Google's driver, on nodes that the operator keeps off. Else it is the user's to install.
 """
 
+from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image
 from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Pool
+
+CLAIMED = IMAGES["cos"]
+"""The image of GKE whose driver Google's DaemonSet brings, where its own device plugin is off."""
 
 
 def installs_claims(spec: PlatformSpec) -> bool:
     """Whether our GPU Operator answers claims of this platform, and so counts no GPU."""
-    return any(pool.sharing.dra for pool in spec.pools) and not _left_to_user(spec)
+    return bool(_claimed(spec)) and spec.cloud is not Cloud.GCP and not joins_operator(spec)
+
+
+def installs_claim_driver(spec: PlatformSpec) -> bool:
+    """Whether the driver of claims comes by its own chart: on GKE, beside the driver that Google installs."""
+    on_gke = spec.cloud is Cloud.GCP and not joins_operator(spec)
+    return on_gke and bool(_claimed(spec)) and all(_image(p) is CLAIMED for p in _claimed(spec))
+
+
+def answers_claims(spec: PlatformSpec) -> bool:
+    """Whether what we install answers claims, by whichever of the two."""
+    return installs_claims(spec) or installs_claim_driver(spec)
+
+
+def _claimed(spec: PlatformSpec) -> list[Pool]:
+    return [pool for pool in spec.pools if pool.sharing.dra]
+
+
+def _image(pool: Pool) -> NodeImage | None:
+    """The image of a pool on GKE; without a word the one that a claimed pool gets."""
+    if pool.image is None:
+        return CLAIMED
+    found = find_image(pool.image, Cloud.GCP.value)
+    return found[0] if found else None
 
 
 def _left_to_user(spec: PlatformSpec) -> str:
     """Why the driver is the user's to install; empty where it is not."""
-    if spec.cloud is Cloud.GCP:
-        return "NVIDIA has no procedure by which its GPU Operator answers claims on GKE"
+    if answers_claims(spec):
+        return ""
     if joins_operator(spec):
         return "the GPU Operator of the cluster is another's"
-    return ""
+    return f"the chart of NVIDIA's DRA driver goes beside Google's driver alone (image: {CLAIMED.name})"
 
 
 def check_claims_alone(draft: Draft) -> list[Finding]:

@@ -14,22 +14,24 @@ from gpuyard.catalogue.kubernetes.claims import (
     SERVED_SINCE,
 )
 from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.software.charts import DRA_DRIVER_PIN
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, is_before
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
-from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM
+from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM, GPU_PRESENT_LABEL, OPERANDS_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, DraPlan
+from gpuyard.plan.sharing.claims import installs_claim_driver
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 
 
-def plan_dra(pool: Pool, machine: Machine) -> DraPlan | None:
+def plan_dra(spec: PlatformSpec, pool: Pool, machine: Machine) -> DraPlan | None:
     """What the DRA driver does on these nodes; None where GPUs are counted."""
     if not pool.sharing.dra:
         return None
     rack = machine.is_rack
     return DraPlan(
-        driver=PINS["dra-driver"].version,
+        driver=PINS[DRA_DRIVER_PIN if installs_claim_driver(spec) else "dra-driver"].version,
         device_classes=(GPU_CLASS, CHANNEL_CLASS) if rack else (GPU_CLASS,),
         quota_resource=GPU_CLAIM,
         compute_domains=rack,
@@ -41,9 +43,18 @@ def claimed(machine: Machine) -> Advertised:
     return Advertised(GPU_CLAIM, machine.gpus, "", machine.gpu_fraction)
 
 
-def dra_labels(pool: Pool) -> dict[str, str]:
-    """The device plugin stays off nodes whose GPUs are claimed: two owners would hand out each GPU twice."""
-    return {DEVICE_PLUGIN_LABEL: "false"} if pool.sharing.dra else {}
+def dra_labels(spec: PlatformSpec, pool: Pool) -> dict[str, str]:
+    """The device plugin stays off nodes whose GPUs are claimed: two owners would hand out each GPU twice.
+
+    Where the driver of claims comes by its own chart, it goes to nodes that say they have GPUs, and what an
+    operator has for counted GPUs of other pools stays away from them.
+    """
+    if not pool.sharing.dra:
+        return {}
+    off = {DEVICE_PLUGIN_LABEL: "false"}
+    if installs_claim_driver(spec):
+        off |= {OPERANDS_LABEL: "false", GPU_PRESENT_LABEL: "true"}
+    return off
 
 
 def quota_key(resource: str) -> str:

@@ -7,7 +7,7 @@ rack also name the template of channels, which the DRA driver makes of the Compu
 from gpuyard.catalogue.kubernetes.claims import GPU_CLASS
 from gpuyard.names import CHANNEL_SUFFIX, COMPUTE_DOMAINS_GROUP
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, ShapePlan, TeamPlan
-from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.plan.sharing.claims import answers_claims
 from gpuyard.render.objects import Object, made
 
 REQUEST = "gpus"
@@ -21,7 +21,7 @@ def claim_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> l
     domains = [
         _domain(plan, space, shape)
         for shape in shapes
-        if shape.nodes > 1 and claimed[shape.pool].compute_domains and installs_claims(plan.spec)
+        if shape.nodes > 1 and claimed[shape.pool].compute_domains and answers_claims(plan.spec)
     ]
     return [*(_template(plan, space, shape) for shape in shapes), *domains]
 

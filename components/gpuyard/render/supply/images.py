@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.software.charts import (
     AUTOSCALER_CHART,
+    DRA_DRIVER_CHART,
+    DRA_DRIVER_PIN,
     EFA_PLUGIN,
     KARPENTER_CHART,
     KARPENTER_PIN,
@@ -24,6 +26,7 @@ from gpuyard.catalogue.software.programs import PAUSE_HOME, PYTHON
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import nfd_tag, operator_tag, operator_values, runs
 from gpuyard.render.mirror import home_of, mirrored
 from gpuyard.render.platform import cloud_objects
@@ -93,6 +96,8 @@ def _charts(plan: PlatformPlan) -> Iterator[PulledImage]:
         yield _of_chart(plan, KUEUE_CHART, KUEUE_CHART.name, "Kueue")
     if installs_autoscaler(plan.spec):
         yield _of_chart(plan, AUTOSCALER_CHART, AUTOSCALER_CHART.name, "Cluster Autoscaler")
+    if dra_driver_release(plan) is not None:
+        yield _of_chart(plan, DRA_DRIVER_CHART, DRA_DRIVER_PIN, "NVIDIA's DRA driver")
     if installs_karpenter(plan.spec):
         yield _of_chart(plan, KARPENTER_CHART, KARPENTER_PIN, "Karpenter")
 

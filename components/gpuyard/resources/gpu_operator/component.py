@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, TypedDict
 import pulumi
 
 from gpuyard.changes.carried import with_carried
-from gpuyard.names import OPERATOR_RELEASE
+from gpuyard.names import DRA_DRIVER_RELEASE, OPERATOR_RELEASE
 from gpuyard.plan.sharing.claims import installs_claims
 from gpuyard.plan.software.gpu_operator import config_map_names
 from gpuyard.render.charts import release_object
+from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects, operator_namespace
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.resources.clusters.guarding import last_state
@@ -67,12 +68,19 @@ class GpuOperator(Component):
     def _install_chart(
         self, plan: "PlatformPlan", made: list[pulumi.CustomResource]
     ) -> list[pulumi.CustomResource]:
-        release = gpu_operator_release(plan)
-        if release is None:
-            return []
-        if plan.spec.apply is Apply.RENDER:
-            return self._register([release_object(plan.name, OPERATOR_RELEASE, release)])
-        return [register_release(self, release, self._hooked(self._after(made)))]
+        charts = {
+            OPERATOR_RELEASE: gpu_operator_release(plan),
+            DRA_DRIVER_RELEASE: dra_driver_release(plan),
+        }
+        installed: list[pulumi.CustomResource] = []
+        for name, release in charts.items():
+            if release is None:
+                continue
+            if plan.spec.apply is Apply.RENDER:
+                installed += self._register([release_object(plan.name, name, release)])
+            else:
+                installed.append(register_release(self, release, self._hooked(self._after(made))))
+        return installed
 
     def read_by_agents(self) -> list[pulumi.CustomResource]:
         """What a node agent starts with; nodes wait for it."""
