@@ -78,14 +78,17 @@ def test_a_cohort_that_lends_less_keeps_its_gpus_to_itself():
 
 
 INFINIBAND = {"kind": "infiniband", "hcas": ["mlx5_0"], "gbps": 400}
-SAYS = "its pods ask for no infiniband adapters yet"
+YOURS = {"plugin": "network-operator"}
+SAYS = "no infiniband adapters can be asked for: fabric.plugin names no device plugin"
 # A stack file, the way between its nodes, and why they run each for itself.
 WAYS = [
     (asked(), "tcp", ""),
     (asked(**OURS), "efa", ""),
     (asked(pool(machine="g6.12xlarge"), **OURS), "efa", ""),
-    (asked(pool(fabric=INFINIBAND), cloud="none"), "tcp", SAYS),
-    (asked(pool(fabric=INFINIBAND, nodes=1), cloud="none"), "tcp", ""),
+    (asked(pool(fabric=INFINIBAND), cloud="none"), "infiniband", ""),
+    (asked(pool(fabric=INFINIBAND | {"kind": "roce"}), cloud="none"), "roce", ""),
+    (asked(pool(fabric=INFINIBAND | YOURS), cloud="none"), "tcp", SAYS),
+    (asked(pool(fabric=INFINIBAND | YOURS, nodes=1), cloud="none"), "tcp", ""),
     (asked(pool(fabric={"kind": "ethernet", "gbps": 100}), cloud="none"), "tcp", ""),
     (
         asked(pool(machine="a3-megagpu-8g", zones=["us-central1-a"]), cloud="gcp"),

@@ -33,6 +33,7 @@ from kit.stacks import plan_of, platform, pool, team
 IMAGE = "registry.example.org/ml/full:1"
 NAME = "gpuyard-lab-work"
 INFINIBAND = {"kind": "infiniband", "hcas": ["mlx5_0"], "gbps": 400}
+YOURS = {"plugin": "network-operator"}
 
 
 def asked(*pools, profile="full", required=True, image=IMAGE, minutes=30, **more):
@@ -203,7 +204,8 @@ def test_ranks_meet_at_the_first_pod_by_a_token_that_the_cluster_draws():
         (asked(pool(nodes=2)), 2, "tcp", False),
         (asked(pool(nodes=1)), 1, "tcp", True),
         (asked(pool(nodes=2), cloud="aws"), 2, "efa", False),
-        (asked(pool(nodes=2, fabric=INFINIBAND), cloud="none"), 1, "tcp", True),
+        (asked(pool(nodes=2, fabric=INFINIBAND), cloud="none"), 2, "infiniband", False),
+        (asked(pool(nodes=2, fabric=INFINIBAND | YOURS), cloud="none"), 1, "tcp", True),
     ],
 )  # fmt: skip
 def test_what_runs_together_is_in_the_document_and_in_the_arguments(plan, nodes, between, alone):
@@ -219,6 +221,22 @@ def test_pods_of_efa_have_all_adapters_of_the_node():
     held = container(asked(pool(nodes=2), cloud="aws"))["resources"]["limits"]
     assert held[EFA] == "32"
     assert EFA not in container(asked())["resources"]["limits"]
+
+
+@every("kind", ["infiniband", "roce"])
+def test_pods_of_ones_own_fabric_have_its_adapters_and_what_nccl_is_told_of_them(kind):
+    """Without them NCCL would take TCP, or with NCCL_NET fail: neither says anything of the fabric."""
+    fabric = INFINIBAND | {"kind": kind}
+    made = container(asked(pool(nodes=2, fabric=fabric), cloud="none"))
+    for part in ("requests", "limits"):
+        assert made["resources"][part]["rdma/hca"] == "1"
+    told = {each["name"]: each.get("value") for each in made["env"]}
+    assert (told["NCCL_NET"], told["NCCL_IB_HCA"]) == ("IB", f"={','.join(fabric['hcas'])}")
+    alone = container(asked(pool(nodes=2, fabric=fabric | YOURS), cloud="none"))
+    assert "rdma/hca" not in alone["resources"]["limits"]
+    assert "NCCL_NET" not in {each["name"] for each in alone["env"]}
+    ethernet = container(asked(pool(nodes=2, fabric={"kind": "ethernet"}), cloud="none"))
+    assert "rdma/hca" not in ethernet["resources"]["limits"]
 
 
 def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):

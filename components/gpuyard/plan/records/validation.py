@@ -23,7 +23,7 @@ class PoolCheck:
     idle: str = "the profile quick puts no load on a GPU"
     """What keeps its GPUs from being put to work; empty where nothing does."""
     between: str = "tcp"
-    """What its nodes reach each other by at work: efa or tcp."""
+    """What its nodes reach each other by at work: efa, infiniband, roce or tcp."""
     apart: str = ""
     """Why its nodes run collectives each for itself; empty where they run them together."""
     untried: str = "the profile quick holds no share of a GPU"

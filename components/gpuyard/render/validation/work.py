@@ -13,6 +13,7 @@ from gpuyard.names import (
     EFA,
     PRIORITY_LABEL,
     QUEUE_LABEL,
+    RDMA,
     TOKEN_OF,
     WORK_LABEL,
     system_namespace,
@@ -227,6 +228,8 @@ def _container(asked: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: st
     held = {whole.resource: str(whole.per_node) for whole in pool.advertised}
     if check.between == "efa":
         held[EFA] = str(pool.machine.efa_interfaces)
+    elif check.between != "tcp":
+        held[RDMA] = "1"  # the plugin of ours shares: whoever asks has every adapter of the fabric
     memory = f"{2 + 2 * pool.machine.gpus}Gi"
     variables = pool.nccl.variables if pool.nccl and not check.apart else {}
     return {

@@ -12,6 +12,7 @@ from gpuyard.catalogue.fabric import direct_fabric, interfaces
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.findings import Finding, note
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.pools.fabrics import hands_out
 from gpuyard.plan.records import PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind
@@ -83,6 +84,9 @@ def _lent(draft: Draft, pool: PoolPlan, resource: str) -> int:
 
 
 def _between(draft: Draft, pool: PoolPlan) -> str:
+    """What pods can ask for: EFA's interfaces, and adapters that a device plugin of ours hands out."""
+    if pool.fabric is not None and _handed_out(draft, pool):
+        return pool.fabric.kind.value
     return EFA if draft.spec.cloud is Cloud.AWS and interfaces(pool.machine) else TCP
 
 
@@ -95,8 +99,13 @@ def _apart(draft: Draft, pool: PoolPlan) -> str:
         return f"{direct.name} needs Google's programs beside it in the pod"
     if pool.fabric is not None and pool.fabric.kind is not FabricKind.ETHERNET:
         kind = pool.fabric.kind.value
-        return f"its pods ask for no {kind} adapters yet"
+        ask = f"no {kind} adapters can be asked for: fabric.plugin names no device plugin"
+        return "" if _handed_out(draft, pool) else ask
     return ""
+
+
+def _handed_out(draft: Draft, pool: PoolPlan) -> bool:
+    return draft.spec.cloud is Cloud.NONE and hands_out(pool.fabric)
 
 
 def unworked(draft: Draft, plan: ValidationPlan) -> Iterator[Finding]:
