@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -491,6 +491,16 @@ def test_commands_are_about_the_stack_and_answer_with_what_they_print(engine: Pu
     assert str(caught.value) == (
         "pulumi fails: fails --stack dev --non-interactive --color never\nwarning"
     )
+
+
+def test_what_reads_the_configuration_is_told_where_it_is(engine: PulumiStack):
+    file = engine.folder / "prod.yaml"
+    told = replace(engine, config_file=file)
+    for command in ("import", "preview", "refresh"):
+        assert f"--config-file {file} " in told.ask(command, "--yes")
+        assert "--config-file" not in engine.ask(command, "--yes")
+    assert "--config-file" not in told.ask("cancel", "--yes"), "it knows no such option"
+    assert told.state() == {"resources": []}
 
 
 def test_the_project_is_that_of_the_folder_or_above(engine: PulumiStack, tmp_path: Path):

@@ -14,6 +14,8 @@ import yaml
 from gpuyard.errors import EnvironmentLacks
 
 _PLAINTEXT = "plaintext"
+_CONFIGURED = frozenset({"import", "preview", "refresh", "up"})
+"""Commands that read the stack's configuration, and can be told where it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +25,19 @@ class PulumiStack:
     name: str
     folder: Path
     env: Mapping[str, str]
+    config_file: Path | None = None
+    """Where its configuration is; None where the engine finds it by the stack's name."""
 
     def tried(self, *arguments: str) -> tuple[int, str]:
         """A command's exit code, and all that it says."""
         program = shutil.which("pulumi", path=self.env.get("PATH"))
         if program is None:
             raise EnvironmentLacks("no `pulumi` on PATH: it is the engine that has the stack")
+        where = ("--config-file", str(self.config_file)) if self.config_file else ()
+        told = where if arguments[0] in _CONFIGURED else ()
+        always = ("--stack", self.name, "--non-interactive", "--color", "never")
         done = subprocess.run(  # noqa: S603  no shell; names of stacks and objects
-            [program, *arguments, "--stack", self.name, "--non-interactive", "--color", "never"],
+            [program, *arguments, *told, *always],
             cwd=self.folder,
             env=dict(self.env),
             stdin=subprocess.DEVNULL,

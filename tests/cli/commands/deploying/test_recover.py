@@ -15,7 +15,7 @@ def found(monkeypatch, *, did=(), left=()):
     asked = []
 
     def recovered(stack):
-        asked.append((stack.name, stack.folder))
+        asked.append((stack.name, stack.folder, stack.config_file))
         return Recovered(did, left)
 
     monkeypatch.setattr(module, "recovered", recovered)
@@ -29,7 +29,7 @@ def test_what_was_done_and_what_comes_next(monkeypatch):
         0,
         "its lock is removed\nadopted: Namespace a\nThe next `pulumi up --stack prod` goes on from here.\n",
     )
-    assert asked == [("prod", Path.cwd())]
+    assert asked == [("prod", Path.cwd(), None)]
 
 
 def test_what_is_left_is_listed_and_ends_with_3(monkeypatch):
@@ -72,3 +72,13 @@ def test_a_stack_that_somebody_holds_ends_with_4(monkeypatch):
 @pytest.mark.parametrize("arguments", [(), ("a", "b")])
 def test_it_is_about_one_stack(arguments):
     assert run("recover", *arguments).code == 2
+
+
+def test_the_configuration_may_be_another_file(monkeypatch, tmp_path):
+    asked, file = found(monkeypatch, did=("its lock is removed",)), tmp_path / "prod.yaml"
+    file.write_text("config: {}")
+    ended = run("recover", "prod", "--config-file", str(file))
+    assert asked == [("prod", Path.cwd(), file)]
+    assert f"The next `pulumi up --stack prod --config-file {file}` goes on from here." in ended.out
+    missing = run("recover", "prod", "--config-file", str(tmp_path / "none.yaml"))
+    assert (missing.code, len(asked)) == (2, 1)

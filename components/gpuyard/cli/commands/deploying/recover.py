@@ -21,11 +21,23 @@ def recover(
             metavar="STACK", help="A Pulumi stack of this folder's project.", show_default=False
         ),
     ],
+    config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--config-file",
+            metavar="FILE",
+            help="The stack's configuration, where `pulumi up` was told another file.",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Mend a stack after a killed `pulumi up`. Removes a dead run's lock, adopts what it had made."""
-    found = recovered(PulumiStack(stack, Path.cwd(), os.environ))
-    write(_document(stack, found) if format is Format.JSON else _text(stack, found))
+    found = recovered(PulumiStack(stack, Path.cwd(), os.environ, config_file))
+    up = f"pulumi up --stack {stack}" + (f" --config-file {config_file}" if config_file else "")
+    write(_document(stack, found) if format is Format.JSON else _text(stack, up, found))
     return FOUND if found.left else FINE
 
 
@@ -33,12 +45,12 @@ def _document(stack: str, found: Recovered) -> str:
     return as_json({"command": "recover", "stack": stack, "did": found.did, "left": found.left})
 
 
-def _text(stack: str, found: Recovered) -> str:
+def _text(stack: str, up: str, found: Recovered) -> str:
     if not found.did and not found.left:
         return f"Stack {stack} needs nothing: no lock, nothing under way, nothing that is there already.\n"
     lines = [*found.did]
     if found.left:
         lines += ["Left for you to decide:", *(f"  {one}" for one in found.left)]
     else:
-        lines.append(f"The next `pulumi up --stack {stack}` goes on from here.")
+        lines.append(f"The next `{up}` goes on from here.")
     return "".join(f"{line}\n" for line in lines)
