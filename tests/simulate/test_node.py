@@ -1,5 +1,6 @@
 """All fakes together on one node, step by step until nothing is left to do."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -236,6 +237,22 @@ def test_without_a_driver_that_the_node_can_load_nobody_finds_gpus(machine, syst
 def test_a_driver_that_the_operator_brings_is_one_too():
     item = of_a_cloud(DRIVER="none")
     assert changes(item, WHOLE, lambda: 0).allocatable["nvidia.com/gpu"] == "8"
+
+
+@every(
+    "driver, brought, said",
+    [
+        ("580.159.03", "570.1.2", "580.159.03"),
+        (None, "570.1.2", None),
+        ("none", "570.1.2", "570.1.2"),
+    ],
+)
+def test_the_version_of_a_driver_is_that_of_whoever_has_brought_it(driver, brought, said):
+    """Whoever asks the driver is told; only where the fake's image says no version nobody knows it."""
+    item = of_a_cloud(**({"DRIVER": driver} if driver else {}))
+    operator = replace(WHOLE, driver_version=brought)
+    found = changes(item, operator, lambda: 0).labels
+    assert found.get("nvidia.com/cuda.driver-version.full") == said
 
 
 def test_a_plugin_of_the_image_tells_of_devices_where_the_operators_is_off():

@@ -28,7 +28,7 @@ from kit.cases.explain import job as gang
 from kit.cases.explain import one_team
 from kit.cases.explain import said as explained
 from kit.clouds.aws import graph_of
-from kit.stacks import platform, pool, spec_of
+from kit.stacks import plan_of, platform, pool, spec_of
 
 AWS = Place("aws", region="us-east-1")
 GCP = Place("gcp", region="us-central1", project="my-project")
@@ -147,6 +147,9 @@ def test_a_node_group_becomes_the_nodes_that_it_asks_for(folder, server):
     ]
     read = _read(first)
     assert (read.efa, read.driver, read.devices) == (32, True, None)
+    software = plan_of(platform([POOL], cloud="aws")).pools[0].node_software
+    assert software is not None
+    assert read.driver_version == software.driver == "580.159.03", "that of its image"
     assert read.allocatable["cpu"] == "191450m"
     assert read.capacity["pods"] == "100"
     assert read.capacity["hugepages-2Mi"] == "10256Mi"
@@ -505,6 +508,7 @@ def test_an_image_that_eks_does_not_know_joins_by_its_script(folder, server):
     assert said == []
     (item,) = [each for each in server.nodes.values() if _is(each, "train")]
     assert not _read(item).driver
+    assert _read(item).driver_version == ""
     assert _read(item).allocatable["cpu"] == "191450m"
     images = {"ami-1": "/aws/service/canonical/ubuntu/eks/24.04"}
     held = _changed(account.all(), _template(imageId="ami-1"))

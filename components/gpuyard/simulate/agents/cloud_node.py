@@ -17,7 +17,8 @@ KUBELET: Final = "sim.gpuyard.dev/kubelet"
 EFA_INTERFACES: Final = "sim.gpuyard.dev/efa-interfaces"
 """How many are attached; the EFA device plugin tells of them where it runs."""
 DRIVER: Final = "sim.gpuyard.dev/driver"
-"""`none` where neither image nor cloud brings a driver of GPUs."""
+"""`none` where neither image nor cloud brings a driver of GPUs, else which version, where that is known."""
+_NONE: Final = "none"
 DEVICES: Final = "sim.gpuyard.dev/devices"
 """JSON: what a device plugin of the image or of the cloud tells of; without it the node has none."""
 
@@ -37,6 +38,8 @@ class CloudNode:
     allocatable: Mapping[str, str]
     efa: int = 0
     driver: bool = True
+    driver_version: str = ""
+    """Of the image's own; empty where nobody says it."""
     devices: Mapping[str, int] | None = None
     agents: frozenset[str] = field(default_factory=frozenset[str])
     """Those that run there, by their images."""
@@ -64,7 +67,8 @@ def cloud_node(node: Mapping[str, Any], agents: frozenset[str]) -> CloudNode | N
         capacity=said["capacity"],
         allocatable=said["allocatable"],
         efa=int(notes.get(EFA_INTERFACES, 0)),
-        driver=notes.get(DRIVER) != "none",
+        driver=notes.get(DRIVER) != _NONE,
+        driver_version="" if notes.get(DRIVER) == _NONE else notes.get(DRIVER, ""),
         devices=json.loads(notes[DEVICES]) if DEVICES in notes else None,
         agents=agents,
         installers=_installers(node["metadata"].get("labels") or {}),

@@ -122,9 +122,10 @@ class _Draft:
         return self._cloud is None or self._cloud.has_driver or operator.driver
 
     def _driver_of(self, operator: Operator) -> str:
-        """Only the operator says which one it brings; what is in an image nobody says here."""
-        brought = self._cloud is None or not self._cloud.has_driver
-        return operator.driver_version if brought else ""
+        """What the operator brings where the image has none; whoever asks the driver is told the same."""
+        if self._cloud is None or not self._cloud.has_driver:
+            return operator.driver_version
+        return self._cloud.driver_version
 
     def cut(self, operator: Operator, gpu_pods: Callable[[], int]) -> None:
         """Let the mig-manager take its next step."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from gpuyard.catalogue.fabric import pod_limit
 from gpuyard.catalogue.machines import Machine, find_machine
+from gpuyard.catalogue.software.images import IMAGES
 from testbed.plugins.cloud.inside import boarding, user_data
 from testbed.plugins.cloud.inside.node import (
     EFFECTS,
@@ -111,8 +112,15 @@ def _node(group: Resource, how: Boot, subnet: Resource, number: int, nth: int) -
         allocatable=allocatable,
         efa=min(efa, how.machine.efa_interfaces),
         driver="NVIDIA" in how.ami,
+        driver_version=_driver(how.ami),
         devices=_devices(how),
     )
+
+
+def _driver(ami: str) -> str:
+    """What an image of this kind holds, as its table says."""
+    found = (i.driver for i in IMAGES.values() if i.cloud == "aws" and ami in i.variants.values())
+    return next(found, None) or ""
 
 
 def _address(subnet: Resource, seed: str, zone: str) -> str:

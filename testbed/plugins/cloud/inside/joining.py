@@ -200,6 +200,8 @@ def _manifest(node: Node, cloud: str) -> ApiObject:
         notes[EFA_INTERFACES] = str(node.efa)
     if not node.driver:
         notes[DRIVER] = "none"
+    elif node.driver_version:
+        notes[DRIVER] = node.driver_version
     if node.devices is not None:
         notes[DEVICES] = json.dumps(dict(node.devices), sort_keys=True)
     return {

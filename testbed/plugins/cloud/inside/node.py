@@ -37,6 +37,8 @@ class Node:
     """EFA interfaces that are attached; a device plugin must tell of them."""
     driver: bool = True
     """Whether GPUs have a driver from the day the node starts."""
+    driver_version: str = ""
+    """Which, where the image's table says it."""
     devices: Mapping[str, int] | None = None
     """What a device plugin of the image or the cloud tells of; None: it has none."""
 
