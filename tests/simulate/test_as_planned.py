@@ -5,6 +5,7 @@ the chart makes of our values, or on a simulated cluster the one that is rendere
 """
 
 import random
+from dataclasses import replace
 from functools import lru_cache
 
 import pytest
@@ -19,7 +20,8 @@ from gpuyard.render.platform import platform_objects
 from gpuyard.simulate.agents.gpu_operator import NAMESPACE, Operator, read_operator
 from gpuyard.simulate.agents.node import changes
 from kit.generated import platforms
-from kit.stacks import platform, spec_of
+from kit.stacks import plan_of as planned_of
+from kit.stacks import platform, shared_pool, spec_of
 from render.test_golden import PLANNED, stack
 
 RANDOM = 200
@@ -85,7 +87,10 @@ def policy_of(planned, objects):
         return rendered
     values = operator_values(planned, parts)
     return {
-        "spec": {word: values[word] for word in ("mig", "driver", "devicePlugin", "migManager")}
+        "spec": {
+            word: values[word]
+            for word in ("mig", "driver", "devicePlugin", "migManager", "daemonsets")
+        }
     }
 
 
@@ -172,7 +177,15 @@ def test_a_wrong_configuration_would_be_seen():
     node = {**node_objects(planned, planned.pools[0])[0], "status": {}}
     operator = operator_of(planned)
     assert operator is not None
-    _, told = settled(
-        node, Operator(operator.mig_strategy, operator.mig, type(operator.plugin)("x"))
-    )
+    _, told = settled(node, replace(operator, plugin=type(operator.plugin)("x")))
     assert told, name
+
+
+def test_a_forgotten_toleration_would_be_seen():
+    planned = planned_of(platform([shared_pool()]))
+    (one,) = planned.pools
+    operator = operator_of(planned)
+    for bears, has in (((), {}), (operator.tolerations, {"nvidia.com/gpu.shared": "16"})):
+        node = {**node_objects(planned, one)[0], "status": {}}
+        found, _ = settled(node, replace(operator, tolerations=bears))
+        assert {k: v for k, v in found.items() if k.startswith("nvidia.com/")} == has

@@ -67,6 +67,17 @@ def test_a_machine_of_a_rack_has_a_channel_where_domains_are_on():
     assert list(devices([domain])) == ["channel-0", "daemon-0"]
 
 
+def tainted(one, *taints):
+    return {
+        **one,
+        "spec": {"taints": [{"value": "x", "effect": "NoSchedule", **t} for t in taints]},
+    }
+
+
+POOL_TAINT, GPU_TAINT = {"key": "gpuyard.dev/pool"}, {"key": "nvidia.com/gpu"}
+BEARS = [{"key": "gpuyard.dev/pool", "operator": "Exists", "effect": "NoSchedule"}]
+
+
 @pytest.mark.parametrize("machine", ["m7i.xlarge", "no-such-machine"])
 def test_nothing_is_said_of_nodes_without_gpus(machine):
     assert resource_slices(node(machine), domains=True) == []
@@ -110,10 +121,10 @@ class Followed:
         return self.items
 
 
-def driver(cluster=True, *nodes, on=True):
+def driver(cluster=True, *nodes, on=True, **more):
     server = Server()
     found = FakeDraDriver(server, print)
-    spec = {"draDriver": {"computeDomains": {"enabled": on}}}
+    spec = {"draDriver": {"computeDomains": {"enabled": on}}, **more}
     made = [{"metadata": {"name": "gpu-cluster"}, "spec": spec}] if cluster else []
     found._clusters, found._nodes = Followed(*made), Followed(*nodes)
     return found, server
@@ -144,6 +155,37 @@ def test_without_the_object_of_the_operator_nobody_answers_claims():
     one._clusters.items.clear()
     one.publish()
     assert server.objects == {}
+
+
+def of_nodes(server):
+    return [path.rpartition("/")[2] for path in server.objects if path.startswith(SLICES)]
+
+
+def test_a_node_whose_taint_it_does_not_bear_has_nothing_to_claim():
+    fenced = tainted(node(), POOL_TAINT, GPU_TAINT)
+    one, server = driver(True, fenced)
+    one.publish()
+    assert of_nodes(server) == []
+    bears = [*BEARS, {"key": "nvidia.com/gpu", "operator": "Exists"}]
+    one, server = driver(True, fenced, daemonsets={"tolerations": bears})
+    one.publish()
+    assert of_nodes(server) == ["n-gpu.nvidia.com"]
+
+
+def test_a_taint_that_comes_later_takes_no_device_away():
+    one, server = driver(True, tainted(node(), GPU_TAINT))
+    one.publish()
+    one._nodes.items["n"] = tainted(node(), GPU_TAINT, POOL_TAINT)
+    one.publish()
+    assert of_nodes(server) == ["n-gpu.nvidia.com"]
+
+
+def test_a_label_keeps_it_off_as_all_that_the_operator_starts():
+    kept = node()
+    kept["metadata"]["labels"]["nvidia.com/gpu.deploy.operands"] = "false"
+    one, server = driver(True, kept)
+    one.publish()
+    assert of_nodes(server) == []
 
 
 def test_what_went_with_its_node_is_gone_already():

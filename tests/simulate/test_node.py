@@ -8,6 +8,7 @@ import pytest
 from gpuyard.simulate.agents import cloud_node, cluster_policy
 from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator, read_operator
 from gpuyard.simulate.agents.node import Event, changes, is_ours
+from gpuyard.simulate.tolerating import USUAL
 from kit.every import every
 
 MIG = (
@@ -315,3 +316,48 @@ def test_a_node_says_which_driver_the_operator_has_brought(
     item["metadata"]["annotations"] = annotations
     found = changes(item, Operator(driver_version="595.91.07"), lambda: 0).labels
     assert found.get("nvidia.com/cuda.driver-version.full") == driver
+
+
+# ── taints ──────────────────────────────────────────────────────────────────────────────────────────
+
+FENCE = {"key": "gpuyard.dev/pool", "value": "dev", "effect": "NoSchedule"}
+ANY = {"key": "gpuyard.dev/pool", "operator": "Exists", "effect": "NoSchedule"}
+
+
+def tainted(*taints):
+    return {**node("g6.12xlarge"), "spec": {"taints": list(taints)}}
+
+
+@every(
+    "taints, tolerations, started",
+    [
+        ([FENCE], USUAL, False),
+        ([FENCE], (ANY,), True),
+        ([FENCE], ({"operator": "Exists"},), True),
+        ([FENCE], ({**ANY, "operator": "Equal", "value": "other"},), False),
+        ([FENCE], ({**ANY, "effect": "NoExecute"},), False),
+        ([FENCE | {"effect": "PreferNoSchedule"}], (), True),
+        ([{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}], USUAL, True),
+        ([{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}], (), True),
+    ],
+)
+def test_agents_start_where_they_bear_every_taint(taints, tolerations, started):
+    item = tainted(*taints)
+    settle(item, Operator(tolerations=tolerations))
+    assert bool(devices(item)) is started
+
+
+def test_a_taint_that_comes_later_ends_no_agent():
+    item = tainted()
+    settle(item, OPERATOR)
+    item["spec"]["taints"] = [FENCE]
+    settle(item, OPERATOR)
+    assert devices(item) == {"nvidia.com/gpu": "4"}
+
+
+@every(
+    "spec, tolerations",
+    [({}, USUAL), ({"daemonsets": {}}, USUAL), ({"daemonsets": {"tolerations": [ANY]}}, (ANY,))],
+)
+def test_what_agents_bear_is_said_by_the_policy(spec, tolerations):
+    assert read_operator({"spec": spec}, {}).tolerations == tolerations

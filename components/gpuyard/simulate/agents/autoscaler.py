@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gpuyard.manifests.quantities import quantity
 from gpuyard.simulate.api import ApiObject
+from gpuyard.simulate.tolerating import tolerates
 
 CLASSES: Final = (
     "check-capacity.autoscaling.x-k8s.io",
@@ -24,7 +25,6 @@ BOOKED: Final = timedelta(minutes=10)
 VALID_SECONDS: Final = 600
 """How long a request is tried that does not say how long."""
 _PODS: Final = "pods"
-_KEEPS_OFF: Final = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +154,7 @@ def accepts(node: ApiObject, spec: ApiObject) -> bool:
         return False
     if node["spec"].get("unschedulable"):
         return False
-    taints = [t for t in node["spec"].get("taints") or [] if t["effect"] in _KEEPS_OFF]
-    return all(any(_bears(x, t) for x in spec.get("tolerations") or []) for t in taints)
-
-
-def _bears(toleration: ApiObject, taint: ApiObject) -> bool:
-    exists = toleration.get("operator") == "Exists"
-    if toleration.get("effect") not in {None, "", taint["effect"]}:
-        return False
-    if exists and not toleration.get("key"):
-        return True
-    same = toleration.get("key") == taint["key"]
-    return same and (exists or toleration.get("value", "") == taint.get("value", ""))
+    return tolerates(spec.get("tolerations") or [], node["spec"].get("taints") or [])
 
 
 def needs_of(spec: ApiObject) -> dict[str, Any]:

@@ -18,6 +18,8 @@ OWNED: Final = "nfd.node.kubernetes.io/feature-labels"
 """Annotation in which NFD notes the labels it set, so that it can take them back."""
 DRIVER: Final = "nvidia.com/cuda.driver-version"
 NodeLabels = dict[str, str]
+RUNS = "nvidia.com/gpu.machine"
+"""A label that it puts on every node on which it runs."""
 
 
 def labels(hardware: Hardware, config: PluginConfig) -> NodeLabels:
@@ -28,7 +30,7 @@ def labels(hardware: Hardware, config: PluginConfig) -> NodeLabels:
     found = {
         "feature.node.kubernetes.io/pci-10de.present": "true",
         "nvidia.com/gpu.present": "true",
-        "nvidia.com/gpu.machine": hardware.machine.name,
+        RUNS: hardware.machine.name,
         "nvidia.com/mig.capable": _truth(hardware.product is not None),
         "nvidia.com/mps.capable": _truth(
             config.sharing == "mps" and hardware.whole == len(hardware.layout)

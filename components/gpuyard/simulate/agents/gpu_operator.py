@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gpuyard.simulate.tolerating import USUAL, tolerations_of
+
 NAMESPACE: Final = "gpu-operator"
 POLICY: Final = "cluster-policy"
 _REBOOTS: Final = {"name": "WITH_REBOOT", "value": "true"}
@@ -42,6 +44,8 @@ class Operator:
     driver_version: str = ""
     """The driver it brings; empty where it brings none, or its own default."""
     device_plugin: bool = True
+    tolerations: tuple[Mapping[str, Any], ...] = USUAL
+    """Of everything that it starts on nodes."""
     reboots: bool = False
     """Whether the MIG manager reboots a node on which a change of MIG mode fails."""
 
@@ -60,6 +64,7 @@ def read_operator(
         driver=_enabled(spec.get("driver")),
         driver_version=_version(spec.get("driver")),
         device_plugin=_enabled(spec.get("devicePlugin")),
+        tolerations=tolerations_of(spec),
         reboots=_REBOOTS in ((spec.get("migManager") or {}).get("env") or []),
     )
 

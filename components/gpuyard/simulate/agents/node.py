@@ -13,6 +13,7 @@ from gpuyard.simulate.agents.device_plugin import devices, refuses
 from gpuyard.simulate.agents.gpu_operator import Operator
 from gpuyard.simulate.agents.hardware import LAYOUT, Hardware, hardware_of, layout_text
 from gpuyard.simulate.agents.plugin_config import STARTED, ConfigRefused, PluginConfig, config_for
+from gpuyard.simulate.tolerating import reaches
 
 FAKE: Final = "kwok.x-k8s.io/node"
 _DEVICE_PREFIX: Final = "nvidia.com/"
@@ -89,7 +90,8 @@ def changes(
     if hardware is None:
         return Changes()
     draft = _Draft(node, hardware, cloud_node(node, agents))
-    if operator is not None and hardware.machine.gpu is not None and draft.has_driver(operator):
+    reached = operator is not None and draft.reached(operator)
+    if operator and reached and hardware.machine.gpu is not None and draft.has_driver(operator):
         draft.cut(operator, gpu_pods)
         draft.discover(operator)
     if adapters is not None:
@@ -102,6 +104,7 @@ class _Draft:
 
     def __init__(self, node: Mapping[str, Any], hardware: Hardware, made: CloudNode | None) -> None:
         metadata = node["metadata"]
+        self._node = node
         self._status = node.get("status") or {}
         self._labels: Mapping[str, str] = metadata.get("labels") or {}
         self._annotations: Mapping[str, str] = metadata.get("annotations") or {}
@@ -116,6 +119,10 @@ class _Draft:
         self._new_labels: NodePatch = {k: v for k, v in own.items() if k not in self._labels}
         self._new_annotations: NodePatch = {}
         self._events: list[Event] = []
+
+    def reached(self, operator: Operator) -> bool:
+        """Whether its pods run here: a taint keeps out who does not bear it, and ends none that runs."""
+        return feature_discovery.RUNS in self._labels or reaches(operator.tolerations, self._node)
 
     def has_driver(self, operator: Operator) -> bool:
         """Whether anybody has brought a driver: without one no agent finds a GPU."""

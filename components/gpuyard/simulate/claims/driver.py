@@ -1,17 +1,19 @@
 """Watch the GPUCluster and nodes, and write device classes and slices of what nodes have.
 
-Without a GPUCluster it makes nothing, and takes away what it has made: nobody answers claims then.
+Without a GPUCluster it makes nothing, and takes away what it has made: nobody answers claims then. Its pod
+starts where nothing keeps it off, as any DaemonSet's; a taint that comes later ends none that runs.
 """
 
 import threading
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
-from gpuyard.names import GPU_CLUSTER
+from gpuyard.names import GPU_CLUSTER, OPERANDS_LABEL
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.node import is_ours
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, path_of
 from gpuyard.simulate.claims.slices import device_classes, resource_slices
+from gpuyard.simulate.tolerating import reaches, tolerations_of
 
 _CLUSTERS: Final = "/apis/nvidia.com/v1alpha1/gpuclusters"
 _NODES: Final = "/api/v1/nodes"
@@ -65,9 +67,12 @@ class FakeDraDriver:
     def _wanted(self, cluster: ApiObject) -> dict[str, ApiObject]:
         domains = cluster["spec"]["draDriver"].get("computeDomains", {}).get("enabled") is not False
         found = device_classes(domains=domains)
+        tolerations = tolerations_of(cluster["spec"])
         for node in self._nodes.all().values():
             if is_ours(node):
-                found += resource_slices(node, domains=domains)
+                slices = resource_slices(node, domains=domains)
+                runs = any(path_of(each) in self._there for each in slices)
+                found += slices if runs or _starts(node, tolerations) else []
         return {path_of(each): each for each in found}
 
     def _remove(self, path: str) -> None:
@@ -77,3 +82,9 @@ class FakeDraDriver:
             if problem.status != 404:  # noqa: PLR2004  it went with its node
                 raise
         del self._there[path]
+
+
+def _starts(node: ApiObject, tolerations: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether its pod starts there: no label keeps it off, and it bears every taint."""
+    off = (node["metadata"].get("labels") or {}).get(OPERANDS_LABEL) == "false"
+    return not off and reaches(tolerations, node)
