@@ -313,3 +313,7 @@ def test_the_program_that_writes_and_the_spec_that_reads_have_one_schema():
 def test_the_shipped_example_is_a_dump_that_the_plan_takes():
     file = sizes.ROOT / "stacks" / "machines" / "hgx-h200.json"
     assert ids(platform([hall(json.loads(file.read_text(encoding="utf-8")))])) == []
+
+
+def test_a_machine_without_adapters_is_no_reason_to_say_anything():
+    assert ids(platform([hall(hall_dump(adapters=[]), fabric=None)])) == []
