@@ -57,13 +57,41 @@ version that a variable decides.
 |---|---:|---:|---:|---:|---:|
 """,
     5: """
-### Last: {repositories} more, {files:,} files, {resources:,} resources
+### Fifth: {repositories} more, {files:,} files, {resources:,} resources
 
 A small one, to see the rules that the fourth mended on files that they had not seen. All false refusals
 are of one repository, whose Karpenter a variable of Terraform pins to one that has the older version.
 Mended since: such a finding is a warning, egress that is denied is said only where a namespace is
-written. No others have been looked at since: what to expect of files that nobody has seen is what stands
-here, about two of three refusals true, and not what stands at the top.
+written.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+""",
+    6: """
+### Sixth: {repositories} more, {files:,} files, {resources:,} resources
+
+Of other kinds than before: platforms for machine learning, charts, Terraform for EKS, GKE and AKS, users of
+Kueue and Volcano. Chosen by name and kind, linted once before anything was mended. 78 of the refusals are of
+one repository, whose twelve files of Karpenter are of a version that is gone, half of them of pools without
+GPUs; of the others 30 of 36 refusals are true (83 %), 71 of 100 findings (71 %), and 5 false. By it and by
+all before it lint was changed in principle, not file by file: what is right and can be defended is shown
+apart, as a [choice](../guides/lint.md#choices); a pool that says that it has no GPUs is not our subject; of a
+version that a variable decides nothing is said. With that, of what is found today in all that was never seen
+before the seventh and has a verdict, 174 of 180 refusals are true (96 %), 438 of 474 findings (92 %), one is
+false, and 42 are choices, of which every one was judged debatable; but these rules have seen these files.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+""",
+    7: """
+### Last: {repositories} more, {files:,} files, {resources:,} resources
+
+Linted with the rules that the sixth had changed, which had not seen them. Two of three say nothing of these
+rules at all. Of what is found half of the refusals that are not true come from one repository, whose machines
+run jobs of a pipeline and are no nodes, the others from clusters without GPUs. Mended since: folders of
+Terraform that say no word of Kubernetes, a graphics card of the host that is nobody's GPU, provisioners of
+pools without GPUs. The goals (of refusals 90 % true, of all 80 %, false at most 5 %) are missed here: what to
+expect of files that nobody has seen is what stands in this part, and not what stands at the top.
 
 | | findings | true | debatable | false | of them true |
 |---|---:|---:|---:|---:|---:|

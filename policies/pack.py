@@ -54,15 +54,16 @@ SCHEMA = PolicyConfigSchema(
 
 def stops(outcome: RuleOutcome) -> bool:
     """What ends a preview: a grave violation, or a rule that failed and so has judged nothing."""
-    grave = outcome.severity is Severity.REFUSE
+    grave = outcome.severity is Severity.REFUSE and not outcome.choice
     return outcome.verdict is RuleVerdict.FAILED or (
         grave and outcome.verdict is RuleVerdict.VIOLATED
     )
 
 
 def advises(outcome: RuleOutcome) -> bool:
-    """Everything else that is to be read, what could not be evaluated among it."""
-    return not stops(outcome) and outcome.verdict is not RuleVerdict.EXCEPTED
+    """Everything else that is to be read, what could not be evaluated among it; no choices."""
+    said = outcome.verdict is not RuleVerdict.EXCEPTED and not outcome.choice
+    return said and not stops(outcome)
 
 
 def policies(rules: Sequence[Rule] = RULES, held: Held | None = None) -> list[Policy]:

@@ -35,6 +35,7 @@ MEANS = {
     Severity.WARN: "Warns: it is risky, and somebody should act.",
     Severity.NOTE: "Notes: good to know.",
 }
+CHOICE = "A choice: right, and can be defended; [shown apart](../guides/lint.md#choices), it does not count."
 AREAS = {
     "AWS": "Amazon EKS and EC2",
     "CAP": "Capacity and cost",
@@ -54,8 +55,8 @@ INDEX_HEAD = """\
 # Rules
 
 Everything that [`gpuyard lint`](../guides/lint.md) and [the policy pack](../../policies/RULES.md) hold files
-and stacks against. `refuse` fails a lint run and stops a preview; `warn` and `note` do not. An id keeps its
-meaning.
+and stacks against. `refuse` fails a lint run and stops a preview; `warn` and `note` do not, and a `choice` is
+shown apart. An id keeps its meaning.
 """
 TABLE_HEAD = """\
 # Rules of the policy pack
@@ -63,7 +64,7 @@ TABLE_HEAD = """\
 `pulumi preview --policy-pack policies` holds every resource against these rules, on any stack, without
 Pulumi Cloud. They are the rules of [`gpuyard lint`](../docs/guides/lint.md), and take the same settings.
 Rules that refuse stop the preview, all others advise; what a preview cannot know yet is said and counted, it
-is not passed.
+is not passed. A [choice](../docs/guides/lint.md#choices) is only said where a level is set for its rule.
 
 | policy | does |
 |---|---|
@@ -85,11 +86,12 @@ def area(rule: Rule) -> str:
 
 def index() -> str:
     """All rules by what they are about, one line each."""
-    count = Counter(rule.severity for rule in RULES)
-    parts = [INDEX_HEAD, ", ".join(f"{count[s]} {s.value}" for s in Severity if count[s]) + ".\n"]
+    count = Counter(map(word, RULES))
+    words = [*(severity.value for severity in Severity), "choice"]
+    parts = [INDEX_HEAD, ", ".join(f"{count[w]} {w}" for w in words if count[w]) + ".\n"]
     for heading in sorted({area(rule) for rule in RULES}):
         rows = [
-            f"| [{rule.id}]({rule.id}.md) | {rule.severity.value} | {_cell(rule.title)} |"
+            f"| [{rule.id}]({rule.id}.md) | {word(rule)} | {_cell(rule.title)} |"
             for rule in RULES
             if area(rule) == heading
         ]
@@ -104,11 +106,23 @@ def index() -> str:
 def table() -> str:
     """What the pack holds."""
     rows = [
-        f"| [{rule.id}](../docs/rules/{rule.id}.md) | {rule.severity.value} | {_cell(rule.title)} |"
+        f"| [{rule.id}](../docs/rules/{rule.id}.md) | {word(rule)} | {_cell(rule.title)} |"
         f" {'yes' if rule.remediate else ''} | {_cell('; '.join(map(str, rule.references)))} |"
         for rule in RULES
     ]
     return TABLE_HEAD + "\n".join(rows) + "\n"
+
+
+def word(rule: Rule) -> str:
+    """How grave what it says is; a choice where all of it can be defended."""
+    return (
+        "choice" if all(each.get("choice") for each in _cases(rule)["bad"]) else rule.severity.value
+    )
+
+
+def _cases(rule: Rule) -> dict[str, Any]:
+    found: dict[str, Any] = load((CASES / f"{rule.id}.yaml").read_text(encoding="utf-8"))
+    return found
 
 
 def _cell(text: str) -> str:
@@ -117,10 +131,10 @@ def _cell(text: str) -> str:
 
 def page(rule: Rule) -> str:
     """The page of one rule."""
-    cases = load((CASES / f"{rule.id}.yaml").read_text(encoding="utf-8"))
+    cases = _cases(rule)
     parts = [
         f"# {rule.id}",
-        f"**{rule.title.rstrip('.')}.** {MEANS[rule.severity]}",
+        f"**{rule.title.rstrip('.')}.** {CHOICE if word(rule) == 'choice' else MEANS[rule.severity]}",
         rule.why,
         "## What to do",
         rule.fix + (" The policy pack can mend it: `gpuyard-remedies`." if rule.remediate else ""),

@@ -46,9 +46,15 @@ def test_the_index_and_the_table_of_the_pack_have_every_rule_with_its_severity(g
     golden(rule_pages.FOLDER / "index.md", index)
     golden(rule_pages.TABLE, table)
     for rule in RULES:
-        assert f"\n| [{rule.id}]({rule.id}.md) | {rule.severity.value} | " in index
+        assert f"\n| [{rule.id}]({rule.id}.md) | {rule_pages.word(rule)} | " in index
         (row,) = [line for line in table.splitlines() if line.startswith(f"| [{rule.id}]")]
         assert (" | yes | " in row) is (rule.remediate is not None)
+    words = {rule.id: rule_pages.word(rule) for rule in RULES}
+    assert (words["GPU-AWS-02"], words["GPU-AWS-01"], words["GPU-AWS-03"]) == (
+        "choice",
+        "refuse",
+        "warn",
+    )
 
 
 def test_a_long_file_is_shown_in_part(tmp_path):

@@ -160,6 +160,24 @@ def test_what_stands_in_a_sample_is_said_and_does_not_count():
     assert "skipped" in junit(found)
 
 
+def test_a_choice_is_said_and_does_not_count():
+    def check(_resource, _):
+        yield Violation(("a",), "p", "f", choice=True)
+
+    rule = replace(ONE, check=check)
+    found = made(widget(), rules=(rule,))
+    assert [(hit.state, hit.note) for hit in found.hits] == [
+        (HitState.CHOICE, "a choice: it does not count")
+    ]
+    assert not found.fails(Severity.NOTE)
+    assert json.loads(write_baseline(found.hits))["findings"] == []
+    assert github(found) == ""
+    assert "suppressions" in sarif(found, "1")["runs"][0]["results"][0]
+    assert "skipped" in junit(found)
+    (hit,) = made(widget(), rules=(rule,), choices=True).hits
+    assert (hit.state, hit.note) == (HitState.OPEN, "")
+
+
 def test_what_no_rule_looks_at_is_counted_apart():
     assert (made(widget()).resources, made(widget()).known) == (1, 1)
     other = made(widget().replace(b"Widget", b"Gadget"))

@@ -460,7 +460,7 @@ resource "kubernetes_manifest" "pool" {
 @every(
     "text, found",
     [
-        (OLDER, [("warn", "apiVersion")]),  # which one it is, a variable decides
+        (OLDER, []),  # which one it is, a variable decides
         (
             OLDER.replace("var.karpenter_version", '"1.6.0"'),
             [("refuse", "apiVersion"), ("refuse", "nodeClassRef")],

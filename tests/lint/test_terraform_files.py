@@ -134,7 +134,7 @@ def test_tags_that_a_provider_may_add_are_unknown(beside, tags):
 
 @pytest.mark.parametrize(("kind", "fields"), FILLED_IN.items())
 def test_what_the_cloud_fills_in_is_unknown_where_it_is_not_said(kind, fields):
-    item = the(f'resource "{kind}" "gpus" {{}}')
+    item = the(f'resource "{kind}" "gpus" {{}}', beside="# of EKS")
     for field in fields:
         with pytest.raises(NotEvaluatedError):
             at(item.resource.properties, re.sub("_(.)", lambda m: m[1].upper(), field), "x")
@@ -165,7 +165,11 @@ def test_a_cloud_without_a_word_of_gpus_is_somebody_elses():
     reading = read(text.encode(), "main.tf")
     assert reading.items == ()
     assert [(u.reason, u.foreign) for u in reading.unread] == [(NOTHING, True)]
-    assert len(items(text, pool="# for GPUs")) == 1
+    words = ["GPUs", "runners", "nodes of karpenter", "Kubernetes"]
+    assert [items(text, pool=f"# {each}") for each in words] == [()] * len(words)
+    assert len(items(text, pool="# GPUs of EKS")) == 1
+    assert len(items(text, pool="# GPUs by karpenter")) == 1
+    assert len(items(BODY, pool="# for nodes of karpenter")) == 1
 
 
 # ── Kubernetes ──

@@ -43,6 +43,20 @@ def test_a_violation_names_rule_path_and_fix(pack):
     )
 
 
+def test_what_can_be_defended_is_not_said_in_a_preview(pack):
+    props = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "spec": {
+            "cohortName": "all",
+            "namespaceSelector": {},
+            "resourceGroups": [
+                {"flavors": [{"resources": [{"name": "nvidia.com/gpu", "nominalQuota": 8}]}]}
+            ],
+        },
+    }
+    assert run(pack, STOPS, shown(props)) == run(pack, ADVISES, shown(props)) == []
+
+
 def test_resources_of_other_packages_are_not_looked_at(pack):
     assert run(pack, 0, shown({}), kind="aws:sqs/queue:Queue") == []
     assert run(pack, 0, shown({}), kind="gpuyard:index:Platform") == []

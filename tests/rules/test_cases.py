@@ -3,8 +3,9 @@
 A case file `cases/<id>.yaml` has `bad` (two at least), `good` (two) and `near_miss` (one). A case has
 `resources`: Kubernetes objects, cloud resources as {type, name, properties, protect}, or values of a chart as
 {chart, values}; `parameters` of the rule; where it is violated, `at`: the path or paths; and `says`: words of
-the messages; `severity` where it is less grave than the rule. A near miss without `at` passes. `not_as` says
-which front ends cannot hold it, and why; beside `bad` it holds for the whole file.
+the messages; `severity` where it is less grave than the rule, `choice` where it can be defended. A near miss
+without `at` passes. `not_as` says which front ends cannot hold it, and why; beside `bad` it holds for the
+whole file.
 """
 
 import functools
@@ -95,8 +96,10 @@ def said(case, rule_id, resources):
     settings = Strictness(parameters={rule_id: case.get("parameters", {})})
     outcomes = evaluate(resources, [BY_ID[rule_id]], settings)
     assert {o.verdict for o in outcomes} <= {RuleVerdict.VIOLATED}, [o.problem for o in outcomes]
-    grave = Severity(case.get("severity", BY_ID[rule_id].severity))
-    assert {o.severity for o in outcomes} <= {grave}
+    grave = case.get("severity", BY_ID[rule_id].severity)
+    grave = set(map(Severity, [grave] if isinstance(grave, str) else grave))
+    assert {o.severity for o in outcomes} <= grave
+    assert {o.choice for o in outcomes} <= {case.get("choice", False)}
     where = sorted(show_path(o.path) for o in outcomes)
     return where, " ".join(f"{o.problem} {o.fix}" for o in outcomes)
 

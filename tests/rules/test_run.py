@@ -157,3 +157,20 @@ def test_an_outcome_about_nothing_in_particular_cannot_be_excepted():
     exempt = Exemption("GPU-X-02", "", "all of it", dt.date(2027, 1, 1))
     found = said(*[widget(str(i)) for i in range(3)], exemptions=(exempt,))
     assert found == [("GPU-X-02", None, RuleVerdict.EXCEPTED)]
+
+
+def choosing(resource, _):
+    yield Violation(("size",), "it can be defended", "or not", choice=True)
+    yield Violation(("a",), "it can not", "mend it")
+
+
+def test_what_can_be_defended_is_marked_until_a_user_asks_for_it_or_sets_a_level():
+    either = rule(check=choosing)
+
+    def marked(**settings):
+        return [o.choice for o in evaluate([widget()], [either], Strictness(**settings))]
+
+    assert marked() == [True, False]
+    assert marked(choices=True) == [False, False]
+    assert marked(severities={"GPU-X-01": Severity.NOTE}) == [False, False]
+    assert marked(severities={"GPU-X-02": Severity.NOTE}) == [True, False]

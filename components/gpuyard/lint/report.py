@@ -25,6 +25,8 @@ class HitState(StrEnum):
     """It was there before, and somebody has taken it down."""
     SAMPLE = "sample"
     """It stands in an example, in data of a test, or in a copy of somebody else's: nobody deploys it here."""
+    CHOICE = "choice"
+    """It can be defended: how the owner decides is as good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +113,14 @@ def _hit(outcome: RuleOutcome, item: Item | None, reading: FilesRead) -> Hit:
         RuleVerdict.NOT_EVALUATED: HitState.NOT_EVALUATED,
         RuleVerdict.EXCEPTED: HitState.EXCEPTED,
     }
+    otherwise = HitState.CHOICE if outcome.choice else HitState.OPEN
     file = item.place.file if item else (reading.files[0] if reading.files else "")
     line, column = item.place.position(outcome.path) if item else (1, 1)
     path = item.place.named(outcome.path) if item else outcome.path
     told = item.place.told if item else str
     return Hit(
         rule=outcome.rule,
-        state=states.get(outcome.verdict, HitState.OPEN),
+        state=states.get(outcome.verdict, otherwise),
         severity=outcome.severity,
         file=file,
         line=line,
@@ -126,7 +129,7 @@ def _hit(outcome: RuleOutcome, item: Item | None, reading: FilesRead) -> Hit:
         where=show_path(path) if path else "",
         problem=told(outcome.problem),
         fix=told(outcome.fix),
-        note=outcome.note,
+        note=outcome.note or ("a choice: it does not count" if outcome.choice else ""),
     )
 
 

@@ -86,6 +86,8 @@ class Violation:
     """Which resource, when the rule looked at several; None for the one it was given."""
     severity: Severity | None = None
     """Where this is less grave than what the rule is about; a level that a user sets holds for all of it."""
+    choice: bool = False
+    """Right, and can be defended: it is shown apart, unless a user asks for it or sets a level."""
 
 
 @dataclass(frozen=True, slots=True)

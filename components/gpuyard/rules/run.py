@@ -39,6 +39,8 @@ class Strictness:
     exemptions: tuple[Exemption, ...] = ()
     today: date | None = None
     """The day exemptions are judged by; without one, none has expired."""
+    choices: bool = False
+    """Whether what can be defended counts as well."""
 
     def is_over(self, exemption: Exemption) -> bool:
         """Whether the rule holds again."""
@@ -63,6 +65,8 @@ class RuleOutcome:
     fix: str = ""
     note: str = ""
     """The reason of an exemption, or that it has expired."""
+    choice: bool = False
+    """Whether it can be defended, and nobody has asked for it."""
 
 
 def evaluate(
@@ -158,7 +162,10 @@ def _violated(
         verdict = RuleVerdict.VIOLATED if expired else RuleVerdict.EXCEPTED
         until = f"expired on {exemption.expires}" if expired else f"until {exemption.expires}"
         note = f"exception {until}: {exemption.reason}"
-    return RuleOutcome(rule, resource, verdict, severity, said.path, said.problem, said.fix, note)
+    choice = said.choice and not settings.choices and rule.id not in settings.severities
+    return RuleOutcome(
+        rule, resource, verdict, severity, said.path, said.problem, said.fix, note, choice
+    )
 
 
 def _exempt(rule: Rule, resource: Resource | None, settings: Strictness) -> Exemption | None:

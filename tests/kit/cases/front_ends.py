@@ -137,7 +137,7 @@ def _blocks(value):
 def hcl(resources):
     """Blocks in blocks; what JSON has is written as HCL has it, which is nearly the same."""
     written = [_block(raw) for raw in resources]
-    return "\n".join(["# for GPUs", 'provider "aws" {}', *written]) + "\n"
+    return "\n".join(["# for GPUs of Kubernetes", 'provider "aws" {}', *written]) + "\n"
 
 
 def _block(raw):

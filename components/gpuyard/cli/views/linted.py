@@ -1,7 +1,7 @@
 """What the rules say of files, as people read it, and as programs do."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gpuyard.cli.terminal.console import STYLES, Console, asides
@@ -23,7 +23,7 @@ _NOTHING = "nothing"
 
 
 def show_report(made: Report, word: str, console: Console) -> None:
-    """A summary by rule, every finding with its places, samples apart, and the verdict."""
+    """A summary by rule, every finding with its places, choices and samples apart, and the verdict."""
     shown = [hit for hit in made.hits if hit.state in {HitState.OPEN, HitState.NOT_EVALUATED}]
     planned = [hit for hit in shown if _waits_for_a_plan(hit)]
     shown = [hit for hit in shown if not _waits_for_a_plan(hit)]
@@ -42,13 +42,17 @@ def show_report(made: Report, word: str, console: Console) -> None:
             f"{len(planned):,} times a rule needs what only a plan knows, as of {planned[0].file}"
         )
         console.tell(f"{places}: give it `terraform show -json plan.out`", first="unknown ")
-    samples = [hit for hit in made.hits if hit.state is HitState.SAMPLE]
+    choices, samples = (
+        [hit for hit in made.hits if hit.state is state]
+        for state in (HitState.CHOICE, HitState.SAMPLE)
+    )
+    _choices(choices, console)
     _samples(samples, console)
     _unread(made.unread)
     for bare in made.without_reason:
         why = f"ignores nothing: say why, as `# gpuyard: ignore {bare.rules} because …`"
         asides().tell(f"{bare.file}:{bare.line}: {why}", first="! ")
-    if shown or samples:
+    if shown or choices or samples:
         console.say()
     show_verdict(word, _summary(made), console)
 
@@ -80,17 +84,28 @@ def _by_rule(hits: Sequence[Hit], console: Console) -> None:
         console.say()
 
 
+def _choices(hits: Sequence[Hit], console: Console) -> None:
+    """A line for each thing that is said: whoever decides otherwise makes no mistake."""
+    if hits:
+        console.title("choices", "which do not count; --choices counts them")
+    _apart(hits, "choice", lambda hit: hit.problem, console)
+
+
 def _samples(hits: Sequence[Hit], console: Console) -> None:
     """A line a rule: what is wrong in an example is worth a look, and fails nothing."""
-    by_rule: dict[str, list[Hit]] = {}
-    for hit in hits:
-        by_rule.setdefault(hit.rule.id, []).append(hit)
     if hits:
         console.title("in samples", "which do not count; --no-samples leaves them out")
-    for rule, found in sorted(by_rule.items(), key=lambda each: -len(each[1])):
+    _apart(hits, "sample", lambda hit: hit.rule.title, console)
+
+
+def _apart(hits: Sequence[Hit], word: str, says: Callable[[Hit], str], console: Console) -> None:
+    together: dict[tuple[str, str], list[Hit]] = {}
+    for hit in hits:
+        together.setdefault((hit.rule.id, says(hit)), []).append(hit)
+    for (rule, said), found in sorted(together.items(), key=lambda each: -len(each[1])):
         place = f"{found[0].file}:{found[0].line}"
         where = place if len(found) == 1 else f"{place} and {len(found) - 1:,} more"
-        console.tell(f"{found[0].rule.title}: {where}", first=f"sample  {rule}  {len(found):>4}  ")
+        console.tell(f"{said}: {where}", first=f"{word}  {rule}  {len(found):>4}  ")
 
 
 def show_hits(hits: Sequence[Hit], console: Console) -> None:

@@ -98,8 +98,8 @@ def _logs(given: Any) -> Any:
 def _access(given: Mapping[str, Any]) -> Any:
     if "authenticationMode" not in given:
         return UNKNOWN
-    creator = "bootstrapClusterCreatorAdminPermissions"
-    return {"authenticationMode": given["authenticationMode"], creator: given.get(creator, True)}
+    fields = ("authenticationMode", "bootstrapClusterCreatorAdminPermissions")
+    return {field: given[field] for field in fields if field in given}
 
 
 def node_groups(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:

@@ -6,7 +6,7 @@ resource gives is not known before a plan; what a folder in view that calls this
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,8 +53,16 @@ FILLED_IN: Mapping[str, tuple[str, ...]] = {
 OF_THE_CLUSTER = ("workload_metadata_config", "resource_labels")
 """What nodes of GKE have from their cluster, where their pool says nothing of its own."""
 _ABOUT_GPUS = re.compile(
-    rb"nvidia|gpu|dcgm|kueue|karpenter|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
+    rb"nvidia|gpu|dcgm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
 )
+_ABOUT_NODES = re.compile(rb"karpenter", re.IGNORECASE)
+"""Nodes of any kind: its own objects say whether of GPUs, the cloud around them is not our subject."""
+_ABOUT_KUBERNETES = re.compile(
+    rb"\beks\b|aws_eks|kubernetes|kubelet|container_cluster|container_node_pool|nodeadm|helm_release",
+    re.IGNORECASE,
+)
+"""Machines of something else, as runners of a pipeline, have GPUs too, and no pods."""
+_CLOUDS = ("aws_", "google_")
 _SETS = ("set", "set_sensitive", "set_list")
 _DOT = re.compile(r"(?<!\\)\.")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
@@ -93,17 +101,26 @@ def read_terraform(files: Mapping[str, bytes], given: Mapping[str, Any]) -> File
     blocks = [block for top in parsed.values() for block in top.blocks]
     said = [block.attributes for block in blocks if block.type == "locals"]
     local = {name: each for attributes in said for name, each in attributes.items()}
-    about = any(_ABOUT_GPUS.search(data) for data in files.values())
     root = any(_PROVIDER.search(data) for data in files.values())
     adds = any(b"default_tags" in data for data in files.values())
-    types = _TYPES if about else ()
-    folder = _Folder(Module(local, given), types, adds or not root)
+    folder = _Folder(Module(local, given), _types(files.values()), adds or not root)
     items = [
         item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
     ]
     found = {item.place.file for item in items}
     unread += [Unread(f, NOTHING, foreign=True) for f in wanted if f in parsed and f not in found]
     return FilesRead(tuple(items), tuple(unread), (*files, *sorted(large)))
+
+
+def _types(files: Iterable[bytes]) -> tuple[str, ...]:
+    """What is looked at, by the words of a folder."""
+    every = list(files)
+    gpus, nodes = (any(map(r.search, every)) for r in (_ABOUT_GPUS, _ABOUT_NODES))
+    if gpus and (nodes or any(map(_ABOUT_KUBERNETES.search, every))):
+        return _TYPES
+    if gpus or nodes:
+        return tuple(each for each in _TYPES if not each.startswith(_CLOUDS))
+    return ()
 
 
 def _file(file: str, top: HclBlock, folder: _Folder) -> Iterator[Item]:

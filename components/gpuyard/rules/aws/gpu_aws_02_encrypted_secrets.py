@@ -24,6 +24,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("encryptionConfig",),
             "secrets in etcd are under a key of AWS's, which you can neither audit nor take back",
             "give encryptionConfig a KMS key of yours, with resources: [secrets]",
+            choice=True,
         )
 
 

@@ -1,12 +1,33 @@
 """GPU-AWS-05: nodes of Karpenter hold to the same as those of launch templates."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, number, text
+from gpuyard.rules.rule import (
+    Parameters,
+    Reference,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    number,
+    text,
+)
+from gpuyard.rules.subjects.pools import KARPENTER, serves_no_gpus
+
+_CLASS = "karpenter.k8s.aws/EC2NodeClass"
 
 
-def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    for resource in stack.of(_CLASS):
+        if not serves_no_gpus(resource, stack.of(KARPENTER)):
+            for said in _of_class(resource):
+                yield replace(said, resource=resource)
+
+
+def _of_class(resource: Resource) -> Iterator[Violation]:
     path = ("spec", "metadataOptions")
     tokens = text(at(resource.properties, *path, "httpTokens"))
     hops = number(at(resource.properties, *path, "httpPutResponseHopLimit"))
@@ -33,6 +54,6 @@ RULE = Rule(
     fix="Leave metadataOptions to Karpenter, or write required and 1.",
     sources=("aws/karpenter-provider-aws v1.14.1 pkg/apis/v1/ec2nodeclass.go, defaults",),
     references=(Reference("EKS Best Practices", "IAM"),),
-    kinds=("karpenter.k8s.aws/EC2NodeClass",),
-    check=_check,
+    kinds=(_CLASS,),
+    check_stack=_check,
 )

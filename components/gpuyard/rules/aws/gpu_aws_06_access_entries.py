@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, is_true, text
 
+_LISTED = ("API", "API_AND_CONFIG_MAP")
+"""With these the creator has an access entry, as everybody: it is listed, and can be deleted."""
+
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     mode = text(at(resource.properties, "accessConfig", "authenticationMode"))
@@ -13,13 +16,15 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("accessConfig", "authenticationMode"),
             "the aws-auth ConfigMap decides who enters: one bad edit locks everybody out, or lets them in",
             "set authenticationMode: API, and write access entries",
+            choice=bool(mode),  # what is written out is meant
         )
     creator = at(resource.properties, "accessConfig", "bootstrapClusterCreatorAdminPermissions")
-    if creator is None or is_true(creator):
+    if mode not in _LISTED and (creator is None or is_true(creator)):
         yield Violation(
             ("accessConfig", "bootstrapClusterCreatorAdminPermissions"),
             "whoever created the cluster is its administrator for good, and no list says so",
             "set it to false, and give an access entry to the role that administers",
+            choice=creator is not None,
         )
 
 

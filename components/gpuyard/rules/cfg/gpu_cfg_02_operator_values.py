@@ -56,8 +56,9 @@ def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Violation:
-    then = "it does nothing" if severity is None else "dropped, and nothing is lost by it so far"
-    says = f"{'.'.join(path)} is no value of the chart: {then}"
+    says = f"{'.'.join(path)} is no value of the chart: it does nothing"
+    if severity is not None:
+        says = f"{'.'.join(path)} is no value of today's chart: dropped, and nothing is lost by it"
     return Violation(path, says, fix, severity=severity)
 
 

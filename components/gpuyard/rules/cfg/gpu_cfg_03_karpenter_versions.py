@@ -18,7 +18,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.installed import all_older, is_unsure
-from gpuyard.rules.subjects.pools import KARPENTER
+from gpuyard.rules.subjects.pools import KARPENTER, serves_no_gpus, without_gpus
 
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
 _OVERLAY = "karpenter.sh/NodeOverlay"
@@ -35,6 +35,7 @@ _SERVED, _BETA = "v1", "v1beta1"
 POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 REFERENCE = ("group", "kind", "name")
 KUBELET_ELSEWHERE = ("topologyManagerPolicy", "cpuManagerPolicy", "memoryManagerPolicy")
+_BY_DEFAULT = "720h"
 _TEMPLATE: Path = ("spec", "template", "spec")
 _RESERVED = "karpenter.sh"
 _ALLOWED = "karpenter.sh/capacity-type"
@@ -43,14 +44,14 @@ _ALLOWED = "karpenter.sh/capacity-type"
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if resource.group_kind == _OVERLAY:
         yield from _overlay(mapping(resource.properties, "spec"))
-    elif _version(resource) == _SERVED and resource.group_kind not in _OLD_KINDS:
-        yield from _fields(resource)
 
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
     """Versions that are gone; with a Karpenter beside them that has them still, both are old together."""
     older = all_older(stack, "karpenter", _GONE_SINCE)
     for resource in stack.of(*_OLD_KINDS):
+        if without_gpus(resource):
+            continue
         kind, problem = resource.group_kind, f"{resource.kind} is of Karpenter before 0.32"
         problem += f", as {older} here is: no later one has it" if older else ": nothing serves it"
         fix = f"write it as {_OLD_KINDS[kind]} of {_served(kind)}"
@@ -58,17 +59,31 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
         yield Violation(("kind",), problem, fix, resource, Severity.NOTE if older else None)
     older = all_older(stack, "karpenter", _V1_ALONE_SINCE)
     unsure = not older and is_unsure(stack, "karpenter")
-    for resource in stack.of(KARPENTER, NODE_CLASS):
+    for resource in _about_gpus(stack):
         if _version(resource) == _SERVED:
+            yield from _of(resource)
             continue
         beta = _version(resource) == _BETA
-        grave = Severity.NOTE if beta and older else Severity.WARN if beta and unsure else None
+        if beta and unsure:
+            continue  # a variable decides which Karpenter reads it
+        grave = Severity.NOTE if beta and older else None
         problem = f"{resource.kind} is not served since Karpenter 1.1"
         yield Violation(
             ("apiVersion",), problem, f"write {_served(resource.group_kind)}", resource, grave
         )
-        for said in _fields(resource) if grave is None else ():
-            yield replace(said, resource=resource)
+        yield from _of(resource) if grave is None else ()
+
+
+def _about_gpus(stack: Stack) -> Iterator[Resource]:
+    """Pools and node classes, but for those that say that no GPUs are theirs."""
+    pools = stack.of(KARPENTER)
+    yield from (pool for pool in pools if not without_gpus(pool))
+    yield from (each for each in stack.of(NODE_CLASS) if not serves_no_gpus(each, pools))
+
+
+def _of(resource: Resource) -> Iterator[Violation]:
+    for said in _fields(resource):
+        yield replace(said, resource=resource)
 
 
 def _version(resource: Resource) -> str:
@@ -77,15 +92,15 @@ def _version(resource: Resource) -> str:
 
 def _fields(resource: Resource) -> Iterator[Violation]:
     """As the version that is served has them."""
-    of_pool = resource.group_kind == KARPENTER
-    yield from _pool(resource.properties) if of_pool else _class(resource)
+    yield from _pool(resource) if resource.group_kind == KARPENTER else _class(resource)
 
 
 def _served(kind: str) -> str:
     return f"{kind.partition('/')[0]}/{_SERVED}"
 
 
-def _pool(properties: Any) -> Iterator[Violation]:
+def _pool(resource: Resource) -> Iterator[Violation]:
+    properties = resource.properties
     reference = mapping(at(properties, *_TEMPLATE, "nodeClassRef"))
     if missing := [key for key in REFERENCE if not text(reference.get(key))]:
         yield Violation(
@@ -102,12 +117,16 @@ def _pool(properties: Any) -> Iterator[Violation]:
             f"write {POLICIES[1]}" if "nder" in policy else f"write {POLICIES[0]}",
         )
     for path in (("spec", "disruption"), ("spec",)):
-        if "expireAfter" not in mapping(at(properties, *path)):
+        given = mapping(at(properties, *path))
+        if "expireAfter" not in given:
             continue
+        # of yesterday it was read here, and without a word nodes end at the same time
+        same = _version(resource) != _SERVED and text(given["expireAfter"]) == _BY_DEFAULT
         yield Violation(
             (*path, "expireAfter"),
             "expireAfter is read below the template only: here it is dropped, and nodes end after 720h",
             "move it to spec.template.spec.expireAfter",
+            severity=Severity.NOTE if same else None,
         )
     yield from _labels(properties)
 

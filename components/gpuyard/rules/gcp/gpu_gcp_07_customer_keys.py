@@ -15,6 +15,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("databaseEncryption",),
             "secrets in etcd are under a key of Google's, which you can neither audit nor take back",
             "set databaseEncryption: {state: ENCRYPTED, keyName: …}",
+            choice=True,
         )
 
 

@@ -46,6 +46,8 @@ _LABEL_GONE = (
     f"write {_OLD_LABEL.lower()}; the older exporters have {_OLD_LABEL}",
 )
 
+_NONE_OF_SLICES = "of GPUs cut by MIG there is no "
+
 _Said = tuple[str, str]
 
 
@@ -53,15 +55,16 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     keeps = parameters["honor_labels"] or keeps_labels(stack)
     kept = exporter_keeps_labels(stack)
     old = _hostname_gone(stack)
-    slices = _are_cut(stack)
+    cut = _are_cut(stack)
     for resource in stack.of(*QUERY_KINDS):
         renamed: list[Path] = []
         for path, query in queries(resource):
             found = read_promql(query)
-            said = [*_said(found, keeps=keeps, slices=slices)]
+            said = [*_said(found, keeps=keeps, slices=cut is not None)]
             said += _renamed(found) if kept else ()
             for problem, fix in dict.fromkeys(said):
-                yield Violation(path, problem, fix, resource)
+                maybe = problem.startswith(_NONE_OF_SLICES) and not cut
+                yield Violation(path, problem, fix, resource, choice=maybe)
             if old is not None and _by_hostname(found):
                 renamed.append(path)
         if renamed and old is not None:  # one word in all of them
@@ -87,11 +90,13 @@ def _hostname_gone(stack: Stack) -> Severity | None:
     return Severity.WARN if versions else Severity.NOTE
 
 
-def _are_cut(stack: Stack) -> bool:
-    """Whether GPUs are cut; layouts of one's own say so, unless the operator is told of no strategy."""
+def _are_cut(stack: Stack) -> bool | None:
+    """Whether GPUs are cut: False where they may be, as by layouts of one's own, and None where not."""
     said = set(_strategies(stack))
     own = any(map(_of_ones_own, stack.of("config:mig-parted")))
-    return "mixed" in said or (own and said != {"none"})
+    if "none" not in said and ("mixed" in said or (own and "single" in said)):
+        return True
+    return False if "mixed" in said or (own and said != {"none"}) else None
 
 
 def _of_ones_own(layouts: Resource) -> bool:
@@ -116,7 +121,7 @@ def _said(found: Expression, *, keeps: bool, slices: bool) -> Iterator[_Said]:
             yield from _rates(each, field)
         if slices and field in NOT_UNDER_MIG:
             yield (
-                f"of GPUs cut by MIG there is no {field}",
+                f"{_NONE_OF_SLICES}{field}",
                 f"use {_UNDER_MIG.get(field, _ACTIVE)}, a ratio from 0 to 1",
             )
         if kueue_type(each.metric) == "histogram" and each.metric.startswith(KUEUE_PREFIX):

@@ -51,6 +51,8 @@ def _by_class(pod: Pod) -> Iterator[Violation]:
         " without a request whose image asks for them, as CUDA's do",
         one.fix if one else "request nvidia.com/gpu, or leave runtimeClassName out",
         severity=Severity.WARN,
+        # beside a container that asks for GPUs the class is there for that one
+        choice=any(pod.gpus().values()) or pod.claims_devices,
     )
 
 

@@ -63,7 +63,8 @@ def _agents(resource: Resource) -> set[Path]:
 
 
 def _reaches_for_devices(pod: Pod) -> bool:
-    return any(_path(volume).startswith(_DEVICES) for volume in items(pod.spec.get("volumes")))
+    """Whether for GPUs of ours: of a graphics card without a request nobody knows whose it is."""
+    return any(_path(volume).startswith(_DEVICES[0]) for volume in items(pod.spec.get("volumes")))
 
 
 def _on_a_fabric(pod: Pod) -> bool:

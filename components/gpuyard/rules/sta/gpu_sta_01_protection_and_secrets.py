@@ -60,6 +60,7 @@ def _unprotected(resource: Resource) -> Iterator[Violation]:
         "protect it: ResourceOptions(protect=True), and deletionProtection where there is one",
         # a word of the file's own is meant, and nobody can say what else protects it
         severity=Severity.NOTE if resource.protected is None else None,
+        choice=resource.protected is None,
     )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from gpuyard.catalogue.cves import Advisory, branch_of, floor, known_vulnerabilities
-from gpuyard.catalogue.software.versions import parse_version
+from gpuyard.catalogue.software.versions import is_version, parse_version
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
     Parameters,
@@ -15,6 +15,8 @@ from gpuyard.rules.rule import (
     items,
     known,
     mapping,
+    mappings,
+    text,
 )
 from gpuyard.rules.subjects.components import (
     CLUSTER_POLICY,
@@ -33,17 +35,38 @@ _ONLY_A_BRANCH = re.compile(r"\d+(-|$)")
 """As of a precompiled driver: 535-5.15.0-1048-nvidia is the newest of its branch on the day it was built."""
 
 
+_BEFORE_CDI: Mapping[str, tuple[int, ...]] = {"device-plugin": (0, 17), "mig-manager": (0, 12)}
+"""Of operators that handed out by the environment, unless they were told otherwise."""
+_STRATEGY = "DEVICE_LIST_STRATEGY"
+
+
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     by_cdi = _uses_cdi(resource)
     for found in components_in(resource):
         if not _ONLY_A_BRANCH.match(found.version):
-            yield from _vulnerable(found, by_cdi=by_cdi)
+            old = by_cdi is None and _is_before_cdi(found)
+            yield from _vulnerable(found, by_cdi=False if old else by_cdi)
+
+
+def _is_before_cdi(found: ComponentVersion) -> bool:
+    first = _BEFORE_CDI.get(found.component)
+    if first is None or not is_version(found.component, found.version):
+        return False
+    return parse_version(found.component, found.version).numbers < first
 
 
 def _uses_cdi(resource: Resource) -> bool | None:
     """Whether devices are handed out by CDI; None where nobody can say: the operator of today does."""
     if resource.group_kind in _OPERATORS:
-        cdi = mapping(mapping(resource.properties, *_OPERATORS[resource.group_kind]).get("cdi"))
+        given = mapping(resource.properties, *_OPERATORS[resource.group_kind])
+        cdi = mapping(given.get("cdi"))
+        said = [
+            each
+            for each in mappings(mapping(given.get("devicePlugin")), "env")
+            if text(each.get("name")) == _STRATEGY
+        ]
+        if said and "enabled" not in cdi:
+            return any(_CDI in text(each.get("value")) for each in said)
         return is_true(cdi.get("enabled")) if "enabled" in cdi else None
     if resource.group_kind == _PLUGIN_VALUES:
         return _CDI in str(known(resource.properties.get("deviceListStrategy")))
@@ -80,6 +103,7 @@ def _vulnerable(found: ComponentVersion, *, by_cdi: bool | None) -> Iterator[Vio
         if lowest is not None and lowest.above
         else f"take {lowest} or later",
         severity=None if plain else _grave(worst),
+        choice=not plain and not worst.condition,  # the bulletin says both: the owner decides
     )
 
 

@@ -1,5 +1,6 @@
 """Components of a GPU platform and their versions, wherever a file says them."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,11 +33,12 @@ APP_VALUES = "values:app-template"
 """Values of a chart for anybody's containers."""
 VERSIONED_KINDS = (OPERATOR_VALUES, CLUSTER_POLICY, *_CHARTS, APP_VALUES, *RELEASES, *POD_KINDS)
 
+_GFD = "gfd"
 _PARTS: Mapping[str, str] = {
     "driver": "driver",
     "toolkit": "container-toolkit",
     "devicePlugin": "device-plugin",
-    "gfd": "device-plugin",
+    _GFD: "device-plugin",
     "migManager": "mig-manager",
     "dcgm": "dcgm",
     "dcgmExporter": "dcgm-exporter",
@@ -53,6 +55,8 @@ _IMAGES: Mapping[str, str] = {
     "driver": "driver",
 }
 _VENDORS = ("nvidia", "nvcr")
+_OF_ITS_OWN = re.compile(r"v?0\.(?:\d|1[0-4])\b.*")
+"""GPU Feature Discovery was a program of its own up to 0.14, and since then is one of the device plugin's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,9 @@ def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
     for key, component in _PARTS.items():
         given = mapping(values.get(key))
         version = text(given.get("version"))
-        if version and given.get("enabled") is not False:  # nobody runs what is switched off
+        other = key == _GFD and _OF_ITS_OWN.fullmatch(version)
+        # nobody runs what is switched off
+        if version and not other and given.get("enabled") is not False:
             yield ComponentVersion(component, version, (*path, key, "version"))
 
 

@@ -39,6 +39,8 @@ _FAMILY_LABELS = tuple(
     for part in ("family", "category")
 )
 _MAKER = "-gpu-manufacturer"
+_OTHER_LABELS = ("karpenter.k8s.aws/instance-accelerator-",)
+"""Of accelerators that are no GPUs."""
 
 
 _SPOT, _ON_DEMAND = "spot", "on-demand"
@@ -150,11 +152,7 @@ def _karpenter(resource: Resource) -> GpuPool | None:
     machines: list[Any] = []
     signs: list[bool | UnknownValue] = []
     modes: list[Any] = []
-    for each in map(mapping, items(spec.get("requirements"))):
-        if text(each.get("operator")) in {"NotIn", "DoesNotExist"}:
-            continue
-        key, values = text(each.get("key")), _listed(each.get("values"))
-        listed = [UNKNOWN] if isinstance(values, UnknownValue) else values
+    for key, listed in _asked(spec):
         if key == _TYPE_LABEL:
             machines += listed
         elif key == _CAPACITY_LABEL:
@@ -171,6 +169,14 @@ def _karpenter(resource: Resource) -> GpuPool | None:
     )
 
 
+def _asked(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """The labels that nodes of Karpenter are to have, and their values."""
+    for each in map(mapping, items(spec.get("requirements"))):
+        if text(each.get("operator")) not in {"NotIn", "DoesNotExist"}:
+            values = _listed(each.get("values"))
+            yield text(each.get("key")), [UNKNOWN] if isinstance(values, UnknownValue) else values
+
+
 def _signs_of(key: str, values: list[Any]) -> list[bool | UnknownValue]:
     """What one requirement says of GPUs."""
     if key in _FAMILY_LABELS:
@@ -183,6 +189,26 @@ def _signs_of(key: str, values: list[Any]) -> list[bool | UnknownValue]:
 
 
 _MAKERS = {NODE_GROUP: _node_group, NODE_POOL: _node_pool, KARPENTER: _karpenter}
+
+
+def without_gpus(pool: Resource) -> bool:
+    """Whether a pool of Karpenter says of which machines it is, and none has GPUs of ours."""
+    spec = mapping(pool.properties.get("spec"))  # of a Provisioner, and below it of a NodePool
+    signs: list[bool | UnknownValue] = []
+    for key, listed in (*_asked(spec), *_asked(block(at(spec, "template", "spec")))):
+        if key.startswith((_TYPE_LABEL, *_FAMILY_LABELS, *_OTHER_LABELS)):
+            found = _signs(listed) if key == _TYPE_LABEL else _signs_of(key, listed)
+            signs += found or [False]
+        elif key.startswith(_GPU_LABELS):
+            return False
+    return bool(signs) and UNKNOWN not in signs and True not in signs
+
+
+def serves_no_gpus(node_class: Resource, pools: Iterable[Resource]) -> bool:
+    """Whether a node class is named by pools in view, and by none that may have GPUs."""
+    path = ("spec", "template", "spec", "nodeClassRef", "name")
+    named = [pool for pool in pools if text(at(pool.properties, *path)) == node_class.name]
+    return bool(named) and all(map(without_gpus, named))
 
 
 def is_gpu_machine(name: str) -> bool:

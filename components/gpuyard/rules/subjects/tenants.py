@@ -1,20 +1,48 @@
 """Tenants of a stack: its namespaces that have a claim on GPUs."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from gpuyard.names import TEAM_LABEL
-from gpuyard.rules.rule import Resource, Stack, at, mapping, number, text
-from gpuyard.rules.subjects.pods import VENDOR
+from gpuyard.rules.rule import Resource, Stack, at, items, mapping, number, text
+from gpuyard.rules.subjects.pods import OTHER_ACCELERATORS, VENDOR
 
+CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
 LOCAL_QUEUE = "kueue.x-k8s.io/LocalQueue"
 QUOTA = "ResourceQuota"
+_ORDINARY = ("cpu", "memory", "pods", "ephemeral-storage", "hugepages-")
 
 
 def gpu_tenants(stack: Stack) -> set[str]:
-    """Namespaces with a queue of Kueue's, or a quota of GPUs."""
+    """Namespaces with a queue of Kueue's, or a quota of GPUs; not of a queue that is seen to have none."""
+    without = {each.name for each in stack.of(CLUSTER_QUEUE) if not covers_gpus(each)}
+    queues = (
+        queue
+        for queue in stack.of(LOCAL_QUEUE)
+        if text(at(queue.properties, "spec", "clusterQueue")) not in without
+    )
     quotas = (quota for quota in stack.of(QUOTA) if gpu_keys(quota))
-    found = {resource.namespace for resource in (*stack.of(LOCAL_QUEUE), *quotas)}
+    found = {resource.namespace for resource in (*queues, *quotas)}
     return found - {""}
+
+
+def resource_groups(queue: Resource) -> list[Any]:
+    """The groups of a queue of the cluster."""
+    return items(at(queue.properties, "spec", "resourceGroups"))
+
+
+def covers_gpus(queue: Resource) -> bool:
+    """Whether a queue of the cluster may have GPUs to give."""
+    return any(
+        may_be_gpu(name)
+        for group in resource_groups(queue)
+        for name in items(mapping(group).get("coveredResources"))
+    )
+
+
+def may_be_gpu(name: Any) -> bool:
+    """Whether a resource may be one: claims of devices are counted under any name that Kueue is told."""
+    return bool(text(name)) and not text(name).startswith((*_ORDINARY, *OTHER_ACCELERATORS))
 
 
 def teams_of(stack: Stack, namespaces: Iterable[str]) -> set[str]:

@@ -19,13 +19,9 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
-from gpuyard.rules.subjects.pods import OTHER_ACCELERATORS
-from gpuyard.rules.subjects.tenants import LOCAL_QUEUE
+from gpuyard.rules.subjects.tenants import CLUSTER_QUEUE as QUEUE
+from gpuyard.rules.subjects.tenants import LOCAL_QUEUE, covers_gpus, may_be_gpu, resource_groups
 
-QUEUE = "kueue.x-k8s.io/ClusterQueue"
-
-
-_ORDINARY = ("cpu", "memory", "pods", "ephemeral-storage", "hugepages-")
 _FOR_ALL = re.compile(r"shared|common|public|default|burst|best-?effort|(^|-)all(-|$)")
 """Names of queues that are there for everybody."""
 _FIX = "select the team's namespace by a label of its own"
@@ -71,7 +67,7 @@ def _in_cohort(spec: Mapping[str, Any]) -> str:
 
 def _wide_open(stack: Stack) -> Iterator[Violation]:
     """Where no queue selects, the cluster is of one team, or a sample; beside others it may be meant."""
-    queues = [queue for queue in stack.of(QUEUE) if any(map(_is_gpu, _covered(queue)))]
+    queues = [queue for queue in stack.of(QUEUE) if covers_gpus(queue)]
     given = [at(queue.properties, *_SELECTOR) for queue in queues]
     for queue, selector in zip(queues, given, strict=True) if any(map(mapping, given)) else ():
         meant = selector is None or mapping(selector) or _FOR_ALL.search(queue.name)
@@ -82,21 +78,8 @@ def _wide_open(stack: Stack) -> Iterator[Violation]:
                 _FIX,
                 queue,
                 severity=Severity.WARN,
+                choice=True,  # who may make a LocalQueue decides it as well
             )
-
-
-def _groups(queue: Resource) -> list[Any]:
-    return items(at(queue.properties, "spec", "resourceGroups"))
-
-
-def _covered(queue: Resource) -> Iterator[Any]:
-    for group in _groups(queue):
-        yield from items(mapping(group).get("coveredResources"))
-
-
-def _is_gpu(name: Any) -> bool:
-    """Whether it may be: claims of devices are counted under any name that Kueue is told."""
-    return bool(text(name)) and not text(name).startswith((*_ORDINARY, *OTHER_ACCELERATORS))
 
 
 def _borrowing(queue: Resource) -> Iterator[Violation]:
@@ -107,17 +90,18 @@ def _borrowing(queue: Resource) -> Iterator[Violation]:
             "without a borrowingLimit the queue may take everything that others leave idle",
             "say how much; 0 borrows nothing",
             severity=Severity.WARN,
+            choice=True,  # lending what is idle is what a cohort is for
         )
 
 
 def _unlimited(queue: Resource) -> Iterator[Path]:
-    for g, group in enumerate(_groups(queue)):
+    for g, group in enumerate(resource_groups(queue)):
         for f, flavor in enumerate(items(mapping(group).get("flavors"))):
             for r, resource in enumerate(items(mapping(flavor).get("resources"))):
                 given = mapping(resource)
                 limits = [known(given.get(field)) for field in ("borrowingLimit", "lendingLimit")]
                 owns = number(given.get("nominalQuota")) != 0
-                if owns and _is_gpu(given.get("name")) and limits == [None, None]:
+                if owns and may_be_gpu(given.get("name")) and limits == [None, None]:
                     yield ("spec", "resourceGroups", g, "flavors", f, "resources", r)
 
 

@@ -309,6 +309,33 @@ def test_a_sample_is_shown_apart_and_fails_nothing(gpuyard, folder):
     assert document["files"] == ["a/good.yml"]
 
 
+LENDS = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: q}
+spec:
+  cohortName: all
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]
+"""
+
+
+def test_a_choice_is_shown_apart_in_one_line_and_counts_where_that_is_asked_for(gpuyard, folder):
+    (folder / "b").mkdir(exist_ok=True)
+    (folder / "b" / "queue.yaml").write_text(LENDS)
+    ended = gpuyard("lint", "b/queue.yaml", "--fail-on", "warn")
+    assert ended.code == 0
+    said = " ".join(ended.out.split())
+    assert "choices which do not count; --choices counts them choice GPU-TEN-04 1 without" in said
+    assert "that others leave idle: b/queue.yaml:9" in said
+    assert "0 open, 1 choice" in said
+    assert gpuyard("lint", "b/queue.yaml", "--fail-on", "warn", "--choices").code == 3
+    (folder / "rules.yaml").write_text("levels: {GPU-TEN-04: mandatory}\n")
+    assert gpuyard("lint", "b/queue.yaml", "--config", "rules.yaml").code == 3
+
+
 @pytest.mark.parametrize("named", ["a/examples", "a/examples/bad.yaml", "a/examples/*.yaml"])
 def test_who_names_a_sample_means_it(gpuyard, folder, named):
     (folder / "a" / "examples").mkdir()

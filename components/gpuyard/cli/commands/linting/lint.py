@@ -1,6 +1,7 @@
 """`gpuyard lint`: the rules over anybody's files."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
@@ -108,6 +109,10 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
             help="Look at examples, data of tests and copies of others' work too; they never fail."
         ),
     ] = True,
+    choices: Annotated[
+        bool,
+        typer.Option(help="Count what can be defended as well, as a key that is the cloud's."),
+    ] = False,
     render: Annotated[
         bool,
         typer.Option(help="Render charts that say a word of GPUs, where helm is at hand."),
@@ -126,7 +131,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
         return _explain(explain, paths or [])
     if not paths:
         raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
-    settings, known = _settings(config, stack), _known(baseline)
+    settings, known = replace(_settings(config, stack), choices=choices), _known(baseline)
     chosen = _rules(only or [], skip or [])
     reading, ignores = read_all(paths, WantedFiles(exclude or [], samples), render=render)
     made = report(reading, chosen, settings, ignores, known)
