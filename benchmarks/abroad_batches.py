@@ -77,8 +77,8 @@ GPUs; of the others 30 of 36 refusals are true (83 %), 71 of 100 findings (71 %)
 all before it lint was changed in principle, not file by file: what is right and can be defended is shown
 apart, as a [choice](../guides/lint.md#choices); a pool that says that it has no GPUs is not our subject; of a
 version that a variable decides nothing is said. With that, of what is found today in all that was never seen
-before the seventh and has a verdict, 174 of 180 refusals are true (96 %), 438 of 474 findings (92 %), one is
-false, and 42 are choices, of which every one was judged debatable; but these rules have seen these files.
+before the last part and has a verdict, 174 of 180 refusals are true (96 %), 441 of 473 findings (93 %), six
+are false, and 52 are choices, of which every one was judged debatable; but these rules have seen these files.
 
 | | findings | true | debatable | false | of them true |
 |---|---:|---:|---:|---:|---:|
@@ -86,9 +86,10 @@ false, and 42 are choices, of which every one was judged debatable; but these ru
     7: """
 ### Last: {repositories} more, {files:,} files, {resources:,} resources
 
-Linted with the rules that the sixth had changed, which had not seen them. Two of three say nothing of these
-rules at all. Of what is found half of the refusals that are not true come from one repository, whose machines
-run jobs of a pipeline and are no nodes, the others from clusters without GPUs. Mended since: folders of
+Linted with the rules that the sixth had changed, which had not seen them; choices stand apart and are not
+among them. Of more than half nothing is said. Four of the nine refusals that are not true are of one
+repository, whose machines run jobs of a pipeline and are no nodes, four of clusters and pools without GPUs.
+Mended since: folders of
 Terraform that say no word of Kubernetes, a graphics card of the host that is nobody's GPU, provisioners of
 pools without GPUs. The goals (of refusals 90 % true, of all 80 %, false at most 5 %) are missed here: what to
 expect of files that nobody has seen is what stands in this part, and not what stands at the top.
