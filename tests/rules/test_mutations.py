@@ -389,8 +389,14 @@ def a_reservation_last(objects):
     data[0]["data"]["priorities"] = "20:\n- spot\n10:\n- reserved\n1:\n- .*\n"
 
 
+def spot_or_nothing(objects):
+    spec = some(objects, "ComputeClass")[0]["spec"]
+    spec["priorities"] = [{"machineType": "a3-highgpu-8g", "spot": True}]
+
+
 MUTATIONS = [
     (a_reservation_last, "GPU-CFG-04", set()),
+    (spot_or_nothing, "GPU-CAP-03", set()),
     (an_exporter_of_fields, "GPU-MET-05", set()),
     (past_the_queue, "GPU-ADM-01", set()),
     (in_the_nodes_network, "GPU-ADM-02", set()),
