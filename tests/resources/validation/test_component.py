@@ -37,6 +37,8 @@ def test_a_verdict_is_written_down_when_its_job_is_complete(pulumi_mocks):
             "RoleBinding:gpu-operator/gpuyard-lab-validator",
             "ConfigMap:gpu-operator/gpuyard-lab-validator",
             f"ConfigMap:gpu-operator/{name}",
+            # A check that fails at once ends the engine: what looks at nodes later is made before.
+            *(f"DaemonSet:gpu-operator/gpuyard-lab-gate-{one.name}" for one in plan.pools),
         }
 
 

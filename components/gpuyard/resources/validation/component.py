@@ -82,8 +82,9 @@ class Validation(Component):
         super().__init__("gpuyard:index:Validation", name, state, opts)
         self._plan, self._called = plan, name
         now = [pool for pool in checked_pools(plan) if pool.stable_name not in later]
-        checks = [obj for pool in now for obj in pool_check_objects(plan, pool)]
-        self._register([*validator_objects(plan), *checks, *gate_objects(plan)])
+        self._register(validator_objects(plan))
+        self._gates = [each for each in self._register(gate_objects(plan)) if _looks_later(each)]
+        self._check(now)
         self._figures: dict[str, pulumi.Output[dict[str, Figure]]] = {}
         self._last = {pool.stable_name: self._judged(name, plan, pool) for pool in now}
         if not later:
@@ -97,11 +98,21 @@ class Validation(Component):
         """Look at the pools that came later, once their nodes are there."""
         self._waits_for = self._after(nodes)
         plan = self._plan
-        for pool in checked_pools(plan):
-            if pool.stable_name in pools:
-                self._register(pool_check_objects(plan, pool))
-                self._last[pool.stable_name] = self._judged(self._called, plan, pool)
+        late = [pool for pool in checked_pools(plan) if pool.stable_name in pools]
+        self._check(late)
+        for pool in late:
+            self._last[pool.stable_name] = self._judged(self._called, plan, pool)
         self._report()
+
+    def _check(self, pools: Iterable[PoolPlan]) -> None:
+        """A check that fails ends the engine: what looks at nodes later must be there before.
+
+        The program that acts on it is not waited for until it runs: it would close a bad node, and the check
+        would find no place on it, and say nothing.
+        """
+        before, self._waits_for = self._waits_for, self._after(self._gates)
+        self._register([obj for pool in pools for obj in pool_check_objects(self._plan, pool)])
+        self._waits_for = before
 
     def _report(self) -> None:
         verdicts = _verdicts(self._plan, self._plan.validation)
@@ -125,6 +136,10 @@ class Validation(Component):
         data: pulumi.Output[Mapping[str, str]] = vars(made[0])["data"]
         self._figures[pool.name] = data.apply(lambda said: kept_figures(said.get(FIGURES_KEY)))
         return made[0]
+
+
+def _looks_later(made: pulumi.CustomResource) -> bool:
+    return made.pulumi_resource_type == "kubernetes:apps/v1:DaemonSet"
 
 
 def _measured(
