@@ -20,7 +20,7 @@ echo "An error occurred (InternalFailure) when calling the $2 operation: no" >&2
 exit 254
 """
 ON_AWS = platform([pool(machine="p5.48xlarge", nodes=2)], cloud="aws")
-ON_GCP = platform([pool(machine="a2-highgpu-8g", nodes=2)], cloud="gcp")
+ON_GCP = platform([pool(machine="a2-highgpu-8g", nodes=2, zones=["us-central1-a"])], cloud="gcp")
 CALLER = {"UserId": "A", "Account": "123456789012", "Arn": "arn:aws:iam::123456789012:user/ann"}
 WELL = {
     "sts.get-caller-identity": CALLER,

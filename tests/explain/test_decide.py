@@ -207,7 +207,7 @@ def test_an_autoscaler_may_not_know_what_a_node_would_have():
     assert found.cautions == (
         f"no node of serve runs, and whoever adds nodes learns of {SLICE} only from one: nothing may start",
     )
-    cut = cut_pool(nodes="1..2", machine="a2-highgpu-8g")
+    cut = cut_pool(nodes="1..2", machine="a2-highgpu-8g", zones=["us-central1-a"])
     plan = plan_of(platform([cut], [team(borrow={"serve/3g.20gb": 16})], cloud="gcp"))
     assert said(plan, job(pods=16, resource=SLICE)).cautions == ()
 

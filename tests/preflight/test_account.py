@@ -213,7 +213,7 @@ def test_what_is_held_at_google_takes_from_no_quota():
 
 
 def test_gpus_whose_quota_nobody_knows_are_named():
-    plan = on_gcp(pool(machine="g4-standard-48", nodes=1))
+    plan = on_gcp(pool(machine="g4-standard-48", nodes="0..1"))
     heard = gcp._quotas(plan, [{"metric": "CPUS", "limit": 1.0, "usage": 0.0}])
     assert "no quota that we know" in heard.unasked[0].why
 

@@ -38,7 +38,15 @@ STORED = {"storage": {"datasets": [{"name": "corpus", "kind": "efs"}], "checkpoi
 """One store that is no bucket, and one that is."""
 CASES = {
     "unknown region": ("aws", "us-east-9", {}, {}, {}, "stack.region", "has no region us-east-9"),
-    "unknown region at Google": ("gcp", "us-central9", {}, {}, {}, "stack.region", "us-central9"),
+    "unknown region at Google": (
+        "gcp",
+        "us-central9",
+        {"nodes": "0..2"},
+        {},
+        {},
+        "stack.region",
+        "us-central9",
+    ),
     "unknown zone": (
         *("aws", None, {"zones": ["us-east-1z"]}, {}, {"offerings": offered("us-east-1a")}),
         *("live.offering", "not sold in us-east-1z"),
@@ -75,7 +83,7 @@ CASES = {
 
 def asked(cloud, region, pools, more, answers, caller=None):
     """What `check --live` finds and what nobody told it, where the account says nothing else."""
-    raw = platform([pool(machine=MACHINES[cloud], nodes=2, **pools)], cloud=cloud, **more)
+    raw = platform([pool(**{"machine": MACHINES[cloud], "nodes": 2, **pools})], cloud=cloud, **more)
     judged = judge_text(
         stack_file(raw, {f"{cloud}:region": region or REGIONS[cloud]}), "x.yaml", TODAY
     )

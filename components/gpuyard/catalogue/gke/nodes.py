@@ -147,3 +147,6 @@ KEY_SOURCE = Source(
 )
 POOL_OF_NODE = "cloud.google.com/gke-nodepool"
 """The label that says which node pool made a node."""
+
+REGIONAL_ZONES = 3
+"""Zones that GKE picks for a regional cluster that names none."""

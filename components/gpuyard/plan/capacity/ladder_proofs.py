@@ -13,6 +13,7 @@ from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.plan.capacity.ladder import HELD, most
 from gpuyard.plan.capacity.scaling import scaling_of
+from gpuyard.plan.capacity.zone_counts import check_zone_counts
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Rung, Scaling
@@ -37,7 +38,7 @@ def check_ladder(
         findings += _check_one_zone(spec, pool, machines, path)
     findings += [*_check_bounds(pool, path), *_check_reach(pool, path)]
     if spec.cloud is Cloud.GCP:
-        findings += _check_floor(pool, path)
+        findings += [*_check_floor(pool, path), *check_zone_counts(spec, pool, path)]
     if spec.cloud is Cloud.AWS and scaling_of(spec.cloud, pool) is Scaling.FIXED:
         findings += _check_fallback(pool, path)
     return findings

@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 
+from gpuyard.catalogue.gke.nodes import REGIONAL_ZONES
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudCall
-
-REGIONAL_ZONES = 3
-"""Zones that GKE picks for a regional cluster that names none."""
 
 _CLIENT = CloudCall(
     kind="gcp:organizations/getClientConfig:getClientConfig",
