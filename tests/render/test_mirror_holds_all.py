@@ -110,7 +110,10 @@ def test_what_nodes_are_told_is_what_is_listed_and_copied(name):
 
 def test_the_made_platforms_have_all_that_is_ever_installed():
     charts = {each.name for plan in plans().values() for each in pulled_charts(plan)}
-    assert charts == {"kueue", "gpu-operator", "karpenter", "karpenter-crd", "cluster-autoscaler"}
+    assert charts == {
+        *("kueue", "gpu-operator", "dra-driver-nvidia-gpu"),
+        *("karpenter", "karpenter-crd", "cluster-autoscaler"),
+    }
     of = {image.of for plan in plans().values() for image in pulled_images(plan)}
     assert of >= {
         *("Kueue", "GPU Operator", "Karpenter", "Cluster Autoscaler"),
