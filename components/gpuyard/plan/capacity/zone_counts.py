@@ -2,14 +2,13 @@
 
 from gpuyard.catalogue.gke.nodes import REGIONAL_ZONES
 from gpuyard.findings import Finding, Fix, Path, refuse
-from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 
 
 def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
     """A pool that begins with nodes has one in each zone: that may be more than it may ever have."""
-    named = pool.zones or cluster_of(spec).zones
+    named = pool.zones or (spec.cluster.zones if spec.cluster else ())
     zones, most = len(named) or REGIONAL_ZONES, pool.nodes.high
     if not pool.nodes.low or most >= zones:
         return []
