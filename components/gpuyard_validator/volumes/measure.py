@@ -9,7 +9,7 @@ import mmap
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -178,7 +178,7 @@ def _read(pieces: list[Piece], until: float, clock: Clock) -> int:
 
 
 @contextmanager
-def _opened(path: Path, room: mmap.mmap) -> Iterator[int]:
+def _opened(path: Path, room: mmap.mmap) -> Generator[int]:
     """Directly where the file system can; else the kernel forgets what it has of the file."""
     file = os.open(path, os.O_RDONLY)
     try:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import sizes
+from gpuyard.catalogue.gke.classes import CLASS_API
 from gpuyard.names import GKE_NETWORKING_GROUP
 from gpuyard.plan import plan
 from gpuyard.plan.records.late import bind
@@ -50,8 +51,9 @@ def objects_of(name: str) -> tuple[Value, ...]:
 
 
 def served(objects: Iterable[Value]) -> Iterator[Value]:
-    """Without the kinds that GKE alone serves: nobody has their definitions."""
-    return (obj for obj in objects if not obj["apiVersion"].startswith(GKE_NETWORKING_GROUP))
+    """Without the kinds that GKE alone serves: this server has no definitions of them."""
+    alone = (GKE_NETWORKING_GROUP, CLASS_API)
+    return (obj for obj in objects if not obj["apiVersion"].startswith(alone))
 
 
 def every_field() -> list[Value]:

@@ -35,9 +35,9 @@ def order(api: Asked) -> dict[int, list[str]]:
     """Rules of all classes as the expander reads them: the highest number first, and of one number any."""
     found: dict[int, list[str]] = {}
     for each in _classes(api):
-        rules = each["spec"].get("priorities") or ()
+        rules: list[dict[str, Any]] = each["spec"].get("priorities") or []
         for place, rule in enumerate(rules):
-            patterns = [f"^{name}$" for name in rule.get("nodepools") or ()]
+            patterns = [f"^{name}$" for name in rule.get("nodepools") or []]
             found.setdefault(len(rules) - place, []).extend(patterns)
     return found
 
