@@ -14,6 +14,7 @@ from gpuyard.names import (
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gcp.inside.driver import driver_objects
+from gpuyard.render.gpu_operator.objects import agents_tolerate
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.simulate.api import MANAGER, Api, ApiObject
 from gpuyard.spec.platform import Cloud
@@ -59,7 +60,7 @@ def _cluster_policy(plan: PlatformPlan) -> ApiObject:
     parts: dict[str, Any] = {name: {"enabled": on} for name, on in enabled.items()}
     spec = {
         "operator": {"runtimeClass": "nvidia"},
-        "daemonsets": {"tolerations": [_GPUS_ARE_TAINTED]},
+        "daemonsets": {"tolerations": [_GPUS_ARE_TAINTED, *agents_tolerate(plan)]},
         **{name: {"enabled": False} for name in ("dcgm", "dcgmExporter", "nodeStatusExporter")},
         "gfd": {"enabled": True},
         **parts,
