@@ -8,13 +8,12 @@ from typing import Any
 
 from gpuyard.names import (
     CLUSTER_POLICY,
-    GPU,
     MIG_CONFIGMAP,
     PLUGIN_CONFIGMAP,
 )
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.render.gcp.inside.driver import driver_objects
-from gpuyard.render.gpu_operator.objects import agents_tolerate
+from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.simulate.api import MANAGER, Api, ApiObject
 from gpuyard.spec.platform import Cloud
@@ -24,7 +23,6 @@ _PATHS = {
     "ClusterPolicy": "/apis/nvidia.com/v1/clusterpolicies",
     "DaemonSet": "/apis/apps/v1/namespaces/kube-system/daemonsets",
 }
-_GPUS_ARE_TAINTED = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 
 
 def play(api: Api, plan: PlatformPlan) -> str:
@@ -42,7 +40,7 @@ def objects(plan: PlatformPlan) -> list[ApiObject]:
     config = kueue_configuration_object(plan)
     made: list[ApiObject] = [_unowned(config)]
     if plan.operator is not None:
-        made.append(_cluster_policy(plan))
+        made.append(_cluster_policy(plan, plan.operator))
     if plan.cloud is Cloud.GCP and plan.spec.cluster_exists:
         made += [_unowned(each) for each in driver_objects(plan)]
     return made
@@ -54,13 +52,13 @@ def _unowned(obj: ApiObject) -> ApiObject:
     return {**obj, "metadata": place}
 
 
-def _cluster_policy(plan: PlatformPlan) -> ApiObject:
+def _cluster_policy(plan: PlatformPlan, brought: OperatorParts) -> ApiObject:
     """Parts that the plan turns off are off, and the ConfigMaps are those of the platform."""
-    enabled = plan.operator.enabled if plan.operator else {}
-    parts: dict[str, Any] = {name: {"enabled": on} for name, on in enabled.items()}
+    parts: dict[str, Any] = {name: {"enabled": on} for name, on in brought.enabled.items()}
+    tolerations = operator_values(plan, brought)["daemonsets"]["tolerations"]
     spec = {
         "operator": {"runtimeClass": "nvidia"},
-        "daemonsets": {"tolerations": [_GPUS_ARE_TAINTED, *agents_tolerate(plan)]},
+        "daemonsets": {"tolerations": tolerations},
         **{name: {"enabled": False} for name in ("dcgm", "dcgmExporter", "nodeStatusExporter")},
         "gfd": {"enabled": True},
         **parts,

@@ -376,13 +376,8 @@ def _team(plan: PlatformPlan, ground: AwsStoreGround, team: TeamPlan) -> Iterato
 
 def _check(plan: PlatformPlan, ground: AwsStoreGround) -> Iterator[CloudResource]:
     """A role for the pods of the check that read buckets."""
-    allowed = [
-        said
-        for data in plan.read_by_check
-        if data.kind is DatasetKind.BUCKET
-        for arn in [_arn(ground, store_name(data), data.bucket)]
-        for said in (statement("s3:ListBucket", arn), statement(_READ, Joined(arn, "/*")))
-    ]
+    buckets = [data for data in plan.read_by_check if data.kind is DatasetKind.BUCKET]
+    allowed = [said for data in buckets for said in _of_bucket(ground, data, _READ)]
     yield from _role(plan, ground, "check-volumes", allowed, [system_namespace(plan.name)])
 
 
@@ -419,14 +414,21 @@ def _role(
 
 def _allowed(plan: PlatformPlan, ground: AwsStoreGround, team: str) -> Iterator[dict[str, Any]]:
     for data in plan.storage.buckets(team):
-        arn = _arn(ground, store_name(data), data.bucket)
-        yield statement("s3:ListBucket", arn)
-        yield statement(_WRITE if team in data.writers else _READ, Joined(arn, "/*"))
+        yield from _of_bucket(ground, data, _WRITE if team in data.writers else _READ)
     if plan.storage.keeps_checkpoints(team) and plan.storage.checkpoints:
         arn = _arn(ground, CHECKPOINTS_STORE, plan.storage.checkpoints.bucket)
         own = {"StringLike": {"s3:prefix": [f"{team}/*"]}}
         yield statement("s3:ListBucket", arn, Condition=own)
         yield statement(_WRITE, Joined(arn, f"/{team}/*"))
+
+
+def _of_bucket(
+    ground: AwsStoreGround, data: DatasetPlan, actions: str | list[str]
+) -> Iterator[dict[str, Any]]:
+    """Names of what is in a bucket, and these actions on all of it."""
+    arn = _arn(ground, store_name(data), data.bucket)
+    yield statement("s3:ListBucket", arn)
+    yield statement(actions, Joined(arn, "/*"))
 
 
 def _arn(ground: AwsStoreGround, name: str, given: str | None) -> Given:

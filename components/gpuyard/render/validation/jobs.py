@@ -11,7 +11,7 @@ https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/await/check
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from gpuyard.catalogue.kubernetes.eks_nodes import AL2023_RELEASES
 from gpuyard.catalogue.software.images import Owner, SoftwarePart
@@ -36,11 +36,11 @@ from gpuyard.render.objects import (
     service_account,
     toleration_object,
 )
-from gpuyard.render.programs import file_key, source_of
+from gpuyard.render.programs import source_of
 from gpuyard.render.validation.expectations import expectations_text, pinned_driver
+from gpuyard.render.validation.pods import PACKAGE, container, mounted, program_text
 from gpuyard.spec.platform import Cloud
 
-PACKAGE = "gpuyard_validator"
 EXPECTATIONS_FILE = "expectations.json"
 NOT_BESIDE_WORK = ("load.processes", "load.utilization")
 """Checks of an idle node: pods of teams may run on this one."""
@@ -147,11 +147,6 @@ def _rights(plan: PlatformPlan) -> Object:
     return {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get"]}
 
 
-def program_text() -> Mapping[str, str]:
-    """The validator, as a ConfigMap has it."""
-    return {file_key(path): text for path, text in source_of(PACKAGE).items()}
-
-
 def expectations_object(plan: PlatformPlan, pool: PoolPlan, name: str) -> Object:
     """What pods of this name hold a node against."""
     data = {EXPECTATIONS_FILE: expectations_text(plan, pool)}
@@ -202,7 +197,6 @@ def check_pod(
     words: Iterable[str] = (),
 ) -> Object:
     """All of a node's devices: the platform gives these to no other pod. `expects`: a ConfigMap."""
-    program = [{"key": file_key(path), "path": path} for path in source_of(PACKAGE)]
     return {
         "serviceAccountName": validator_name(plan.name),
         "automountServiceAccountToken": False,
@@ -212,14 +206,7 @@ def check_pod(
         "tolerations": [toleration_object(taint) for taint in plan.starts_with(pool)],
         "affinity": on_nodes(ready(plan, pool)),
         "containers": [_container(asked, words)],
-        "volumes": [
-            {
-                "name": "program",
-                "configMap": {"name": validator_name(plan.name), "items": program},
-            },
-            {"name": "expectations", "configMap": {"name": expects}},
-            *_textfile(asked),
-        ],
+        "volumes": [*mounted(validator_name(plan.name), expects), *_textfile(asked)],
     }
 
 
@@ -251,42 +238,25 @@ def _textfile(asked: ValidationPlan) -> list[Object]:
 
 
 def _container(asked: ValidationPlan, words: Iterable[str]) -> Object:
+    textfile = ("--prometheus", f"/textfile/{TEXTFILE}") if asked.textfile else ()
     left_out = [word for check in NOT_BESIDE_WORK for word in ("--leave-out", check)]
-    return {
-        "name": "validator",
-        "image": asked.image,
-        # -B: nothing is written beside the source, which is read-only.
-        "command": ["python3", "-B", "-m", PACKAGE],
-        "args": [
-            "--expect",
-            f"/expectations/{EXPECTATIONS_FILE}",
-            "--termination-log",
-            "/dev/termination-log",
-            *(("--prometheus", f"/textfile/{TEXTFILE}") if asked.textfile else ()),
-            *words,
-            *left_out,
-        ],
-        "workingDir": "/program",
-        "env": [
-            {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-            {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
-            {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"},
-        ],
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": {
+    made = container(
+        asked,
+        PACKAGE,
+        EXPECTATIONS_FILE,
+        (*textfile, *words, *left_out),
+        variables={"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "utility"},
+        resources={
             "requests": {"cpu": "10m", "memory": "64Mi"},
             "limits": {"memory": "512Mi"},
         },
-        # The toolkit gives a pod devices that it does not hold only where it is privileged, and so it should.
-        "securityContext": {
-            "privileged": True,
-            "readOnlyRootFilesystem": True,
-            # An image may run as nobody, who may not write where the node's exporter reads.
-            **({"runAsUser": 0} if asked.textfile else {}),
-        },
-        "volumeMounts": [
-            {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
-            {"name": "expectations", "mountPath": "/expectations", "readOnly": True},
-            *([{"name": "textfile", "mountPath": "/textfile"}] if asked.textfile else []),
-        ],
+        mounts=[{"name": "textfile", "mountPath": "/textfile"}] if asked.textfile else [],
+    )
+    # The toolkit gives a pod devices that it does not hold only where it is privileged, and so it should.
+    privileged = {
+        "privileged": True,
+        "readOnlyRootFilesystem": True,
+        # An image may run as nobody, who may not write where the node's exporter reads.
+        **({"runAsUser": 0} if asked.textfile else {}),
     }
+    return made | {"securityContext": privileged}

@@ -23,17 +23,17 @@ from gpuyard.plan.records.late import Late
 from gpuyard.render.access import granted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.objects import Object, made, on_nodes, service_account, toleration_object
-from gpuyard.render.programs import file_key, source_of
+from gpuyard.render.programs import source_of
 from gpuyard.render.validation.jobs import (
     FIGURES,
     FIGURES_KEY,
-    PACKAGE,
     awaited,
     digest_of,
     made_of,
     ready,
 )
-from gpuyard.render.validation.queue import SHARE, STRICT
+from gpuyard.render.validation.pods import PACKAGE, container, mounted
+from gpuyard.render.validation.queue import SHARE
 
 SCHEMA = "gpuyard.dev/share/v2"
 SHARE_FILE = "share.json"
@@ -139,7 +139,6 @@ def _of_share(plan: PlatformPlan, asked: ValidationPlan, tried: Tried) -> Iterat
 
 
 def _pod(plan: PlatformPlan, asked: ValidationPlan, tried: Tried, name: str) -> Object:
-    program = [{"key": file_key(path), "path": path} for path in source_of(PACKAGE)]
     return {
         "serviceAccountName": shares_name(plan.name),
         "automountServiceAccountToken": True,
@@ -149,43 +148,21 @@ def _pod(plan: PlatformPlan, asked: ValidationPlan, tried: Tried, name: str) -> 
         "tolerations": [toleration_object(taint) for taint in plan.starts_with(tried.pool)],
         "affinity": on_nodes(ready(plan, tried.pool)),
         "containers": [_container(plan, asked, tried, name)],
-        "volumes": [
-            {"name": "program", "configMap": {"name": work_name(plan.name), "items": program}},
-            {"name": "expectations", "configMap": {"name": name}},
-        ],
+        "volumes": mounted(work_name(plan.name), name),
     }
 
 
 def _container(plan: PlatformPlan, asked: ValidationPlan, tried: Tried, name: str) -> Object:
     # Kueue takes a job back whose pods do not all run in time: those that do must have spoken before.
     most = min(asked.deadline_seconds, plan.queueing.start_minutes * 60)
-    return {
-        "name": "validator",
-        "image": asked.image,
-        "command": ["python3", "-B", "-m", f"{PACKAGE}.shares"],
-        "args": [
-            "--expect",
-            f"/expectations/{SHARE_FILE}",
-            "--termination-log",
-            "/dev/termination-log",
-            "--job",
-            name,
-            "--seconds",
-            str(int(most * SHARE)),
-        ],
-        "workingDir": "/program",
-        "env": [
-            {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-            {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
-        ],
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": {
+    return container(
+        asked,
+        f"{PACKAGE}.shares",
+        SHARE_FILE,
+        ("--job", name, "--seconds", str(int(most * SHARE))),
+        variables={"NVIDIA_DRIVER_CAPABILITIES": "compute,utility"},
+        resources={
             "requests": {"cpu": "10m", "memory": "256Mi", tried.share.resource: "1"},
             "limits": {"memory": "1Gi", tried.share.resource: "1"},
         },
-        "securityContext": dict(STRICT),
-        "volumeMounts": [
-            {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
-            {"name": "expectations", "mountPath": "/expectations", "readOnly": True},
-        ],
-    }
+    )

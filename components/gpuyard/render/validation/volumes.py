@@ -19,17 +19,16 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.objects import Object, made, toleration_object
-from gpuyard.render.programs import file_key, source_of
+from gpuyard.render.programs import source_of
 from gpuyard.render.storage import read_objects
 from gpuyard.render.validation.jobs import (
     FIGURES,
     FIGURES_KEY,
-    PACKAGE,
     awaited,
     digest_of,
     made_of,
 )
-from gpuyard.render.validation.queue import STRICT
+from gpuyard.render.validation.pods import PACKAGE, container, mounted
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 
@@ -106,7 +105,6 @@ def _beside(plan: PlatformPlan) -> Object:
 
 
 def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -> Object:
-    program = [{"key": file_key(path), "path": path} for path in source_of(PACKAGE)]
     claims = [data.name for data in plan.read_by_check]
     return {
         "serviceAccountName": DATA_ACCOUNT,
@@ -117,8 +115,7 @@ def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -
         "tolerations": [toleration_object(taint) for taint in plan.starts_with(pool)],
         "containers": [_container(asked, claims)],
         "volumes": [
-            {"name": "program", "configMap": {"name": work_name(plan.name), "items": program}},
-            {"name": "expectations", "configMap": {"name": name}},
+            *mounted(work_name(plan.name), name),
             *(
                 {"name": f"data-{n}", "persistentVolumeClaim": {"claimName": claim}}
                 for n, claim in enumerate(claims)
@@ -128,30 +125,17 @@ def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -
 
 
 def _container(asked: ValidationPlan, claims: list[str]) -> Object:
-    return {
-        "name": "validator",
-        "image": asked.image,
-        "command": ["python3", "-B", "-m", f"{PACKAGE}.volumes"],
-        "args": [
-            "--expect",
-            f"/expectations/{VOLUMES_FILE}",
-            "--termination-log",
-            "/dev/termination-log",
-        ],
-        "workingDir": "/program",
-        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": {
+    return container(
+        asked,
+        f"{PACKAGE}.volumes",
+        VOLUMES_FILE,
+        variables={},
+        resources={
             "requests": {"cpu": "250m", "memory": "512Mi"},
             "limits": {"memory": "2Gi"},
         },
-        "securityContext": dict(STRICT),
-        "volumeMounts": [
-            {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
-            {"name": "expectations", "mountPath": "/expectations", "readOnly": True},
-            *(
-                {"name": f"data-{n}", "mountPath": f"{_MOUNTED}/{claim}", "readOnly": True}
-                for n, claim in enumerate(claims)
-            ),
-        ],
-    }
+        mounts=(
+            {"name": f"data-{n}", "mountPath": f"{_MOUNTED}/{claim}", "readOnly": True}
+            for n, claim in enumerate(claims)
+        ),
+    )

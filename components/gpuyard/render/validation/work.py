@@ -23,20 +23,19 @@ from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan, ValidationPl
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.objects import Object, made, on_nodes, service_account, toleration_object
-from gpuyard.render.programs import file_key, source_of
+from gpuyard.render.programs import source_of
 from gpuyard.render.validation.expectations import work_expectations_text
 from gpuyard.render.validation.jobs import (
     EXPECTATIONS_FILE,
     FIGURES,
     FIGURES_KEY,
-    PACKAGE,
     awaited,
     digest_of,
     made_of,
-    program_text,
     ready,
 )
-from gpuyard.render.validation.queue import SHARE, STRICT, queue_objects
+from gpuyard.render.validation.pods import PACKAGE, container, mounted, program_text
+from gpuyard.render.validation.queue import SHARE, queue_objects
 from gpuyard.render.validation.shares import (
     share_job_name,
     share_objects,
@@ -194,7 +193,6 @@ def _pod(
     plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: str
 ) -> Object:
     """It holds all GPUs of a node, so each has a node of its own, and nobody else works there."""
-    program = [{"key": file_key(path), "path": path} for path in source_of(PACKAGE)]
     return {
         "serviceAccountName": work_name(plan.name),
         "automountServiceAccountToken": False,
@@ -206,8 +204,7 @@ def _pod(
         "affinity": on_nodes(ready(plan, pool)),
         "containers": [_container(asked, pool, check, name)],
         "volumes": [
-            {"name": "program", "configMap": {"name": work_name(plan.name), "items": program}},
-            {"name": "expectations", "configMap": {"name": name}},
+            *mounted(work_name(plan.name), name),
             {
                 "name": "token",
                 "secret": {
@@ -232,39 +229,19 @@ def _container(asked: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: st
         held[RDMA] = "1"  # the plugin of ours shares: whoever asks has every adapter of the fabric
     memory = f"{2 + 2 * pool.machine.gpus}Gi"
     variables = pool.nccl.variables if pool.nccl and not check.apart else {}
-    return {
-        "name": "validator",
-        "image": asked.image,
-        "command": ["python3", "-B", "-m", PACKAGE],
-        "args": [
-            "--expect",
-            f"/expectations/{EXPECTATIONS_FILE}",
-            "--termination-log",
-            "/dev/termination-log",
-            *first,
-            "--token-file",
-            "/token/token",
-            "--deadline",
-            seconds,
-        ],
-        "workingDir": "/program",
-        "env": [
-            {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-            {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": ",".join(_IDS)},
-            *({"name": key, "value": value} for key, value in variables.items()),
-        ],
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": {
+    return container(
+        asked,
+        PACKAGE,
+        EXPECTATIONS_FILE,
+        (*first, "--token-file", "/token/token", "--deadline", seconds),
+        variables={"NVIDIA_DRIVER_CAPABILITIES": ",".join(_IDS), **variables},
+        resources={
             "requests": {"cpu": str(pool.machine.gpus), "memory": memory, **held},
             "limits": {"memory": memory, **held},
         },
-        # As strict as pods of teams may be: it holds devices as theirs do.
-        "securityContext": dict(STRICT),
-        "volumeMounts": [
-            {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
-            {"name": "expectations", "mountPath": "/expectations", "readOnly": True},
+        mounts=[
             {"name": "token", "mountPath": "/token", "readOnly": True},
             {"name": "memory", "mountPath": "/dev/shm"},  # noqa: S108  NCCL's own place
             {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108  of this container alone
         ],
-    }
+    )

@@ -35,29 +35,32 @@ def every_node_hook(
     """Before it is written down that a pool has passed: whether all its nodes were looked at."""
     job, space = check_name(plan, pool), operator_namespace(plan)
     called = f"gpuyard:{name}:{pool.stable_name}:checked"
-    return _hook(called, kubectl, LateJob(pool, job, pool.start_nodes, {}), space)
+    return _hook(called, kubectl, pool, job, nodes=pool.start_nodes, space=space)
 
 
 def worked_hook(
     name: str, kubectl: Kubectl, job: LateJob, space: str
 ) -> pulumi.ResourceHookBinding:
     """The same of its GPUs at work, of its shares, and of what it reads."""
-    return _hook(f"gpuyard:{name}:{job.name}:worked", kubectl, job, space)
+    called = f"gpuyard:{name}:{job.name}:worked"
+    return _hook(called, kubectl, job.pool, job.name, nodes=job.nodes, space=space)
 
 
-def _hook(called: str, kubectl: Kubectl, job: LateJob, space: str) -> pulumi.ResourceHookBinding:
+def _hook(
+    called: str, kubectl: Kubectl, pool: PoolPlan, job: str, *, nodes: int, space: str
+) -> pulumi.ResourceHookBinding:
     async def before(_: pulumi.ResourceHookArgs) -> None:
-        pool, pods = job.pool, await pods_of(kubectl, job.name, space)
+        pods = await pods_of(kubectl, job, space)
         if pods is None:
             raise NotChecked(
                 f"pool {pool.name}: the pods that checked it cannot be looked at, so nobody knows which nodes"
                 " were checked\n  fix: deploy where kubectl reaches the cluster"
             )
         seen = {str(pod["spec"].get("nodeName")) for pod in pods if _phase(pod) == "Succeeded"}
-        if len(seen) < job.nodes:
-            again = kubectl.command("delete", "job", job.name, "-n", space)
+        if len(seen) < nodes:
+            again = kubectl.command("delete", "job", job, "-n", space)
             raise NotChecked(
-                f"pool {pool.name}: of {job.nodes} nodes {len(seen)} were checked"
+                f"pool {pool.name}: of {nodes} nodes {len(seen)} were checked"
                 f" ({', '.join(sorted(seen))}): the others were not ready when these had ended\n"
                 f"  fix: wait for its nodes, then {again} and pulumi up --refresh"
             )

@@ -16,9 +16,7 @@ def floors_of(
     draft: Draft, asked: ValidationSpec, checks: Iterable[PoolCheck]
 ) -> tuple[ReadFloor, ...]:
     """Of all datasets that are read; a node of each pool reads them at the same time."""
-    if asked.profile is Profile.QUICK or not asked.image:
-        return ()
-    pools = [draft.sound[each.pool] for each in checks if each.runs]
+    pools = _readers(draft, asked.profile, asked.image, checks)
     read = [each for each in draft.storage.datasets if pools and not _untried(each)]
     return tuple(_floor(each, pools) for each in read)
 
@@ -55,17 +53,16 @@ def most_of(data: DatasetPlan, pools: list[PoolPlan]) -> StoreSpeed:
 
 def check_store_reads(draft: Draft) -> list[Finding]:
     """A floor that can be reached, and that somebody tries."""
-    datasets = draft.spec.storage.datasets if draft.spec.storage else ()
-    plans = zip(datasets, draft.storage.datasets, strict=True)
     return [
         finding
-        for index, (_, data) in enumerate(plans)
+        for index, data in enumerate(draft.storage.datasets)
         for finding in _of_one(draft, ("storage", "datasets", index), data)
     ]
 
 
 def _of_one(draft: Draft, at: Path, data: DatasetPlan) -> Iterator[Finding]:
-    pools, asked = _reading(draft), data.read_mb_per_s
+    plan, asked = draft.validation, data.read_mb_per_s
+    pools = _readers(draft, Profile(plan.profile), plan.image, plan.pools) if plan else []
     if asked is not None and asked > (most := most_of(data, pools)).mb_per_s:
         yield _too_fast((*at, "read_mb_per_s"), data, asked, most, len(pools))
     elif asked is not None and not pools:
@@ -75,12 +72,12 @@ def _of_one(draft: Draft, at: Path, data: DatasetPlan) -> Iterator[Finding]:
         yield _unread(at, data, why)
 
 
-def _reading(draft: Draft) -> list[PoolPlan]:
-    """The pools of which a node reads."""
-    plan = draft.validation
-    if plan is None or not plan.image or plan.profile == Profile.QUICK.value:
-        return []
-    return [draft.sound[each.pool] for each in plan.pools if each.runs]
+def _readers(
+    draft: Draft, profile: Profile, image: str | None, checks: Iterable[PoolCheck]
+) -> list[PoolPlan]:
+    """The pools of which a node reads what there is to read."""
+    reads = image and profile is not Profile.QUICK
+    return [draft.sound[each.pool] for each in checks if reads and each.runs]
 
 
 def _unread(at: Path, data: DatasetPlan, why: str) -> Finding:

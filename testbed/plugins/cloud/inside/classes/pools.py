@@ -14,7 +14,7 @@ from gpuyard.simulate.api import ApiError
 from testbed.plugins.cloud.inside import gke
 from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Resize, Scalable
 from testbed.plugins.cloud.inside.classes.definition import PATH
-from testbed.plugins.cloud.inside.classes.health import LABEL, PoolSeen, conditions, rank
+from testbed.plugins.cloud.inside.classes.health import LABEL, PoolSeen, conditions, named, rank
 from testbed.plugins.cloud.inside.joining import GROUP
 from testbed.plugins.cloud.inside.scaling import Asked, Cloud, begun, needs_a_node, without_room
 from testbed.plugins.cloud.rules.looking import at, items
@@ -35,10 +35,9 @@ def order(api: Asked) -> dict[int, list[str]]:
     """Rules of all classes as the expander reads them: the highest number first, and of one number any."""
     found: dict[int, list[str]] = {}
     for each in _classes(api):
-        rules: list[dict[str, Any]] = each["spec"].get("priorities") or []
-        for place, rule in enumerate(rules):
-            patterns = [f"^{name}$" for name in rule.get("nodepools") or []]
-            found.setdefault(len(rules) - place, []).extend(patterns)
+        rules = named(each["spec"])
+        for place, names in enumerate(rules):
+            found.setdefault(len(rules) - place, []).extend(f"^{name}$" for name in names)
     return found
 
 

@@ -1,0 +1,63 @@
+"""What every pod of the check has: the validator's source, what a node is held to, and its last words."""
+
+from collections.abc import Iterable, Mapping
+
+from gpuyard.plan.records import ValidationPlan
+from gpuyard.render.objects import Object
+from gpuyard.render.programs import file_key, source_of
+from gpuyard.render.validation.queue import STRICT
+
+PACKAGE = "gpuyard_validator"
+
+
+def program_text() -> Mapping[str, str]:
+    """The validator, as a ConfigMap has it."""
+    return {file_key(path): text for path, text in source_of(PACKAGE).items()}
+
+
+def mounted(program: str, expects: str) -> list[Object]:
+    """The volumes of each such pod, by the ConfigMaps of its program and of what it expects."""
+    items = [{"key": file_key(path), "path": path} for path in source_of(PACKAGE)]
+    return [
+        {"name": "program", "configMap": {"name": program, "items": items}},
+        {"name": "expectations", "configMap": {"name": expects}},
+    ]
+
+
+def container(
+    asked: ValidationPlan,
+    module: str,
+    expects: str,
+    words: Iterable[str] = (),
+    *,
+    variables: Mapping[str, str],
+    resources: Object,
+    mounts: Iterable[Object] = (),
+) -> Object:
+    """One that holds what it finds against a file of expectations, as strict as pods of teams may be."""
+    return {
+        "name": "validator",
+        "image": asked.image,
+        # -B: nothing is written beside the source, which is read-only.
+        "command": ["python3", "-B", "-m", module],
+        "args": [
+            "--expect",
+            f"/expectations/{expects}",
+            "--termination-log",
+            "/dev/termination-log",
+            *words,
+        ],
+        "workingDir": "/program",
+        "env": [
+            {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+            *({"name": name, "value": value} for name, value in variables.items()),
+        ],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "resources": resources,
+        "securityContext": dict(STRICT),
+        "volumeMounts": [
+            {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
+            {"name": "expectations", "mountPath": "/expectations", "readOnly": True},
+            *mounts,
+        ],
+    }
