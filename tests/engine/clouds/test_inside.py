@@ -18,6 +18,7 @@ from testbed.plugins.cloud.inside.classes import pools
 from testbed.plugins.cloud.inside.classes.definition import PATH as CLASSES
 from testbed.plugins.cloud.inside.eks import GROUP
 from testbed.plugins.cloud.service.ties import Resource
+from testbed.yard import charts
 from testbed.yard import engine as yard
 from testbed.yard.cloud import Stand
 
@@ -25,6 +26,7 @@ from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
 from kit.cluster.lab import condition, create, delete
 from kit.levels import require_level
+from kit.stacks import plan_of
 
 ROOT = Path(__file__).parents[3]
 JOBS = "/apis/batch/v1/namespaces/vision/jobs"
@@ -54,8 +56,10 @@ class Played:
         stand = Stand(self.stack)
         file = stand.project / f"Pulumi.{self.stack}.yaml"
         written = yaml.safe_load(file.read_text(encoding="utf-8"))
-        change(written["config"]["gpuyard:platform"])
+        platform = written["config"]["gpuyard:platform"]
+        change(platform)
         file.write_text(yaml.safe_dump(written, sort_keys=False), encoding="utf-8")
+        charts.play(self.api, plan_of(platform))  # the operator is told of taints of new pools
         engine = stand.engine(self.home / "sim" / self.stack / "kubeconfig")
         words = ("up", "--stack", self.stack, "--yes", "--skip-preview", "--suppress-outputs")
         assert engine.run(*words) == 0
