@@ -149,3 +149,18 @@ def test_labels_that_nodes_get_only_when_they_run():
     assert discovered({POOL: "train"}, ((want("nvidia.com/gpu.memory", "Gt", "1"),),)) == (
         "nvidia.com/gpu.memory"
     )
+
+
+def test_labels_that_gke_gives_are_known_where_its_own_plugin_cuts_and_shares():
+    one = pool(
+        machine="a2-highgpu-8g", image="cos-gke", sharing={"mig": {"1g.5gb": 7}, "time_slicing": 2}
+    )
+    plan = plan_of(platform([one], cloud="gcp"))
+    found = labels_of(plan, plan.pool("train"))
+    for word, value in (
+        *(("gpu-partition-size", "1g.5gb"), ("gpu-sharing-strategy", "time-sharing")),
+        ("max-shared-clients-per-gpu", "2"),
+    ):
+        assert found.known[f"cloud.google.com/gke-{word}"] == (value,)
+    key = "cloud.google.com/gke-gpu-partition-size"
+    assert accepts(found, {key: "3g.20gb"}, ()) == (False, f"{key}=3g.20gb")

@@ -6,6 +6,7 @@ from gpuyard.catalogue.machines import MACHINES
 from gpuyard.simulate.agents.device_plugin import devices
 from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator
 from gpuyard.simulate.agents.hardware import Hardware
+from gpuyard.simulate.agents.node import refuses_pod
 from gpuyard.simulate.agents.plugin_config import (
     CONFIG_LABEL,
     ConfigRefused,
@@ -13,6 +14,7 @@ from gpuyard.simulate.agents.plugin_config import (
     config_for,
     parse,
 )
+from gpuyard.simulate.gke_plugin import refuses
 
 A100 = MACHINES["p4d.24xlarge"]
 SEVENTHS = {"1g.5gb": 7}
@@ -196,3 +198,40 @@ def test_a_plugin_reads_its_file_when_it_starts_and_when_the_label_changes(
     assert config.replicas == {"nvidia.com/gpu": 4}
     found, _ = config_for({CONFIG_LABEL: label}, operator, started)
     assert found.replicas == {"nvidia.com/gpu": replicas}
+
+
+# ── GKE's own ─────────────────────────────────────────────────────────────────────────────────────
+CLIENTS = "cloud.google.com/gke-max-shared-clients-per-gpu"
+MANY = (
+    "Pod was rejected: Allocate failed due to rpc error: code = Unknown desc = invalid request"
+    " for sharing GPU, at most 1 nvidia.com/gpu can be requested on multi-GPU nodes"
+)
+
+
+def asks(*counts):
+    return [{"resources": {"limits": {"nvidia.com/gpu": str(n)}}} if n else {} for n in counts]
+
+
+@pytest.mark.parametrize(
+    ("labels", "gpus", "containers", "why"),
+    [
+        ({CLIENTS: "4"}, "32", asks(0, 1, 1), ""),
+        ({CLIENTS: "4"}, "32", asks(1, 2), MANY),
+        ({CLIENTS: "4"}, "4", asks(2), ""),
+        ({}, "8", asks(8), ""),
+        ({CLIENTS: "4"}, None, asks(2), ""),
+    ],
+    ids=["one each", "two", "of one GPU", "whole GPUs", "nothing is handed out yet"],
+)
+def test_a_container_has_one_share_where_there_are_several_gpus(labels, gpus, containers, why):
+    assert refuses(labels, {"nvidia.com/gpu": gpus} if gpus else {}, containers) == why
+
+
+def test_the_node_fails_such_a_pod_whoever_runs_beside():
+    node = {
+        "metadata": {"labels": {CLIENTS: "4"}, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "status": {"allocatable": {"nvidia.com/gpu": "32"}},
+    }
+    assert refuses_pod(node, {"spec": {"containers": asks(2)}}, None) == MANY
+    assert refuses_pod(node, {"spec": {"containers": asks(1)}}, None) == ""
+    assert refuses_pod({"metadata": {}}, {"spec": {"containers": asks(2)}}, None) == ""

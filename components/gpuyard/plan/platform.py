@@ -67,6 +67,7 @@ from gpuyard.plan.rule_exceptions import check_exceptions
 from gpuyard.plan.shapes.host import check_own_limits
 from gpuyard.plan.shapes.shapes import check_shape_names
 from gpuyard.plan.shapes.stage import decide_shapes
+from gpuyard.plan.sharing.by_gke import check_one_name
 from gpuyard.plan.sharing.claims import check_claims_alone, check_claims_driver
 from gpuyard.plan.sharing.compute_slices import check_slices
 from gpuyard.plan.sharing.dra import check_compute_domains
@@ -182,6 +183,7 @@ CHECKS: tuple[Check, ...] = (
     check_namespaces,
     check_nothing,
     check_numa,
+    check_one_name,
     check_fabric_zones,
     check_own_limits,
     check_owner_names,

@@ -4,9 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
+from gpuyard.catalogue.gke.sharing import PARTITION_LABEL
 from gpuyard.manifests.quantities import quantity
 from gpuyard.names import MIG_CONFIG_LABEL, MIG_STATE_LABEL, admission_name
 from gpuyard.plan.records import PoolPlan
+from gpuyard.plan.sharing.by_gke import partition_of
 from gpuyard.readiness.evidence import ThingSeen, bad, good, judged, outside, unknown
 from gpuyard.readiness.subject import (
     ClusterSeen,
@@ -156,7 +158,13 @@ def _cut(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
             return value, f"the plan says {pool.mig_config}"
         return value, "" if state == "success" else "the MIG manager is not done"
 
-    yield from by_node([pool for pool in subject.plan.pools if pool.layouts], cluster, judge)
+    def judge_gke(pool: PoolPlan, node: K8sObject) -> tuple[str, str]:
+        size, wanted = at(node, "metadata", "labels", PARTITION_LABEL), partition_of(pool)
+        return size or "not cut", "" if size == wanted else f"the plan says {wanted}"
+
+    pools = subject.plan.pools
+    yield from by_node([pool for pool in pools if pool.mig_config], cluster, judge)
+    yield from by_node([pool for pool in pools if partition_of(pool)], cluster, judge_gke)
 
 
 def _taints(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gpuyard import names
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
+from gpuyard.plan.sharing.by_gke import gke_labels
 from gpuyard.spec.platform import Cloud
 
 _DISCOVERED = "nvidia.com/"
@@ -96,6 +97,7 @@ def labels_of(plan: PlatformPlan, pool: PoolPlan) -> PoolLabels:
     }
     if pool.zones:
         known[names.ZONE_LABEL] = pool.zones
+    known |= {key: (value,) for key, value in gke_labels(pool).items()}
     if pool.sharing is SharingMethod.NONE and pool.machine.gpu is not None:
         known[f"{names.GPU}.product"] = (pool.machine.gpu.product,)
     return PoolLabels(known, closed=plan.cloud is not Cloud.NONE)

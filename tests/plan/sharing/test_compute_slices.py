@@ -250,6 +250,22 @@ def test_slices_of_nothing_do_nothing(pools, why):
     check_fix(raw, finding)
 
 
+def test_slices_that_gke_makes_are_counted_by_their_one_name():
+    raw = platform(
+        [
+            cut_pool(
+                machine="a2-highgpu-1g", image="cos-gke", zones=["us-central1-a"], sharing=SMALL
+            )
+        ],
+        cloud="gcp",
+        queueing={"mig_quota": "slices"},
+    )
+    finding = only(raw)
+    assert finding.id == "slices.nothing"
+    assert "GKE cuts those of serve, and its slices have the name of GPUs" in finding.problem
+    assert plan_of(raw).pools[0].compute_slices is None
+
+
 def test_a_refused_pool_may_have_been_the_one_with_slices():
     raw = sliced([pool(), cut_pool(machine="m7i.xlarge")])
     assert "slices.nothing" not in ids(raw)

@@ -46,6 +46,48 @@ def test_gpus_of_a_machine_that_takes_any_are_said_beside_it():
     assert found["guestAccelerators"][0]["count"] == 2
 
 
+@pytest.mark.parametrize(
+    ("sharing", "said"),
+    [
+        ({}, {}),
+        (
+            {"time_slicing": 4},
+            {
+                "gpuSharingConfig": {
+                    "gpuSharingStrategy": "TIME_SHARING",
+                    "maxSharedClientsPerGpu": 4,
+                }
+            },
+        ),
+        (
+            {"mps": 8},
+            {"gpuSharingConfig": {"gpuSharingStrategy": "MPS", "maxSharedClientsPerGpu": 8}},
+        ),
+        ({"mig": {"1g.5gb": 7}}, {"gpuPartitionSize": "1g.5gb"}),
+        (
+            {"mig": {"3g.20gb": 2}, "time_slicing": 2},
+            {
+                "gpuPartitionSize": "3g.20gb",
+                "gpuSharingConfig": {
+                    "gpuSharingStrategy": "TIME_SHARING",
+                    "maxSharedClientsPerGpu": 2,
+                },
+            },
+        ),
+    ],
+)
+def test_gke_is_told_how_to_cut_and_share_where_its_own_plugin_runs(sharing, said):
+    (gpus,) = node(machine="a2-highgpu-8g", image="cos-gke", sharing=sharing)["guestAccelerators"]
+    assert gpus == {
+        "type": "nvidia-tesla-a100",
+        "count": 8,
+        "gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"},
+        **said,
+    }
+    (ours,) = node(machine="a2-highgpu-8g", image="cos", sharing=sharing)["guestAccelerators"]
+    assert ours.keys() == {"type", "count", "gpuDriverInstallationConfig"}
+
+
 def test_taints_are_in_the_spelling_of_the_api_and_none_is_added_twice():
     shared = node(machine="g2-standard-48", sharing={"time_slicing": 4})
     assert shared["taints"] == [

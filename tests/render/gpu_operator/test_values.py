@@ -7,6 +7,7 @@ from testbed.plugins.kubernetes.helm import unknown_values
 from gpuyard.catalogue.software.charts import GPU_OPERATOR_CHART, OPERATOR_IMAGES
 from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, Owner, SoftwarePart
 from gpuyard.catalogue.software.pins import PINS
+from gpuyard.plan.sharing.by_gke import is_by_gke
 from gpuyard.plan.sharing.sharing import SharingMethod
 from gpuyard.render.files import render_files
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects
@@ -30,6 +31,8 @@ def of(*images, machine=None, **more):
 
 
 MPS = pool("mps", machine="p4d.24xlarge", sharing={"mps": 4})
+GKE_CUT = pool("cut", machine="a2-highgpu-8g", image="cos", sharing={"mig": {"1g.5gb": 7}})
+GKE_MPS = pool("mps", machine="g2-standard-48", image="cos-gke", sharing={"mps": 4})
 ARM = {"machine": "g5g.xlarge"}
 V100 = {"gpu": "V100-32", "gpus": 8, "cpu": 64, "memory_gib": 512}
 GB200 = {
@@ -47,6 +50,7 @@ A4X = {
 MATRIX = {
     **{name: of(name) for name in IMAGES},
     "cos and Google's own": of("cos", "cos-gke"),
+    "cut by the operator, shared by GKE": platform([GKE_CUT, GKE_MPS], cloud="gcp"),
     "image and operator": of("al2023-nvidia", "ubuntu-eks"),
     "Bottlerocket beside Ubuntu": of("bottlerocket-nvidia", "ubuntu-eks"),
     "three hosts": of("own", "own-driver", "own-driver-toolkit"),
@@ -161,8 +165,8 @@ def test_what_goes_with_what(name):
         said = variables(found["toolkit"])["ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"]
         assert said == "false"
         assert found["cdi"] == {"enabled": True}, "else nothing reaches a pod"
-    mps = any(p.sharing is SharingMethod.MPS for p in plan.pools)
-    cut = any(p.layouts for p in plan.pools)
+    mps = any(p.sharing is SharingMethod.MPS and not is_by_gke(p) for p in plan.pools)
+    cut = any(p.mig_config for p in plan.pools)
     assert found["mig"] == {"strategy": ("" if mps else "mixed") if cut else "none"}
     passed = {t["key"] for t in found["daemonsets"]["tolerations"]}
     assert {t.key for p in plan.pools for t in p.taints} <= passed

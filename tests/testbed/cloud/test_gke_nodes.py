@@ -8,6 +8,7 @@ from testbed.plugins.cloud.inside.node import Node
 from testbed.plugins.cloud.inside.user_data import BadUserData
 from testbed.plugins.cloud.service.ties import Resource
 
+from gpuyard.catalogue.gke.sharing import PARTITIONS
 from kit.every import every
 
 GPU = {"type": "nvidia-h100-80gb", "count": 8}
@@ -27,6 +28,8 @@ DEFAULT = {"gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"}}
             False,
         ),
         ({**GPU, "gpuPartitionSize": "1g.10gb"}, {}, {"nvidia.com/gpu": 56}, True),
+        ({**GPU, "gpuPartitionSize": "1g.20gb"}, {}, {"nvidia.com/gpu": 32}, True),
+        ({**GPU, "gpuPartitionSize": "1g.11gb"}, {}, {}, True),
         (
             {
                 **GPU,
@@ -48,6 +51,11 @@ def test_gke_advertises_gpus_by_what_the_pool_says(gpu, labels, devices, driver)
     assert node.taints[-1]["key"] == "nvidia.com/gpu"
     size = gpu.get("gpuPartitionSize")
     assert node.labels.get("cloud.google.com/gke-gpu-partition-size") == size
+
+
+def test_sizes_are_those_that_the_catalogue_has():
+    known = {size: count for sizes in PARTITIONS.values() for size, count in sizes.items()}
+    assert known == gke._PARTS
 
 
 def _gke(config: dict[str, Any], **more: Any) -> Node:

@@ -180,9 +180,8 @@ IMAGES: Mapping[str, NodeImage] = {
             cloud="gcp",
             variants={"amd64": _COS, "arm64": _COS},
             owners=_owners(Owner.GKE, Owner.GKE, Owner.GKE, Owner.GKE),
-            sharing=frozenset({SharingMethod.NONE}),
-            why_not="GKE's own device plugin calls every share and slice nvidia.com/gpu, so queues cannot tell"
-            " them apart",
+            sharing=frozenset(SharingMethod) - {SharingMethod.DRA},
+            why_not="GKE's own device plugin counts its GPUs, and no driver answers claims beside it",
             node_labels={OPERANDS_LABEL: "false"},
             source=GKE_MANAGED,
         ),

@@ -40,6 +40,7 @@ from gpuyard.plan.pools.room import plan_room
 from gpuyard.plan.pools.topology import plan_topology
 from gpuyard.plan.records import NodeSoftware, PoolPlan, Taint
 from gpuyard.plan.renames import rename_fix
+from gpuyard.plan.sharing.by_gke import handed_out
 from gpuyard.plan.sharing.compute_slices import compute_slices
 from gpuyard.plan.sharing.configuration_names import mig_config_name, plugin_config_name
 from gpuyard.plan.sharing.dra import check_dra, dra_labels, plan_dra
@@ -144,10 +145,12 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
     findings += problems
     if gpus is None:
         return None, findings
+    image, unimaged = choose_image(spec, pool, machines[0], gpus.method, path)
+    gpus, problems = handed_out(image, gpus, machines[0], (*path, "sharing"))
+    findings += problems
     findings += check_scaling(spec, pool, machines[0], gpus.advertised, path)
     findings += check_provisioning(spec, pool, path)
-    image, problems = choose_image(spec, pool, machines[0], gpus.method, path)
-    findings += problems
+    findings += unimaged
     findings += check_disk(spec, pool, image, path)
     findings += check_upgrade(spec, pool, machines[0], path)
     findings += check_pods(spec, machines[0], gpus.advertised, path)
@@ -158,7 +161,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
     pool, machines, gpus = choice.pool, choice.machines, choice.gpus
     scaling = scaling_of(spec.cloud, pool)
     stable = pool.stable_name
-    mig_config = mig_config_name(stable, gpus.layouts)
+    mig_config = mig_config_name(stable, gpus)
     plugin_config = plugin_config_name(stable, gpus)
     ladder = plan_ladder(spec, pool, machines[0])
     chosen = class_of(spec, pool)
@@ -186,7 +189,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
         warm=pool.warm,
         upkeep=pool.upkeep,
         sharing=gpus.method,
-        mig_strategy="mixed" if gpus.layouts else "none",
+        mig_strategy="mixed" if mig_config else "none",
         replicas=gpus.replicas,
         layouts=gpus.layouts,
         mig_config=mig_config,
@@ -205,7 +208,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
         node_software=software,
         owners=tuple(dict.fromkeys(pool.owners)),
         stop=pool.stop or "",
-        compute_slices=compute_slices(spec, gpus.method, gpus.layouts, machines[0]),
+        compute_slices=compute_slices(spec, gpus, machines[0]),
         flavor=flavor_name(stable, topology, selector, taints),
         topology=topology,
         provisioning=pool.provisioning,

@@ -15,6 +15,8 @@ from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
 from gpuyard.names import MIG_SLICES, SLICES_UNIT
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, GpuLayout, PoolPlan, Quota
+from gpuyard.plan.sharing.by_gke import partition_of
+from gpuyard.plan.sharing.sharing import SharedGpus
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import MigQuota
 from gpuyard.spec.teams import Team
@@ -22,16 +24,17 @@ from gpuyard.spec.teams import Team
 Counts = Mapping[str, int]
 
 
-def compute_slices(
-    spec: PlatformSpec, method: SharingMethod, layouts: Iterable[GpuLayout], machine: Machine
-) -> Advertised | None:
+def compute_slices(spec: PlatformSpec, shared: SharedGpus, machine: Machine) -> Advertised | None:
     """What queues count of a node with these layouts; None where they count what it advertises.
 
     Shares of a slice (`mig` with `time_slicing`) are counted as shares: a part of a slice is no whole number.
+    Slices that GKE makes have the name of GPUs, which says no profile.
     """
-    if spec.queueing.mig_quota is not MigQuota.SLICES or method is not SharingMethod.MIG:
+    if spec.queueing.mig_quota is not MigQuota.SLICES or shared.method is not SharingMethod.MIG:
         return None
-    gpus = [(len(layout.gpus), _of_layout(layout, machine)) for layout in layouts]
+    if shared.by_gke:
+        return None
+    gpus = [(len(layout.gpus), _of_layout(layout, machine)) for layout in shared.layouts]
     in_all = sum(n * slices for n, slices in gpus)
     # used slices pay for the whole GPU, as those of a profile do
     return Advertised(MIG_SLICES, in_all, SLICES_UNIT, Fraction(sum(n for n, _ in gpus), in_all))
@@ -103,7 +106,7 @@ def check_slices(draft: Draft) -> list[Finding]:
     if spec.queueing.mig_quota is not MigQuota.SLICES:
         return []
     if not any(pool.compute_slices for pool in pools.values()):
-        return [_nothing_to_count(spec)] if len(pools) == len(spec.pools) else []
+        return [_nothing_to_count(spec, pools)] if len(pools) == len(spec.pools) else []
     findings: list[Finding] = []
     for index, one in enumerate(spec.pools):
         if (pool := pools.get(one.name)) and (more := _beyond(pool)):
@@ -113,13 +116,12 @@ def check_slices(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _nothing_to_count(spec: PlatformSpec) -> Finding:
-    shared = [p.name for p in spec.pools if p.sharing.mig and p.sharing.time_slicing]
-    why = (
-        f"the slices of {listed(shared)} are shared by time, and shares are counted as such"
-        if shared
-        else "no pool cuts its GPUs"
-    )
+def _nothing_to_count(spec: PlatformSpec, pools: Mapping[str, PoolPlan]) -> Finding:
+    why = "no pool cuts its GPUs"
+    if by_gke := [p.name for p in pools.values() if partition_of(p)]:
+        why = f"GKE cuts those of {listed(by_gke)}, and its slices have the name of GPUs"
+    if shared := [p.name for p in spec.pools if p.sharing.mig and p.sharing.time_slicing]:
+        why = f"the slices of {listed(shared)} are shared by time, and shares are counted as such"
     return warn(
         "slices.nothing",
         ("queueing", "mig_quota"),

@@ -24,6 +24,8 @@ class SharedGpus:
     layouts: tuple[GpuLayout, ...]
     advertised: tuple[Advertised, ...]
     replicas: int
+    by_gke: bool = False
+    """GKE's own device plugin cuts and shares them, and no agent of the operator's is told how."""
 
 
 def share_gpus(

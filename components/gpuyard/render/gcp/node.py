@@ -23,6 +23,7 @@ from gpuyard.catalogue.software.images import SoftwarePart
 from gpuyard.names import POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.pools import Taint
+from gpuyard.plan.sharing.by_gke import partition_of, strategy_of
 from gpuyard.render.cloud.spelling import EFFECTS
 from gpuyard.render.gcp.fabric import claims_cards
 from gpuyard.render.gcp.ground import GcpGround
@@ -101,12 +102,22 @@ def _owner(pool: PoolPlan) -> str:
 
 
 def _accelerator(pool: PoolPlan, machine: Machine) -> dict[str, Any]:
-    """GPUs are whole for GKE: its own way of sharing calls every share nvidia.com/gpu."""
+    """Whole for GKE, unless its own device plugin is to cut or share them."""
     version = DRIVER_BY.get(_owner(pool), NO_DRIVER)
     return {
         "type": machine.accelerator,
         "count": machine.gpus,
         "gpuDriverInstallationConfig": {"gpuDriverVersion": version},
+        **_cut_and_shared(pool),
+    }
+
+
+def _cut_and_shared(pool: PoolPlan) -> dict[str, Any]:
+    size, strategy = partition_of(pool), strategy_of(pool)
+    shared = {"gpuSharingStrategy": strategy, "maxSharedClientsPerGpu": pool.replicas}
+    return {
+        **({"gpuPartitionSize": size} if size else {}),
+        **({"gpuSharingConfig": shared} if strategy else {}),
     }
 
 

@@ -25,6 +25,7 @@ from gpuyard.names import (
     SYSTEM_POOL,
 )
 from gpuyard.plan.records import OperatorParts, PlatformPlan
+from gpuyard.plan.sharing.by_gke import is_by_gke
 from gpuyard.plan.software.gpu_operator import config_map_names
 from gpuyard.render.charts import Release
 from gpuyard.render.gpu_operator.objects import (
@@ -150,7 +151,8 @@ def mig_strategy(plan: PlatformPlan) -> str:
     """What fits every pool; empty, so that each has its own, where none does: no MPS under mixed."""
     if not any(pool.mig_config for pool in plan.pools):
         return "none"
-    return "" if any(pool.sharing is SharingMethod.MPS for pool in plan.pools) else "mixed"
+    by_mps = (pool for pool in plan.pools if pool.sharing is SharingMethod.MPS)
+    return "mixed" if all(map(is_by_gke, by_mps)) else ""
 
 
 def _controller(plan: PlatformPlan) -> Object:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gpuyard.names import DEVICE_PLUGIN_LABEL, EFA
-from gpuyard.simulate import mps
+from gpuyard.simulate import gke_plugin, mps
 from gpuyard.simulate.adapters import plugin as rdma
 from gpuyard.simulate.agents import feature_discovery, kubelet, mig_manager
 from gpuyard.simulate.agents.cloud_node import CloudNode, cloud_node
@@ -62,16 +62,21 @@ def is_ours(node: Mapping[str, Any]) -> bool:
 
 def refuses_pod(node: Mapping[str, Any], pod: Mapping[str, Any], operator: Operator | None) -> str:
     """Why the node fails a pod that was sent to it; "" when it takes it."""
-    if operator is None or not is_ours(node):
+    if not is_ours(node):
+        return ""
+    spec, metadata = pod["spec"], node["metadata"]
+    containers = [*(spec.get("initContainers") or []), *spec["containers"]]
+    given = (node.get("status") or {}).get("allocatable") or {}
+    if why := gke_plugin.refuses(metadata.get("labels") or {}, given, containers):
+        return why
+    if operator is None:
         return ""
     try:
-        metadata = node["metadata"]
         started = (metadata.get("annotations") or {}).get(STARTED)
         config, _ = config_for(metadata.get("labels") or {}, operator, started)
     except ConfigRefused:
         return ""
-    spec = pod["spec"]
-    return refuses([*(spec.get("initContainers") or []), *spec["containers"]], config)
+    return refuses(containers, config)
 
 
 def changes(

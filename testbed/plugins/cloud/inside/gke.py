@@ -31,8 +31,15 @@ _SSD_GB = 375
 _NO_PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
 _NAME = 63
 _SHARING = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
-# How many instances of a size fit on one GPU: partition_gpu.go of container-engine-accelerators.
-_PARTS = {1: 7, 2: 3, 3: 2, 4: 1, 7: 1}
+# How many instances of a size GKE makes on one GPU: partition_gpu.go of container-engine-accelerators.
+_PARTS = {
+    **dict.fromkeys(("1g.5gb", "1g.10gb", "1g.18gb", "1g.23gb"), 7),
+    **dict.fromkeys(("1g.20gb", "1g.35gb", "1g.45gb", "1g.47gb", "1g.24gb"), 4),
+    **dict.fromkeys(("2g.10gb", "2g.20gb", "2g.35gb", "2g.45gb", "2g.47gb"), 3),
+    **dict.fromkeys(("3g.20gb", "3g.40gb", "3g.71gb", "3g.90gb", "3g.93gb", "2g.48gb"), 2),
+    **dict.fromkeys(("4g.20gb", "4g.40gb", "4g.71gb", "4g.90gb", "4g.93gb", "4g.96gb"), 1),
+    **dict.fromkeys(("7g.40gb", "7g.80gb", "7g.141gb", "7g.180gb", "7g.186gb"), 1),
+}
 
 
 def nodes(pool: Resource, there: Iterable[Resource]) -> list[Node]:
@@ -151,9 +158,10 @@ def _devices(config: Any, gpu: Any) -> dict[str, int] | None:
         return None
     if _driver(gpu) == "INSTALLATION_DISABLED":
         return {}
-    parts = 1
-    if size := text(gpu, "gpuPartitionSize"):
-        parts = _PARTS[int(size.partition("g.")[0])]
+    size = text(gpu, "gpuPartitionSize")
+    parts = _PARTS.get(size, 0) if size else 1
+    if not parts:
+        return {}  # no valid partition size: the installer ends in an error, and the plugin never starts
     clients = int(at(gpu, "gpuSharingConfig.maxSharedClientsPerGpu") or 1)
     return {"nvidia.com/gpu": int(gpu["count"]) * parts * clients}
 

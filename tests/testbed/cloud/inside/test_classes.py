@@ -187,6 +187,24 @@ def test_a_pool_without_a_class_grows_for_whoever_fits(account):
     assert (name.startswith("train"), size) == (True, 1)
 
 
+def test_the_autoscaler_counts_what_gkes_own_plugin_will_hand_out(account):
+    one = held(account, "train-spot")
+    config = one.inputs["nodeConfig"]
+    shared = {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4}
+    (gpu,) = config["guestAccelerators"]
+    theirs = {
+        **config,
+        "labels": {k: v for k, v in config["labels"].items() if not k.startswith("gke-no-")},
+        "guestAccelerators": [
+            {"type": gpu["type"], "count": gpu["count"], "gpuSharingConfig": shared}
+        ],
+    }
+    for given, count in ((config, "8"), (theirs, "32")):
+        account.meddle(gke.POOL, one.id, {"nodeConfig": given})
+        node = pools._next(held(account, "train-spot"), account.all())
+        assert node["status"]["allocatable"][GPU] == count
+
+
 class Queued(Account):
     """The pool on demand is one that jobs queue for."""
 

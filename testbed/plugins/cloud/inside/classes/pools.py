@@ -125,10 +125,14 @@ def _scalable(
 
 
 def _next(pool: Resource, held: list[Resource]) -> dict[str, Any]:
-    """A node as the pool makes it: GPUs by the accelerator that is asked for, whatever a plugin will say."""
+    """A node as the pool makes it: GPUs as GKE's own plugin will hand them out, else by the accelerator.
+
+    What another plugin will say of them GKE cannot know.
+    """
     one = Resource(pool.kind, pool.id, pool.inputs, {**pool.state, "nodeCount": 1}, pool.imports)
     node = gke.nodes(one, held)[0]
     gpus = sum(int(each["count"]) for each in items(pool.inputs, "nodeConfig.guestAccelerators"))
+    gpus = (node.devices or {}).get(_GPU, gpus)
     return begun(
         {
             "metadata": {"labels": dict(node.labels)},

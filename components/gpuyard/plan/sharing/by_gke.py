@@ -1,0 +1,157 @@
+"""GPUs that GKE's own device plugin hands out: what a node pool can say of them, and what they are called.
+
+It has one name for whole GPUs, shares and slices. Units keep them apart in a plan; queues count by names, so
+all that a team has of them is of one kind (docs/decisions/0068).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gpuyard.catalogue.gke.sharing import (
+    CLIENTS_LABEL,
+    PARTITION_LABEL,
+    PARTITIONS,
+    STRATEGIES,
+    STRATEGY_LABEL,
+    STRATEGY_WORDS,
+)
+from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.mig import MigProduct
+from gpuyard.catalogue.software.images import IMAGES, NodeImage, Owner, SoftwarePart
+from gpuyard.findings import Finding, Fix, Path, listed, refuse
+from gpuyard.names import GPU
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import Advertised, PoolPlan, within_reach
+from gpuyard.plan.sharing.sharing import SharedGpus, show_layout
+
+_OURS = IMAGES["cos"]
+"""The same disk with the operator's device plugin, which names what it hands out."""
+
+
+# ── of a pool ─────────────────────────────────────────────────────────────────────────────────────
+def handed_out(
+    image: NodeImage | None, gpus: SharedGpus, machine: Machine, path: Path
+) -> tuple[SharedGpus, list[Finding]]:
+    """The same as whoever's device plugin runs hands it out, or what of it GKE does not do."""
+    if image is None or image.owners[SoftwarePart.DEVICE_PLUGIN] is not Owner.GKE:
+        return gpus, []
+    if gpus.method.counted_whole:
+        return gpus, []
+    problem = _uncut(gpus, machine, path)
+    named = tuple(replace(each, resource=GPU) for each in gpus.advertised)
+    return replace(gpus, advertised=named, by_gke=True), [problem] if problem else []
+
+
+def _uncut(gpus: SharedGpus, machine: Machine, path: Path) -> Finding | None:
+    """Why GKE does not cut GPUs so: it knows one size for all of a node, and makes as many as fit."""
+    product = machine.gpu.mig if machine.gpu else None
+    if product is None or not gpus.layouts:
+        return None
+    sizes = PARTITIONS.get(product.gpu, {})
+    asked = [dict(layout.counts) for layout in gpus.layouts]
+    cut = sum(len(layout.gpus) for layout in gpus.layouts)
+    full = [{size: count} for size, count in sizes.items()]
+    if cut == machine.gpus and asked[0] in full and all(one == asked[0] for one in asked):
+        return None
+    given = "; ".join(map(show_layout, asked))
+    if not sizes:
+        return refuse(
+            "mig.partition",
+            (*path, "mig"),
+            f"GKE's own device plugin cuts no {product.gpu}; the GPU Operator does",
+            given=given,
+            allowed=", ".join(PARTITIONS),
+            fix=Fix(says=f"write image: {_OURS.name}", at=(*path[:-1], "image"), value=_OURS.name),
+        )
+    near = _nearest_size(gpus, product, sizes)
+    layout = {near: sizes[near]}
+    return refuse(
+        "mig.partition",
+        (*path, "mig"),
+        "GKE cuts all GPUs of a node pool alike, each into as many slices of one size as fit",
+        given=given if cut == machine.gpus else f"{given} on {cut} of {machine.gpus} GPUs",
+        allowed=", ".join(f"{size}: {count}" for size, count in sizes.items()),
+        fix=Fix(
+            says=f"write mig: {show_layout(layout)}, or image: {_OURS.name}",
+            at=(*path, "mig"),
+            value=layout,
+        ),
+    )
+
+
+def _nearest_size(gpus: SharedGpus, product: MigProduct, sizes: Mapping[str, int]) -> str:
+    """The size of which most slices were asked for, else the one with as much compute."""
+    slices = {profile.name: profile.slices for profile in product.profiles}
+    wanted = [(len(x.gpus) * count, name) for x in gpus.layouts for name, count in x.counts.items()]
+    most = max(wanted, key=lambda each: each[0])[1]
+    alike = [size for size in sizes if slices[size] == slices[most]]
+    return most if most in sizes else alike[0]
+
+
+def is_by_gke(pool: PoolPlan) -> bool:
+    """Whether GKE's own device plugin cuts or shares the pool's GPUs."""
+    software = pool.node_software
+    brought = software.owners[SoftwarePart.DEVICE_PLUGIN.value] if software else ""
+    return brought == Owner.GKE.value and not pool.sharing.counted_whole
+
+
+def partition_of(pool: PoolPlan) -> str:
+    """The size that GKE is told to cut the GPUs into; empty where it cuts none."""
+    return next(iter(pool.layouts[0].counts)) if is_by_gke(pool) and pool.layouts else ""
+
+
+def strategy_of(pool: PoolPlan) -> str:
+    """The way of sharing that GKE is told; empty where pods share nothing."""
+    return STRATEGIES.get(pool.sharing, "") if is_by_gke(pool) else ""
+
+
+def gke_labels(pool: PoolPlan) -> dict[str, str]:
+    """What GKE says on the pool's nodes of how it cuts and shares their GPUs."""
+    found: dict[str, str] = {}
+    if size := partition_of(pool):
+        found[PARTITION_LABEL] = size
+    if strategy := strategy_of(pool):
+        found[STRATEGY_LABEL] = STRATEGY_WORDS[strategy]
+        found[CLIENTS_LABEL] = str(pool.replicas)
+    return found
+
+
+# ── of a team ─────────────────────────────────────────────────────────────────────────────────────
+def check_one_name(draft: Draft) -> list[Finding]:
+    """Refuse a team whose pools mean different things by one name: its queue and its quota count names."""
+    findings: list[Finding] = []
+    for index, team in enumerate(draft.spec.teams):
+        pools = [draft.sound[name] for name in within_reach(draft.quotas[index])]
+        gpus = {p.name: each for p in pools for each in p.advertised if each.resource == GPU}
+        gke = [pool.name for pool in pools if is_by_gke(pool)]
+        if gke and len({(each.unit, each.gpu_share) for each in gpus.values()}) > 1:
+            findings.append(_one_name(draft, index, team.name, gpus, gke))
+    return findings
+
+
+def _one_name(
+    draft: Draft, index: int, team: str, gpus: Mapping[str, Advertised], gke: list[str]
+) -> Finding:
+    shown = [f"{name} has {_shown(offer)}" for name, offer in gpus.items()]
+    at: Path | None = None
+    if len(gke) == 1:
+        place = next(n for n, pool in enumerate(draft.spec.pools) if pool.name == gke[0])
+        at = ("pools", place, "image")
+    return refuse(
+        "sharing.one_name",
+        ("teams", index),
+        f"the queue of {team} counts {GPU}, and its pools mean different things by it ({'; '.join(shown)}):"
+        " it would take a pod for either",
+        given=listed(gpus),
+        allowed="pools of one kind for each team where GKE shares GPUs, or the GPU Operator, which names"
+        " shares and slices",
+        fix=Fix(
+            says=f"write image: {_OURS.name} for {listed(gke)}",
+            at=at,
+            value=_OURS.name if at else None,
+        ),
+    )
+
+
+def _shown(offer: Advertised) -> str:
+    return f"{offer.gpu_share} of a GPU ({offer.unit})" if offer.unit else "whole GPUs"
