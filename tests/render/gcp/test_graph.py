@@ -10,16 +10,23 @@ from testbed.plugins.cloud.checking import refusals
 import sizes
 from gpuyard.catalogue.fabric import GPUDIRECT
 from gpuyard.catalogue.machines import MACHINES, Capacity
+from gpuyard.lint.inside import with_inside
+from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.kubernetes import resource
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.names import GPU
 from gpuyard.plan import plan as judged
 from gpuyard.plan import planned
+from gpuyard.plan.records.late import bind
 from gpuyard.render.cloud.graph import settle
 from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard.render.platform import platform_objects
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
 from gpuyard.rules.run import RuleVerdict, evaluate
 from gpuyard.spec.read import read_stack_file
+from gpuyard.spec.yaml_tree import Document
+from kit.every import every
 from kit.stacks import platform, spec_of
 
 HERE = sizes.ROOT / "tests" / "render" / "gcp"
@@ -27,6 +34,7 @@ STACKS = ("gke-h200", "gb200-dra", "notebooks")
 POOL = "gcp:container/nodePool:NodePool"
 OWNED = {"tags": {"owner": "ml-platform", "cost-center": "4711"}}
 LATE = "late-value"
+NOWHERE = FilePlace("", Document(None, {}))
 
 
 @cache
@@ -57,8 +65,8 @@ def as_text(graph):
     return json.dumps({"calls": calls, "resources": resources}, indent=1) + "\n"
 
 
-def judged_by_rules(graph, late):
-    """What our rules say of a graph whose late values are these."""
+def judged_by_rules(graph, late, beside=()):
+    """What our rules say of a graph whose late values are these, and of objects beside it."""
     resources = [
         pulumi_resource(
             each.kind,
@@ -68,7 +76,7 @@ def judged_by_rules(graph, late):
         )
         for each in graph.resources
     ]
-    outcomes = evaluate(resources, RULES)
+    outcomes = evaluate([*resources, *beside], RULES)
     return {(o.rule.id, o.resource.name if o.resource else "", o.verdict) for o in outcomes}
 
 
@@ -224,3 +232,36 @@ def test_every_gpu_node_is_tainted_in_the_spelling_of_the_api():
 
 def test_the_same_plan_gives_the_same_graph():
     assert as_text(gcp_graph(stack("gke-h200"))) == as_text(gcp_graph(stack("gke-h200")))
+
+
+# ── GPUs that GKE shares ──────────────────────────────────────────────────────────────────────────
+def both_teams(sharing):
+    """One team with whole GPUs, and one with what GKE cuts or shares."""
+    zones = {"zones": ["us-central1-a"], "nodes": 2}
+    pools = [
+        {"name": "train", "machine": "a2-highgpu-8g", **zones},
+        {
+            "name": "dev",
+            "machine": "a2-highgpu-8g",
+            "image": "cos-gke",
+            "sharing": sharing,
+            **zones,
+        },
+    ]
+    apart = {"isolation": "slice"}
+    teams = [
+        {"name": "vision", "guarantee": {"train": 8}, **apart},
+        {"name": "speech", "guarantee": {"dev": 8}, **apart},
+    ]
+    return planned(spec_of(platform(pools, teams, cloud="gcp", **OWNED)))
+
+
+@every("sharing", [{"time_slicing": 4}, {"mps": 2}, {"mig": {"1g.5gb": 7}}])
+def test_a_whole_platform_with_gpus_that_gke_shares_is_taken_and_keeps_every_rule(sharing):
+    plan = both_teams(sharing)
+    graph = gcp_graph(plan)
+    assert [found for r in graph.resources if (found := refusals(r.kind, r.inputs))] == []
+    objects = [bind(obj, lambda _: LATE) for obj in platform_objects(plan)]
+    items = [each for obj in objects for each in with_inside(Item(resource(obj), NOWHERE))]
+    beside = [each.resource for each in items]
+    assert judged_by_rules(graph, LATE, beside) == set()

@@ -1,6 +1,7 @@
 """GPU-SHR-01: GPUs that are shared in turns are shared by people who trust each other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gpuyard.findings import Path, Severity
 from gpuyard.names import ISOLATION_LABEL
@@ -15,10 +16,17 @@ from gpuyard.rules.rule import (
     is_true,
     items,
     mapping,
+    mappings,
     text,
 )
-from gpuyard.rules.subjects.pools import NODE_POOL
-from gpuyard.rules.subjects.tenants import QUOTA, gpu_keys, gpu_tenants, teams_of
+from gpuyard.rules.subjects.pools import GPU, NODE_POOL
+from gpuyard.rules.subjects.tenants import (
+    QUOTA,
+    gpu_keys,
+    gpu_tenants,
+    teams_of,
+    tenants_of_nodes,
+)
 
 PLUGIN = "config:device-plugin"
 _SHARED = ".shared"
@@ -27,8 +35,8 @@ _METHODS = {"timeSlicing": "time-slicing", "mps": "MPS"}
 
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     accept = _labelled(stack, parameters)
-    for resource, path, method, renamed in _shared(stack):
-        tenants = sorted(_users(stack, renamed=renamed) - set(parameters["trusted"]))
+    for resource, path, method, users in _shared(stack):
+        tenants = sorted(users - set(parameters["trusted"]))
         teams = teams_of(stack, tenants)
         if len(teams) < len(("one", "another")) or accept.issuperset(tenants):
             continue
@@ -60,20 +68,29 @@ def _users(stack: Stack, *, renamed: bool) -> set[str]:
     return gpu_tenants(stack)
 
 
-def _shared(stack: Stack) -> Iterator[tuple[Resource, Path, str, bool]]:
-    """What is shared: where it says so, how, and whether pods ask for it by another name."""
-    for config in stack.of(PLUGIN):
+def _users_of_pool(stack: Stack, config: Mapping[str, Any]) -> set[str]:
+    """Of nodes that GKE shares: behind a taint of their own those whose queues lead there."""
+    fenced = any(text(taint, "key") not in {"", GPU} for taint in mappings(config, "taints"))
+    led = tenants_of_nodes(stack, mapping(config.get("labels"))) if fenced else None
+    return gpu_tenants(stack) if led is None else led
+
+
+def _shared(stack: Stack) -> Iterator[tuple[Resource, Path, str, set[str]]]:
+    """What is shared: where it says so, how, and by whom."""
+    for plugin in stack.of(PLUGIN):
         for key, method in _METHODS.items():
-            if mapping(at(config.properties, "sharing", key)):
-                renamed = is_true(at(config.properties, "sharing", key, "renameByDefault"))
-                yield config, ("sharing", key), method, renamed
+            if mapping(at(plugin.properties, "sharing", key)):
+                renamed = is_true(at(plugin.properties, "sharing", key, "renameByDefault"))
+                yield plugin, ("sharing", key), method, _users(stack, renamed=renamed)
     for pool in stack.of(NODE_POOL):
-        accelerators = items(at(pool.properties, "nodeConfig", "guestAccelerators"))
+        config = block(pool.properties.get("nodeConfig"))
+        accelerators = items(config.get("guestAccelerators"))
         for index, accelerator in enumerate(accelerators):
             strategy = text(at(block(accelerator), "gpuSharingConfig", "gpuSharingStrategy"))
             if strategy in {"TIME_SHARING", "MPS"}:
                 path = ("nodeConfig", "guestAccelerators", index, "gpuSharingConfig")
-                yield pool, path, "MPS" if strategy == "MPS" else "time-slicing", False
+                how = "MPS" if strategy == "MPS" else "time-slicing"
+                yield pool, path, how, _users_of_pool(stack, config)
 
 
 RULE = Rule(

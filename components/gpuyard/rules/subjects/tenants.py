@@ -1,14 +1,15 @@
 """Tenants of a stack: its namespaces that have a claim on GPUs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpuyard.names import TEAM_LABEL
-from gpuyard.rules.rule import Resource, Stack, at, items, mapping, number, text
+from gpuyard.names import PLATFORM_LABEL, TEAM_LABEL
+from gpuyard.rules.rule import Resource, Stack, at, items, mapping, mappings, number, text
 from gpuyard.rules.subjects.pods import OTHER_ACCELERATORS, VENDOR
 
 CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
 LOCAL_QUEUE = "kueue.x-k8s.io/LocalQueue"
+FLAVOR = "kueue.x-k8s.io/ResourceFlavor"
 QUOTA = "ResourceQuota"
 _ORDINARY = ("cpu", "memory", "pods", "ephemeral-storage", "hugepages-")
 
@@ -24,6 +25,47 @@ def gpu_tenants(stack: Stack) -> set[str]:
     quotas = (quota for quota in stack.of(QUOTA) if gpu_keys(quota))
     found = {resource.namespace for resource in (*queues, *quotas)}
     return found - {""}
+
+
+def tenants_of_nodes(stack: Stack, labels: Mapping[str, Any]) -> set[str] | None:
+    """Namespaces whose queues may send pods to nodes with these labels; None where no flavor selects them.
+
+    That of a platform's own checks is none: everybody trusts what runs there.
+    """
+    flavors = {
+        flavor.name
+        for flavor in stack.of(FLAVOR)
+        if (selects := mapping(at(flavor.properties, "spec", "nodeLabels")))
+        and all(text(value) == text(labels.get(key)) for key, value in selects.items())
+    }
+    if not flavors:
+        return None
+    queues = {queue.name for queue in stack.of(CLUSTER_QUEUE) if _gives(queue, flavors)}
+    led = {
+        queue.namespace
+        for queue in stack.of(LOCAL_QUEUE)
+        if text(at(queue.properties, "spec", "clusterQueue")) in queues
+    }
+    return led - _of_platform(stack)
+
+
+def _of_platform(stack: Stack) -> set[str]:
+    """Namespaces of ours that are no team's."""
+    labels = {
+        n.name: mapping(at(n.properties, "metadata", "labels")) for n in stack.of("Namespace")
+    }
+    return {name for name, of in labels.items() if PLATFORM_LABEL in of and TEAM_LABEL not in of}
+
+
+def _gives(queue: Resource, flavors: set[str]) -> bool:
+    """Whether a queue of the cluster has quota of one of these flavors, or may borrow it."""
+    return any(
+        number(quota.get("nominalQuota")) != 0 or number(quota.get("borrowingLimit")) != 0
+        for group in mappings(resource_groups(queue))
+        for flavor in mappings(group, "flavors")
+        if text(flavor, "name") in flavors
+        for quota in mappings(flavor, "resources")
+    )
 
 
 def resource_groups(queue: Resource) -> list[Any]:
