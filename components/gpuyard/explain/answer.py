@@ -14,7 +14,8 @@ from gpuyard.explain.sentences import cautions, namespace, queue
 from gpuyard.explain.workload import commit
 from gpuyard.manifests.workloads import JobRead
 from gpuyard.plan.queueing.waiting import compared
-from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.plan.records import PlatformPlan, TeamPlan, within_reach
+from gpuyard.plan.sharing.by_gke import shared_names
 from gpuyard.scheduler.desk import EMPTY, Desk, PlatformState
 from gpuyard.scheduler.nodes import is_known
 from gpuyard.scheduler.requests import Request, request_of
@@ -33,7 +34,7 @@ def explain(
     """Would this job start now; by default nobody else is there."""
     home = team_of(plan, job.namespace, team)
     here = home.space(job.namespace).limits if home else None
-    request = judged(plan, request_of(job, here))
+    request = judged(plan, request_of(job, here, _shared(plan, home)))
     desk = Desk(plan, state)
     priority, said = _priority(plan, request, home)
     policy = PolicyAnswer() if request.refused else ask_policy(plan, home, job)
@@ -49,7 +50,8 @@ def explain(
         return decide(desk.at_best(), home, changed, priority).verdict is Verdict.STARTS
 
     def starts_for(other: TeamPlan) -> bool:
-        there = request_of(replace(job, namespace=other.home.name), other.home.limits)
+        moved = replace(job, namespace=other.home.name)
+        there = request_of(moved, other.home.limits, _shared(plan, other))
         return decide(desk, other, there, priority).verdict is Verdict.STARTS
 
     changes: tuple[JobChange, ...] = ()
@@ -86,9 +88,16 @@ def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | 
     return plan.team(team) if team is not None else None
 
 
+def _shared(plan: PlatformPlan, team: TeamPlan | None) -> frozenset[str]:
+    """Names of shares that do not say so, in the pools that the team may use."""
+    used = within_reach(team.quotas) if team else ()
+    return shared_names(plan.pool(name) for name in used)
+
+
 def arrive(desk: Desk, job: JobRead, team: TeamPlan) -> bool:
     """Let a team's job start on this desk, as the next to come; says whether it did."""
-    request = judged(desk.plan, request_of(job, team.space(job.namespace).limits))
+    limits = team.space(job.namespace).limits
+    request = judged(desk.plan, request_of(job, limits, _shared(desk.plan, team)))
     if ask_policy(desk.plan, team, job).outcome is not None:
         return False
     priority, _ = _priority(desk.plan, request, team)

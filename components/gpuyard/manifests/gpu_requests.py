@@ -7,7 +7,7 @@ https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuyard import names
@@ -26,13 +26,16 @@ def is_gpu_resource(name: str) -> bool:
     return name in {names.GPU, names.GPU_SHARED} or name.startswith(names.MIG_PREFIX)
 
 
-def several_shares(limits: Mapping[Any, Any]) -> list[str]:
-    """Shared resources of which a container asks for more than the device plugin gives it."""
+def several_shares(limits: Mapping[Any, Any], shared: Collection[str] = ()) -> list[str]:
+    """Shared resources of which a container asks for more than the device plugin gives it.
+
+    `shared` are those whose names do not say that they are.
+    """
     return [
         name
         for name, value in limits.items()
         if isinstance(name, str)
-        and names.is_shared(name)
+        and (names.is_shared(name) or name in shared)
         and (quantity(known(value)) or 0) > names.MOST_SHARES
     ]
 

@@ -1,7 +1,7 @@
 """Requests of a job, as the API server, Kueue and the scheduler each count them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -88,9 +88,14 @@ class Request:
         return self.kind in GANGS
 
 
-def request_of(job: JobRead, limits: LimitsPlan | None = None) -> Request:
-    """Read what a job needs; in the namespace of a team, containers that say nothing get its defaults."""
-    asked = [_asked(pod, unsaid(limits)) for pod in job.pods]
+def request_of(
+    job: JobRead, limits: LimitsPlan | None = None, shared: Collection[str] = ()
+) -> Request:
+    """Read what a job needs; in the namespace of a team, containers that say nothing get its defaults.
+
+    `shared` are names of shares there that do not say that they are.
+    """
+    asked = [_asked(pod, unsaid(limits), shared) for pod in job.pods]
     pod_sets = tuple(
         _pod_set(pod, each.amounts, unsaid(limits), max(1, job.groups))
         for pod, each in zip(job.pods, asked, strict=True)
@@ -261,10 +266,10 @@ class _Asked:
     refused: tuple[Refused, ...]
 
 
-def _asked(pod: PodRead, default: Counter[str]) -> _Asked:
+def _asked(pod: PodRead, default: Counter[str], shared: Collection[str]) -> _Asked:
     """What the scheduler reserves for one pod, its overhead and its claims included."""
-    init = [(c, _asks(c, where, default)) for where, c in _containers(pod, "initContainers")]
-    main = [_asks(c, where, default) for where, c in _containers(pod, "containers")]
+    init = [(c, _asks(c, at, default, shared)) for at, c in _containers(pod, "initContainers")]
+    main = [_asks(c, at, default, shared) for at, c in _containers(pod, "containers")]
     total = pod_total(((c, asks.amounts) for c, asks in init), (asks.amounts for asks in main))
     for name, value in mapping(pod.spec, "overhead").items():
         if isinstance(name, str) and (amount := quantity(value)) and amount > 0:
@@ -283,13 +288,15 @@ def _containers(pod: PodRead, key: str) -> list[tuple[str, Mapping[Any, Any]]]:
     ]
 
 
-def _asks(container: Mapping[Any, Any], where: str, default: Counter[str]) -> _Asked:
+def _asks(
+    container: Mapping[Any, Any], where: str, default: Counter[str], shared: Collection[str]
+) -> _Asked:
     """What one container asks for; what it does not name is the default."""
     resources = mapping(container, "resources")
     limits, requests = mapping(resources, "limits"), mapping(resources, "requests")
     amounts: Counter[str] = Counter()
     refused: list[Refused] = []
-    shares = several_shares(limits)
+    shares = several_shares(limits, shared)
     for name in dict.fromkeys([*limits, *requests]):
         if not isinstance(name, str):
             continue

@@ -11,7 +11,13 @@ from gpuyard.catalogue.gke.sharing import MOST_CLIENTS, PARTITIONS
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.names import GPU
-from gpuyard.plan.sharing.by_gke import gke_labels, is_by_gke, partition_of, strategy_of
+from gpuyard.plan.sharing.by_gke import (
+    gke_labels,
+    is_by_gke,
+    partition_of,
+    shared_names,
+    strategy_of,
+)
 from gpuyard.spec.sharing import MAX_REPLICAS
 from kit.every import every
 from kit.fixes import check_fix
@@ -209,3 +215,20 @@ def test_what_is_borrowed_counts_too_and_the_operators_names_help():
 def test_of_two_pools_that_gke_shares_no_program_chooses():
     finding = only(both(gke(sharing=SEVENTHS), SHARED, guarantee={"serve": 1, "dev/shared": 1}))
     assert (finding.fix.says, finding.fix.at) == ("write image: cos for serve, dev", None)
+
+
+# ── one share ─────────────────────────────────────────────────────────────────────────────────────
+@every(
+    "sharing, machine, image, names",
+    [
+        ({"time_slicing": 4}, "a2-highgpu-8g", "cos-gke", {GPU}),
+        ({"mps": 4}, "g2-standard-48", "cos-gke", {GPU}),
+        ({**SEVENTHS, "time_slicing": 2}, "a2-highgpu-1g", "cos-gke", {GPU}),
+        ({"time_slicing": 4}, "a2-highgpu-1g", "cos-gke", set()),
+        (SEVENTHS, "a2-highgpu-8g", "cos-gke", set()),
+        ({}, "a2-highgpu-8g", "cos-gke", set()),
+        ({"time_slicing": 4}, "a2-highgpu-8g", "cos", set()),
+    ],
+)
+def test_names_of_shares_that_do_not_say_so(sharing, machine, image, names):
+    assert shared_names([planned(sharing, machine=machine, image=image)]) == names

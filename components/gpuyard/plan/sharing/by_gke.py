@@ -4,7 +4,7 @@ It has one name for whole GPUs, shares and slices. Units keep them apart in a pl
 all that a team has of them is of one kind (docs/decisions/0068).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gpuyard.catalogue.gke.sharing import (
@@ -114,6 +114,15 @@ def gke_labels(pool: PoolPlan) -> dict[str, str]:
         found[STRATEGY_LABEL] = STRATEGY_WORDS[strategy]
         found[CLIENTS_LABEL] = str(pool.replicas)
     return found
+
+
+def shared_names(pools: Iterable[PoolPlan]) -> frozenset[str]:
+    """What a container of these pools may ask for once, though its name does not say that it is a share.
+
+    Of a node with one GPU, or one slice, GKE gives a container several shares.
+    """
+    apart = (p for p in pools if strategy_of(p) and p.advertised[0].per_node > p.replicas)
+    return frozenset(each.resource for pool in apart for each in pool.advertised)
 
 
 # ── of a team ─────────────────────────────────────────────────────────────────────────────────────
