@@ -5,10 +5,17 @@ import pytest
 from gpuyard.admission.bypass import bypasses_of
 from gpuyard.admission.host import hands_out_devices
 from gpuyard.admission.images import allowed, prefix, repository
-from gpuyard.admission.parameters import TeamParameters, enforcement, parameters_of, read_parameters
+from gpuyard.admission.parameters import (
+    SHARES,
+    TeamParameters,
+    enforcement,
+    parameters_of,
+    read_parameters,
+)
 from gpuyard.admission.placing import NOT_OF_TEAMS, placing
 from gpuyard.admission.requirement import Workload
 from gpuyard.admission.requirements import REQUIREMENTS
+from gpuyard.admission.shares import shares
 from gpuyard.manifests.pods import Pod
 from gpuyard.plan.records import Taint
 from gpuyard.spec.sections import Enforce
@@ -171,10 +178,27 @@ def test_service_accounts_that_work_for_a_team_are_known_as_its_own():
     assert found.accounts == ("system:serviceaccounts:pipelines",)
 
 
+def test_a_team_whose_gpus_gke_shares_is_told_that_they_are_shares():
+    place = {"machine": "a2-highgpu-8g", "zones": ["us-central1-a"], "nodes": 2}
+    pools = [pool(**place), pool("dev", image="cos-gke", sharing={"time_slicing": 4}, **place)]
+    teams = [team("a", guarantee={"train": 8}), team("b", borrow={"dev/shared": 8})]
+    plan = plan_of(platform(pools, teams, cloud="gcp"))
+    whole, shared = (parameters_of(plan, plan.team(name)) for name in ("a", "b"))
+    assert (whole.shares, shared.shares) == ((), ("nvidia.com/gpu",))
+    assert SHARES not in whole.annotations()
+    assert shared.annotations()[SHARES] == "nvidia.com/gpu"
+    two = {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 2}}}]}
+    asked = Workload("Pod", {}, (Pod((), {}, two),))
+    assert list(shares(asked, whole)) == []
+    (slip,) = shares(asked, shared)
+    assert slip.problem.startswith("container c asks for more than one nvidia.com/gpu")
+
+
 @pytest.mark.parametrize(
     "limits",
     [
         TeamParameters(),
+        TeamParameters(shares=("nvidia.com/gpu",)),
         TeamParameters(images_from=(), taints=(), guaranteed=False, queues=("main",)),
         TeamParameters(
             images_from=("nvcr.io", "docker.io/library"),

@@ -7,16 +7,18 @@ from typing import Any
 from gpuyard.admission.images import prefix
 from gpuyard.manifests.fields import is_true, text
 from gpuyard.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
-from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan
+from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan, within_reach
+from gpuyard.plan.sharing.by_gke import shared_names
 from gpuyard.spec.sections import Admission, Enforce
 
-ACCOUNTS, CSI_DRIVERS, GUARANTEED, IMAGES_FROM, PRIORITIES, PRIORITY_CLASSES, QUEUES, TAINTS = (
+ACCOUNTS, CSI_DRIVERS, GUARANTEED, IMAGES_FROM, PRIORITIES, PRIORITY_CLASSES, QUEUES = (
     f"{ADMISSION_ANNOTATIONS}{word}"
     for word in (
         *("accounts", "csi-drivers", "guaranteed", "images-from"),
-        *("priorities", "priority-classes", "queues", "taints"),
+        *("priorities", "priority-classes", "queues"),
     )
 )
+SHARES, TAINTS = (f"{ADMISSION_ANNOTATIONS}{word}" for word in ("shares", "taints"))
 """The annotations."""
 
 
@@ -42,6 +44,8 @@ class TeamParameters:
     """Whose volumes pods may have without a claim."""
     accounts: tuple[str, ...] = ()
     """Groups of service accounts elsewhere that work for the team, as its pipelines do."""
+    shares: tuple[str, ...] = ()
+    """Resources that are shares of a GPU there, and whose names do not say so."""
 
     def annotations(self) -> dict[str, str]:
         """As the team's namespace carries them: a line for each of several."""
@@ -53,6 +57,7 @@ class TeamParameters:
             PRIORITIES: "\n".join(self.priorities),
             PRIORITY_CLASSES: "\n".join(self.priority_classes),
             QUEUES: "\n".join(self.queues),
+            **({SHARES: "\n".join(self.shares)} if self.shares else {}),
             TAINTS: "\n".join(str(taint) for taint in self.taints),
         }
 
@@ -73,6 +78,7 @@ def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
         priorities=_lines(annotations, PRIORITIES),
         csi_drivers=_lines(annotations, CSI_DRIVERS),
         accounts=_lines(annotations, ACCOUNTS),
+        shares=_lines(annotations, SHARES),
     )
 
 
@@ -101,6 +107,7 @@ def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
         priorities=tuple(priority.name for priority in plan.queueing.priorities),
         csi_drivers=admission.csi_drivers,
         accounts=tuple(group for group in team.groups if group.startswith(_ACCOUNTS_OF)),
+        shares=tuple(sorted(shared_names(map(plan.pool, within_reach(team.quotas))))),
     )
 
 

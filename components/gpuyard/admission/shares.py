@@ -1,6 +1,6 @@
 """One share for a container: the device plugin refuses more."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gpuyard.admission.bypass import asks
 from gpuyard.admission.parameters import TeamParameters
@@ -16,17 +16,18 @@ SEVERAL = Sentence(
 )
 
 
-def shares(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
+def shares(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """Containers that ask for several shares."""
     for pod in filter(asks, workload.pods):
-        yield from shares_of(pod)
+        yield from shares_of(pod, parameters.shares)
 
 
-def shares_of(pod: Pod) -> Iterator[Slip]:
-    """The same of one pod."""
+def shares_of(pod: Pod, shared: Collection[str] = ()) -> Iterator[Slip]:
+    """The same of one pod; `shared` are names of shares that do not say so."""
     for path, container in pod.containers():
         if "ephemeralContainers" in path:  # they may not ask for resources
             continue
-        for resource in several_shares(mapping(container.get("resources"), "limits")):
+        limits = mapping(container.get("resources"), "limits")
+        for resource in several_shares(limits, shared):
             where = (*path, "resources", "limits", resource)
             yield SEVERAL.slip(where, container=text(container.get("name")), resource=resource)

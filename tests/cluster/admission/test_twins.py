@@ -5,15 +5,24 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from gpuyard.admission.parameters import ACCOUNTS, CSI_DRIVERS, PRIORITIES, PRIORITY_CLASSES
-from gpuyard.admission.requirements import REQUIREMENTS
+from gpuyard.admission.parameters import (
+    ACCOUNTS,
+    CSI_DRIVERS,
+    PRIORITIES,
+    PRIORITY_CLASSES,
+    SHARES,
+    parameters_of,
+)
+from gpuyard.admission.requirements import REQUIREMENTS, refusals
 from gpuyard.lint.kubernetes import resource
+from gpuyard.names import GPU as GPU_NAME
 from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.render.admission.objects import LONGEST, admission_objects
 from gpuyard.rules.subjects.admission import workload
@@ -29,6 +38,7 @@ from kit.cluster.twins import (
     OPERATORS,
     OUTSIDE,
     PIPELINES,
+    PLAN,
     SPACES,
     USUAL,
     Value,
@@ -332,6 +342,27 @@ def test_without_what_it_is_held_to_a_team_is_refused_everything(held: Api):
         held.merge(path, {"metadata": {"annotations": head(HELD)["annotations"]}})
         patience(lambda: not refused())
     assert try_out(held, pod()) == ""
+
+
+def test_a_share_whose_name_does_not_say_so_is_one_where_the_namespace_says_it(held: Api):
+    path = f"/api/v1/namespaces/{HELD}"
+
+    def asks(count: int) -> Value:
+        limits = {"resources": {"limits": {GPU_NAME: count}}}
+        return pod(container=limits, metadata={"labels": {QUEUE_LABEL: "main"}})
+
+    assert try_out(held, asks(2)) == ""
+    held.merge(path, {"metadata": {"annotations": {SHARES: GPU_NAME}}})
+    try:
+        patience(lambda: "GPU-SHR-05" in (try_out(held, asks(2)) or ""))
+        known = replace(parameters_of(PLAN, PLAN.teams[0]), shares=(GPU_NAME,))
+        asked = replace(workload(resource(asks(2))), by_controller=True)
+        (refusal,) = refusals(asked, known)
+        assert try_out(held, asks(2)) == str(refusal)
+        assert try_out(held, asks(1)) == ""
+    finally:
+        held.merge(path, {"metadata": {"annotations": {SHARES: None}}})
+        patience(lambda: try_out(held, asks(2)) == "")
 
 
 def test_a_platform_that_is_upgraded_goes_on_taking_pods_before_its_namespaces_are(held: Api):

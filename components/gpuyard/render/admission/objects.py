@@ -15,6 +15,7 @@ from gpuyard.admission.parameters import (
     PRIORITIES,
     PRIORITY_CLASSES,
     QUEUES,
+    SHARES,
     TAINTS,
     enforcement,
 )
@@ -210,6 +211,7 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "priority_classes", parts(said_later(PRIORITY_CLASSES))
     yield "priorities", parts(said_later(PRIORITIES))
     yield "csi_drivers", parts(said_later(CSI_DRIVERS))
+    yield "shares", parts(said_later(SHARES))
     yield "all_pods", pods_in("variables.it")
     yield "old_pods", f"variables.created ? [] : {pods_in('variables.was')}"
     yield "named_priorities", _priorities_of("variables.it", "all_pods")

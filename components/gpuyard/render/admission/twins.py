@@ -258,7 +258,8 @@ def _turns() -> str:
 def _shares() -> str:
     limits = maybe("c", "resources.limits", "{}")
     several = f"{quantity(f'{limits}[r]')}.isGreaterThan(quantity({quoted(str(MOST_SHARES))}))"
-    shared = f"r.startsWith({quoted(VENDOR)}) && r.endsWith({quoted(shared_name(''))}) && {several}"
+    named = f"r.startsWith({quoted(VENDOR)}) && r.endsWith({quoted(shared_name(''))})"
+    shared = f"({named} || r in variables.shares) && {several}"
     sentence = said(requirements.SHARES, shares.SEVERAL, container="c.name", resource="r")
     of_containers = sentences(
         f"{containers('p', CONTAINER_GROUPS[:2])}"
