@@ -275,3 +275,25 @@ def test_another_driver_of_the_operator_is_announced_and_one_of_an_image_is_none
     assert "the GPU Operator puts driver 595.91.07 in place of 580.159.03" in found.problem
     assert said.resources == ()
     assert compared(on("simulated"), on("simulated"))[0] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ({"mig": {"1g.5gb": 7}}, {"mig": {"3g.20gb": 2}}, "gpuPartitionSize"),
+        ({}, {"mig": {"3g.20gb": 2}}, "gpuPartitionSize"),
+        ({"time_slicing": 4}, {"time_slicing": 2}, "gpuSharingConfig"),
+        ({"time_slicing": 4}, {"mps": 4}, "gpuSharingConfig"),
+    ],
+)
+def test_another_size_or_way_of_sharing_is_another_node_pool_where_gke_does_it(
+    before, after, words
+):
+    def of(sharing):
+        one = {"machine": "a2-highgpu-8g", "image": "cos-gke", "zones": ["us-central1-a"]}
+        return on("gcp", [pool("serve", nodes="0..4", sharing=sharing, **one)])
+
+    (found,), said = compared(of(before), of(after), GCP)
+    assert found.id == "change.replaces"
+    assert words in found.problem
+    assert [each.what for each in said.losses] == ["NodePool serve-on-demand"]

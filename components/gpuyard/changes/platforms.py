@@ -9,6 +9,7 @@ from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import Owner
 from gpuyard.changes.deployed import Deployed
 from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.sharing.by_gke import is_by_gke
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +151,11 @@ def _names(name: str, formerly: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _cut(said: Mapping[str, Any], pool: PoolPlan) -> bool:
-    """Slices change only by draining; replicas do not."""
+    """Slices change only by draining; replicas do not. GKE cuts no GPU anew: it makes another node pool."""
     sliced = {str(said.get("sharing")), pool.sharing.value} & _SLICED
     anew = _counted(said) != _advertised(pool)
-    return anew and bool(sliced) and said.get("machine") == pool.machine.name
+    stays = said.get("machine") == pool.machine.name and not is_by_gke(pool)
+    return anew and bool(sliced) and stays
 
 
 def _counted(said: Mapping[str, Any]) -> dict[str, int]:
