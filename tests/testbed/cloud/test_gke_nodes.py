@@ -9,7 +9,10 @@ from testbed.plugins.cloud.inside.user_data import BadUserData
 from testbed.plugins.cloud.service.ties import Resource
 
 from gpuyard.catalogue.gke.sharing import PARTITIONS
+from gpuyard.plan.sharing.by_gke import gke_labels
+from gpuyard.render.gcp.graph import gcp_graph
 from kit.every import every
+from kit.stacks import plan_of, platform, pool
 
 GPU = {"type": "nvidia-h100-80gb", "count": 8}
 DEFAULT = {"gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"}}
@@ -113,3 +116,35 @@ def test_how_many_nodes_a_pool_has(state, count):
     cluster = Resource("gcp:container/cluster:Cluster", "c", {"name": "lab"}, {})
     held = {**inputs, "location": "us-central1"}
     assert len(gke.nodes(Resource(gke.POOL, "p", inputs, held), [cluster])) == count
+
+
+@every(
+    "machine, sharing",
+    [
+        ("a2-highgpu-8g", {}),
+        ("a2-highgpu-8g", {"time_slicing": 4}),
+        ("g2-standard-48", {"mps": 8}),
+        ("a2-highgpu-1g", {"mig": {"1g.5gb": 7}}),
+        ("a2-ultragpu-8g", {"mig": {"2g.20gb": 3}, "time_slicing": 2}),
+        ("a3-highgpu-8g", {"mig": {"1g.20gb": 4}}),
+        ("g4-standard-48", {"mig": {"2g.48gb": 2}}),
+    ],
+)
+def test_nodes_of_our_own_pools_advertise_and_say_what_is_planned(
+    machine: str, sharing: dict[str, Any]
+):
+    one = pool(
+        machine=machine, image="cos-gke", sharing=sharing, zones=["us-central1-a"], nodes="0..2"
+    )
+    plan = plan_of(platform([one], cloud="gcp"))
+    (planned,) = plan.pools
+    config = next(
+        each.inputs["nodeConfig"]
+        for each in gcp_graph(plan).of_part("train")
+        if each.kind == gke.POOL
+    )
+    node = _gke({**config, "serviceAccount": "nodes"})
+    assert node.devices == {a.resource: a.per_node for a in planned.advertised}
+    assert gke_labels(planned).items() <= node.labels.items()
+    said = {key for key in node.labels if "sharing" in key or "partition" in key}
+    assert said == {key for key in gke_labels(planned) if "clients" not in key}
