@@ -131,3 +131,19 @@ def test_what_is_not_checked_waits_for_nothing(raw):
     plan = plan_of(raw)
     assert plan.startup_taints(plan.pools[0]) == ()
     assert plan.validation is None or not plan.validation.checks
+
+
+@every("sharing", [{}, {"time_slicing": 4}, {"mig": {"1g.5gb": 7}}])
+def test_nodes_that_gke_serves_by_itself_say_nothing_that_the_check_waits_for(sharing):
+    """What counts GPUs by a label is the operator's, and it is kept off them."""
+    place = {"machine": "a2-highgpu-8g", "zones": ["us-central1-a"], "nodes": 2}
+    raw = platform(
+        [pool(**place), pool("dev", image="cos-gke", sharing=sharing, **place)],
+        cloud="gcp",
+        validation={**IMAGE, "required": False, "profile": "full"},
+    )
+    train, dev = plan_of(raw).validation.pools
+    assert (train.lacks, train.runs) == ("", True)
+    lacks = "the GPU Operator is kept off its nodes, and no runtime class shows a pod all GPUs"
+    assert (dev.lacks, dev.runs, dev.tried, dev.gate) == (lacks, False, False, "")
+    assert any(f"the nodes of dev are not checked: {lacks}" == f.problem for f in findings(raw))

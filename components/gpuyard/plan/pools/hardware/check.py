@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
+from gpuyard.names import OPERANDS_LABEL
 from gpuyard.plan.capacity.warm import nearest_zone, unreadable
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
@@ -82,6 +83,8 @@ def _lacks(pool: PoolPlan, *, sees: bool) -> str:
         return "a node has a part of a GPU, which tells nothing of the whole"
     if pool.dra is not None:
         return "its GPUs are claimed, and no runtime class shows a pod all of them"
+    if pool.labels.get(OPERANDS_LABEL) == "false":
+        return "the GPU Operator is kept off its nodes, and no runtime class shows a pod all GPUs"
     return "" if sees else "no GPU Operator is installed, whose runtime class shows a pod all GPUs"
 
 
