@@ -2,6 +2,8 @@
 
 import pytest
 
+from gpuyard.names import POOL_LABEL
+from gpuyard.readiness.infrastructure import LIVE as INFRASTRUCTURE
 from gpuyard.readiness.scheduling import LIVE
 from gpuyard.readiness.subject import ClusterSeen, Subject
 from kit.cases.readiness import node
@@ -33,3 +35,26 @@ def test_a_size_is_judged_by_gkes_label(size, value, wrong):
         nodes[0]["metadata"]["labels"][SIZE] = size
     (found,) = LIVE["SCH-04"](Subject(PLAN), ClusterSeen(objects={"Node": nodes}))
     assert (found.value, found.why) == (value, wrong)
+
+
+MODEL = "cloud.google.com/gke-accelerator"
+
+
+@pytest.mark.parametrize(
+    ("model", "value", "wrong"),
+    [
+        ("nvidia-l4", "nvidia-l4", ""),
+        ("nvidia-tesla-t4", "nvidia-tesla-t4", "the plan says nvidia-l4"),
+        (None, "no model", "the plan says nvidia-l4"),
+    ],
+)
+def test_the_model_is_judged_by_gkes_label_where_the_operator_is_kept_off(model, value, wrong):
+    nodes = [node(one, f"{one.name}-0") for one in PLAN.pools]
+    for each in nodes:
+        each["metadata"]["labels"] = {POOL_LABEL: each["metadata"]["labels"][POOL_LABEL]}
+    nodes[0]["metadata"]["labels"][MODEL] = "nvidia-tesla-a100"
+    if model:
+        nodes[1]["metadata"]["labels"][MODEL] = model
+    serve, dev = INFRASTRUCTURE["INF-04"](Subject(PLAN), ClusterSeen(objects={"Node": nodes}))
+    assert (serve.value, serve.why) == ("nvidia-tesla-a100", "")
+    assert (dev.value, dev.why) == (value, wrong)

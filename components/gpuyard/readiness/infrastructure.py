@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from gpuyard.catalogue.gke.nodes import GPU_MODEL_LABEL
 from gpuyard.catalogue.software.images import SoftwarePart
 from gpuyard.names import (
     COUNT_LABEL,
@@ -11,6 +12,7 @@ from gpuyard.names import (
     KUBE_SYSTEM,
     KUEUE_NAMESPACE,
     MIG_CONFIG_LABEL,
+    OPERANDS_LABEL,
     admission_name,
     nccl_name,
 )
@@ -140,7 +142,14 @@ def _labels(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
             return f"{value}, {cut or 'not cut'}", f"the plan says {pool.mig_config}"
         return value, ""
 
-    yield from by_node(subject.plan.pools, cluster, judge)
+    def judge_gke(pool: PoolPlan, node: K8sObject) -> tuple[str, str]:
+        model, wanted = label(node, GPU_MODEL_LABEL), pool.machine.accelerator
+        return model or "no model", "" if model == wanted else f"the plan says {wanted}"
+
+    pools = subject.plan.pools
+    off = [pool for pool in pools if pool.labels.get(OPERANDS_LABEL) == "false"]
+    yield from by_node([pool for pool in pools if pool not in off], cluster, judge)
+    yield from by_node(off, cluster, judge_gke)  # where no agent of the operator writes labels
 
 
 def _numa(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:

@@ -145,6 +145,8 @@ KEY_SOURCE = Source(
     _LOOKED_UP,
     verified=False,
 )
+GPU_MODEL_LABEL = "cloud.google.com/gke-accelerator"
+"""On every node with GPUs: their model, as GKE calls it."""
 POOL_OF_NODE = "cloud.google.com/gke-nodepool"
 """The label that says which node pool made a node."""
 

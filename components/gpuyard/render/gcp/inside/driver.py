@@ -7,6 +7,7 @@ Ubuntu, whose disk lacks its image; and machines that need the newest driver hav
 from gpuyard.catalogue.gke.nodes import (
     DISTRIBUTION_LABEL,
     DRIVER_INSTALLER,
+    GPU_MODEL_LABEL,
     INSTALLER_IMAGE,
     INSTALLER_PAUSE,
     wants_latest_driver,
@@ -66,7 +67,7 @@ def _nodes(*, latest: bool) -> Object:
     """Nodes with GPUs for which nobody else brings a driver."""
     machines = sorted({m.type_name for m in MACHINES.values() if wants_latest_driver(m.name)})
     terms = [
-        ("cloud.google.com/gke-accelerator", "Exists", None),
+        (GPU_MODEL_LABEL, "Exists", None),
         ("cloud.google.com/gke-gpu-driver-version", "DoesNotExist", None),
         ("cloud.google.com/gke-confidential-nodes-instance-type", "DoesNotExist", None),
         (DISTRIBUTION_LABEL, "In", ["cos"]),
