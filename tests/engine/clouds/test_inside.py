@@ -24,6 +24,7 @@ from testbed.yard.cloud import Stand
 
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
+from kit.clouds import by_gke
 from kit.cluster.lab import condition, create, delete
 from kit.levels import require_level
 from kit.stacks import plan_of
@@ -51,10 +52,18 @@ class Played:
         self.account = Account(self.folder, stack.partition("-")[0])
         self.api: Api = connect(home / "sim" / stack / "kubeconfig")
 
+    def file(self) -> Path:
+        return Stand(self.stack).project / f"Pulumi.{self.stack}.yaml"
+
+    def platform(self) -> dict[str, Any]:
+        """As the stack file has it now."""
+        written = yaml.safe_load(self.file().read_text(encoding="utf-8"))
+        found: dict[str, Any] = written["config"]["gpuyard:platform"]
+        return found
+
     def up(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Once more, with a changed stack file."""
-        stand = Stand(self.stack)
-        file = stand.project / f"Pulumi.{self.stack}.yaml"
+        stand, file = Stand(self.stack), self.file()
         written = yaml.safe_load(file.read_text(encoding="utf-8"))
         platform = written["config"]["gpuyard:platform"]
         change(platform)
@@ -159,6 +168,7 @@ def test_a_gang_runs_on_the_nodes_that_the_fake_cloud_made(played):
         _a_window_keeps_nodes_and_lets_them_go(played)
     else:
         _a_class_of_pools_that_are_there_is_well(played)
+        by_gke.are_used_as_planned(played.api, plan_of(played.platform()))
 
 
 def _a_label_that_is_lost_stops_the_next_gang(played: Played) -> None:
@@ -249,6 +259,8 @@ def _with_a_ladder(platform: dict[str, Any]) -> None:
     platform["pools"].append({**pool, "capacity": ["spot", "on-demand"]})
     platform["teams"][0]["guarantee"]["burst"] = 16
     platform.pop("budget")
+    if platform["cloud"] == "gcp":
+        by_gke.with_pools(platform)
 
 
 # ── a window ──────────────────────────────────────────────────────────────────────────────────────
