@@ -50,6 +50,11 @@ _KARPENTER = Source(
 _KARPENTER_BEFORE = Source(
     "aws/karpenter-provider-aws v1.13.0: charts/karpenter/values.yaml", _LOOKED_UP
 )
+_RDMA = Source(
+    "Mellanox/network-operator-docs, docs/advanced/images-sha256.rst of v25.4.0, by tag;"
+    " the same in redhat-openshift-ecosystem/certified-operators 4eadb03, nvidia-network-operator 25.4.0: relatedImages",
+    date(2026, 11, 26),
+)
 _PAUSE = Source(
     "ten public manifests of 2026 name this digest beside the tag", _LOOKED_UP, verified=False
 )
@@ -166,6 +171,11 @@ _ROWS: tuple[tuple[str, str, Source], ...] = (
         _KARPENTER_BEFORE,
     ),
     (
+        "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3",
+        "1eb5ab7f4b6f0cf89c954cf7ac8eb2e6fb2290a4f5f57417136a5302f20b12c8",
+        _RDMA,
+    ),
+    (
         "registry.k8s.io/pause:3.10.1",
         "278fb9dbcca9518083ad1e11276933a2e96f23de604a3a08cc3c80002767d24c",
         _PAUSE,
@@ -180,7 +190,6 @@ BY_TAG: Mapping[str, str] = {
     "nvcr.io/nvidia/driver": "each node's system has an image of its own, and the operator puts its name after the tag",
     "nvcr.io/nvidia/cloud-native/gdrdrv": "each node's system has an image of its own, and the operator puts its name"
     " after the tag",
-    "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin": "its project publishes no digest that we have seen",
     "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin": "AWS publishes no digest of it",
 }
 """Images of ours that no digest can name, or for which none was found, and why."""
