@@ -64,6 +64,7 @@ AZNHC = Source(
     seen=True,
 )
 DCGM_POWER = Source("DCGM 4.6.0 targeted_power: at least 0.75 of its target", "2026-11-25")
+OURS = Source("this program on one GPU in a virtual machine", "2026-11-26", seen=True)
 DERIVED = Source("derived: ECC in line takes 1/16 of GDDR memory, firmware some MiB", "2026-11-23")
 
 _T4, _A10G, _L4, _L40S = "Tesla-T4", "NVIDIA-A10G", "NVIDIA-L4", "NVIDIA-L40S"
@@ -95,6 +96,7 @@ FLOORS: Mapping[tuple[Quantity, str], Floor] = {
     (Quantity.MAX_SM_CLOCK, _L40S): Floor(2520, CAPTURES),
     (Quantity.MAX_SM_CLOCK, _A100_40): Floor(1410, CAPTURES),
     (Quantity.MAX_SM_CLOCK, _H100): Floor(1980, CAPTURES),
+    (Quantity.MAX_SM_CLOCK, _H200): Floor(1980, OURS),
     (Quantity.MAX_SM_CLOCK, _B200): Floor(1965, CAPTURES),
     (Quantity.MAX_SM_CLOCK, _GB200): Floor(2062, CAPTURES),
     (Quantity.MEMORY_SHARE, ""): Floor(0.93, DERIVED),

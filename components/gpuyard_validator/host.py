@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard_validator.snapshot import Adapter, NumaNode
+from gpuyard_validator.snapshot import BAD_VARIABLES, Adapter, NumaNode
 from gpuyard_validator.values import Answer, Missing, Why
 
 
@@ -18,12 +18,16 @@ class Host:
     """Of this program, where none is given."""
 
     def variables(self) -> Mapping[str, str]:
-        """Names and values; a check looks for names only."""
-        return dict(os.environ if self.environment is None else self.environment)
+        """Those that a check looks for, and no others."""
+        found = self._environment()
+        return {name: found[name] for name in BAD_VARIABLES if name in found}
+
+    def _environment(self) -> Mapping[str, str]:
+        return os.environ if self.environment is None else self.environment
 
     def node(self) -> str:
         """As the pod was told; else as the kernel calls itself."""
-        given = self.variables().get("NODE_NAME")
+        given = self._environment().get("NODE_NAME")
         name = self._read("proc/sys/kernel/hostname")
         return given or (name.strip() if isinstance(name, str) else "unknown")
 

@@ -12,6 +12,20 @@ from gpuyard_validator.load.record import Load
 from gpuyard_validator.nccl.record import Collectives
 from gpuyard_validator.values import UNASKED, Answer, Malformed, decode, encode
 
+BAD_VARIABLES = (
+    "NSIGHT_CUDA_DEBUGGER",
+    "CUDA_INJECTION32_PATH",
+    "CUDA_INJECTION64_PATH",
+    "CUDA_AUTO_BOOST",
+    "CUDA_ENABLE_COREDUMP_ON_EXCEPTION",
+    "CUDA_COREDUMP_FILE",
+    "CUDA_DEVICE_WAITS_ON_EXCEPTION",
+    "CUDA_PROFILE",
+    "COMPUTE_PROFILE",
+    "OPENCL_PROFILE",
+)
+"""What slows or stops programs that compute: DCGM nvvs/src/Software.cpp at 0d22068."""
+
 
 class CannotRead(Exception):
     """Nothing can be said of this machine: no driver, no library, no file."""
@@ -136,6 +150,7 @@ class Snapshot:
     """Whether the kernel's module is the open one, which shares memory by dma-buf."""
     modules: Answer[tuple[str, ...]] = UNASKED
     environment: Answer[Mapping[str, str]] = UNASKED
+    """Bad variables alone: a record is handed on, and others may be secrets."""
     adapters: Answer[tuple[Adapter, ...]] = UNASKED
     numa: Answer[tuple[NumaNode, ...]] = UNASKED
     collectives: Answer[Collectives] = UNASKED

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from gpuyard_validator.checks import CHECKS
-from gpuyard_validator.checks.sharing import BAD_VARIABLES, profile
+from gpuyard_validator.checks.sharing import profile
 from gpuyard_validator.expectations import Network
 from gpuyard_validator.results import Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import Instance
+from gpuyard_validator.snapshot import BAD_VARIABLES, Instance
 from kit.cases.faults import ADAPTERS, NODE, OF_GPU, PROFILES, TOLD
 from kit.cases.hardware import CARDS, SLICES, altered, expected, machine
 from kit.every import every

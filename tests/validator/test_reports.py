@@ -274,6 +274,14 @@ OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.105.08  Rel
 CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n"
 
 
+def test_of_the_environment_nothing_but_bad_variables_is_recorded(tmp_path, monkeypatch):
+    """A record is handed on, and what else stands there may be a token."""
+    monkeypatch.setenv("NVIDIA_API_KEY", "secret")
+    monkeypatch.setenv("CUDA_PROFILE", "1")
+    for here in (Host(tmp_path), Host(tmp_path, {"NGC_API_KEY": "secret", "CUDA_PROFILE": "1"})):
+        assert here.variables() == {"CUDA_PROFILE": "1"}
+
+
 def test_the_hosts_files_are_read(tmp_path):
     empty = Host(tmp_path, {})
     answers = (empty.kernel_driver(), empty.open_modules(), empty.modules(), empty.adapters())
@@ -290,7 +298,6 @@ def test_the_hosts_files_are_read(tmp_path):
     assert (here.kernel_driver(), here.open_modules(), here.node()) == ("580.105.08", True, "gpu-7")
     assert here.modules() == ("nvidia", "efa")
     assert Host(tmp_path, {"NODE_NAME": "given"}).node() == "given"
-    assert "PATH" in Host(tmp_path).variables()
     old = host(tmp_path, proc__driver__nvidia__version=CLOSED)
     assert (old.kernel_driver(), old.open_modules()) == ("550.54.15", False)
     odd = host(tmp_path, proc__driver__nvidia__version="NVRM\n")

@@ -8,22 +8,9 @@ from gpuyard_validator.checks.check import PLAN, Check, judged
 from gpuyard_validator.expectations import Expectations
 from gpuyard_validator.floors import Quantity, common
 from gpuyard_validator.results import Evidence, Status
-from gpuyard_validator.snapshot import Gpu, Instance, Snapshot
+from gpuyard_validator.snapshot import BAD_VARIABLES, Gpu, Instance, Snapshot
 from gpuyard_validator.values import Missing, Why, known
 
-BAD_VARIABLES = (
-    "NSIGHT_CUDA_DEBUGGER",
-    "CUDA_INJECTION32_PATH",
-    "CUDA_INJECTION64_PATH",
-    "CUDA_AUTO_BOOST",
-    "CUDA_ENABLE_COREDUMP_ON_EXCEPTION",
-    "CUDA_COREDUMP_FILE",
-    "CUDA_DEVICE_WAITS_ON_EXCEPTION",
-    "CUDA_PROFILE",
-    "COMPUTE_PROFILE",
-    "OPENCL_PROFILE",
-)
-"""DCGM nvvs/src/Software.cpp at 0d22068."""
 _PARTS, _MIB_IN_GIB = 8, 1024
 
 

@@ -7,7 +7,7 @@ so, and falling below is a warning: nothing is known of how far a good one stays
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard_validator.floors import Source
+from gpuyard_validator.floors import OURS, Source
 from gpuyard_validator.nccl.floors import pcie_gbps
 
 OF_MEASURED, OF_SHEET = 0.75, 0.5
@@ -69,8 +69,8 @@ MEMORY: Mapping[str, Sheet] = {
     _A100_40: Sheet(1555, None, SHEET),
     _A100_80: Sheet(2039, 1564, DCGM),
     _H100: Sheet(3350, 2540, DCGM),
-    # Its floor there is a thousand times too low, 2333 beside rows in MB/s; what it has measured is not.
-    _H200: Sheet(4800, 3110, DCGM),
+    # DCGM has measured 3110, two thirds of its sheet; its floor there is a thousand times too low besides.
+    _H200: Sheet(4800, 4260, OURS),
     _B200: Sheet(8000, 5430, DCGM),
     _GB200: Sheet(8000, None, SHEET),
     _RTX6000: Sheet(1597, None, SHEET),

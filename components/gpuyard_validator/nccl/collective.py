@@ -58,12 +58,13 @@ class _Floats:
 class NcclCollective:
     """NCCL by nccl4py and cuda-core, which are imported only here and only when it is made.
 
-    Written from the sources of nccl4py (NVIDIA/nccl at 5067397, bindings/nccl4py/nccl/core) and the
-    reference of cuda.core. It has never run: nobody who wrote it had two GPUs.
+    Names and arguments are those of nccl4py 0.6.0, which a test holds them against.
     """
 
     _FLOAT, _ONE, _SEEN = 4, b"\x00\x00\x80\x3f", 1 << 16
     """Bytes of a float32, the number 1 as one, and how many elements of a result are looked at."""
+    _ALL_TO_ALL = (2, 28)
+    """NCCL has it as one call since then; before, it is made of sends, as nccl-tests does."""
 
     def __init__(self, gpu: int) -> None:
         self._nccl: Any = importlib.import_module("nccl.core")
@@ -76,7 +77,15 @@ class NcclCollective:
 
     def version(self) -> str:
         """Of the libnccl that was loaded."""
-        return str(self._nccl.get_lib_version())
+        return str(self._release())
+
+    def _release(self) -> Any:
+        found = self._nccl.get_version().libnccl
+        if found is None:
+            raise ImportError(
+                "nccl4py finds no libnccl.so.2: the image's NCCL is not where it looks"
+            )
+        return found.version
 
     def unique_id(self) -> bytes:
         """128 bytes."""
@@ -125,8 +134,21 @@ class NcclCollective:
                 self._group.reduce_scatter(out, into, self._nccl.SUM, stream=self._stream)
             case Operation.ALL_GATHER:
                 self._group.allgather(out, into, stream=self._stream)
-            case _:
+            case _ if self._release().release[:2] >= self._ALL_TO_ALL:
                 self._group.alltoall(out, into, stream=self._stream)
+            case _:
+                self._each_to_each(source, target, sent)
+
+    def _each_to_each(self, source: Any, target: Any, sent: int) -> None:
+        part = sent // self._ranks
+        with self._nccl.group():
+            for peer in range(self._ranks):
+                out, into = (
+                    _Floats(int(each.handle) + peer * part, part // self._FLOAT)
+                    for each in (source, target)
+                )
+                self._group.send(out, peer, stream=self._stream)
+                self._group.recv(into, peer, stream=self._stream)
 
     def _wrong(self, target: Any, taken: int, wanted: float) -> int:
         """In the first elements, copied to the host."""

@@ -79,11 +79,11 @@ _CAUSES = {
     r"No plugin found|No eligible providers were found|fi_getinfo\(\) call failed": (
         "no network plugin, or one without adapters: look at the base image, and request the adapters"
     ),
-    r"GPU Direct RDMA Disabled|disabling GDR|GDR not supported": (
+    r"(?m)^(?!.*NET/Socket).*(?:GPU Direct RDMA Disabled|disabling GDR|GDR not supported)": (
         "adapters do not reach GPU memory: use the open kernel modules, or load nvidia-peermem"
     ),
 }
-"""What a log says, and what to do."""
+"""What a log says, and what to do. NCCL says of the kernel's network too that it reaches no GPU memory."""
 _NAMES = (
     (re.compile(r"IB|IBext.*|UCX.*", re.IGNORECASE), Transport.IB),
     (re.compile(r"FasTrak", re.IGNORECASE), Transport.FASTRAK),

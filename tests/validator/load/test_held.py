@@ -33,7 +33,7 @@ HELD = [
     ("work.memory", A100_40, 777.5, WARN),
     ("work.memory", A100_80, 1173.0, FAIL),
     ("work.memory", H100, 1905.0, FAIL),
-    ("work.memory", H200, 2332.5, FAIL),
+    ("work.memory", H200, 3195.0, FAIL),
     ("work.memory", B200, 4072.5, FAIL),
     ("work.memory", GB200, 4000.0, WARN),
     ("work.memory", RTX6000, 798.5, WARN),

@@ -1,6 +1,10 @@
 """One rank by itself: what it is asked and says, NCCL's Python interface, messages, and who is slow."""
 
+import contextlib
 import ctypes
+import functools
+import importlib
+import inspect
 import io
 import json
 import os
@@ -13,6 +17,7 @@ import threading
 import types
 
 import pytest
+from packaging.version import Version
 
 from gpuyard_validator.nccl import rank, wire
 from gpuyard_validator.nccl.arithmetic import Operation
@@ -104,13 +109,14 @@ def test_started_by_its_name_it_says_that_nccl_is_missing(monkeypatch, tmp_path)
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     monkeypatch.setattr(sys, "argv", ["rank", "0"])
+    monkeypatch.setitem(sys.modules, "nccl.core", None)
     monkeypatch.delitem(sys.modules, "gpuyard_validator.nccl.rank")
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("gpuyard_validator.nccl.rank", run_name="__main__")
     file.close()
     assert ended.value.code == 1
     said = json.loads((tmp_path / "replies").read_text())
-    assert said == {"failed": "ModuleNotFoundError: No module named 'nccl'"}
+    assert said["failed"].startswith("ModuleNotFoundError: import of nccl.core halted")
 
 
 def test_a_system_without_a_word_for_it_does_without(monkeypatch):
@@ -160,7 +166,7 @@ class Communicator:
     """What nccl4py's does when all ranks send the same."""
 
     def __init__(self, ranks):
-        self.ranks, self.calls = ranks, []
+        self.ranks, self.calls, self.sent = ranks, [], {}
 
     @classmethod
     def init(cls, *, nranks, rank, unique_id):
@@ -190,28 +196,89 @@ class Communicator:
     def destroy(self):
         self.calls.append("destroyed")
 
+    def send(self, out, peer, *, stream):
+        self.sent[peer] = floats(out)
+
+    def recv(self, into, peer, *, stream):
+        floats(into)[:] = self.sent[peer][:]
+
+
+def like(real, fake):
+    """The fake, asked only as the real one can be."""
+    form = inspect.signature(real)
+
+    @functools.wraps(fake)
+    def asked(*given, **named):
+        form.bind(*given, **named)
+        return fake(*given, **named)
+
+    return asked
+
+
+def as_real(real, fake, *names):
+    """A fake class whose methods take what those of the real one take."""
+    body = {name: like(getattr(real, name), getattr(fake, name)) for name in names}
+    fixed = {name: staticmethod(body[name]) for name in {"init", "from_handle"} & set(names)}
+    return type(fake.__name__, (fake,), body | fixed)
+
 
 @pytest.fixture
 def nccl(monkeypatch):
-    """Both modules, with the names and arguments that their sources have."""
-    unique = types.SimpleNamespace(from_bytes=lambda raw: ("id", raw))
-    core = types.SimpleNamespace(
-        get_lib_version=lambda: "2.32.3",
-        get_unique_id=lambda: b"u" * 128,
-        UniqueId=unique,
-        Communicator=Communicator,
-        SUM="sum",
-        mem_alloc=Memory,
+    """Both modules, with the names and arguments of the installed ones, which say those without a GPU."""
+    core, cuda = (importlib.import_module(name) for name in ("nccl.core", "cuda.core"))
+    version = types.SimpleNamespace(libnccl=types.SimpleNamespace(version=Version("2.32.3")))
+    assert set(core.get_version().__dataclass_fields__) >= {"libnccl"}
+    assert set(core.LibraryInfo.__dataclass_fields__) >= {"version"}
+    methods = (
+        "init",
+        "allreduce",
+        "reduce_scatter",
+        "allgather",
+        "alltoall",
+        "send",
+        "recv",
+        "destroy",
     )
+    memory = as_real(cuda.Buffer, Memory, "from_handle", "fill", "copy_to", "close")
+    fake = types.SimpleNamespace(
+        get_version=like(core.get_version, lambda: version),
+        get_unique_id=like(core.get_unique_id, lambda: b"u" * 128),
+        UniqueId=types.SimpleNamespace(
+            from_bytes=like(core.UniqueId.from_bytes, lambda raw: ("id", raw))
+        ),
+        Communicator=as_real(core.Communicator, Communicator, *methods),
+        SUM="sum",
+        group=like(core.group, contextlib.nullcontext),
+        mem_alloc=like(core.mem_alloc, memory),
+    )
+    assert not [name for name in vars(fake) if not hasattr(core, name)]
     stream = types.SimpleNamespace(sync=lambda: None)
     device = types.SimpleNamespace(set_current=lambda: None, create_stream=lambda: stream)
-    pinned = types.SimpleNamespace(allocate=Memory)
-    cuda = types.SimpleNamespace(
-        Device=lambda gpu: device, LegacyPinnedMemoryResource=lambda: pinned, Buffer=Memory
+    assert hasattr(cuda.Stream, "sync")
+    assert all(hasattr(cuda.Device, name) for name in vars(device))
+    allocate = cuda.LegacyPinnedMemoryResource.allocate
+    pinned = types.SimpleNamespace(
+        allocate=lambda *given, **named: like(allocate, lambda _, *g, **n: memory(*g, **n))(
+            None, *given, **named
+        )
     )
-    monkeypatch.setitem(sys.modules, "nccl.core", core)
-    monkeypatch.setitem(sys.modules, "cuda.core", cuda)
-    return core
+    there = types.SimpleNamespace(
+        Device=lambda gpu: device, LegacyPinnedMemoryResource=lambda: pinned, Buffer=memory
+    )
+    monkeypatch.setitem(sys.modules, "nccl.core", fake)
+    monkeypatch.setitem(sys.modules, "cuda.core", there)
+    return fake
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_an_nccl_before_its_all_to_all_sends_each_part_by_itself(nccl, ranks):
+    old = types.SimpleNamespace(libnccl=types.SimpleNamespace(version=Version("2.27.7")))
+    nccl.get_version = lambda: old
+    nccl.Communicator.alltoall = None
+    made = NcclCollective(0)
+    made.join(ranks, 0, b"raw")
+    assert made.run(Operation.ALL_TO_ALL, 4096 + 7, 2).wrong == 0
+    assert set(made._group.sent) == set(range(ranks))
 
 
 @pytest.mark.parametrize("operation", list(Operation))
@@ -256,9 +323,16 @@ def test_an_earlier_communicator_is_left(nccl):
     assert first.calls[-1] == "destroyed"
 
 
-def test_without_its_libraries_nccl_is_not_made():
+def test_without_its_libraries_nccl_is_not_made(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nccl.core", None)
     with pytest.raises(ImportError, match="nccl"):
         NcclCollective(0)
+
+
+def test_bindings_without_the_library_say_so(nccl):
+    nccl.get_version = lambda: types.SimpleNamespace(libnccl=None)
+    with pytest.raises(ImportError, match=r"finds no libnccl\.so\.2"):
+        NcclCollective(0).version()
 
 
 @every("operation", Operation)
