@@ -17,7 +17,9 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.read import Reading
 
-CALENDAR = frozenset({"kubernetes.support", "policies.expired", "prices.old"})
+CALENDAR = frozenset(
+    {"kubernetes.support", "policies.expired", "prices.old", "validation.accepted_over"}
+)
 """Findings that hang on the day."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict
 
 __all__ = [
+    "AcceptedFloor",
     "Addon",
     "Admission",
     "Again",
@@ -804,6 +805,21 @@ class Again(TypedDict):
     """For so long it waits for nodes to be idle; one that works all the time is not looked at."""
 
 
+class AcceptedFloor(TypedDict):
+    """A floor of the check that the nodes of a pool need not reach for a while."""
+
+    pool: str
+    """Whose nodes."""
+    check: str
+    """Which check, for example nccl.all_reduce."""
+    value: float
+    """What is enough meanwhile, in the unit of the check; what is lower still fails."""
+    reason: str
+    """Why. Whoever reads it in a year should understand."""
+    until: str
+    """The last day that it holds, as 2027-03-31."""
+
+
 class Validation(TypedDict):
     """The check of the provisioned hardware."""
 
@@ -833,6 +849,8 @@ class Validation(TypedDict):
     """Folder of each node that its node exporter reads (textfile collector). Default: no file is
     written.
     """
+    accepted: NotRequired[Sequence[AcceptedFloor]]
+    """Floors that somebody lives below, each for a reason and a while. Default: none."""
 
 
 class Budget(TypedDict):

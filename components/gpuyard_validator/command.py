@@ -80,7 +80,7 @@ def _do(given: argparse.Namespace) -> int:
         machine = replace(machine, collectives=measured(given, expected, machine.node))
     names = [name for name in given.check or CHECKS if name not in given.leave_out]
     chosen = {name: CHECKS[name] for name in names}
-    report = validate(expected, machine, chosen)
+    report = validate(expected, machine, chosen, _today())
     _tell(report, given)
     if report.code is Code.PASSED and given.together:
         wait_for_others(job_of(given.together))
@@ -120,7 +120,7 @@ def measured(given: argparse.Namespace, expected: Expectations, node: str) -> Co
         gpus=expected.gpus,
         work=work_of(expected),
         token=token,
-        on=datetime.now(UTC).date().isoformat(),
+        on=_today(),
         join_seconds=seconds * JOIN_SHARE,
         step_seconds=seconds * STEP_SHARE,
     )
@@ -134,6 +134,10 @@ def measured(given: argparse.Namespace, expected: Expectations, node: str) -> Co
             seconds=seconds,
         )
     )
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def work_of(expected: Expectations) -> Work:

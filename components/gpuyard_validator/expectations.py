@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from gpuyard_validator.nccl.arithmetic import Operation
-from gpuyard_validator.nccl.floors import AcceptedFloor
 from gpuyard_validator.nccl.log import BETWEEN
 from gpuyard_validator.values import Malformed, decode, parsed_as, schema_of
 
-SCHEMA = "gpuyard.dev/expectations/v2"
+SCHEMA = "gpuyard.dev/expectations/v3"
 """Changes with every change of what the document means."""
 QUICK, FULL, SOAK = "quick", "full", "soak"
 PROFILES = (QUICK, FULL, SOAK)
@@ -47,8 +45,22 @@ class TogetherWith:
     nodes: int
     between: str
     """What goes between them: efa, infiniband, roce, fastrak, tcpx, gib, nvlink of a rack, or tcp."""
-    accepted: tuple[AcceptedFloor, ...]
-    """Floors that somebody has lowered, each with its reason and last day."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedFloor:
+    """Somebody has decided to live with less, for a reason and a while."""
+
+    check: str
+    value: float
+    """In the unit of the check."""
+    reason: str
+    until: str
+    """The last day it holds: 2027-01-31."""
+
+    def holds(self, today: str) -> bool:
+        """Whether it is not over yet."""
+        return today <= self.until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +95,8 @@ class Expectations:
     """quick, full or soak."""
     together: TogetherWith | None
     """Null where no collective runs: in the profile quick."""
+    accepted: tuple[AcceptedFloor, ...]
+    """Floors that somebody has lowered, each with its reason and last day."""
 
 
 def read_expectations(text: str) -> Expectations:
@@ -101,6 +115,9 @@ def sound(found: Expectations) -> Expectations:
     Raises:
         Malformed: they do not.
     """
+    for number, each in enumerate(found.accepted):
+        if wrong := _wrong_with(each):
+            raise Malformed(f"accepted[{number}].{wrong}")
     together = found.together
     if found.profile not in PROFILES:
         raise Malformed(f"profile: one of {', '.join(PROFILES)} is needed, not {found.profile!r}")
@@ -113,18 +130,13 @@ def sound(found: Expectations) -> Expectations:
     if together.between not in BETWEEN:
         ways = ", ".join(BETWEEN)
         raise Malformed(f"together.between: one of {ways} is needed, not {together.between!r}")
-    for number, each in enumerate(together.accepted):
-        if wrong := _wrong_with(each):
-            raise Malformed(f"together.accepted[{number}].{wrong}")
     return found
 
 
 def _wrong_with(accepted: AcceptedFloor) -> str:
     """What keeps a lowered floor from being one; empty where nothing does."""
-    if accepted.operation not in list(Operation):
-        return f"operation: one of {', '.join(Operation)} is needed, not {accepted.operation!r}"
-    if accepted.gbps <= 0:
-        return f"gbps: more than 0 is needed, not {accepted.gbps:g}"
+    if accepted.value <= 0:
+        return f"value: more than 0 is needed, not {accepted.value:g}"
     if not accepted.reason.strip():
         return "reason: somebody will want to know it"
     try:

@@ -1,23 +1,41 @@
 """All checks over one machine."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 from gpuyard_validator.checks import CHECKS, Check
-from gpuyard_validator.expectations import Expectations
+from gpuyard_validator.expectations import AcceptedFloor, Expectations
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status
 from gpuyard_validator.snapshot import Snapshot
-from gpuyard_validator.values import NotKnown, ToldBy
+from gpuyard_validator.values import Malformed, NotKnown, ToldBy
 
 SILENT = "gpu.answers"
+NO_DAY = "9999-12-31"
+"""On no day that is known no accepted floor holds."""
 
 
 def validate(
-    expected: Expectations, machine: Snapshot, checks: Mapping[str, Check] = CHECKS
+    expected: Expectations,
+    machine: Snapshot,
+    checks: Mapping[str, Check] = CHECKS,
+    today: str = NO_DAY,
 ) -> Report:
-    """The report; a check that breaks down is an error in it, never an end of it."""
-    found = [result for check in checks.values() for result in _results(check, expected, machine)]
+    """The report; a check that breaks down is an error in it, never an end of it.
+
+    Raises:
+        Malformed: a floor is accepted that no check has.
+    """
+    for number, each in enumerate(expected.accepted):
+        if each.check not in CHECKS or not CHECKS[each.check].unit:
+            raise Malformed(f"accepted[{number}].check: {each.check!r} has no floor to be lowered")
+    holding = tuple(each for each in expected.accepted if each.holds(today))
+    wanted = replace(expected, accepted=holding)
+    found = [
+        replace(one, evidence=settled(one.evidence, check, expected.accepted, today))
+        for check in checks.values()
+        for one in _results(check, wanted, machine)
+    ]
     failed = {each.check for each in found if each.counts_against}
     return Report(
         node=machine.node,
@@ -27,6 +45,30 @@ def validate(
         required=expected.required,
         results=tuple(_excused(each, failed) for each in found),
     )
+
+
+def settled(
+    found: Evidence, check: Check, accepted: Iterable[AcceptedFloor], today: str
+) -> Evidence:
+    """What failed at its floor, at the one that is accepted: reaching that is told, and does not fail.
+
+    What is over, or asks for more, changes nothing but the words.
+    """
+    value, floor = found.value, found.floor
+    fails = found.status is Status.FAIL and found.unit == check.unit
+    if not fails or not isinstance(value, int | float) or not isinstance(floor, int | float):
+        return found
+    mine = [each for each in accepted if each.check == check.id]
+    lower = [each for each in mine if each.holds(today) and each.value < floor]
+    if not lower:
+        over = [f"{e.value:g} was accepted until {e.until}" for e in mine if not e.holds(today)]
+        return replace(found, source="; ".join([found.source, *over]))
+    one = min(lower, key=lambda each: each.value)
+    said = f"accepted until {one.until}: {one.reason} (else {floor:g}: {found.source})"
+    if value < one.value:
+        return replace(found, floor=one.value, source=said)
+    reason = f"{found.reason}: accepted for a while"
+    return replace(found, status=Status.WARN, floor=one.value, source=said, reason=reason)
 
 
 def _excused(result: Result, failed: set[str]) -> Result:

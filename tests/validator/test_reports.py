@@ -240,7 +240,7 @@ def test_a_mounted_file_is_written_in_place(files, monkeypatch):
 
 def test_schema_explanations_and_recording(files, capsys, monkeypatch):
     assert command.main(["--schema"]) == 0
-    assert json.loads(capsys.readouterr().out)["title"] == "gpuyard.dev/expectations/v2"
+    assert json.loads(capsys.readouterr().out)["title"] == "gpuyard.dev/expectations/v3"
     for name, check in CHECKS.items():
         assert command.main(["--explain", name]) == 0
         said = capsys.readouterr().out
@@ -370,7 +370,7 @@ def test_gpus_are_put_to_work_where_the_profile_is_more_than_quick(files, capsys
     monkeypatch.setattr(command, "at_work", at_work)
     monkeypatch.setattr(command, "NvmlWatch", lambda: None)
     monkeypatch.setattr(command, "_reader", lambda snapshot, root: Here())
-    alone = TogetherWith(nodes=1, between="tcp", accepted=())
+    alone = TogetherWith(nodes=1, between="tcp")
     (files / "expected.json").write_text(json.dumps(encode(expected("T4", together=alone))))
     given = ["--expect", str(files / "expected.json"), "--deadline", "60"]
     assert command.main([*given, "--profile", "quick"]) == 0

@@ -44,6 +44,7 @@ from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.claim_drivers import check_claim_drivers
 from gpuyard.plan.pools.fabrics import check_fabric_zones
 from gpuyard.plan.pools.gpu_operator import operator_parts
+from gpuyard.plan.pools.hardware.accepted import check_accepted
 from gpuyard.plan.pools.hardware.check import check_validation, decide_validation
 from gpuyard.plan.pools.hardware.volumes import check_store_reads
 from gpuyard.plan.pools.numa import check_numa
@@ -144,6 +145,7 @@ STAGES: tuple[Stage, ...] = (
 """In this order: each reads what those before it decided."""
 
 CHECKS: tuple[Check, ...] = (
+    check_accepted,
     check_addresses,
     check_autoscaler,
     check_bucket_names,

@@ -24,7 +24,7 @@ from gpuyard.spec.sections import (
     Workloads,
 )
 from gpuyard.spec.teams import MAX_TEAMS, Team
-from gpuyard.spec.values import MemoryGib, Name, Positive, Text, Usd, wrong
+from gpuyard.spec.values import Day, MemoryGib, Name, Positive, Text, Usd, wrong
 
 HOURS_PER_MONTH = 730
 """What the clouds count as a month."""
@@ -165,6 +165,21 @@ class AgainSpec(SpecModel):
     """For so long it waits for nodes to be idle; one that works all the time is not looked at."""
 
 
+class AcceptedFloor(SpecModel):
+    """A floor of the check that the nodes of a pool need not reach for a while."""
+
+    pool: Name
+    """Whose nodes."""
+    check: Text
+    """Which check, for example nccl.all_reduce."""
+    value: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+    """What is enough meanwhile, in the unit of the check; what is lower still fails."""
+    reason: Text
+    """Why. Whoever reads it in a year should understand."""
+    until: Day
+    """The last day that it holds, as 2027-03-31."""
+
+
 class ValidationSpec(SpecModel):
     """The check of the provisioned hardware."""
 
@@ -187,6 +202,8 @@ class ValidationSpec(SpecModel):
     """When nodes that have passed are checked again. Default: when pool, driver, image or program change."""
     textfile: Annotated[str, Field(strict=True, max_length=200, pattern=_FOLDER)] | None = None
     """Folder of each node that its node exporter reads (textfile collector). Default: no file is written."""
+    accepted: Annotated[tuple[AcceptedFloor, ...], Field(max_length=1000)] = ()
+    """Floors that somebody lives below, each for a reason and a while. Default: none."""
 
 
 class Budget(SpecModel):

@@ -38,6 +38,8 @@ class Check:
     applies: Applies = always
     must: bool = True
     """When it applies and could not be run, the machine does not pass. False where drivers in use lack it."""
+    unit: str = ""
+    """What its floor is counted in, where somebody may accept a lower one; empty where nobody may."""
 
 
 def judged(

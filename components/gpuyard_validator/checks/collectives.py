@@ -5,7 +5,7 @@ from functools import partial
 from gpuyard_validator.checks.check import PLAN, Check, judged
 from gpuyard_validator.expectations import QUICK, Expectations, TogetherWith
 from gpuyard_validator.nccl.arithmetic import Operation, bus_gbps
-from gpuyard_validator.nccl.floors import NVLINK, PCIE, Held, Shape, held, settled
+from gpuyard_validator.nccl.floors import NVLINK, PCIE, Held, Shape, held
 from gpuyard_validator.nccl.log import BETWEEN, NcclLog, Transport, astray, between_nodes, read_log
 from gpuyard_validator.nccl.record import DONE, Collectives
 from gpuyard_validator.results import Evidence, Status
@@ -88,7 +88,7 @@ def bandwidth(operation: Operation, expected: Expectations, machine: Snapshot) -
     measure = next((each for each in run.measures if each.operation == operation), None)
     if measure is None:
         raise NotKnown(f"the bandwidth of {operation}", Missing(Why.UNASKED))
-    limit = _floor(operation, measure.size, expected, machine, run.on)
+    limit = _floor(operation, measure.size, expected, machine)
     floor, usual = round(limit.floor, 1), round(limit.usual, 1)
     found = round(bus_gbps(operation, len(measure.ranks), measure.size, measure.seconds), 1)
     told = partial(judged, found, source=limit.said, unit="GB/s")
@@ -130,9 +130,7 @@ def _logs(run: Collectives) -> list[NcclLog]:
     return [read_log(text) for text in run.logs]
 
 
-def _floor(
-    operation: Operation, size: int, expected: Expectations, machine: Snapshot, today: str
-) -> Held:
+def _floor(operation: Operation, size: int, expected: Expectations, machine: Snapshot) -> Held:
     together = _together(expected)
     several = together.nodes > 1
     shape = Shape(
@@ -149,7 +147,7 @@ def _floor(
     if found is None:
         why = "a message below 1 GiB, or adapters of unknown rate"
         raise NotKnown(f"a floor for {operation}", Missing(Why.NOT_SUPPORTED, why))
-    return settled(found, operation, together.accepted, today)
+    return found
 
 
 def _network_gbps(expected: Expectations, machine: Snapshot) -> float | None:
@@ -246,6 +244,7 @@ COLLECTIVES = (
             do=_DO,
             node=partial(bandwidth, operation),
             applies=_fast,
+            unit="GB/s",
         )
         for operation in Operation
     ),

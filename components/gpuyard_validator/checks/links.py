@@ -191,6 +191,7 @@ LINKS = (
         says="the GPU has fewer PCIe lanes than others of its kind",
         do="replace the node; of your own: reseat the card",
         gpu=pcie_width,
+        unit=Quantity.PCIE_WIDTH.value,
     ),
     Check(
         id="pcie.generation",
@@ -198,6 +199,7 @@ LINKS = (
         says="the slot is slower than the product's nodes have",
         do="look at the BIOS's link speed of the slot",
         gpu=pcie_generation,
+        unit=Quantity.PCIE_GENERATION.value,
     ),
     Check(
         id="nvlink.links",

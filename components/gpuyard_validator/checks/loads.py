@@ -5,7 +5,7 @@ from statistics import median
 
 from gpuyard_validator.checks.check import DEVICE, NVML, PLAN, Check, alive, judged
 from gpuyard_validator.expectations import QUICK, SOAK, Expectations
-from gpuyard_validator.floors import Quantity, common, floor_of
+from gpuyard_validator.floors import Floor, Quantity, common, floor_of
 from gpuyard_validator.load.floors import (
     Held,
     memory_held,
@@ -157,10 +157,18 @@ def pcie(expected: Expectations, gpu: Gpu) -> Evidence:
         (generation, Quantity.PCIE_GENERATION, "a slower link than its slot has, under load"),
         (width, Quantity.PCIE_WIDTH, "fewer lanes than its slot has, under load"),
     ):
-        floor = floor_of(quantity, expected.product) or common(quantity)
+        floor = _slot_floor(expected, quantity)
         if found < floor.value:
             return judged(found, floor.value, floor.said, said, unit=quantity.value)
     return judged(generation, generation, DEVICE, unit=Quantity.PCIE_GENERATION.value)
+
+
+def _slot_floor(expected: Expectations, quantity: Quantity) -> Floor:
+    """That of the idle slot: where a lower one is accepted, its own check tells of it."""
+    floor = floor_of(quantity, expected.product) or common(quantity)
+    name = "pcie.width" if quantity is Quantity.PCIE_WIDTH else "pcie.generation"
+    lower = [each.value for each in expected.accepted if each.check == name]
+    return Floor(min([floor.value, *lower]), floor.source)
 
 
 def _done(gpu: Gpu) -> Load:
@@ -269,6 +277,7 @@ LOADS = (
         do="look at work.clocks, work.errors and memory.remapped_rows; compare with another node",
         gpu=memory,
         applies=_loaded,
+        unit="GB/s",
     ),
     Check(
         id="work.to_device",
@@ -277,6 +286,7 @@ LOADS = (
         do="look at work.pcie, at the NUMA node of the pod and at the IOMMU",
         gpu=partial(copies, Task.TO_DEVICE),
         applies=_loaded,
+        unit="GB/s",
     ),
     Check(
         id="work.to_host",
@@ -285,6 +295,7 @@ LOADS = (
         do="look at work.pcie, at the NUMA node of the pod and at the IOMMU",
         gpu=partial(copies, Task.TO_HOST),
         applies=_loaded,
+        unit="GB/s",
     ),
     Check(
         id="work.peers",
@@ -293,6 +304,7 @@ LOADS = (
         do="look at nvlink.links, nvlink.errors and the fabric manager; then reset the GPUs",
         gpu=peers,
         applies=_linked,
+        unit="GB/s",
     ),
     Check(
         id="work.product",
@@ -301,6 +313,7 @@ LOADS = (
         do="look at work.clocks, work.temperature and power.limit; compare with another node",
         gpu=product,
         applies=_loaded,
+        unit="TFLOPS",
     ),
     Check(
         id="work.spread",
@@ -317,6 +330,7 @@ LOADS = (
         do="look at work.clocks and work.temperature: one GPU alone may be fast, and all together not",
         gpu=step,
         applies=_soaked,
+        unit="TFLOPS",
     ),
     Check(
         id="work.clocks",

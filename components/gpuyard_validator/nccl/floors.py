@@ -4,8 +4,7 @@ A floor is a share of a measured figure, and never more than the links allow (`c
 have none: bandwidth is reached from 1 GiB on (nccl-tests curves: an H200 has 403 of 473 GB/s at 128 MiB).
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpuyard_validator.floors import Quantity, Source, common, floor_of
 from gpuyard_validator.nccl.arithmetic import GIB, Operation, network_share
@@ -88,17 +87,6 @@ class Held:
     said: str
     firm: bool = True
     """False where falling below is told only: the derivation says too little of a good machine."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptedFloor:
-    """Somebody has decided to live with less, for a reason and a while."""
-
-    operation: str
-    gbps: float
-    reason: str
-    until: str
-    """The last day it holds: 2027-01-31."""
 
 
 _A100, _H100 = "NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"
@@ -208,16 +196,3 @@ def ceiling_gbps(shape: Shape) -> float | None:
     if shape.network is None:
         return None
     return min(inside, shape.network / network_share(shape.operation, shape.ranks, shape.nodes))
-
-
-def settled(found: Held, operation: str, accepted: Iterable[AcceptedFloor], today: str) -> Held:
-    """The floor with what was accepted; what has run out, or asks for more, changes nothing but the words."""
-    asked = [each for each in accepted if each.operation == operation]
-    for each in asked:
-        if each.until >= today and each.gbps < found.floor:
-            said = (
-                f"accepted until {each.until}: {each.reason} (else {found.floor:g}: {found.said})"
-            )
-            return replace(found, floor=each.gbps, said=said)
-    over = "".join(f"; {e.gbps:g} was accepted until {e.until}" for e in asked if e.until < today)
-    return replace(found, said=found.said + over)

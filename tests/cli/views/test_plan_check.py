@@ -6,6 +6,13 @@ from kit.stacks import cut_pool, platform, pool
 
 IMAGE = {"image": "registry.example.org/ml/base:1"}
 ON_AWS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
+LOWER = {
+    "pool": "train",
+    "check": "pcie.width",
+    "value": 8,
+    "reason": "risers of eight lanes",
+    "until": "2027-03-31",
+}
 WAIT = "those that come later take no jobs before they have passed"
 PART = [pool(machine="g6f.xlarge"), cut_pool()]
 
@@ -38,6 +45,11 @@ PART = [pool(machine="g6f.xlarge"), cut_pool()]
             platform(validation=IMAGE | {"gate": "none"}),
             "quick, required: nodes that are checked: 4 of train",
             "",
+        ),
+        (
+            platform(validation=IMAGE | {"gate": "none", "accepted": [LOWER]}),
+            "quick, required: nodes that are checked: 4 of train",
+            "pcie.width on train: 8 lanes is enough until 2027-03-31: risers of eight lanes",
         ),
     ],
 )

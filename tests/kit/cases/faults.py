@@ -222,6 +222,18 @@ LOAD_EDGES = [
     ("work.pcie", "T4-loaded", told(BUS, pcie_width=8), told(BUS, pcie_width=7), FAIL),
 ]  # fmt: skip
 
+# Of the idle slot: whose lower floor is accepted, which, what the link shows at work, and what comes of it.
+SLOTS = [
+    ("pcie.width", 8.0, told(BUS, pcie_width=8), Status.PASS),
+    ("pcie.width", 8.0, told(BUS, pcie_width=7), FAIL),
+    ("pcie.width", 32.0, told(BUS, pcie_width=15), FAIL),
+    ("pcie.width", 4.0, told(BUS, pcie_generation=4), FAIL),
+    ("pcie.generation", 4.0, told(BUS, pcie_generation=4), Status.PASS),
+    ("pcie.generation", 4.0, told(BUS, pcie_generation=3), FAIL),
+    ("pcie.generation", 4.0, told(BUS, pcie_width=8), FAIL),
+    ("work.memory", 1.0, told(BUS, pcie_width=8), FAIL),
+]
+
 # Which check, on which machine, with which fault; what comes of it, and what the node then needs.
 FAULTS = [
     ("gpu.count", H100, lambda m: replace(m, gpus=m.gpus[:7]), FAIL, Action.REPLACE),

@@ -150,9 +150,10 @@ def expected(name, *, cut=False, **more):
         layouts=layouts,
         network=network,
         profile=LOADED[name][3] if name in LOADED else "quick",
-        together=TogetherWith(nodes=LOADED[name][1], between=LOADED[name][2], accepted=())
+        together=TogetherWith(nodes=LOADED[name][1], between=LOADED[name][2])
         if name in LOADED
         else None,
+        accepted=(),
     )
     return replace(found, **more)
 

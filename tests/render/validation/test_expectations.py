@@ -4,7 +4,13 @@ import json
 
 import sizes
 from gpuyard.plan import plan as judged
-from gpuyard.render.validation.expectations import SCHEMA, expectations_text
+from gpuyard.render.validation.expectations import (
+    SCHEMA,
+    expectations_text,
+    work_expectations_text,
+)
+from gpuyard.render.validation.jobs import check_digest, node_digest
+from gpuyard.render.validation.work import work_job_name
 from gpuyard.spec.read import read_stack_file
 from gpuyard_validator import expectations as program
 from kit.every import every
@@ -64,3 +70,44 @@ def test_adapters_of_a_machine_type_and_a_part_of_a_gpu():
     assert told(pool(), cloud="aws").network.devices == 32
     assert told(pool()).network is None, "who made these nodes is not known"
     assert told(pool(machine="g6f.xlarge"), cloud="aws") is None
+
+
+LOWER = [
+    {"pool": "train", "check": "pcie.width", "value": 8, "reason": "risers", "until": "2027-03-31"},
+    {"pool": "train", "check": "work.memory", "value": 9, "reason": "warm", "until": "2027-03-31"},
+    {"pool": "serve", "check": "pcie.width", "value": 4, "reason": "old", "until": "2027-03-31"},
+]
+
+
+def lowered(*accepted, nodes=2):
+    asked = {"image": "x", "profile": "full", "accepted": list(accepted)}
+    pools = [pool(nodes=nodes), cut_pool()]
+    return plan_of(platform(pools, cloud="simulated", validation=asked))
+
+
+def test_each_check_is_told_of_the_lower_floors_that_its_verdict_rests_on():
+    plan = lowered(*LOWER)
+    train, serve = plan.pools
+    quick, other = (program.read_expectations(expectations_text(plan, p)) for p in (train, serve))
+    work = program.read_expectations(work_expectations_text(plan, train, plan.validation.pools[0]))
+    assert [(a.check, a.value, a.reason, a.until) for a in quick.accepted] == [
+        ("pcie.width", 8.0, "risers", "2027-03-31")
+    ]
+    assert [a.check for a in work.accepted] == ["pcie.width", "work.memory"]
+    assert [(a.check, a.value) for a in other.accepted] == [("pcie.width", 4.0)]
+
+
+def test_nodes_are_looked_at_again_when_another_floor_is_accepted_for_them():
+    """Those of the pool alone, and what puts no load on GPUs is not asked again for what does."""
+    before, width, work = lowered(), lowered(LOWER[0]), lowered(LOWER[1])
+    train, serve = ([plan.pools[n] for plan in (before, width, work)] for n in (0, 1))
+    plans = (before, width, work)
+    for digest in (check_digest, node_digest):
+        one, two, three = (digest(plan, each) for plan, each in zip(plans, train, strict=True))
+        assert one == three != two
+        assert len({digest(plan, each) for plan, each in zip(plans, serve, strict=True)}) == 1
+    names = {
+        work_job_name(plan, each, plan.validation.pools[0])
+        for plan, each in zip(plans, train, strict=True)
+    }
+    assert len(names) == 3

@@ -51,12 +51,21 @@ def test_the_outputs_say_what_became_of_each_pool(pulumi_mocks):
             "digest": check_digest(plan, each),
             "why": "",
             "figures": {},
+            "accepted": {},
             "work": "the profile quick puts no load on a GPU",
             "shares": "the profile quick holds no share of a GPU",
             "volumes": "the profile quick reads no volume",
         }
         for each in plan.pools
     }
+
+
+def test_the_outputs_say_which_lower_floors_were_accepted(pulumi_mocks):
+    lower = {"value": 8, "reason": "risers of eight lanes", "until": "2027-03-31"}
+    accepted = [{"pool": "train", "check": "pcie.width"} | lower]
+    found = outputs(made(pulumi_mocks, TWO | {"validation": IMAGE | {"accepted": accepted}}))
+    assert found["train"]["accepted"] == {"pcie.width": lower | {"unit": "lanes"}}
+    assert found["serve"]["accepted"] == {}
 
 
 def test_what_was_measured_stands_with_the_verdict_and_in_the_outputs(pulumi_mocks, monkeypatch):
@@ -89,6 +98,7 @@ NOT = {
     "nodes": 0,
     "digest": "",
     "figures": {},
+    "accepted": {},
     "work": QUICK,
     "shares": UNTRIED,
     "volumes": "the profile quick reads no volume",

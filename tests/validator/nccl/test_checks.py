@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from gpuyard_validator import command
 from gpuyard_validator.checks import CHECKS
-from gpuyard_validator.expectations import Network, TogetherWith
+from gpuyard_validator.expectations import AcceptedFloor, Network, TogetherWith
 from gpuyard_validator.nccl.arithmetic import GIB, Operation
-from gpuyard_validator.nccl.floors import AcceptedFloor
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import SnapshotReader, recorded
@@ -20,6 +19,7 @@ from kit.every import every
 PASS, WARN, FAIL, SKIP = Status.PASS, Status.WARN, Status.FAIL, Status.SKIP
 NCCL = {name: check for name, check in CHECKS.items() if name.startswith("nccl.")}
 TWO, ONE = "H100-loaded", "B200-loaded"
+TODAY = "2026-11-24"
 BETWEEN = ("nccl.gpudirect",)
 
 
@@ -31,11 +31,12 @@ def said(check, fault=lambda m: m, name=TWO, **wanted):
 
 
 def together(**more):
-    return {"together": TogetherWith(**{"nodes": 2, "between": "efa", "accepted": (), **more})}
+    return {"together": TogetherWith(**{"nodes": 2, "between": "efa", **more})}
 
 
-def accepted(gbps, until="2026-11-24", operation="all_reduce"):
-    return AcceptedFloor(operation=operation, gbps=gbps, reason="NVLS is off", until=until)
+def accepted(gbps, until=TODAY, check="nccl.all_reduce"):
+    lower = AcceptedFloor(check=check, value=gbps, reason="NVLS is off", until=until)
+    return {**together(), "accepted": (lower,)}
 
 
 # A check, a fault, what it says of it: value, floor, unit and reason.
@@ -183,11 +184,12 @@ ODD = {"product": "NVIDIA-H100-NVL", "nvlink_gbps": 0}
         # PCIe alone: told, not failed.
         ({**ODD, **together(nodes=1)}, 4.0, PASS, 0.15 * 16 * 0.985),
         ({**ODD, **together(nodes=1)}, 2.0, WARN, 0.15 * 16 * 0.985),
-        # Accepted until its last day, and not after; the run's own day counts.
-        (together(accepted=(accepted(200),)), 250.0, WARN, 438.3),
-        (together(accepted=(accepted(200),)), 199.0, FAIL, 200.0),
-        (together(accepted=(accepted(200, "2026-11-23"),)), 250.0, FAIL, 292.2),
-        (together(accepted=(accepted(200, operation="all_gather"),)), 250.0, FAIL, 292.2),
+        # Accepted until its last day, and not after; above the real floor it changes nothing.
+        (accepted(200), 300.0, WARN, 438.3),
+        (accepted(200), 250.0, WARN, 200.0),
+        (accepted(200), 199.0, FAIL, 200.0),
+        (accepted(200, "2026-11-23"), 250.0, FAIL, 292.2),
+        (accepted(200, check="nccl.all_gather"), 250.0, FAIL, 292.2),
     ],
 )  # fmt: skip
 def test_a_floor_is_the_one_of_product_nodes_and_network(wanted, gbps, status, floor):
@@ -196,7 +198,7 @@ def test_a_floor_is_the_one_of_product_nodes_and_network(wanted, gbps, status, f
     seen = replace(machine(TWO), collectives=whole)
     seen = ran("all_reduce", gbps)(seen)
     (result,) = validate(
-        expected(TWO, **wanted), seen, {"nccl.all_reduce": CHECKS["nccl.all_reduce"]}
+        expected(TWO, **wanted), seen, {"nccl.all_reduce": CHECKS["nccl.all_reduce"]}, TODAY
     ).results
     assert result.evidence.status is status, result.evidence
     assert result.evidence.floor == round(floor, 1)

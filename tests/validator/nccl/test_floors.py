@@ -13,11 +13,9 @@ from gpuyard_validator.nccl.arithmetic import (
 from gpuyard_validator.nccl.floors import (
     LEAST_BYTES,
     MEASURED,
-    AcceptedFloor,
     Shape,
     ceiling_gbps,
     held,
-    settled,
 )
 from kit.every import every
 
@@ -163,21 +161,3 @@ def test_what_nobody_has_measured_is_derived_from_the_narrowest_link(values, flo
     found = held(shape(**values))
     assert found.floor == pytest.approx(floor)
     assert found.said == f"derived, not measured: {said}"
-
-
-def accepted(gbps, until="2027-01-31", operation="all_reduce"):
-    return AcceptedFloor(operation=operation, gbps=gbps, reason="NVLS off", until=until)
-
-
-def test_an_accepted_floor_holds_until_its_last_day_and_only_downwards():
-    found = held(shape())
-    lower = settled(found, "all_reduce", [accepted(200)], "2027-01-31")
-    assert (lower.floor, lower.usual) == (200, found.usual), "that it is low is told all the same"
-    assert lower.said.startswith("accepted until 2027-01-31: NVLS off (else 325.6: share of 480")
-    assert settled(found, "all_gather", [accepted(200)], "2027-01-31") == found
-    assert settled(found, "all_reduce", [accepted(400)], "2027-01-31") == found
-    late = settled(found, "all_reduce", [accepted(200)], "2027-02-01")
-    assert late.floor == found.floor
-    assert late.said.endswith("; 200 was accepted until 2027-01-31")
-    both = [accepted(200, "2026-12-31"), accepted(300)]
-    assert settled(found, "all_reduce", both, "2027-01-01").floor == 300

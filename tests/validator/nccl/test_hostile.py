@@ -183,9 +183,7 @@ def test_whoever_breaks_by_chance_is_among_those_that_are_named(nodes, seed):
 @LOCAL
 def test_the_program_by_itself_names_what_it_lacks(tmp_path):
     """Two nodes as whole programs, as a Job would start them; there is no GPU here, nor a driver."""
-    wanted = expected(
-        "H100-loaded", gpus=1, together=TogetherWith(nodes=2, between="efa", accepted=())
-    )
+    wanted = expected("H100-loaded", gpus=1, together=TogetherWith(nodes=2, between="efa"))
     (tmp_path / "wanted").write_text(json.dumps(encode(wanted)))
     (tmp_path / "token").write_bytes(TOKEN)
     port, started = free_port(), []

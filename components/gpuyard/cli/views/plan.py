@@ -79,7 +79,11 @@ def _hardware_check(asked: ValidationPlan | None) -> list[str]:
     checked = [f"{p.nodes} of {p.pool}" for p in asked.pools if p.runs]
     gates = {each.gate for each in asked.pools}
     later = [text for gate, text in _LATER.items() if gate in gates]
-    return [f"{said}: nodes that are checked: {', '.join(checked) or 'none'}", *later]
+    lower = [
+        f"{each.check} on {each.pool}: {each.value:g} {each.unit} is enough until {each.until}: {each.reason}"
+        for each in asked.accepted
+    ]
+    return [f"{said}: nodes that are checked: {', '.join(checked) or 'none'}", *later, *lower]
 
 
 def _prices(plan: PlatformPlan) -> str:

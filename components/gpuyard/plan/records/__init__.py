@@ -72,6 +72,7 @@ from gpuyard.plan.records.teams import (
 from gpuyard.plan.records.validation import (
     STARTS_WITH,
     CheckedAgain,
+    LoweredFloor,
     PoolCheck,
     ReadFloor,
     ValidationPlan,
@@ -104,6 +105,7 @@ __all__ = [
     "InterruptionPlan",
     "LadderRung",
     "LimitsPlan",
+    "LoweredFloor",
     "NamespacePlan",
     "NcclPlan",
     "NodePrice",

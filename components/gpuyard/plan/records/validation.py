@@ -65,6 +65,21 @@ class ReadFloor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoweredFloor:
+    """What one check asks of the nodes of a pool for a while, instead of more."""
+
+    pool: str
+    check: str
+    value: float
+    unit: str
+    reason: str
+    until: str
+    """The last day it holds."""
+    at_work: bool
+    """Its check puts GPUs to work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedAgain:
     """When nodes that have passed are checked again."""
 
@@ -91,6 +106,8 @@ class ValidationPlan:
     pools: tuple[PoolCheck, ...]
     readings: tuple[ReadFloor, ...] = ()
     """The datasets that nodes read."""
+    accepted: tuple[LoweredFloor, ...] = ()
+    """Floors that somebody has lowered; whether one is over, the check itself sees on its day."""
 
     @property
     def checks(self) -> bool:

@@ -13,7 +13,7 @@ from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind
 
-SCHEMA = "gpuyard.dev/expectations/v2"
+SCHEMA = "gpuyard.dev/expectations/v3"
 
 
 def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
@@ -35,6 +35,7 @@ def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
             {"gpus": list(layout.gpus), "counts": dict(layout.counts)} for layout in pool.layouts
         ],
         network=_network(plan, pool),
+        accepted=_accepted(plan, pool, at_work=False),
     )
 
 
@@ -43,7 +44,8 @@ def work_expectations_text(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck)
     told: dict[str, Any] = json.loads(expectations_text(plan, pool) or "{}")
     told["profile"] = plan.validation.profile if plan.validation else "quick"
     nodes = 1 if check.apart else check.nodes
-    told["together"] = {"nodes": nodes, "between": check.between, "accepted": []}
+    told["accepted"] = _accepted(plan, pool, at_work=True)
+    told["together"] = {"nodes": nodes, "between": check.between}
     return json.dumps(told, indent=2) + "\n"
 
 
@@ -64,6 +66,7 @@ def _document(  # noqa: PLR0913  the parts of a document
     sharing: str = "none",
     layouts: list[dict[str, Any]] | None = None,
     network: dict[str, Any] | None = None,
+    accepted: list[dict[str, Any]] | None = None,
 ) -> str:
     told = {
         "schema": SCHEMA,
@@ -84,8 +87,19 @@ def _document(  # noqa: PLR0913  the parts of a document
         # What puts GPUs to work is asked for apart: `work_expectations_text`.
         "profile": "quick",
         "together": None,
+        "accepted": accepted or [],
     }
     return json.dumps(told, indent=2) + "\n"
+
+
+def _accepted(plan: PlatformPlan, pool: PoolPlan, *, at_work: bool) -> list[dict[str, Any]]:
+    """Those of checks that put no load on GPUs, or all: none is told what its verdict does not rest on."""
+    found = plan.validation.accepted if plan.validation else ()
+    return [
+        {"check": each.check, "value": each.value, "reason": each.reason, "until": each.until}
+        for each in found
+        if each.pool == pool.name and (at_work or not each.at_work)
+    ]
 
 
 def pinned_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:

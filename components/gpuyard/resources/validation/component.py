@@ -33,6 +33,19 @@ class ValidationArgs(TypedDict):
     """The whole platform; what it says under `validation` counts."""
 
 
+class Accepted(TypedDict):
+    """A lower floor that somebody has accepted for a while."""
+
+    value: float
+    """What is enough meanwhile."""
+    unit: str
+    """What it is counted in."""
+    reason: str
+    """Why."""
+    until: str
+    """The last day that it holds."""
+
+
 # Names are single words, as of the platform's own summaries.
 class PoolVerdict(TypedDict):
     """What became of the check on one pool."""
@@ -53,6 +66,8 @@ class PoolVerdict(TypedDict):
     """The same of its shares, all at once: passed, `not awaited`, or why none was tried."""
     volumes: str
     """The same of the datasets that one of its nodes reads: passed, `not awaited`, or why none is read."""
+    accepted: dict[str, Accepted]
+    """Lower floors that its checks were told of, by check."""
 
 
 class Validation(Component):
@@ -196,6 +211,20 @@ def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, Poo
             "figures": {},
             "work": awaited if runs and each.works else each.idle or "no node is checked",
             "shares": awaited if runs and each.tried else each.untried or "no node is checked",
+            "accepted": _accepted(asked, each.pool),
             "volumes": awaited if runs and each.reads else each.unread or "no node is checked",
         }
     return found
+
+
+def _accepted(asked: ValidationPlan, pool: str) -> dict[str, Accepted]:
+    return {
+        each.check: {
+            "value": each.value,
+            "unit": each.unit,
+            "reason": each.reason,
+            "until": each.until,
+        }
+        for each in asked.accepted
+        if each.pool == pool
+    }

@@ -12,6 +12,7 @@ from gpuyard.names import OPERANDS_LABEL
 from gpuyard.plan.capacity.warm import nearest_zone, unreadable
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
+from gpuyard.plan.pools.hardware.accepted import lowered_of
 from gpuyard.plan.pools.hardware.volumes import floors_of
 from gpuyard.plan.pools.hardware.work import unworked, work_of
 from gpuyard.plan.records import STARTS_WITH, CheckedAgain, PoolCheck, PoolPlan, ValidationPlan
@@ -43,6 +44,7 @@ def decide_validation(draft: Draft) -> tuple[Draft, list[Finding]]:
         textfile=asked.textfile or "",
         pools=checks,
         readings=readings,
+        accepted=lowered_of(asked, pools),
     )
     return replace(draft, validation=made), []
 
