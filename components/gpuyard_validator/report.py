@@ -1,7 +1,7 @@
 """A report for whoever reads it: JSON, the pod's last words, JUnit, Prometheus."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -14,6 +14,8 @@ DIGEST_BYTES = 4096
 FIGURES = "figures: "
 """Begins the line of last words that programs read."""
 _TEXT_BYTES = 120
+_PART_BYTES, _PARTS = 40, 4
+"""A version, and how many of one part are told of one node."""
 _MORE = "… and {} more\n"
 _ROOM = 40
 _VALUES = {status: number for number, status in enumerate(Status)}
@@ -27,6 +29,7 @@ def as_json(report: Report) -> str:
         "pool": report.pool,
         "source": report.source,
         "driver": report.driver,
+        "parts": {part: list(found) for part, found in report.parts.items()},
         "verdict": report.verdict,
         "exit_code": int(report.code),
         "action": worst_action(report.against).value,
@@ -63,19 +66,32 @@ def last_words(report: Report) -> str:
     """The digest, and what was measured as far as there is room: nobody can ask a pod that is gone.
 
     The figures are a line of JSON: by check the lowest value, the highest, the floor, the unit, and which of
-    `sources` says so.
+    `sources` says so; and `parts`, which nodes of a pool should have alike.
     """
-    said, rows, sources = digest(report), list(_measured(report)), dict[str, int]()
-    told: dict[str, list[object]] = {}
-    line = ""
-    for check, (least, most, floor, unit, source) in rows:
+    said, sources, told = digest(report), dict[str, int](), dict[str, list[object]]()
+    line = _line_of_figures(report, told, sources)
+    if _over(said, line):
+        return said
+    for check, (least, most, floor, unit, source) in _measured(report):
         told[check] = [least, most, floor, unit, sources.setdefault(source, len(sources))]
-        more = {"checks": told, "sources": list(sources)}
-        wider = json.dumps(more, separators=(",", ":"))
-        if len(f"{said}{FIGURES}{wider}\n".encode()) > DIGEST_BYTES:
+        wider = _line_of_figures(report, told, sources)
+        if _over(said, wider):
             break
-        line = f"{FIGURES}{wider}\n"
+        line = wider
     return said + line
+
+
+def _line_of_figures(report: Report, told: Mapping[str, object], sources: Mapping[str, int]) -> str:
+    parts = {
+        part: [_cut(each, _PART_BYTES) for each in found[:_PARTS]]
+        for part, found in report.parts.items()
+    }
+    more = {"parts": parts, "checks": told, "sources": list(sources)}
+    return f"{FIGURES}{json.dumps(more, separators=(',', ':'))}\n"
+
+
+def _over(said: str, line: str) -> bool:
+    return len(f"{said}{line}".encode()) > DIGEST_BYTES
 
 
 _Measured = tuple[float, float, float | None, str, str]

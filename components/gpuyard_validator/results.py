@@ -1,7 +1,7 @@
 """What came of the checks: five outcomes, one verdict, four exit codes; what was not run is never good."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
 
@@ -81,6 +81,8 @@ class Report:
     driver: str
     required: bool
     results: tuple[Result, ...]
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Versions that nodes of one pool should have alike, by part; several where its GPUs differ."""
 
     @property
     def against(self) -> tuple[Result, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from gpuyard_validator.checks import CHECKS, Check
+from gpuyard_validator.checks.inventory import FIRMWARE
 from gpuyard_validator.expectations import AcceptedFloor, Expectations
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status
 from gpuyard_validator.snapshot import Snapshot
@@ -44,7 +45,20 @@ def validate(
         driver=machine.driver if isinstance(machine.driver, str) else "",
         required=expected.required,
         results=tuple(_excused(each, failed) for each in found),
+        parts=parts_of(machine),
     )
+
+
+def parts_of(machine: Snapshot) -> dict[str, tuple[str, ...]]:
+    """Driver and firmware, as far as they are known: one node cannot say whether the others have the same."""
+    told = {"driver": [machine.driver]} | {
+        part: [getattr(gpu, part) for gpu in machine.gpus] for part in FIRMWARE
+    }
+    known_ones = {
+        part: tuple(sorted({each for each in found if isinstance(each, str)}))
+        for part, found in told.items()
+    }
+    return {part: found for part, found in known_ones.items() if found}
 
 
 def settled(

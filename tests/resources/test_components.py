@@ -40,7 +40,7 @@ def test_a_platform_registers_exactly_the_rendered_objects():
     plan = plan_of(LAB)
     passed = [verdict_object(plan, each) for each in checked_pools(plan)]
     for each in passed:
-        each["data"] = {**each["data"], "figures": "{}"}  # nobody measures anything here
+        each["data"] = {**each["data"], "figures": "{}", "mixed": "{}"}  # nobody looks here
     rendered = platform_objects(plan) + passed
     assert sorted(map(named, registered)) == sorted(map(named, rendered))
     by_name = {named(obj): obj for obj in registered}

@@ -83,6 +83,7 @@ def test_the_digest_fits_a_termination_message():
 
 
 TEXTS = st.text(max_size=600)
+PARTS = ("driver", "vbios", "gsp_firmware", "inforom_image")
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS)
 
 
@@ -100,6 +101,7 @@ def reports(draw):
     return Report(
         node=draw(TEXTS), pool=draw(TEXTS), source="", driver="", required=draw(st.booleans()),
         results=tuple(draw(st.lists(one, max_size=60))),
+        parts=draw(st.dictionaries(st.sampled_from(PARTS), st.lists(TEXTS, max_size=9).map(tuple))),
     )  # fmt: skip
 
 
@@ -113,6 +115,7 @@ def test_any_report_fits_a_termination_message_and_begins_with_its_verdict(repor
     _, found, figures = said.partition(f"\n{FIGURES}")
     if found:
         told = json.loads(figures)
+        assert all(len(each.encode()) <= 40 for found in told["parts"].values() for each in found)
         for least, most, floor, unit, source in told["checks"].values():
             assert least <= most
             assert floor is None or isfinite(floor)
@@ -125,12 +128,32 @@ def test_any_report_fits_a_termination_message_and_begins_with_its_verdict(repor
 
 def test_figures_that_have_no_room_are_left_out_whole(monkeypatch):
     report = validate(expected("H100"), machine("H100"))
-    room = len(digest(report).encode()) + 200
-    monkeypatch.setattr(report_module, "DIGEST_BYTES", room)
+    room = len(digest(report).encode())
+    monkeypatch.setattr(report_module, "DIGEST_BYTES", room + 400)
     told = json.loads(last_words(report).partition(FIGURES)[2])
-    assert 0 < len(told["checks"]) < 5
-    monkeypatch.setattr(report_module, "DIGEST_BYTES", room - 190)
+    assert 0 < len(told["checks"]) < 8
+    monkeypatch.setattr(report_module, "DIGEST_BYTES", room + 190)
+    told = json.loads(last_words(report).partition(FIGURES)[2])
+    assert (set(told["parts"]), told["checks"]) == (set(PARTS), {}), (
+        "what must be alike comes first"
+    )
+    monkeypatch.setattr(report_module, "DIGEST_BYTES", room + 10)
     assert last_words(report) == digest(report)
+
+
+def test_what_must_be_alike_over_a_pool_is_told_as_far_as_it_is_known():
+    one = altered(machine("H100"), 2, vbios="96.00.74.00.09")
+    one = altered(one, 3, gsp_firmware=Missing(Why.NOT_SUPPORTED), inforom_image="i" * 99)
+    report = validate(expected("H100"), replace(one, driver=Missing(Why.FAILED)))
+    told = json.loads(last_words(report).partition(FIGURES)[2])["parts"]
+    whole = machine("H100").gpus[0]
+    assert told == {
+        "vbios": sorted([whole.vbios, "96.00.74.00.09"]),
+        "gsp_firmware": [whole.gsp_firmware],
+        "inforom_image": [whole.inforom_image, "i" * 37 + "…"],
+    }
+    assert json.loads(as_json(report))["parts"]["inforom_image"] == [whole.inforom_image, "i" * 99]
+    assert "driver" in validate(expected("H100"), machine("H100")).parts
 
 
 def test_figures_are_of_numbers_and_have_their_floor():

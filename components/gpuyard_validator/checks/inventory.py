@@ -9,7 +9,7 @@ from gpuyard_validator.values import known
 
 MIB_IN_GIB = 1024
 DEFAULT, EXCLUSIVE = 0, 3
-_FIRMWARE = ("vbios", "gsp_firmware", "inforom_image")
+FIRMWARE = ("vbios", "gsp_firmware", "inforom_image")
 
 
 def count(expected: Expectations, machine: Snapshot) -> Evidence:
@@ -64,7 +64,7 @@ def firmware(_: Expectations, machine: Snapshot) -> Evidence:
         part: sorted(
             {known(getattr(gpu, part), f"{part} of GPU {gpu.index}") for gpu in alive(machine)}
         )
-        for part in _FIRMWARE
+        for part in FIRMWARE
     }
     mixed = [f"{part}: {', '.join(each)}" for part, each in found.items() if len(each) > 1]
     wrong = f"mixed {'; '.join(mixed)}" if mixed else ""

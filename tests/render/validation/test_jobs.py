@@ -250,6 +250,7 @@ def test_a_verdict_is_of_one_check():
     figures = Late("validation.figures")
     assert found["data"] == {
         "pool": "train", "nodes": "2", "verdict": "passed", "figures": figures,
+        "mixed": Late("validation.mixed"),
     }  # fmt: skip
 
 

@@ -51,6 +51,7 @@ def test_the_outputs_say_what_became_of_each_pool(pulumi_mocks):
             "digest": check_digest(plan, each),
             "why": "",
             "figures": {},
+            "mixed": {},
             "accepted": {},
             "work": "the profile quick puts no load on a GPU",
             "shares": "the profile quick holds no share of a GPU",
@@ -85,6 +86,26 @@ def test_what_was_measured_stands_with_the_verdict_and_in_the_outputs(pulumi_moc
     assert json.loads(kept.inputs["data"]["figures"]) == {"train.x": figure}
 
 
+def test_what_nodes_do_not_have_alike_stands_with_the_verdict_and_in_the_outputs(
+    pulumi_mocks, monkeypatch
+):
+    mixed = {"vbios": {"96.00.74": ["a", "b"], "96.00.A5": ["c"]}}
+
+    def unlike(job, looks, plan, pool):
+        assert looks is None
+        return job.id.apply(lambda _: json.dumps(mixed if pool.name == "train" else {}))
+
+    monkeypatch.setattr(component, "_unlike", unlike)
+    graph = made(pulumi_mocks, TWO)
+    found = outputs(graph)
+    assert {name: each["mixed"] for name, each in found.items()} == {"train": mixed, "serve": {}}
+    assert {each["verdict"] for each in found.values()} == {"passed"}, (
+        "it is told, and fails nobody"
+    )
+    (kept,) = [one for one in graph if one.name.endswith("-passed") and "train" in one.name]
+    assert json.loads(kept.inputs["data"]["mixed"]) == mixed
+
+
 def test_what_is_not_required_is_not_awaited(pulumi_mocks):
     graph = made(pulumi_mocks, TWO | {"validation": IMAGE | {"required": False}})
     assert {each["verdict"] for each in outputs(graph).values()} == {"not awaited"}
@@ -98,6 +119,7 @@ NOT = {
     "nodes": 0,
     "digest": "",
     "figures": {},
+    "mixed": {},
     "accepted": {},
     "work": QUICK,
     "shares": UNTRIED,

@@ -137,6 +137,30 @@ def test_figures_are_of_pods_that_passed_and_no_line_for_people():
     assert said(good, bad) == said(pod("train-000"), pod("train-001", "Failed", WORDS))
 
 
+def test_nodes_that_are_not_alike_are_kept_and_warned_of(monkeypatch):
+    def words(version):
+        told = {"parts": {"vbios": [version]}, "checks": {}, "sources": []}
+        return f"passed\nfigures: {json.dumps(told)}\n"
+
+    warned = []
+    monkeypatch.setattr(pulumi.log, "warn", warned.append)
+
+    def read(looks):
+        async def known():
+            job = SimpleNamespace(id=pulumi.Output.from_input("job"))
+            return await component._unlike(job, looks, PLAN, PLAN.pools[0]).future()
+
+        return json.loads(asyncio.run(known()))
+
+    one, other = pod("train-000", message=words("A")), pod("train-001", message=words("B"))
+    gone = pod("train-002", "Failed", words("C"))
+    assert read(Cluster(one, other, gone)) == {"vbios": {"A": ["train-000"], "B": ["train-001"]}}
+    (said,) = warned
+    assert said.startswith("The nodes of pool train are not alike:\n  VBIOS A: train-000\n")
+    assert read(None) == read(Cluster(one)) == read(Cluster(blind=True)) == {}
+    assert len(warned) == 1
+
+
 def stand_in(made):
     """The engine's part of hooks: those that are asked for go into the list."""
     return SimpleNamespace(

@@ -49,6 +49,8 @@ WAITS_MORE_SECONDS = 120
 TEXTFILE = "gpu_validation.prom"
 FIGURES_KEY, FIGURES = "figures", "validation.figures"
 """What its pods have measured: known when they have ended."""
+MIXED_KEY, MIXED = "mixed", "validation.mixed"
+"""What its nodes do not have alike, which no pod knows by itself."""
 _NAME = 50
 """With the digest and the number of a pod after it, a name is still one label of DNS."""
 
@@ -138,6 +140,7 @@ def verdict_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
             "nodes": str(pool.start_nodes),
             "verdict": "passed",
             FIGURES_KEY: Late(FIGURES),
+            MIXED_KEY: Late(MIXED),
         },
     )
 

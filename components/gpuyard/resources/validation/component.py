@@ -11,6 +11,8 @@ from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import (
     FIGURES,
     FIGURES_KEY,
+    MIXED,
+    MIXED_KEY,
     check_digest,
     check_name,
     checked_pools,
@@ -22,8 +24,9 @@ from gpuyard.resources.component import Component, once_made
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
+from gpuyard.resources.validation.alike import kept_mixed
 from gpuyard.resources.validation.figures import Figure, kept_figures
-from gpuyard.resources.validation.looking import every_node_hook, measured
+from gpuyard.resources.validation.looking import every_node_hook, measured, unlike
 
 
 class ValidationArgs(TypedDict):
@@ -60,6 +63,8 @@ class PoolVerdict(TypedDict):
     """Why nothing is checked."""
     figures: dict[str, Figure]
     """What was measured, by check: only of a pool that has passed."""
+    mixed: dict[str, dict[str, list[str]]]
+    """Driver and firmware that its nodes do not have alike: by part and version, which nodes have it."""
     work: str
     """The same of its GPUs at work: passed, `not awaited`, or why they did none."""
     shares: str
@@ -101,6 +106,7 @@ class Validation(Component):
         self._gates = [each for each in self._register(gate_objects(plan)) if _looks_later(each)]
         self._check(now)
         self._figures: dict[str, pulumi.Output[dict[str, Figure]]] = {}
+        self._mixed: dict[str, pulumi.Output[dict[str, dict[str, list[str]]]]] = {}
         self._last = {pool.stable_name: self._judged(name, plan, pool) for pool in now}
         if not later:
             self._report()
@@ -132,7 +138,7 @@ class Validation(Component):
     def _report(self) -> None:
         verdicts = _verdicts(self._plan, self._plan.validation)
         made = once_made(verdicts, *self._last.values())
-        self.pools = pulumi.Output.all(made, self._figures).apply(_with_figures)
+        self.pools = pulumi.Output.all(made, self._figures, self._mixed).apply(_with_figures)
         self.register_outputs({"pools": self.pools})
 
     def _judged(self, name: str, plan: PlatformPlan, pool: PoolPlan) -> pulumi.CustomResource:
@@ -143,13 +149,17 @@ class Validation(Component):
         self._waits_for, before = self._after([job]), self._waits_for
         looks = self._ours.looks if self._ours is not None else None
         hooks = every_node_hook(name, looks, plan, pool) if looks is not None else None
-        read = _measured(job, looks, plan, pool)
         # Once written down they stay: the pods that said so may be gone.
-        kept, late = [f"data.{FIGURES_KEY}"], {FIGURES: read}
+        kept = [f"data.{FIGURES_KEY}", f"data.{MIXED_KEY}"]
+        late = {
+            FIGURES: _measured(job, looks, plan, pool),
+            MIXED: _unlike(job, looks, plan, pool),
+        }
         made = self._register([verdict_object(plan, pool)], late, hooks, kept)
         self._waits_for = before
         data: pulumi.Output[Mapping[str, str]] = vars(made[0])["data"]
         self._figures[pool.name] = data.apply(lambda said: kept_figures(said.get(FIGURES_KEY)))
+        self._mixed[pool.name] = data.apply(lambda said: kept_mixed(said.get(MIXED_KEY)))
         return made[0]
 
 
@@ -168,9 +178,23 @@ def _measured(
     return job.id.apply(read)
 
 
+def _unlike(
+    job: pulumi.CustomResource, looks: Kubectl | None, plan: PlatformPlan, pool: PoolPlan
+) -> pulumi.Output[str]:
+    """The same of what its nodes do not have alike."""
+
+    async def read(_: str) -> str:
+        return await unlike(looks, plan, pool) if looks is not None else "{}"
+
+    return job.id.apply(read)
+
+
 def _with_figures(known: list[Any]) -> dict[str, PoolVerdict]:
-    verdicts, figures = known
-    return {name: each | {"figures": figures.get(name, {})} for name, each in verdicts.items()}
+    verdicts, figures, mixed = known
+    return {
+        name: each | {"figures": figures.get(name, {}), "mixed": mixed.get(name, {})}
+        for name, each in verdicts.items()
+    }
 
 
 def with_more_figures(
@@ -209,6 +233,7 @@ def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, Poo
             "digest": check_digest(plan, plan.pool(each.pool)) if runs else "",
             "why": "" if runs else why if asked.image else "no image is named",
             "figures": {},
+            "mixed": {},
             "work": awaited if runs and each.works else each.idle or "no node is checked",
             "shares": awaited if runs and each.tried else each.untried or "no node is checked",
             "accepted": _accepted(asked, each.pool),

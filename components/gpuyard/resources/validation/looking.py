@@ -16,6 +16,7 @@ from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation.jobs import check_name
 from gpuyard.render.validation.work import LateJob
 from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.validation.alike import kept_mixed, mixed_text, warning
 from gpuyard.resources.validation.figures import figures_text, last_words, words
 
 _Object = Mapping[str, Any]
@@ -72,6 +73,16 @@ def _hook(
 async def measured(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> str:
     """The figures of a pool that has passed, as its verdict keeps them; none where nobody could look."""
     return await figures_kept(kubectl, check_name(plan, pool), operator_namespace(plan))
+
+
+async def unlike(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> str:
+    """Driver and firmware that the nodes of a pool that has passed do not have alike; warns of them."""
+    pods = await pods_of(kubectl, check_name(plan, pool), operator_namespace(plan))
+    passed = [pod for pod in pods or () if _phase(pod) == "Succeeded"]
+    found = mixed_text((str(pod["spec"].get("nodeName")), last_words(pod)) for pod in passed)
+    if said := warning(pool.name, kept_mixed(found)):
+        pulumi.log.warn(said)
+    return found
 
 
 async def figures_kept(kubectl: Kubectl, job: str, namespace: str) -> str:
