@@ -1,14 +1,75 @@
-"""How a small program of the validator ends: its report in every form, and its exit code."""
+"""The small programs of the validator, which a pod runs on what it has: their command line, words and end."""
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from gpuyard_validator import report as reports
 from gpuyard_validator.results import Code, Report
 from gpuyard_validator.snapshot import CannotRead
 from gpuyard_validator.values import Malformed
+
+Wanted = TypeVar("Wanted")
+Seen = TypeVar("Seen")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Small(Generic[Wanted, Seen]):
+    """One of them: what it is told, how it finds out, and who judges."""
+
+    name: str
+    doc: str | None
+    expect: str
+    """Where its document lies in a pod."""
+    checks: Mapping[str, tuple[str, str]]
+    """By id: when it fails, and what to do then."""
+    where: str
+    """Where they are made, in words."""
+    read_wanted: Callable[[str], Wanted]
+    read_seen: Callable[[str], Seen]
+    find_out: Callable[[argparse.Namespace, Wanted], Seen]
+    judge: Callable[[Wanted, Seen], Report]
+    options: Callable[[argparse.ArgumentParser], object] = lambda _: None
+    """Adds those that it alone has."""
+
+    def main(self, arguments: Sequence[str] | None) -> int:
+        """0 passed, 1 failed, 3 it cannot run."""
+        parser = self._parser()
+        self.options(parser)
+        given = parser.parse_args(arguments)
+        if given.explain:
+            sys.stdout.write(self._explained(given.explain))
+            return Code.PASSED
+        return spoken(lambda: self._judged(given), given.termination_log)
+
+    def _judged(self, given: argparse.Namespace) -> Report:
+        """By what this pod sees, or another has seen that wrote it down."""
+        wanted = self.read_wanted(given.expect.read_text(encoding="utf-8"))
+        if given.seen is not None:
+            return self.judge(wanted, self.read_seen(given.seen.read_text(encoding="utf-8")))
+        return self.judge(wanted, self.find_out(given, wanted))
+
+    def _explained(self, name: str) -> str:
+        """One check in words."""
+        says, do = self.checks[name]
+        return (
+            f"{name} ({self.where})\n  fails when {says}\n  then: {do}\n"
+            "  required: not run counts as failed\n"
+        )
+
+    def _parser(self) -> argparse.ArgumentParser:
+        """What all of them are given."""
+        program = f"gpuyard_validator.{self.name}"
+        parser = argparse.ArgumentParser(prog=program, description=self.doc)
+        add, expect = parser.add_argument, Path(self.expect)
+        add("--expect", type=Path, default=expect, help="what is held against what is seen")
+        add("--seen", type=Path, help="what another pod has seen, to be judged here")
+        add("--termination-log", type=Path, help="the digest, as the pod's last words")
+        add("--explain", choices=self.checks, metavar="CHECK", help="one check in words")
+        return parser
 
 
 def spoken(judged: Callable[[], Report], log: Path | None) -> int:
@@ -24,28 +85,6 @@ def spoken(judged: Callable[[], Report], log: Path | None) -> int:
     sys.stderr.write(reports.digest(report))
     _write(log, reports.last_words(report))
     return report.code
-
-
-def explained(checks: Mapping[str, tuple[str, str]], name: str, where: str) -> str:
-    """One check in words; `where` it is made."""
-    says, do = checks[name]
-    return (
-        f"{name} ({where})\n  fails when {says}\n  then: {do}\n"
-        "  required: not run counts as failed\n"
-    )
-
-
-def parser_of(
-    doc: str | None, name: str, expect: str, checks: Mapping[str, object]
-) -> argparse.ArgumentParser:
-    """What all of them are given; `expect`: where their document lies in a pod."""
-    parser = argparse.ArgumentParser(prog=f"gpuyard_validator.{name}", description=doc)
-    add = parser.add_argument
-    add("--expect", type=Path, default=Path(expect), help="what is held against what is seen")
-    add("--seen", type=Path, help="what another pod has seen, to be judged here")
-    add("--termination-log", type=Path, help="the digest, as the pod's last words")
-    add("--explain", choices=checks, metavar="CHECK", help="one check in words")
-    return parser
 
 
 def _write(path: Path | None, text: str) -> None:
