@@ -8,10 +8,12 @@ import pytest
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.names import DRIVER_VERSION_LABEL
 from gpuyard.render.validation.expectations import expectations_text
+from gpuyard.resources.validation.alike import mixed_of
 from gpuyard.simulate.agents.cloud_node import EFA_INTERFACES
 from gpuyard.simulate.agents.hardware import LAYOUT, MACHINE_LABEL
 from gpuyard.simulate.validation.machine import FAULTS, machine_text
 from gpuyard_validator.expectations import read_expectations
+from gpuyard_validator.report import last_words
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import CannotRead, SnapshotReader
@@ -132,3 +134,34 @@ def test_faults_that_nobody_can_read_make_a_machine_that_nobody_can_read(faults:
 def test_a_machine_that_nobody_knows_has_no_gpus():
     snapshot = SnapshotReader(machine_text(fake("toaster.large"))).read()
     assert (snapshot.node, snapshot.gpus) == ("train-000", ())
+
+
+def test_a_floor_that_the_stack_file_lowers_holds_until_its_last_day():
+    """From the stack file to the verdict, over a fake node of which one GPU has eight lanes."""
+    lower = {"pool": "train", "check": "pcie.width", "value": 8, "reason": "a riser"}
+    asked = ASKED | {"accepted": [lower | {"until": "2027-03-31"}]}
+    raw = platform([pool(machine="p5.48xlarge")], cloud="simulated", validation=asked)
+    made = plan_of(raw)
+    text = expectations_text(made, made.pools[0])
+    node = fake("p5.48xlarge", faults='{"3": {"pcie_width": 8}}')
+    seen = SnapshotReader(machine_text(node, text or "")).read()
+    for day, code in (("2027-03-31", Code.PASSED), ("2027-04-01", Code.FAILED)):
+        report = validate(read_expectations(text or ""), seen, today=day)
+        assert report.code is code
+        (one,) = [r for r in report.results if (r.check, r.scope) == ("pcie.width", "gpu 3")]
+        assert "accepted until 2027-03-31" in one.evidence.source, (
+            "and that it was is said after it"
+        )
+    assert judged(node, expected("p5.48xlarge"))[1] == {("pcie.width", "gpu 3")}
+
+
+def test_fake_nodes_of_two_firmwares_each_pass_and_are_not_alike():
+    words = []
+    new = {str(index): {"vbios": "96.00.A5.00.03"} for index in range(8)}
+    for name, faults in (("train-000", ""), ("train-001", json.dumps(new))):
+        report, against = judged(fake("p5.48xlarge", faults=faults), expected("p5.48xlarge"))
+        assert against == set()
+        words.append((name, last_words(report)))
+    assert mixed_of(words) == {
+        "vbios": {"96.00.A5.00.03": ["train-001"], "simulated": ["train-000"]}
+    }
