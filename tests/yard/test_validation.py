@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,9 @@ NODES = ["dev-000", "serve-000", *(f"train-{n:03d}" for n in range(4))]
 PASSED = {"train": "passed", "serve": "passed", "dev": "passed"}
 
 
-def spec(yard: Yard, image: str = "1", minutes: int = 5, **more) -> dict:
+def spec(yard: Yard, image: str = "1", minutes: int = 5, *, accepted=(), **more) -> dict:
     """The platform as it is, with its nodes checked."""
-    asked = {"image": f"{IMAGE}:{image}", "deadline_minutes": minutes}
+    asked = {"image": f"{IMAGE}:{image}", "deadline_minutes": minutes, "accepted": list(accepted)}
     return yard.spec() | {"validation": asked} | more
 
 
@@ -69,14 +70,18 @@ def looked_at(yard: Yard) -> list[str]:
     return sorted(pod["spec"]["nodeName"] for pod in pods if pod["status"]["phase"] == "Succeeded")
 
 
-def verdicts(yard: Yard) -> dict[str, str]:
+def output(yard: Yard, what: str) -> dict[str, Any]:
+    """What the stack says of the check, by pool."""
     said = yard.pulumi("stack", "output", "validation", "--stack", STACK, "--json")
-    return {pool: found["verdict"] for pool, found in json.loads(said).items()}
+    return {pool: found[what] for pool, found in json.loads(said).items()}
+
+
+def verdicts(yard: Yard) -> dict[str, str]:
+    return output(yard, "verdict")
 
 
 def figures(yard: Yard) -> dict[str, dict]:
-    said = yard.pulumi("stack", "output", "validation", "--stack", STACK, "--json")
-    return {pool: found["figures"] for pool, found in json.loads(said).items()}
+    return output(yard, "figures")
 
 
 def annotate(yard: Yard, node: str, value: str | None) -> None:
@@ -107,15 +112,31 @@ def state(yard: Yard, node: str) -> tuple[str, bool, bool]:
 
 OPEN, REMAPPED = ("passed", False, False), "memory.remapped_rows"
 BAD = '{"3": {"remap_failure": true}}'
+NARROW, WORSE = '{"3": {"pcie_width": 8}}', '{"3": {"pcie_width": 8, "remap_failure": true}}'
+RISER = {
+    "pool": "train",
+    "check": "pcie.width",
+    "value": 8,
+    "reason": "a riser of x8",
+    "until": "2999-12-31",
+}
+FLASHED = json.dumps({str(index): {"vbios": "96.00.A5.00.03"} for index in range(8)})
+"""All GPUs of a node, so that its own check has nothing to say."""
+UNLIKE = {
+    "vbios": {
+        "96.00.A5.00.03": ["train-002"],
+        "simulated": ["train-000", "train-001", "train-003"],
+    }
+}
 
 
 def becomes(yard: Yard, node: str, wanted: tuple[str, bool, bool]) -> None:
     until(lambda: state(yard, node), lambda seen: seen == wanted, what=f"{node} to be {wanted}")
 
 
-def mended(yard: Yard, node: str) -> None:
-    """What was wrong is no more, and nobody waits until its pod is started again."""
-    annotate(yard, node, None)
+def mended(yard: Yard, node: str, left: str | None = None) -> None:
+    """What was wrong is no more, or only this is, and nobody waits until its pod is started again."""
+    annotate(yard, node, left)
     where = f"{PODS}%3Dgpuyard-local-gate-train&fieldSelector=spec.nodeName%3D{node}"
     for pod in yard.api.call("GET", where)["items"]:
         path = f"/api/v1/namespaces/gpu-operator/pods/{pod['metadata']['name']}"
@@ -224,6 +245,8 @@ def live(own: Yard):
     """The platform, and its nodes for others when this is over."""
     yield own
     own.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": None}})
+    for node in ("train-001", "train-002"):
+        annotate(own, node, None)
 
 
 @pytest.mark.timeout(900)  # with the deployment of the fixture
@@ -247,12 +270,37 @@ def test_idle_nodes_are_checked_again_by_the_clock_and_those_at_work_wait(live: 
         becomes(live, node, OPEN)
 
 
+def is_told_apart(live: Yard, said: str) -> None:
+    """One node of train has another VBIOS: each passes by itself, and the deployment says it."""
+    assert output(live, "mixed") == {"train": UNLIKE, "serve": {}, "dev": {}}
+    assert "The nodes of pool train are not alike:\n" in said, said
+    assert "  VBIOS 96.00.A5.00.03: train-002\n" in said, said
+    annotate(live, "train-002", None)
+
+
+def lives_with_less(live: Yard, pinned: dict) -> None:
+    """A node whose GPU has half its lanes is closed, and opens when somebody accepts that."""
+    mended(live, "train-001", NARROW)
+    becomes(live, "train-001", ("pcie.width", False, True))
+    pinned["accepted"] = [RISER]
+    code, said = deploy(live, spec(live, **pinned))
+    assert code == 0, said
+    becomes(live, "train-001", OPEN)
+    lanes = {"value": 8, "unit": "lanes", "reason": "a riser of x8", "until": "2999-12-31"}
+    assert output(live, "accepted") == {"serve": {}, "dev": {}, "train": {"pcie.width": lanes}}
+    assert figures(live)["train"]["pcie.width"]["least"] == 8
+    assert output(live, "mixed")["train"] == {}, "all have been flashed alike"
+    annotate(live, "train-001", None)
+
+
 @pytest.mark.timeout(900)  # five deployments, and that of the fixture
 def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live: Yard):
+    annotate(live, "train-002", FLASHED)
     code, said = deploy(live, spec(live))
     assert code == 0, said
     assert verdicts(live) == PASSED
     assert looked_at(live) == NODES
+    is_told_apart(live, said)
     measured = figures(live)
     assert measured["train"]["gpu.count"] == {
         "least": 8, "most": 8, "floor": 8, "unit": "GPUs", "source": "the plan", "nodes": 4,
@@ -268,21 +316,24 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     assert code == 0, said
     assert jobs(live) == first, "nothing runs again"
     assert figures(live) == measured
+    assert output(live, "mixed")["train"] == UNLIKE, "that of the check that stands"
 
     pinned = {"software": {"driver": "580.173.02"}}
-    annotate(live, "train-001", BAD)
+    annotate(live, "train-001", WORSE)
     code, said = deploy(live, spec(live, **pinned))
     assert code != 0
-    facts = r"fail: memory\.remapped_rows on gpu 3: .*; value True, floor False .*; needs: replace"
-    assert re.search(rf"  failed: node train-001, pool train: .*\n +{facts}\n", said), said
+    for facts in (
+        r"fail: memory\.remapped_rows on gpu 3: .*; value True, floor False .*; needs: replace",
+        r"fail: pcie\.width on gpu 3: .*; value 8, floor 16 .*",
+    ):
+        assert re.search(rf"  failed: node train-001, pool train: .*\n(.+\n)* +{facts}\n", said), (
+            said
+        )
 
     becomes(live, "train-001", (REMAPPED, False, True))
     ready = live.readiness()["TST-02"]
     assert (ready["answer"], ready["why"]) == ("FAIL", f"node train-001: {REMAPPED} did not pass")
-    annotate(live, "train-001", None)
-    becomes(live, "train-001", OPEN)
-    code, said = deploy(live, spec(live, **pinned))
-    assert code == 0, said
+    lives_with_less(live, pinned)
     assert len(jobs(live)) == len(first)
     assert jobs(live).keys().isdisjoint(first), "another driver, another check"
     assert verdicts(live) == PASSED
