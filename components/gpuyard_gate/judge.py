@@ -145,7 +145,7 @@ def change_for(node: Node, pool: Pool, said: Said | None, *, may_close: bool) ->
     known = node.label.get(names.checked) == pool.digest
     if known and not node.failed:
         return _opened(node, Change()) if node.waits or names.closed in node.note else None
-    if said is not None and (not known or said.code == PASSED):
+    if said is not None and (not known or said.code == PASSED or _another(node, said)):
         return _judged(node, pool, said, may_close=may_close)
     if not known:
         return None
@@ -185,17 +185,26 @@ def _judged(node: Node, pool: Pool, said: Said, *, may_close: bool) -> Change | 
             return None
         told = f"Its check could not be made, and it stays as it is: {text}"
         return Change({}, {names.says: text}, {}, "NodeNotChecked", told[:LONGEST])
-    found = _FAILURE.search(text)
-    result = PASSED_WORD if said.code == PASSED else found.group(1) if found else "failed"
-    change = Change({names.checked: pool.digest, names.result: result})
+    change = Change({names.checked: pool.digest, names.result: _result(said)})
     change.notes = {names.boot: node.boot or None, names.says: text}
     if said.code == PASSED:
         return _opened(node, change)
-    if pool.gate == "taint" and (node.waits or may_close):
+    if pool.gate == "taint" and (node.waits or node.closed or may_close):
         return _closed(node, change, text)
     why = "" if pool.gate != "taint" else " It stays open: no more nodes of its pool may be closed."
     change.reason, change.message = "NodeFailedCheck", f"{text}{why} {_remedy(node, text)}"
     return change
+
+
+def _result(said: Said) -> str:
+    """As the label says it: the first check that failed."""
+    found = _FAILURE.search(said.text)
+    return PASSED_WORD if said.code == PASSED else found.group(1) if found else "failed"
+
+
+def _another(node: Node, said: Said) -> bool:
+    """Whether a node that has failed now fails by something else: one fault is mended, and one is left."""
+    return said.code == FAILED and _result(said) != node.label.get(node.names.result)
 
 
 def _opened(node: Node, change: Change) -> Change:

@@ -38,6 +38,7 @@ WORDS = "failed: node n\nfail: memory.remapped_rows on gpu 3: no spare; value Tr
 BAD = Said(1, WORDS.format("replace"))
 NOW, OLD = {NAMES.checked: POOL.digest}, {NAMES.checked: "000000"}
 PASSED, FAILED = {NAMES.result: "passed"}, {NAMES.result: "memory.remapped_rows"}
+NARROW = {NAMES.result: "pcie.width"}
 MINE, SAYS = {NAMES.closed: "true"}, {NAMES.says: BAD.text}
 
 
@@ -126,6 +127,22 @@ def merged(there, change):
             ("NodeChecked", NOW | PASSED, False, False),
         ),
         (node(**CORDON), BAD, {}, ("NodeFailedCheck", NOW | FAILED, True, True)),
+        # one fault is mended and another is left: it is called by that, and stays as it was
+        *(
+            (
+                node(NOW | NARROW, SAYS | MINE, taints=[GPU], **CORDON),
+                BAD,
+                {"may_close": may},
+                ("NodeFailedCheck", NOW | FAILED, False, True),
+            )
+            for may in (True, False)
+        ),
+        (
+            node(NOW | NARROW, SAYS, taints=[GPU]),
+            BAD,
+            {"may_close": False},
+            ("NodeFailedCheck", NOW | FAILED, False, False),
+        ),
         (node(NOW | FAILED, SAYS, **CORDON), GOOD, {}, ("NodeChecked", NOW | PASSED, False, True)),
         # started anew: whoever has had it in hand, it is looked at again
         (
