@@ -23,6 +23,7 @@ _INSTEAD: Mapping[tuple[str, ...], str] = {
     ("driver", "maxParallelUpgrades"): "write driver.upgradePolicy.maxParallelUpgrades",
 }
 """Keys of guides that the chart does not have, or reads and drops."""
+_OFF = {"enabled": False}
 _STRATEGIES = ("none", "single", "mixed", "")
 _LAYOUTS = ("all-disabled", "")
 
@@ -47,11 +48,11 @@ def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
     for key, below in values.items():
         if key not in TOP_LEVEL:
             near = nearest(key, sorted(TOP_LEVEL))
-            yield _dropped((key,), f"write {near}" if near else "remove it", _lost(below))
+            yield _dropped((key,), f"write {near}" if near else "remove it", _lost(below, near))
         for name in _strange(key, known(below)):
             if (key, name) not in said:
                 near = nearest(name, sorted(SECTIONS[key]))
-                lost = _lost(mapping(known(below))[name])
+                lost = _lost(mapping(known(below))[name], near)
                 yield _dropped((key, name), f"write {key}.{near}" if near else "remove it", lost)
 
 
@@ -62,9 +63,10 @@ def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Viol
     return Violation(path, says, fix, severity=severity)
 
 
-def _lost(value: Any) -> Severity | None:
-    """Less grave where nothing was set: `nodeSelector: {}` is lost without harm."""
-    return Severity.NOTE if value in ("", [], {}, None) else None
+def _lost(value: Any, near: str | None) -> Severity | None:
+    """Less grave where nothing was set, `nodeSelector: {}`, or what charts of before had is off."""
+    nothing = value in ("", [], {}, None) or (not near and value in (False, _OFF))
+    return Severity.NOTE if nothing else None
 
 
 def _strange(key: str, below: Any) -> list[str]:

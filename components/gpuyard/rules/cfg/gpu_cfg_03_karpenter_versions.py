@@ -17,7 +17,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.installed import all_older, is_unsure
+from gpuyard.rules.subjects.installed import all_older, any_since, is_unsure
 from gpuyard.rules.subjects.pools import KARPENTER, serves_no_gpus, without_gpus
 
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
@@ -31,6 +31,7 @@ _GONE_SINCE = (0, 33)
 """The first Karpenter without the old kinds."""
 _V1_ALONE_SINCE = (1, 1)
 """The first that serves nothing before v1."""
+_PROGRAM = "karpenter"
 _SERVED, _BETA = "v1", "v1beta1"
 POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 REFERENCE = ("group", "kind", "name")
@@ -48,7 +49,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
     """Versions that are gone; with a Karpenter beside them that has them still, both are old together."""
-    older = all_older(stack, "karpenter", _GONE_SINCE)
+    older = all_older(stack, _PROGRAM, _GONE_SINCE)
+    sure = any_since(stack, _PROGRAM, _GONE_SINCE)
     for resource in stack.of(*_OLD_KINDS):
         if without_gpus(resource):
             continue
@@ -56,9 +58,11 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
         problem += f", as {older} here is: no later one has it" if older else ": nothing serves it"
         fix = f"write it as {_OLD_KINDS[kind]} of {_served(kind)}"
         fix += ", with a Karpenter of today" if older else ""
-        yield Violation(("kind",), problem, fix, resource, Severity.NOTE if older else None)
-    older = all_older(stack, "karpenter", _V1_ALONE_SINCE)
-    unsure = not older and is_unsure(stack, "karpenter")
+        grave = Severity.NOTE if older else _where(sure=sure)
+        yield Violation(("kind",), problem, fix, resource, grave)
+    older = all_older(stack, _PROGRAM, _V1_ALONE_SINCE)
+    unsure = not older and is_unsure(stack, _PROGRAM)
+    sure = any_since(stack, _PROGRAM, _V1_ALONE_SINCE)
     for resource in _about_gpus(stack):
         if _version(resource) == _SERVED:
             yield from _of(resource)
@@ -66,12 +70,24 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
         beta = _version(resource) == _BETA
         if beta and unsure:
             continue  # a variable decides which Karpenter reads it
-        grave = Severity.NOTE if beta and older else None
+        grave = Severity.NOTE if beta and older else _where(sure=sure or not beta)
         problem = f"{resource.kind} is not served since Karpenter 1.1"
         yield Violation(
             ("apiVersion",), problem, f"write {_served(resource.group_kind)}", resource, grave
         )
-        yield from _of(resource) if grave is None else ()
+        if grave is not Severity.NOTE:
+            yield from (_as_served(each, grave) for each in _of(resource))
+
+
+def _where(*, sure: bool) -> Severity | None:
+    """Objects of yesterday are right beside a Karpenter of yesterday, pinned where nobody looks."""
+    return None if sure else Severity.WARN
+
+
+def _as_served(said: Violation, grave: Severity | None) -> Violation:
+    """What is wrong of it once it is written as today's version."""
+    problem = said.problem if said.problem.startswith("as ") else f"as {_SERVED}, {said.problem}"
+    return replace(said, problem=problem, severity=grave)
 
 
 def _about_gpus(stack: Stack) -> Iterator[Resource]:
@@ -121,13 +137,12 @@ def _pool(resource: Resource) -> Iterator[Violation]:
         if "expireAfter" not in given:
             continue
         # of yesterday it was read here, and without a word nodes end at the same time
-        same = _version(resource) != _SERVED and text(given["expireAfter"]) == _BY_DEFAULT
-        yield Violation(
-            (*path, "expireAfter"),
-            "expireAfter is read below the template only: here it is dropped, and nodes end after 720h",
-            "move it to spec.template.spec.expireAfter",
-            severity=Severity.NOTE if same else None,
-        )
+        if _version(resource) == _SERVED or text(given["expireAfter"]) != _BY_DEFAULT:
+            yield Violation(
+                (*path, "expireAfter"),
+                "expireAfter is read below the template only: here it is dropped, and nodes end after 720h",
+                "move it to spec.template.spec.expireAfter",
+            )
     yield from _labels(properties)
 
 

@@ -1,5 +1,6 @@
 """GPU-NET-01: nobody outside reaches the nodes, and nobody reaches them by SSH."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -31,8 +32,20 @@ _DATABASES = frozenset({1433.0, 3306.0, 5432.0, 6379.0, 27017.0})
 """As bad, and no node: others look for those."""
 
 
+_OF_OTHERS = re.compile(
+    r"(^|[^a-z])([ane]?lb|load.?balancer|ingress|bastion|jump|vpn|rds|db|redis|efs|fsx|proxy)([^a-z]|$)",
+    re.IGNORECASE,
+)
+"""By name, whose the group is: of a front door, a way in or a store it is not our subject."""
+_GRAVE = frozenset({f"port {_SSH}", "every port"})
+"""Which a service that is meant for all never needs; of another port nobody can say."""
+
+
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    yield from _CHECKS[resource.group_kind](resource)
+    # of Terraform the name begins with the type
+    words = f"{resource.name.rpartition('.')[2]} {resource.properties.get('name')}"
+    if resource.group_kind == NODE_GROUP or not _OF_OTHERS.search(words):
+        yield from _CHECKS[resource.group_kind](resource)
 
 
 def _group(resource: Resource) -> Iterator[Violation]:
@@ -100,6 +113,7 @@ def _open(path: Path, what: str) -> Violation:
         path,
         f"the whole internet reaches {what} of these machines",
         "admit named networks only; services come in through a load balancer",
+        severity=None if what in _GRAVE else Severity.WARN,
     )
 
 
@@ -108,6 +122,7 @@ def _ssh(path: Path) -> Violation:
         path,
         "SSH goes around every quota, log and admission rule of the cluster",
         "remove it; use Session Manager or `kubectl debug node` for the rare case",
+        severity=Severity.WARN,  # from networks that somebody named
     )
 
 

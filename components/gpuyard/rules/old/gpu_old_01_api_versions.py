@@ -1,12 +1,13 @@
 """GPU-OLD-01: objects of a version that is on its way out."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, mapping
+from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, mapping, text
 from gpuyard.rules.subjects.installed import has_vendors_kueue, older_kueue
-from gpuyard.rules.subjects.pods import GPU_PREFIXES
+from gpuyard.rules.subjects.pods import GPU_PREFIXES, is_gpu_pod, pods_of
 
 _KUEUE = (
     "ClusterQueue",
@@ -28,6 +29,7 @@ _V1BETA1: Mapping[str, str] = {
 """Kinds whose v1beta1 is deprecated, and what is served instead."""
 _LEGACY = ("kubeflow.org/PyTorchJob", "kubeflow.org/JAXJob", "kubeflow.org/XGBoostJob")
 """Those for which the newer line has a runtime; TensorFlow and Paddle have none there."""
+_OF_GPUS = frozenset({"kai-scheduler"})
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 
@@ -42,10 +44,13 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 first = older and kind not in _TEKTON
                 fix = f"upgrade Kueue {older}, which has no later one, and write {served}"
                 problem = f"{resource.kind} is deprecated"
-                yield _old(resource, problem, fix if first else f"write {served}")
+                said = _old(resource, problem, fix if first else f"write {served}")
+                yield replace(said, choice=bool(first))  # what is installed has no other
     for resource in stack.of(*_LEGACY):
         if not mapping(resource.properties.get("metadata")).keys() & {"name", "generateName"}:
             continue  # a template, for a program that knows this kind
+        if _is_without_gpus(resource):
+            continue
         problem = f"{resource.kind} is of the training operator's first line"
         yield _old(resource, problem, f"write a TrainJob of {_TRAINER}")
 
@@ -55,6 +60,13 @@ def _asks_gpus(value: Any) -> bool:
     if isinstance(value, Mapping):
         return any(str(k).startswith(GPU_PREFIXES) or _asks_gpus(each) for k, each in value.items())
     return isinstance(value, list) and any(map(_asks_gpus, value))
+
+
+def _is_without_gpus(job: Resource) -> bool:
+    """Whether its containers are written, none asks for a GPU, and no scheduler of GPUs places them."""
+    pods = [pod for pod in pods_of(job) if list(pod.containers())]
+    about = any(is_gpu_pod(pod) or text(pod.spec.get("schedulerName")) in _OF_GPUS for pod in pods)
+    return bool(pods) and not about
 
 
 def _old(resource: Resource, problem: str, fix: str) -> Violation:

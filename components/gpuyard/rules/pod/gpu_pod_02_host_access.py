@@ -33,9 +33,14 @@ _DEVICES = ("/dev/nvidia", "/dev/dri")
 _ALL_DEVICES = frozenset({"", "/dev"})
 """Without a slash at the end; the first is the root. There is no device below /sys."""
 _FABRIC = re.compile(r"/dev/infiniband\b|/dev/aperture_devices\b|/run/tcpx\b")
+_CARDS = re.compile(r"/(efa$|rdma|hca)|^rdma/|infiniband", re.IGNORECASE)
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
-_SHARED = ("hostPID", "hostIPC")
+_SHARED_MEMORY = "hostIPC"
+_SHARED = ("hostPID", _SHARED_MEMORY)
 _OF_A_NODE = 8
+_OF_A_RACKS_NODE = 4
+"""Nodes of a rack that is one NVLink domain have four; claims of the domain's channels tell them."""
+_RACK = re.compile(r"compute-?domain|\bimex\b|gb[23]00", re.IGNORECASE)
 _PRIVILEGE = ("securityContext", "privileged")
 
 
@@ -46,12 +51,16 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     for pod in pods_of(resource):
         if not (is_gpu_pod(pod) or _reaches_for_devices(pod)):
             continue
+        whole = _has_the_node(pod)
         for slip in _host(pod):
-            yield Violation(slip.path, slip.problem, slip.fix)
-        grave = Severity.WARN if _on_a_fabric(pod) else None
+            mine = whole and slip.path[-1] == _SHARED_MEMORY
+            yield Violation(slip.path, slip.problem, slip.fix, choice=mine)
+        meant = _on_a_fabric(pod) or _is_in_a_rack(pod)
+        grave = Severity.WARN if whole or _on_a_fabric(pod) else None
         for slip in () if _tests_a_node(pod) else _privileged(pod):
             if slip.path[: -len(_PRIVILEGE)] not in agents:
-                yield Violation(slip.path, slip.problem, slip.fix, severity=grave)
+                mine = whole and meant and not _is_given_cards(pod)
+                yield Violation(slip.path, slip.problem, slip.fix, severity=grave, choice=mine)
         yield from _volumes(pod)
 
 
@@ -86,6 +95,28 @@ def _tests_a_node(pod: Pod) -> bool:
     """
     alone = pod.gpus().get(GPU, 0) >= _OF_A_NODE or is_true(pod.spec.get("hostNetwork"))
     return is_a_fabric(pod) and alone
+
+
+def _has_the_node(pod: Pod) -> bool:
+    """Whether every GPU of its node is its own: no privilege gives it one of somebody else's."""
+    gpus = pod.gpus().get(GPU, 0)
+    if gpus >= _OF_A_NODE:
+        return True
+    return gpus >= _OF_A_RACKS_NODE and _is_in_a_rack(pod)
+
+
+def _is_in_a_rack(pod: Pod) -> bool:
+    said = (pod.spec.get(each) for each in ("resourceClaims", "nodeSelector", "affinity"))
+    return any(_RACK.search(str(each)) for each in said)
+
+
+def _is_given_cards(pod: Pod) -> bool:
+    """Whether a plugin gives it the cards of the fabric: privilege, which would open them, is for nothing."""
+    return any(
+        _CARDS.search(str(name))
+        for _, container in pod.containers()
+        for name in mapping(container, "resources", "limits")
+    )
 
 
 def _path(volume: object) -> str:

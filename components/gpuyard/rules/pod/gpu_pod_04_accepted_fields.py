@@ -29,10 +29,11 @@ from gpuyard.rules.subjects.pods import (
 )
 
 _VENDOR = re.compile(r"nvidia|nvcr|cuda|dcgm")
-_CUDA = re.compile(r"(^|/)cuda$")
+_CUDA = re.compile(r"(^|/)nvidia/cuda$")
 _TWO_PARTS = re.compile(r"\d+\.\d+(-|$)")
-_EXPORTER = re.compile(r"(^|/)dcgm-exporter$")
-_THREE_PARTS = re.compile(r"v?\d+\.\d+\.\d+")
+_EXPORTER = re.compile(r"(^|/)nvidia/(k8s/)?dcgm-exporter$")
+_THREE_PARTS = re.compile(r"v?[2-9]\.\d+\.\d+")
+"""Before its second version a tag was the exporter's alone."""
 _WITH_TEMPLATE = frozenset({"batch/Job", "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet"})
 _OF_PODS = ("tolerations", "nodeSelector", "affinity", "runtimeClassName", "priorityClassName")
 _VARIABLES: Mapping[str, str] = {
@@ -40,12 +41,13 @@ _VARIABLES: Mapping[str, str] = {
     "GPU_MEMORY_LIMIT": "share by MPS or MIG, which do limit memory",
 }
 """Variables of guides that neither CUDA nor the container toolkit reads."""
+_MPS_SERVER = "nvidia-cuda-mps-control -d"
 _MPS_WORDS: Mapping[str, tuple[str, str]] = {
     "set_default_memory_limit": (
         "MPS has no command set_default_memory_limit",
         "let the device plugin run MPS: sharing.mps limits the memory of each client",
     ),
-    "nvidia-cuda-mps-control -d": (
+    _MPS_SERVER: (
         "an MPS server of a pod serves no other pod: they do not see its pipes",
         "let the device plugin run MPS: sharing.mps in its configuration",
     ),
@@ -129,7 +131,9 @@ def _commands(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
         words = " ".join(text(each) for each in items(container.get(field)))
         for found, (problem, fix) in _MPS_WORDS.items():
             if found in words:
-                yield Violation((*path, field), problem, fix)
+                # a server for the processes of one pod is of use to that pod
+                grave = Severity.WARN if found == _MPS_SERVER else None
+                yield Violation((*path, field), problem, fix, severity=grave)
 
 
 def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from gpuyard.catalogue.cves import Advisory, branch_of, floor, known_vulnerabilities
 from gpuyard.catalogue.software.versions import is_version, parse_version
@@ -25,7 +26,7 @@ from gpuyard.rules.subjects.components import (
     ComponentVersion,
     components_in,
 )
-from gpuyard.rules.subjects.pods import pods_of
+from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 _OPERATORS: Mapping[str, tuple[str, ...]] = {OPERATOR_VALUES: (), CLUSTER_POLICY: ("spec",)}
 _PLUGIN_VALUES = "values:nvidia-device-plugin"
@@ -37,6 +38,8 @@ _ONLY_A_BRANCH = re.compile(r"\d+(-|$)")
 
 _BEFORE_CDI: Mapping[str, tuple[int, ...]] = {"device-plugin": (0, 17), "mig-manager": (0, 12)}
 """Of operators that handed out by the environment, unless they were told otherwise."""
+_FIRST = "initContainers"
+_TO_THE_END = frozenset({"batch/Job", "batch/CronJob"})
 _STRATEGY = "DEVICE_LIST_STRATEGY"
 
 
@@ -45,7 +48,21 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     for found in components_in(resource):
         if not _ONLY_A_BRANCH.match(found.version):
             old = by_cdi is None and _is_before_cdi(found)
-            yield from _vulnerable(found, by_cdi=False if old else by_cdi)
+            for said in _vulnerable(found, by_cdi=False if old else by_cdi):
+                yield said if _is_on_nodes(resource, found) else _less(said, resource, found)
+
+
+def _is_on_nodes(resource: Resource, found: ComponentVersion) -> bool:
+    """Whether it is run as what it is, on every node: of a DaemonSet, or of what a chart makes."""
+    if resource.group_kind not in POD_KINDS:
+        return True
+    return resource.group_kind == "apps/DaemonSet" and _FIRST not in found.path
+
+
+def _less(said: Violation, resource: Resource, found: ComponentVersion) -> Violation:
+    """An image is there for something in it where it runs before others, or to its end."""
+    once = _FIRST in found.path or resource.group_kind in _TO_THE_END
+    return replace(said, severity=said.severity or Severity.WARN, choice=said.choice or once)
 
 
 def _is_before_cdi(found: ComponentVersion) -> bool:

@@ -40,9 +40,10 @@ def _has_driver(image: str) -> bool:
 def _twice(operator: Resource, path: tuple[str, ...], part: str, image: str) -> Violation:
     return Violation(
         path,
-        f"{image} brings {_OWNED[part]}, and the operator installs it again over it",
+        f"{image} brings {_OWNED[part]}, and the operator starts its own beside it",
         f"set {part}.enabled: false",
         operator,
+        Severity.WARN,  # its driver pod goes again where it finds a driver
     )
 
 

@@ -7,6 +7,9 @@ from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, is_tru
 from gpuyard.rules.stk.gpu_stk_05_exact_charts import CHARTS
 from gpuyard.rules.subjects.components import OPERATOR_VALUES, RELEASES, releases_of
 
+_APART = frozenset({"karpenter"})
+"""Whose definitions have a chart of their own, to be installed before it."""
+
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if resource.group_kind == OPERATOR_VALUES:
@@ -23,12 +26,13 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
                 "leave operator.cleanupCRD off",
             )
         return
-    ours = any(chart in CHARTS for chart, _, _ in releases_of(resource))
+    ours = {chart for chart, _, _ in releases_of(resource)} & CHARTS
     if ours and is_true(resource.properties.get("skipCrds")):
         yield Violation(
             ("skipCrds",),
             "the definitions of custom resources are not installed: nothing that needs them can be made",
             "remove skipCrds, or apply the definitions from their own release first",
+            choice=ours <= _APART,
         )
 
 

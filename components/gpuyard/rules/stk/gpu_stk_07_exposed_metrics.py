@@ -1,6 +1,7 @@
 """GPU-STK-07: metrics stay inside the cluster."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path, Severity
@@ -18,8 +19,8 @@ from gpuyard.rules.rule import (
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
 
 _OPEN = frozenset({"LoadBalancer", "NodePort"})
-_PORTS = frozenset({9400.0, 5555.0})
-"""The exporter's metrics, and DCGM's own engine."""
+_PORT = 9400.0
+"""The exporter's. DCGM's own engine has 5555, as much else has."""
 _TYPE = ("dcgmExporter", "service", "type")
 _EXPORTER_VALUES = "values:dcgm-exporter"
 _TYPES = {
@@ -37,7 +38,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if resource.group_kind == "Service":
         kind = text(at(resource.properties, "spec", "type"))
         if kind in _OPEN and _serves_metrics(resource):
-            yield _violation(("spec", "type"), kind)
+            said = _violation(("spec", "type"), kind)
+            yield said if _is_named_so(resource) else replace(said, severity=Severity.WARN)
         return
     if resource.group_kind in _ROUTES:
         yield from _routed(resource)
@@ -61,10 +63,13 @@ def _routed(resource: Resource) -> Iterator[Violation]:
 
 def _serves_metrics(resource: Resource) -> bool:
     ports = items(at(resource.properties, "spec", "ports"))
+    numbers = [number(mapping(port).get("port")) for port in ports]
+    return _PORT in numbers or _is_named_so(resource)
+
+
+def _is_named_so(resource: Resource) -> bool:
     named = resource.name + " ".join(_labels(resource.properties))
-    return any(number(mapping(port).get("port")) in _PORTS for port in ports) or any(
-        word in named for word in _WORDS
-    )
+    return any(word in named for word in _WORDS)
 
 
 def _labels(properties: Mapping[str, Any]) -> list[str]:

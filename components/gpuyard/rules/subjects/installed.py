@@ -37,6 +37,11 @@ def all_older(stack: Stack, program: str, than: tuple[int, ...]) -> str:
     return found[-1][1] if found and found[-1][0] < than else ""
 
 
+def any_since(stack: Stack, program: str, since: tuple[int, ...]) -> bool:
+    """Whether one is pinned here that is not older: only then is it sure what reads the objects beside it."""
+    return any(version >= since for version, _ in _versions(stack, program))
+
+
 def is_unsure(stack: Stack, program: str) -> bool:
     """Whether a chart of it is installed here in a version that a variable decides."""
     return any(_is_open(resource, program) for resource in stack.of(*RELEASES))
