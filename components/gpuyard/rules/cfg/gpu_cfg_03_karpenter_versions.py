@@ -87,7 +87,7 @@ def _where(*, sure: bool) -> Severity | None:
 def _as_served(said: Violation, grave: Severity | None) -> Violation:
     """What is wrong of it once it is written as today's version."""
     problem = said.problem if said.problem.startswith("as ") else f"as {_SERVED}, {said.problem}"
-    return replace(said, problem=problem, severity=grave)
+    return replace(said, problem=problem, severity=said.severity or grave)
 
 
 def _about_gpus(stack: Stack) -> Iterator[Resource]:
@@ -137,12 +137,13 @@ def _pool(resource: Resource) -> Iterator[Violation]:
         if "expireAfter" not in given:
             continue
         # of yesterday it was read here, and without a word nodes end at the same time
-        if _version(resource) == _SERVED or text(given["expireAfter"]) != _BY_DEFAULT:
-            yield Violation(
-                (*path, "expireAfter"),
-                "expireAfter is read below the template only: here it is dropped, and nodes end after 720h",
-                "move it to spec.template.spec.expireAfter",
-            )
+        same = _version(resource) != _SERVED and text(given["expireAfter"]) == _BY_DEFAULT
+        yield Violation(
+            (*path, "expireAfter"),
+            "expireAfter is read below the template only: here it is dropped, and nodes end after 720h",
+            "move it to spec.template.spec.expireAfter",
+            severity=Severity.NOTE if same else None,
+        )
     yield from _labels(properties)
 
 

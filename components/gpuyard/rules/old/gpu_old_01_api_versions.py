@@ -1,13 +1,13 @@
 """GPU-OLD-01: objects of a version that is on its way out."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Severity
+from gpuyard.names import QUEUE_LABEL
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, mapping, text
 from gpuyard.rules.subjects.installed import has_vendors_kueue, older_kueue
-from gpuyard.rules.subjects.pods import GPU_PREFIXES, is_gpu_pod, pods_of
+from gpuyard.rules.subjects.pods import GPU_PREFIXES, pods_of
 
 _KUEUE = (
     "ClusterQueue",
@@ -44,8 +44,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 first = older and kind not in _TEKTON
                 fix = f"upgrade Kueue {older}, which has no later one, and write {served}"
                 problem = f"{resource.kind} is deprecated"
-                said = _old(resource, problem, fix if first else f"write {served}")
-                yield replace(said, choice=bool(first))  # what is installed has no other
+                yield _old(resource, problem, fix if first else f"write {served}")
     for resource in stack.of(*_LEGACY):
         if not mapping(resource.properties.get("metadata")).keys() & {"name", "generateName"}:
             continue  # a template, for a program that knows this kind
@@ -63,10 +62,12 @@ def _asks_gpus(value: Any) -> bool:
 
 
 def _is_without_gpus(job: Resource) -> bool:
-    """Whether its containers are written, none asks for a GPU, and no scheduler of GPUs places them."""
+    """Whether its containers are written, none asks for a GPU, and no queue or scheduler of GPUs has it."""
     pods = [pod for pod in pods_of(job) if list(pod.containers())]
-    about = any(is_gpu_pod(pod) or text(pod.spec.get("schedulerName")) in _OF_GPUS for pod in pods)
-    return bool(pods) and not about
+    placed = any(text(pod.spec.get("schedulerName")) in _OF_GPUS for pod in pods)
+    queued = QUEUE_LABEL in mapping(job.properties, "metadata", "labels")
+    # a number may be filled in later: the name of the resource is enough
+    return bool(pods) and not (placed or queued or _asks_gpus(job.properties))
 
 
 def _old(resource: Resource, problem: str, fix: str) -> Violation:
