@@ -1,9 +1,10 @@
-"""Nodes that GKE cuts by itself: their own label says how, and no MIG manager is asked."""
+"""Nodes that GKE serves by itself: its own labels say how, and nobody asks for the GPU Operator."""
 
 import pytest
 
 from gpuyard.names import POOL_LABEL
 from gpuyard.readiness.infrastructure import LIVE as INFRASTRUCTURE
+from gpuyard.readiness.infrastructure import PLANNED
 from gpuyard.readiness.scheduling import LIVE
 from gpuyard.readiness.subject import ClusterSeen, Subject
 from kit.cases.readiness import node
@@ -58,3 +59,39 @@ def test_the_model_is_judged_by_gkes_label_where_the_operator_is_kept_off(model,
     serve, dev = INFRASTRUCTURE["INF-04"](Subject(PLAN), ClusterSeen(objects={"Node": nodes}))
     assert (serve.value, serve.why) == ("nvidia-tesla-a100", "")
     assert (dev.value, dev.why) == (value, wrong)
+
+
+DRIVER = "cloud.google.com/gke-gpu-driver-version"
+
+
+def test_a_platform_that_needs_no_operator_is_not_asked_for_one():
+    subject = Subject(PLAN)
+    owners = list(PLANNED["INF-01"](subject, ClusterSeen(objects={})))
+    assert {each.why for each in owners} == {""}
+    assert all("devicePlugin: GKE" in each.value for each in owners)
+    (none,) = INFRASTRUCTURE["INF-01"](subject, ClusterSeen(objects={}))
+    assert (none.value, none.why) == ("no pool needs one", "")
+    one = {"kind": "ClusterPolicy", "metadata": {"name": "a"}, "status": {"state": "ready"}}
+    two = [one, {**one, "metadata": {"name": "b"}}]
+    found = INFRASTRUCTURE["INF-01"](subject, ClusterSeen(objects={"ClusterPolicy": two}))
+    assert [each.why for each in found] == ["", "", "one and only one is looked after"]
+    assert "plan.operator.install" not in {
+        e.where for e in PLANNED["INF-08"](subject, ClusterSeen(objects={}))
+    }
+
+
+def drivers(*versions):
+    """Of nodes of one pool, as GKE says them; the other has none."""
+    nodes = [node(PLAN.pools[0], f"serve-{number}") for number in range(len(versions))]
+    for each, version in zip(nodes, versions, strict=True):
+        labels = {DRIVER: version} if version else {}
+        each["metadata"]["labels"] = {POOL_LABEL: each["metadata"]["labels"][POOL_LABEL], **labels}
+    found = INFRASTRUCTURE["INF-02"](Subject(PLAN), ClusterSeen(objects={"Node": nodes}))
+    return [(each.value, each.why) for each in found if "dev" not in each.where]
+
+
+def test_the_driver_is_the_one_that_gke_names():
+    assert drivers("latest", "latest") == [("latest", "")]
+    assert ("default", "latest is that of its pool") in drivers("latest", "default")
+    assert ("none", "no driver answers") in drivers("latest", None)
+    assert drivers(None) == [("", "nobody writes there which driver answers")]

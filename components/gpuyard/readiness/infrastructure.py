@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.catalogue.gke.nodes import GPU_MODEL_LABEL
+from gpuyard.catalogue.gke.nodes import GPU_DRIVER_LABEL, GPU_MODEL_LABEL
 from gpuyard.catalogue.software.images import SoftwarePart
 from gpuyard.names import (
     COUNT_LABEL,
@@ -13,6 +13,7 @@ from gpuyard.names import (
     KUEUE_NAMESPACE,
     MIG_CONFIG_LABEL,
     OPERANDS_LABEL,
+    UPGRADE_LABEL,
     admission_name,
     nccl_name,
 )
@@ -43,29 +44,41 @@ _OLD = (
 _DRIVER = ("driver.too_old", "driver.too_new", "driver.pools_disagree")
 _EXPORTER = "dcgm-exporter"
 _NO_PROGRAM = "no program of NVIDIA's runs on them"
+_NOT_EXCHANGED = "upgrade-failed"
+"""What the operator says of a node that got another driver and is not well; it counts as one in progress, and
+we let it exchange one at a time (NVIDIA/k8s-operator-libs, pkg/upgrade/common_manager.go)."""
 
 
 def _operator(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
     yield from simulated(subject, _NO_PROGRAM)
     yield from subject.found(*_OLD)
     parts = subject.plan.operator
-    if parts is None or not parts.install:
+    if parts is not None and parts.install:
+        yield good("plan.software.gpu-operator", subject.plan.software["gpu-operator"])
+    elif not _needs_none(subject):
         yield unknown("the operator is not the stack's own: add --live", "plan.operator.install")
         return
-    yield good("plan.software.gpu-operator", subject.plan.software["gpu-operator"])
     for pool in subject.plan.pools:
         owners = pool.node_software.owners if pool.node_software else {}
         said = ", ".join(f"{part}: {who}" for part, who in owners.items())
         yield good(f"plan.pools.{pool.name}.node_software.owners", said)
 
 
-def _operator_ready(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _needs_none(subject: Subject) -> bool:
+    """Whether the cloud brings all that nodes need."""
+    parts, said = subject.plan.operator, subject.plan.spec.gpu_operator
+    return said.install and parts is not None and not parts.install
+
+
+def _operator_ready(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
     found = [*cluster.all("ClusterPolicy"), *cluster.all("GPUCluster")]
     for each in found:
         state = str(at(each, "status", "state") or "none")
         wrong = "" if state == "ready" else "its operator does not say that it is ready"
         yield judged(place_of(each), f"state {state}", wrong)
-    if len(found) != 1:
+    if not found and _needs_none(subject):
+        yield good("plan.operator", "no pool needs one")
+    elif len(found) != 1:
         yield bad("clusterpolicies.nvidia.com", len(found), "one and only one is looked after")
 
 
@@ -82,17 +95,34 @@ def _drivers(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
 
 def _drivers_of_nodes(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
     for pool in subject.plan.pools:
-        first = next((label(n, DRIVER_VERSION_LABEL) for n in nodes_of(pool, cluster)), "")
+        off = _is_off(pool)
+        key = GPU_DRIVER_LABEL if off else DRIVER_VERSION_LABEL
+        first = next((label(n, key) for n in nodes_of(pool, cluster)), "")
+        if off and not first:
+            yield unknown("nobody writes there which driver answers", f"nodes of pool {pool.name}")
+            continue
         software, parts = pool.node_software, subject.plan.operator
         brings = parts is not None and parts.enabled[SoftwarePart.DRIVER.value]
-        wanted = software.driver if software and brings else None
+        wanted = software.driver if software and brings and not off else None
+        yield from _of_one_driver(pool, cluster, key, wanted or first)
 
-        def judge(_: PoolPlan, node: K8sObject, as_all: str = wanted or first) -> tuple[str, str]:
-            version = label(node, DRIVER_VERSION_LABEL)
-            wrong = "" if version == as_all else f"{as_all or 'nothing'} is that of its pool"
-            return version or "none", wrong if version else "no driver answers"
 
-        yield from by_node([pool], cluster, judge)
+def _of_one_driver(
+    pool: PoolPlan, cluster: ClusterSeen, key: str, as_all: str
+) -> Iterator[ThingSeen]:
+    def judge(_: PoolPlan, node: K8sObject) -> tuple[str, str]:
+        version, state = label(node, key), label(node, UPGRADE_LABEL)
+        if state == _NOT_EXCHANGED:
+            return f"{version or 'none'}, {state}", "until it is mended, no other gets a new driver"
+        wrong = "" if version == as_all else f"{as_all or 'nothing'} is that of its pool"
+        return version or "none", wrong if version else "no driver answers"
+
+    yield from by_node([pool], cluster, judge)
+
+
+def _is_off(pool: PoolPlan) -> bool:
+    """Whether no agent of the operator is on its nodes, so that none writes labels there."""
+    return pool.labels.get(OPERANDS_LABEL) == "false"
 
 
 def _exporters(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
@@ -147,9 +177,8 @@ def _labels(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
         return model or "no model", "" if model == wanted else f"the plan says {wanted}"
 
     pools = subject.plan.pools
-    off = [pool for pool in pools if pool.labels.get(OPERANDS_LABEL) == "false"]
-    yield from by_node([pool for pool in pools if pool not in off], cluster, judge)
-    yield from by_node(off, cluster, judge_gke)  # where no agent of the operator writes labels
+    yield from by_node([pool for pool in pools if not _is_off(pool)], cluster, judge)
+    yield from by_node([pool for pool in pools if _is_off(pool)], cluster, judge_gke)
 
 
 def _numa(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
@@ -185,12 +214,13 @@ def _devices(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
     yield from simulated(subject, "no container is started")
     yield from no_teams(subject)
     release = gpu_operator_release(subject.plan)
-    if release is None:
+    if release is not None:
+        on = release.values["cdi"]["enabled"]
+        wrong = "" if on else "devices reach pods without it"
+        yield judged(f"values of {release.name}: cdi.enabled", on, wrong)
+    elif not _needs_none(subject):
         yield unknown("the operator is not the stack's own", "plan.operator.install")
         return
-    on = release.values["cdi"]["enabled"]
-    wrong = "" if on else "devices reach pods without it"
-    yield judged(f"values of {release.name}: cdi.enabled", on, wrong)
     yield from _held(subject, subject.rendered)
 
 

@@ -9,10 +9,13 @@ from testbed.plugins.cloud.inside.user_data import BadUserData
 from testbed.plugins.cloud.service.ties import Resource
 
 from gpuyard.catalogue.gke.sharing import PARTITIONS
+from gpuyard.catalogue.machines import MACHINES
+from gpuyard.plan import plan as judge
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.sharing.by_gke import gke_labels
 from gpuyard.render.gcp.graph import gcp_graph
 from kit.every import every
-from kit.stacks import plan_of, platform, pool
+from kit.stacks import plan_of, platform, pool, spec_of
 
 GPU = {"type": "nvidia-h100-80gb", "count": 8}
 DEFAULT = {"gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"}}
@@ -148,3 +151,56 @@ def test_nodes_of_our_own_pools_advertise_and_say_what_is_planned(
     assert gke_labels(planned).items() <= node.labels.items()
     said = {key for key in node.labels if "sharing" in key or "partition" in key}
     assert said == {key for key in gke_labels(planned) if "clients" not in key}
+
+
+CUT = sorted(
+    each.name
+    for each in MACHINES.values()
+    if each.cloud == "gcp" and each.gpu and each.gpu.mig and each.gpu_fraction == 1
+)
+
+
+def ways_of(name: str) -> list[dict[str, Any]]:
+    """Every size that GKE makes of its GPUs, alone and shared by time, and whole GPUs that are shared."""
+    cuts = [{"mig": {size: count}} for size, count in PARTITIONS.get(_gpu(name), {}).items()]
+    return [*cuts, *({**cut, "time_slicing": 3} for cut in cuts), {"time_slicing": 2}, {"mps": 5}]
+
+
+def _gpu(name: str) -> str:
+    gpu = MACHINES[name].gpu
+    return gpu.mig.gpu if gpu and gpu.mig else ""
+
+
+def planned_each(name: str) -> PlatformPlan:
+    """A pool for each of them, bought in a way in which the machine is sold."""
+    for capacity in ("spot", {"reserved": "ours", "nodes": 1}):
+        pools = [
+            pool(
+                f"p{number}",
+                machine=name,
+                nodes=1,
+                image="cos-gke",
+                sharing=way,
+                capacity=[capacity],
+                zones=["us-central1-a"],
+            )
+            for number, way in enumerate(ways_of(name))
+        ]
+        found, _ = judge(spec_of(platform(pools, [], cloud="gcp")))
+        if found is not None:
+            return found
+    pytest.fail(f"{name} cannot be had")
+
+
+def test_whatever_machine_size_and_turns_nodes_have_what_is_planned():
+    counted = 0
+    for name in CUT:
+        plan = planned_each(name)
+        graph = gcp_graph(plan)
+        for one in plan.pools:
+            (made,) = [e for e in graph.of_part(one.stable_name) if e.kind == gke.POOL]
+            node = _gke({**made.inputs["nodeConfig"], "serviceAccount": "nodes"})
+            assert node.devices == {a.resource: a.per_node for a in one.advertised}, one.name
+            assert gke_labels(one).items() <= node.labels.items()
+            counted += 1
+    assert counted > 10 * len(CUT), "most models have more than four sizes"

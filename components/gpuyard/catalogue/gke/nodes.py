@@ -147,6 +147,8 @@ KEY_SOURCE = Source(
 )
 GPU_MODEL_LABEL = "cloud.google.com/gke-accelerator"
 """On every node with GPUs: their model, as GKE calls it."""
+GPU_DRIVER_LABEL = "cloud.google.com/gke-gpu-driver-version"
+"""On nodes for which GKE brings the driver: which, `default` or `latest`."""
 POOL_OF_NODE = "cloud.google.com/gke-nodepool"
 """The label that says which node pool made a node."""
 

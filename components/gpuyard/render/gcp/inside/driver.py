@@ -7,6 +7,7 @@ Ubuntu, whose disk lacks its image; and machines that need the newest driver hav
 from gpuyard.catalogue.gke.nodes import (
     DISTRIBUTION_LABEL,
     DRIVER_INSTALLER,
+    GPU_DRIVER_LABEL,
     GPU_MODEL_LABEL,
     INSTALLER_IMAGE,
     INSTALLER_PAUSE,
@@ -68,7 +69,7 @@ def _nodes(*, latest: bool) -> Object:
     machines = sorted({m.type_name for m in MACHINES.values() if wants_latest_driver(m.name)})
     terms = [
         (GPU_MODEL_LABEL, "Exists", None),
-        ("cloud.google.com/gke-gpu-driver-version", "DoesNotExist", None),
+        (GPU_DRIVER_LABEL, "DoesNotExist", None),
         ("cloud.google.com/gke-confidential-nodes-instance-type", "DoesNotExist", None),
         (DISTRIBUTION_LABEL, "In", ["cos"]),
         (INSTANCE_TYPE_LABEL, "In" if latest else "NotIn", machines),
