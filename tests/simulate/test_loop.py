@@ -84,7 +84,7 @@ def policy(**spec: Any) -> dict[str, Any]:
 def test_devices_are_written_before_labels():
     api = FakeApi(nodes=[gpu_node("a")], policies=[policy()])
     agents(api)._work_on({"a"})
-    assert [path for path, _ in api.patches] == [f"{NODES}/a/status", f"{NODES}/a"]
+    assert [path for path, _ in api.patches][:2] == [f"{NODES}/a/status", f"{NODES}/a"]
     assert api.patches[0][1]["status"]["allocatable"]["nvidia.com/gpu"] == "4"
 
 
@@ -92,12 +92,38 @@ def test_a_change_of_the_policy_concerns_every_node_and_the_policy():
     api = FakeApi(nodes=[gpu_node("a"), gpu_node("b")], policies=[policy()])
     agents(api)._work_on({None})
     assert [path for path, _ in api.patches] == [
-        f"{POLICIES}/cluster-policy/status",
         f"{NODES}/a/status",
         f"{NODES}/a",
         f"{NODES}/b/status",
         f"{NODES}/b",
+        f"{POLICIES}/cluster-policy/status",
     ]
+
+
+def test_the_policy_is_ready_when_nothing_waits_on_any_node():
+    named_map = {"metadata": {"name": "plugin"}, "data": {"whole": "version: v1"}}
+    asks = policy(devicePlugin={"config": {"name": "plugin", "default": "whole"}})
+    lost = gpu_node("a", **{"nvidia.com/device-plugin.config": "nowhere"})
+    api = FakeApi(nodes=[lost, gpu_node("b")], policies=[asks], maps=[named_map])
+    loop = agents(api)
+
+    def said() -> str:
+        states = [change for path, change in api.patches if path.startswith(POLICIES)]
+        return str(states[-1]["status"]["state"])
+
+    loop._work_on({None})
+    assert said() == "notReady"
+    loop._work_on({"b"})
+    assert said() == "notReady"
+    lost["metadata"]["labels"]["nvidia.com/device-plugin.config"] = "whole"
+    loop._work_on({"a"})
+    assert said() == "ready"
+    lost["metadata"]["labels"]["nvidia.com/device-plugin.config"] = "nowhere"
+    loop._work_on({"a"})
+    assert said() == "notReady"
+    del loop._nodes._objects["a"]
+    loop._work_on({"a"})
+    assert said() == "ready"
 
 
 def test_the_runtime_class_comes_once_with_each_policy_and_goes_with_it():

@@ -106,6 +106,44 @@ def test_an_unknown_plugin_configuration_means_no_devices():
     assert item["status"]["allocatable"]["cpu"] == "48"
 
 
+MPS = MountedConfig(
+    "plugin",
+    {"mps": "version: v1\nsharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 8}]}}"},
+    "mps",
+)
+
+
+@every(
+    "item, operator, waits",
+    [
+        (node("g6.12xlarge"), Operator(), False),
+        (node("g6.12xlarge", device_plugin__config="nowhere"), OPERATOR, True),
+        (node("g6.12xlarge"), Operator(plugin=MPS), True),
+        (node("g6.12xlarge", gpu__deploy__operands="false"), Operator(plugin=MPS), False),
+        (node("m7i.xlarge"), Operator(plugin=MPS), False),
+    ],
+)
+def test_what_does_not_come_up_is_said(item, operator, waits):
+    assert changes(item, operator, lambda: 0).waits is waits
+
+
+def test_the_mps_daemon_comes_and_nothing_waits_any_more():
+    item = node("g6.12xlarge")
+    settle(item, Operator(plugin=MPS))
+    assert not changes(item, Operator(plugin=MPS), lambda: 0).waits
+    assert devices(item) == {"nvidia.com/gpu": "32"}
+
+
+def test_a_node_that_keeps_the_operators_pods_off_has_nothing_from_them():
+    """As nodes that GKE serves: their devices are those of its own plugin."""
+    item = node("p4d.24xlarge", gpu__deploy__operands="false", mig__config="cut")
+    before = dict(item["metadata"]["labels"])
+    assert settle(item, OPERATOR) == (["-"], [])
+    found = item["metadata"]["labels"].keys() - before.keys()
+    assert not [name for name in found if "nvidia.com" in name]
+    assert devices(item) == {}
+
+
 def test_without_an_operator_a_gpu_machine_is_an_ordinary_one():
     item = node("p5.48xlarge")
     settle(item, None)
@@ -167,10 +205,12 @@ def test_the_operator_is_read_from_its_policy():
         (Operator(), "ready"),
         (OPERATOR, "ready"),
         (Operator(plugin=MountedConfig("gone", None)), "notReady"),
+        (Operator(mig=MountedConfig("gone", None)), "notReady"),
     ],
 )
 def test_the_policy_is_ready_when_its_config_maps_exist(operator: Operator, state: str):
     status = cluster_policy.status(operator)
+    assert cluster_policy.status(operator, {"n-0"})["state"] == "notReady"
     assert status == {"namespace": "gpu-operator", "state": state}
     policy = {"metadata": {"name": "cluster-policy"}}
     assert cluster_policy.needs_update(policy, status)
@@ -231,8 +271,9 @@ def test_without_a_driver_that_the_node_can_load_nobody_finds_gpus(machine, syst
     }
     item["metadata"]["labels"] |= {key: value for key, value in labels.items() if value}
     bare = Operator(plugin=WHOLE.plugin, driver=False)
-    found = changes(item, bare, lambda: 0, frozenset(agents)).allocatable
-    assert found.get("nvidia.com/gpu") == gpus
+    found = changes(item, bare, lambda: 0, frozenset(agents))
+    assert found.allocatable.get("nvidia.com/gpu") == gpus
+    assert found.waits is (gpus is None)
 
 
 def test_a_driver_that_the_operator_brings_is_one_too():

@@ -252,6 +252,9 @@ def test_an_unknown_plugin_configuration_leaves_no_devices_and_an_event(
     where = "no configuration 'nowhere' in ConfigMap gpuyard-device-plugin"
     assert message == f"{where}; there are mixed, one-share, shared, single, whole"
     wait_for(api, until, "unknown-0", {})
+    until(lambda: policy_state(api), lambda state: state == "notReady")
+    delete(api, "/api/v1/nodes/unknown-0")
+    until(lambda: policy_state(api), lambda state: state == "ready")
 
 
 def test_an_impossible_layout_fails_and_leaves_the_gpus_as_they_were(
@@ -275,10 +278,13 @@ def test_a_changed_label_cuts_the_gpus_anew(api: Api, until: Until, make: Make):
 
 
 def test_the_policy_becomes_ready(api: Api, until: Until):
-    path = f"{POLICIES}/cluster-policy"
-    until(
-        lambda: (api.get(path) or {}).get("status", {}).get("state"), lambda state: state == "ready"
-    )
+    until(lambda: policy_state(api), lambda state: state == "ready")
+
+
+def policy_state(api: Api) -> str | None:
+    found = api.get(f"{POLICIES}/cluster-policy") or {}
+    state: str | None = found.get("status", {}).get("state")
+    return state
 
 
 def events(api: Api, node: str, reason: str) -> list[str]:

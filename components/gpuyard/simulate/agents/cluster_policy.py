@@ -1,10 +1,10 @@
 """The fake operator: says of the ClusterPolicy that it is ready, and makes the runtime class that it names.
 
-Ready means that the ConfigMaps it names exist: a real operand with a missing one waits, and the policy
-with it.
+Ready means that the ConfigMaps it names exist and that on no node a pod of it waits: for a driver, for a
+configuration that is there, for the MPS daemon. A real policy waits for its DaemonSets in the same way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from gpuyard.simulate.agents.gpu_operator import NAMESPACE, POLICY, Operator
@@ -12,14 +12,18 @@ from gpuyard.simulate.agents.gpu_operator import NAMESPACE, POLICY, Operator
 KIND_PATH: Final = "/apis/nvidia.com/v1/clusterpolicies"
 
 
-def status(operator: Operator) -> dict[str, Any]:
-    """The status of the policy of that name; the operator ignores any other."""
-    waiting = [
+def status(operator: Operator, nodes: Collection[str] = ()) -> dict[str, Any]:
+    """The status of the policy of that name; the operator ignores any other. `nodes` are those that wait."""
+    state = "notReady" if nodes or _missing(operator) else "ready"
+    return {"namespace": NAMESPACE, "state": state}
+
+
+def _missing(operator: Operator) -> list[str]:
+    return [
         source.name
         for source in (operator.mig, operator.plugin)
         if source.named and source.data is None
     ]
-    return {"namespace": NAMESPACE, "state": "notReady" if waiting else "ready"}
 
 
 def needs_update(policy: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

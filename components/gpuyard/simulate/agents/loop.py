@@ -38,6 +38,8 @@ class Agents:
         self._classed = ""
         self._agents: dict[str, tuple[str, str]] = {}
         """Of pods that tell of devices or bring a driver: the node, and which they are."""
+        self._waiting: set[str] = set()
+        """Nodes on which something that the operator starts does not come up."""
         self._adapters: dict[str, RunningPlugin] = {}
         """By node, the plugin that hands out network adapters there."""
 
@@ -78,11 +80,13 @@ class Agents:
         chosen = sorted(nodes if None in names else set(nodes) & names, key=str)
         wishes = self._operator()
         if None in names and wishes:
-            self._report_policy(wishes)
             self._make_runtime_class()
         for name in chosen:
             if node.is_ours(nodes[name]):
                 self._write(nodes[name], wishes)
+        self._waiting &= nodes.keys()
+        if wishes:
+            self._report_policy(wishes)
 
     def _operator(self) -> gpu_operator.Operator | None:
         policy = self._policies.all().get(gpu_operator.POLICY)
@@ -90,7 +94,7 @@ class Agents:
 
     def _report_policy(self, wishes: gpu_operator.Operator) -> None:
         policy = self._policies.all().get(gpu_operator.POLICY)  # it may be gone by now
-        status = cluster_policy.status(wishes)
+        status = cluster_policy.status(wishes, self._waiting)
         if policy is not None and cluster_policy.needs_update(policy, status):
             path = f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status"
             merge_if_there(self._api, path, {"status": status})
@@ -160,6 +164,7 @@ class Agents:
         agents = frozenset(agent for where, agent in self._agents.values() if where == name)
         told = self._adapters.get(name)
         wanted = node.changes(item, wishes, lambda: self._gpu_pods(name), agents, told)
+        (self._waiting.add if wanted.waits else self._waiting.discard)(name)
         # Capacity first: a state label that says success must not be seen before its devices.
         if wanted.status:
             merge_if_there(self._api, f"{_NODES}/{name}/status", {"status": wanted.status})

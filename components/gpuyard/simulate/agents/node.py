@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpuyard.names import DEVICE_PLUGIN_LABEL, EFA
+from gpuyard.names import DEVICE_PLUGIN_LABEL, EFA, OPERANDS_LABEL
 from gpuyard.simulate import gke_plugin, mps
 from gpuyard.simulate.adapters import plugin as rdma
 from gpuyard.simulate.agents import feature_discovery, kubelet, mig_manager
@@ -41,6 +41,8 @@ class Changes:
 
     reboots: bool = False
     """Whether the node reboots, and every pod on it ends."""
+    waits: bool = False
+    """Whether a pod that the operator starts there does not come up."""
 
     @property
     def metadata(self) -> dict[str, NodePatch]:
@@ -96,9 +98,12 @@ def changes(
         return Changes()
     draft = _Draft(node, hardware, cloud_node(node, agents))
     reached = operator is not None and draft.reached(operator)
-    if operator and reached and hardware.machine.gpu is not None and draft.has_driver(operator):
-        draft.cut(operator, gpu_pods)
-        draft.discover(operator)
+    if operator and reached and hardware.machine.gpu is not None:
+        if draft.has_driver(operator):
+            draft.cut(operator, gpu_pods)
+            draft.discover(operator)
+        else:
+            draft.waits = True  # for the driver, before anything else starts
     if adapters is not None:
         draft.hand_out(adapters)
     return draft.finish()
@@ -124,9 +129,12 @@ class _Draft:
         self._new_labels: NodePatch = {k: v for k, v in own.items() if k not in self._labels}
         self._new_annotations: NodePatch = {}
         self._events: list[Event] = []
+        self.waits = False
 
     def reached(self, operator: Operator) -> bool:
         """Whether its pods run here: a taint keeps out who does not bear it, and ends none that runs."""
+        if self._labels.get(OPERANDS_LABEL) == "false":
+            return False
         return feature_discovery.RUNS in self._labels or reaches(operator.tolerations, self._node)
 
     def has_driver(self, operator: Operator) -> bool:
@@ -179,7 +187,10 @@ class _Draft:
                 found = devices(self._hardware, config)
                 if self._mps_serves(config):
                     self._devices = {name: str(count) for name, count in found.items()}
+                else:
+                    self.waits = True
         except ConfigRefused as problem:
+            self.waits = True
             self._events.append(Event("DevicePluginFailed", str(problem), "nvidia-device-plugin"))
 
     def _mps_serves(self, config: PluginConfig) -> bool:
@@ -226,6 +237,7 @@ class _Draft:
             _difference(self._status.get("allocatable") or {}, self._has(whole=False)),
             tuple(self._events),
             self._new_labels.get(mig_manager.STATE_LABEL) == "rebooting",
+            self.waits,
         )
 
     def _has(self, *, whole: bool) -> dict[str, str]:
