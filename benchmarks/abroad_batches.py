@@ -84,7 +84,7 @@ are false, and 52 are choices, of which every one was judged debatable; but thes
 |---|---:|---:|---:|---:|---:|
 """,
     7: """
-### Last: {repositories} more, {files:,} files, {resources:,} resources
+### Seventh: {repositories} more, {files:,} files, {resources:,} resources
 
 Linted with the rules that the sixth had changed, which had not seen them; choices stand apart and are not
 among them. Of more than half nothing is said. Four of the nine refusals that are not true are of one
@@ -93,6 +93,31 @@ Mended since: folders of
 Terraform that say no word of Kubernetes, a graphics card of the host that is nobody's GPU, provisioners of
 pools without GPUs. The goals (of refusals 90 % true, of all 80 %, false at most 5 %) are missed here: what to
 expect of files that nobody has seen is what stands in this part, and not what stands at the top.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+""",
+    8: """
+### Eighth: {repositories} more, {files:,} files, {resources:,} resources
+
+Recipes for training, homes, OpenShift, users of EKS, GKE and Karpenter; of half nothing is said. 34
+refusals are of one repository, whose pods have every GPU of their node; of the others 20 of 26 are true
+(76 %). Mended in principle, by all batches looked at together: what is refused has to be sure from what
+is in view. Objects of a Karpenter of yesterday warn where nobody sees which one is installed, privilege
+of a pod that has its whole node is nobody else's loss, an image in a Job or before others is there for
+something in it, a port that the world reaches may be meant, groups of front doors and stores are no
+nodes, an operator finds a driver that the image has, and keys of an old chart that are off are lost
+without harm. By that all 20 that stay refused here are true.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+""",
+    9: """
+### Ninth: {repositories} more, {files:,} files, {resources:,} resources
+
+Fetched with the eighth and linted after its mends, which had not seen them. Of two thirds nothing is
+said. The one refusal that is false is of metrics with old names, which an exporter beside them is told to
+serve; mended since.
 
 | | findings | true | debatable | false | of them true |
 |---|---:|---:|---:|---:|---:|

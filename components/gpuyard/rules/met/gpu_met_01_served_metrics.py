@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gpuyard.catalogue.metrics import DCGM_DEFAULT, DEV, KUEUE, KUEUE_PREFIX, kueue_type, meant_by
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, items, text
-from gpuyard.rules.subjects.exporters import serve_the_default
+from gpuyard.rules.subjects.exporters import serve_the_default, serves_old_names
 from gpuyard.rules.subjects.promql import read_promql
 from gpuyard.rules.subjects.queries import COUNTERS, QUERY_KINDS, queries, recorded
 from gpuyard.spec.nearest import nearest
@@ -28,12 +28,15 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     served = frozenset(listed or DCGM_DEFAULT)
     in_view = bool(listed) or serve_the_default(stack)
     own = recorded(stack)
+    of_old = serves_old_names(stack)
     for resource in stack.of(*QUERY_KINDS):
         for path, query in queries(resource):
             asked = dict.fromkeys(each.metric for each in read_promql(query).selectors)
             for metric in asked:
                 if metric in own or not (in_view or metric in _SUMS or not _FIELD.match(metric)):
                     continue  # what nobody here serves, somebody elsewhere may
+                if of_old and not _FIELD.match(metric):
+                    continue
                 if (said := _unserved(metric, served, given=bool(listed))) is not None:
                     yield Violation(path, *said, resource)
 

@@ -18,6 +18,8 @@ EXPORTER_VALUES = "values:dcgm-exporter"
 _NAME = "dcgm-exporter"
 _IMAGE = re.compile(r"(^|/)dcgm-exporter(:|@|$)")
 _VARIABLE = "DCGM_EXPORTER_COLLECTORS"
+_OF_OLD = "1.x-compatibility-metrics.csv"
+"""A list of the image that names metrics as its first line did."""
 OPTIONS = ("-f", "--collectors")
 _OF_THE_IMAGE = ("default-counters.csv", "dcp-metrics-included.csv")
 """Lists that the exporter's image has: they are the default, with figures of profiling or without."""
@@ -31,6 +33,11 @@ def is_exporter(image: str) -> bool:
 def serve_the_default(stack: Stack) -> bool:
     """Whether an exporter is in view that was given no list of its own: its metrics are known."""
     return any(not any(map(_is_own, lists)) for lists in _lists(stack))
+
+
+def serves_old_names(stack: Stack) -> bool:
+    """Whether one is told to serve what its first line did, dcgm_gpu_utilization and the like."""
+    return any(name.endswith(_OF_OLD) for lists in _lists(stack) for name in lists)
 
 
 def _is_own(name: str) -> bool:
