@@ -1,5 +1,6 @@
 """GPU-OLD-01: objects of a version that is on its way out."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -7,7 +8,7 @@ from gpuyard.findings import Severity
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, mapping, text
 from gpuyard.rules.subjects.installed import has_vendors_kueue, older_kueue
-from gpuyard.rules.subjects.pods import GPU_PREFIXES, pods_of
+from gpuyard.rules.subjects.pods import GPU_PREFIXES, POD_KINDS, pods_of
 
 _KUEUE = (
     "ClusterQueue",
@@ -30,13 +31,15 @@ _V1BETA1: Mapping[str, str] = {
 _LEGACY = ("kubeflow.org/PyTorchJob", "kubeflow.org/JAXJob", "kubeflow.org/XGBoostJob")
 """Those for which the newer line has a runtime; TensorFlow and Paddle have none there."""
 _OF_GPUS = frozenset({"kai-scheduler"})
+_GPUS = re.compile(r"gpu|nvidia", re.IGNORECASE)
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     vendors, older = has_vendors_kueue(stack), older_kueue(stack)
+    elsewhere = bool(older) and not _speaks_of_gpus(stack)
     for kind, served in _V1BETA1.items():
-        if vendors and kind not in _TEKTON:
+        if (vendors or elsewhere) and kind not in _TEKTON:
             continue  # of its own time, and its operator moves objects on
         for resource in stack.of(kind):
             ours = kind not in _TEKTON or _asks_gpus(resource.properties)
@@ -52,6 +55,12 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             continue
         problem = f"{resource.kind} is of the training operator's first line"
         yield _old(resource, problem, f"write a TrainJob of {_TRAINER}")
+
+
+def _speaks_of_gpus(stack: Stack) -> bool:
+    """Whether a queue, a flavor or a job of it says a word of them: else it is of its own time alone."""
+    kinds = (*(f"kueue.x-k8s.io/{kind}" for kind in _KUEUE), *_LEGACY, *POD_KINDS)
+    return any(_GPUS.search(str(each.properties)) for each in stack.of(*kinds))
 
 
 def _asks_gpus(value: Any) -> bool:
