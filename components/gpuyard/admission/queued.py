@@ -152,7 +152,11 @@ UNGATED = Sentence(
     "pods of this {kind} wait by the gate {gate} until they are counted, and would start without it",
     "leave spec.schedulingGates of its templates as they are",
 )
-"""Of what is elastic and waits: Kueue puts the gate in when it is made, and never again."""
+"""Of what is elastic and waits: Kueue puts the gate in when it is made, and never again.
+
+Kueue is told so itself. It finds workloads by their owner's name (v0.19.2, `FindMatchingWorkloads`): that of
+a Job of this name which has just gone it takes for the new one's, and writes the old template into the new
+Job. It tries again, and by then that workload is gone."""
 MOST_TEMPLATES = 16
 """Of pods, in one object: Kueue counts no more than eight."""
 ELASTIC_PART = "RayCluster"
@@ -360,7 +364,7 @@ def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
     once = elastic or (queues and workload.kind in COUNTED_ONCE)
     if once and _asked(workload) != _asked(was):
         yield GROWS.slip(("spec",), kind=workload.kind)
-    if elastic and not workload.by_controller and _gated(workload) < _gated(was):
+    if elastic and _gated(workload) < _gated(was):
         yield UNGATED.slip(("spec",), kind=workload.kind, gate=ELASTIC)
     if not queues:
         return

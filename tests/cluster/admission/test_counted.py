@@ -112,14 +112,20 @@ def test_what_waits_in_a_queue_is_started_by_nobody_in_the_team(held: Api):
         held.call("DELETE", path, {"propagationPolicy": "Background"})
 
 
-def test_both_twins_say_the_same_of_what_is_elastic_and_waits(held: Api):
-    """Nobody has its queue here, so it waits; the API server lets such a template change."""
-    value = job("mine", labels={QUEUE_LABEL: "main"}, annotations={ELASTIC: "true"})
+def elastic(name: str) -> Value:
+    """A Job that Kueue counts as slices, as it makes one of what a team has written."""
+    value = job(name, labels={QUEUE_LABEL: "main"}, annotations={ELASTIC: "true"})
     value["metadata"]["namespace"] = HELD
     of_pods = value["spec"]["template"]["spec"]
     del of_pods["hostPID"]
     of_pods["schedulingGates"] = [{"name": ELASTIC}]
-    path = f"{path_of(value, HELD)}/mine"
+    return value
+
+
+def test_both_twins_say_the_same_of_what_is_elastic_and_waits(held: Api):
+    """Nobody has its queue here, so it waits; the API server lets such a template change."""
+    value = elastic("grows")
+    path = f"{path_of(value, HELD)}/grows"
     held.call("POST", path_of(value, HELD), value)
 
     def larger(was: Value) -> None:
@@ -145,7 +151,37 @@ def test_both_twins_say_the_same_of_what_is_elastic_and_waits(held: Api):
                 said.append(ours)
     finally:
         held.call("DELETE", path, {"propagationPolicy": "Background"})
-    assert [bool(each) for each in said] == [True, True, True, False, False, False]
+    assert [bool(each) for each in said] == [True, True, True, True, False, False]
+
+
+def test_the_gate_stays_where_a_job_of_its_name_has_just_gone(held: Api):
+    """Kueue takes its workload for the new one's, and would write the old template into that."""
+    made = [job("again", labels={QUEUE_LABEL: "main"}), elastic("again")]
+    made[0]["metadata"]["namespace"] = HELD
+    del made[0]["spec"]["template"]["spec"]["hostPID"]
+    path = f"{path_of(made[0], HELD)}/again"
+    held.call("POST", path_of(made[0], HELD), made[0])
+    workloads = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{HELD}/workloads"
+
+    def counted() -> list[str]:
+        """UIDs of jobs of this name of which Kueue has a workload."""
+        owners = [
+            owner
+            for each in held.get(workloads)["items"]
+            for owner in each["metadata"]["ownerReferences"]
+        ]
+        return [owner["uid"] for owner in owners if owner["name"] == "again"]
+
+    try:
+        patience(counted)
+        held.call("DELETE", path, {"propagationPolicy": "Background"})
+        new = held.call("POST", path_of(made[1], HELD), made[1])
+        patience(lambda: counted() == [new["metadata"]["uid"]])
+        now = held.get(path)
+        assert now["metadata"]["uid"] == new["metadata"]["uid"]
+        assert now["spec"]["template"]["spec"]["schedulingGates"] == [{"name": ELASTIC}]
+    finally:
+        held.call("DELETE", path, {"propagationPolicy": "Background"})
 
 
 # ── what is there already ─────────────────────────────────────────────────────────────────────────

@@ -344,7 +344,7 @@ def _ungated() -> str:
     sentence = said(
         requirements.QUEUED, queued.UNGATED, kind="variables.it.kind", gate=quoted(queued.ELASTIC)
     )
-    return f"!variables.by_controller && {_is_elastic()} && {less} ? [{sentence}] : []"
+    return f"{_is_elastic()} && {less} ? [{sentence}] : []"
 
 
 def _renumbered() -> str:
