@@ -23,7 +23,7 @@ def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) 
         else [
             "A shell with gpuyard and pulumi on PATH:  make shell",
             "Three things to try:",
-            "  make demo                                    watch jobs meet the queue, and a GPU break",
+            "  make demo                                    watch jobs queue, and a GPU break",
             "  edit stacks/Pulumi.local.yaml, make up       move a guarantee: only it changes",
             "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       in that shell: can it be cut?",
             "",
