@@ -17,7 +17,7 @@ from kit.cases.hardware import altered, expected, machine
 
 FOLDER = sizes.ROOT / "images" / "validator"
 PROGRAM = sizes.ROOT / "components" / "gpuyard_validator"
-MOST_BYTES = 60_000_000
+MOST_BYTES, MOST_BYTES_OF_NCCL = 60_000_000, 130_000_000
 TMP = "/tmp"  # noqa: S108  of the image
 WANTED = f"{TMP}/wanted"
 LOCK = (sizes.ROOT / "requirements.lock").read_text(encoding="utf-8")
@@ -38,15 +38,29 @@ def given(instructions, word):
     return [rest for name, rest in instructions if name == word]
 
 
+def installed(name, folder):
+    """As `pip install --no-deps --no-compile --target` leaves a package, by the one installed here."""
+    for path in importlib.metadata.distribution(name).files or ():
+        if ".." not in path.parts and "__pycache__" not in path.parts:
+            to = folder / path
+            to.parent.mkdir(parents=True, exist_ok=True)
+            to.write_bytes(Path(path.locate()).read_bytes())
+
+
+def needed(lock):
+    """Names and versions of a lock that are for this Python."""
+    new = sys.version_info >= (3, 12)
+    for line in (FOLDER / f"{lock}.lock").read_text(encoding="utf-8").splitlines():
+        name, _, rest = line.partition("==")
+        if rest and (">= '3.12'" not in rest if not new else "< '3.12'" not in rest):
+            yield name, rest.split()[0]
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     """What the stage `root` leaves: packages of the lock, the program, a Python below them."""
     packages, program, root = (tmp_path_factory.mktemp(n) for n in ("packages", "program", "root"))
-    for path in importlib.metadata.distribution("nvidia-ml-py").files or ():
-        if ".." not in path.parts and "__pycache__" not in path.parts:
-            to = packages / path
-            to.parent.mkdir(parents=True, exist_ok=True)
-            to.write_bytes(Path(path.locate()).read_bytes())
+    installed("nvidia-ml-py", packages)
     (program / "gpuyard_validator").symlink_to(PROGRAM)
     done = subprocess.run(
         [sys.executable, FOLDER / "assemble.py", root / "image", packages, program],
@@ -160,7 +174,25 @@ def test_its_lock_is_that_of_the_tests():
 def test_for_collectives_it_brings_no_nccl_of_its_own():
     names = {each["name"] for each in sbom.packages((FOLDER / "nccl.lock").read_text("utf-8"))}
     assert {"nccl4py", "cuda-core", "cuda-bindings", "numpy"} <= names
-    assert not {name for name in names if name.startswith("nvidia-nccl")}
+    assert not {name for name in names if name.startswith("nvidia-")}, (
+        "half a gigabyte of compilers"
+    )
+
+
+def test_what_goes_over_a_base_for_collectives_is_small_and_finds_all_but_the_driver(tmp_path):
+    """As Dockerfile.nccl puts it together, without Docker and with no other package in view."""
+    found = dict([*needed("nvml"), *needed("nccl")])
+    assert {name: importlib.metadata.version(name) for name in found} == found
+    for name in found:
+        installed(name, tmp_path)
+    (tmp_path / "gpuyard_validator").symlink_to(PROGRAM)
+    size = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
+    assert size < MOST_BYTES_OF_NCCL
+    done = subprocess.run(
+        [sys.executable, "-S", "-B", "-m", "gpuyard_validator.nccl.rank", "0"],
+        env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert 'DynamicLibNotFoundError: \\"cuda\\" is an NVIDIA driver library' in done.stdout
 
 
 def test_the_list_of_what_is_in_it_names_each_package_and_file(capsys):
