@@ -480,6 +480,10 @@ class Pool(TypedDict):
     """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is
     empty.
     """
+    moves_up: NotRequired[bool]
+    """What runs may be moved to a better rung that has nodes again, pod by pod. Default: it
+    stays.
+    """
     fabric: NotRequired[Fabric | None]
     """The network between nodes of your own. On aws and gcp the machine says it."""
     dump: NotRequired[str | Dump | None]

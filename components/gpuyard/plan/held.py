@@ -25,6 +25,7 @@ _NEEDS: Mapping[str, frozenset[str]] = {
     "provisioning": frozenset({"capacity", "nodes", "scaling"}),
     "warm": frozenset({"nodes", "scaling"}),
     "upkeep": frozenset({"nodes", "scaling"}),
+    "moves_up": frozenset({"capacity", "machine", "nodes", "provisioning", "scaling"}),
     "nodes": frozenset({"capacity", "machine", "provisioning", "scaling", "select", "sharing"}),
 }
 """By field of a pool: which others a finding about it may rest on. One about another field rests on all."""

@@ -18,6 +18,7 @@ from gpuyard.plan.capacity.blocks import check_blocks
 from gpuyard.plan.capacity.interruption import check_interruption, decide_interruption
 from gpuyard.plan.capacity.karpenter import check_karpenter
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
+from gpuyard.plan.capacity.moving_up import check_moving_up
 from gpuyard.plan.capacity.upkeep import check_upkeep
 from gpuyard.plan.cluster.given import check_given
 from gpuyard.plan.cluster.maintenance import check_maintenance
@@ -181,6 +182,7 @@ CHECKS: tuple[Check, ...] = (
     check_left_over,
     check_maintenance,
     check_minor,
+    check_moving_up,
     check_namespace_names,
     check_namespaces,
     check_nothing,

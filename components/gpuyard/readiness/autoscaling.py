@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from gpuyard.catalogue.kubernetes.karpenter import EMPTY_ALONE
 from gpuyard.catalogue.metrics import DCGM_DEFAULT
-from gpuyard.names import GPU
+from gpuyard.names import GPU, POOL_LABEL
+from gpuyard.plan.capacity.moving_up import moves
 from gpuyard.plan.records import PoolPlan
 from gpuyard.readiness.evidence import ThingSeen, bad, judged, outside, unknown
 from gpuyard.readiness.subject import (
@@ -61,13 +63,15 @@ def _sparing(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
 
 
 def _node_pools_spare(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+    moving = {pool.stable_name for pool in subject.plan.pools if moves(pool)}
     for where, each in planned_ones(subject, objects, "NodePool"):
         if each is None:
             yield not_there(where)
             continue
         rules = at(each, "spec", "disruption")
         policy, wait = at(rules, "consolidationPolicy"), at(rules, "consolidateAfter")
-        wrong = "" if policy == "WhenEmpty" else "nodes are emptied to save others"
+        meant = at(each, "spec", "template", "metadata", "labels", POOL_LABEL) in moving
+        wrong = "" if policy == EMPTY_ALONE or meant else "nodes are emptied to save others"
         if not wrong and not wait:
             wrong = "an empty node goes at once"
         yield judged(where, f"{policy}, after {wait or 'nothing'}", wrong)

@@ -117,6 +117,10 @@ class PoolSpec(TypedDict):
     """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is
     empty.
     """
+    moves_up: NotRequired[bool]
+    """What runs may be moved to a better rung that has nodes again, pod by pod. Default: it
+    stays.
+    """
     fabric: NotRequired[FabricSpec]
     """The network between nodes of your own. On aws and gcp the machine says it."""
     dump: NotRequired[Any]

@@ -215,6 +215,8 @@ class Pool(SpecModel):
     """Hours in which nodes are kept running. Default: nodes run when jobs ask for them."""
     upkeep: Upkeep | None = None
     """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is empty."""
+    moves_up: Switch = False
+    """What runs may be moved to a better rung that has nodes again, pod by pod. Default: it stays."""
     fabric: FabricSpec | None = None
     """The network between nodes of your own. On aws and gcp the machine says it."""
     dump: DumpRef | None = None

@@ -5,6 +5,9 @@ import pytest
 from gpuyard.cli.views.pool import pool_facts
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
 
+LADDER = {"nodes": "0..4", "zones": ["us-east-1a"], "capacity": ["spot", "on-demand"]}
+STAYS_ON_AWS = 'karpenter.sh/do-not-disrupt: "true"'
+
 
 def facts(one, cloud="none"):
     return list(pool_facts(plan_of(platform([one], cloud=cloud)).pools[0]))
@@ -69,3 +72,40 @@ def test_who_adds_nodes_and_how_they_know_what_a_node_holds(one, cloud, expected
 def test_nodes_that_stand_close_together_say_so():
     one = pool(zones=["us-east-1a"], nodes="0..4", capacity=["spot", "on-demand"])
     assert ("place", "in one cluster placement group: spot, on-demand") in facts(one, "aws")
+
+
+@pytest.mark.parametrize(
+    ("one", "cloud", "words"),
+    [
+        (
+            pool(**LADDER, scaling="karpenter", moves_up=True),
+            "aws",
+            ["by Karpenter, which also", STAYS_ON_AWS],
+        ),
+        (
+            pool(
+                **LADDER,
+                scaling="karpenter",
+                moves_up=True,
+                upkeep={"cron": "0 2 * * 6", "hours": 4},
+            ),
+            "aws",
+            ["by Karpenter in the hours of upkeep, which also"],
+        ),
+        (
+            pool(
+                machine="a2-highgpu-8g", nodes="0..4", capacity=["spot", "on-demand"], moves_up=True
+            ),
+            "gcp",
+            ["by GKE; a pod stays by", 'safe-to-evict: "false"'],
+        ),
+    ],
+    ids=["karpenter", "hours", "gke"],
+)
+def test_who_moves_what_runs_is_said_and_how_a_pod_stays(one, cloud, words):
+    (said,) = [text for kind, text in facts(one, cloud) if kind == "moves"]
+    assert all(each in said for each in words)
+
+
+def test_where_nothing_moves_nothing_is_said():
+    assert "moves" not in dict(facts(pool(**LADDER, scaling="karpenter"), "aws"))

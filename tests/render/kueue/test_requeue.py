@@ -55,6 +55,7 @@ def test_the_program_is_told_where_to_look_and_for_what():
         "karpenter.sh/disrupted",
         "aws-node-termination-handler/",
         "cloud.google.com/impending-node-termination",
+        "ToBeDeletedByClusterAutoscaler",
     )
     assert set(found.kinds) == set(STARTS_AGAIN) >= {"batch/Job", "jobset.x-k8s.io/JobSet"}
     assert not {"Pod", "apps/StatefulSet", "leaderworkerset.x-k8s.io/LeaderWorkerSet"} & {

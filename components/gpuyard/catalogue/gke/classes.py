@@ -18,6 +18,15 @@ CLASS_SOURCE = Source(
 )
 NO_FURTHER = "DoNotScaleUp"
 """What becomes of a pod for which no rule has a node: it waits, and nothing else is bought."""
+STAYS = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+"""Annotation of a pod: with `false` its node is neither emptied nor left for a better rule."""
+MOVES_SOURCE = Source(
+    "GoogleCloudPlatform/cluster-autoscaler at 7d250507, pkg/defrag/plugins/highprioritymigration/high_priority_migration.go"
+    " and pkg/defrag/processor: with optimizeRulePriority nodes of any rule but the first are candidates, a node pool at a"
+    " time; one is drained when its pods fit elsewhere, new nodes are made in a better rule alone, and a node with a"
+    " pod that blocks a scale-down stays",
+    _LOOKED_UP,
+)
 EMPTY_PERCENT = 1
 """A node of which less is used may go. One of eight GPUs is more, and with 0 an empty node would stay."""
 EMPTY_SOURCE = Source(

@@ -11,13 +11,15 @@ NOTICES = (
     "karpenter.sh/disrupted",
     "aws-node-termination-handler/",
     "cloud.google.com/impending-node-termination",
+    "ToBeDeletedByClusterAutoscaler",
 )
-"""Taints of nodes that go: Karpenter's, AWS Node Termination Handler's (it has several), and GKE's."""
+"""Taints of nodes that go: Karpenter's, AWS Node Termination Handler's (it has several), GKE's, and an autoscaler's."""
 NOTICES_SOURCE = Source(
     "Karpenter v1.15 docs, Disruption: the termination controller taints the node karpenter.sh/disrupted:NoSchedule and"
     " evicts its pods; aws-node-termination-handler docs, TAINT_NODE; arguments of GKE's maintenance-handler as"
     " published: --taint=cloud.google.com/impending-node-termination::NoSchedule. Node groups of EKS are cordoned and"
-    " drained by EKS (ec2spotworkshops.com), which is a DisruptionTarget of the pods",
+    " drained by EKS (ec2spotworkshops.com), which is a DisruptionTarget of the pods; Cluster Autoscaler, and GKE's, taint a"
+    " node before they drain it (utils/taints) and do not cordon it",
     _LOOKED_UP,
 )
 NOTICE_SECONDS: Mapping[str, int] = {"aws": 120, "gcp": 15}

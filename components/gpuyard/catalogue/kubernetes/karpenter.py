@@ -61,5 +61,15 @@ IMAGE_FAMILY = "AL2023"
 DRAIN_MINUTES = 60
 SPOT_GRACE, GRACE = "2m", f"{DRAIN_MINUTES // 60}h"
 """How long a node that is to go waits for its pods: EC2 gives a spot node two minutes, others may write a checkpoint."""
+MOVES_SOURCE = Source(
+    "kubernetes-sigs/karpenter v1.14.1, pkg/controllers/disruption/consolidation.go: a node that is used goes where its pods"
+    " fit on others, or on one new and cheaper node of the NodePool that is tried first; types.go: no pod on it has"
+    " do-not-disrupt. aws/karpenter-provider-aws 112b9b3, pkg/providers/instancetype/offering: what is reserved costs a"
+    " ten-millionth of its price on demand",
+    date(2026, 11, 25),
+)
+PACKED, EMPTY_ALONE = "WhenEmptyOrUnderutilized", "WhenEmpty"
+NOT_MOVED = f"{POOL_GROUP}/do-not-disrupt"
+"""Annotation of a pod: with `true` its node is not replaced to save money."""
 EMPTY_FOR = "10m"
 """How long an empty node stays: jobs of one queue follow each other."""

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 
+from gpuyard.catalogue.gke.classes import STAYS
+from gpuyard.catalogue.kubernetes.karpenter import NOT_MOVED
 from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.terminal.text import many
 from gpuyard.names import POOL_LABEL
+from gpuyard.plan.capacity.moving_up import moves
 from gpuyard.plan.records import PoolPlan
 
 _COPIED = {"label", "select", "taint", "zone"}
@@ -56,6 +59,18 @@ def pool_facts(pool: PoolPlan) -> Iterator[tuple[str, str]]:
     yield from _scale(pool)
 
 
+def _moves(pool: PoolPlan) -> str:
+    """Who moves what runs, and how a pod says that it stays."""
+    begins = "what runs on a lower rung moves up when a better one has nodes again"
+    if pool.compute_class:
+        return f'{begins}, by GKE; a pod stays by {STAYS}: "false"'
+    hours = " in the hours of upkeep" if pool.upkeep else ""
+    return (
+        f"{begins}, by Karpenter{hours}, which also moves it to other nodes with room; a pod stays by"
+        f' {NOT_MOVED}: "true"'
+    )
+
+
 def _scale(pool: PoolPlan) -> Iterator[tuple[str, str]]:
     """How whoever adds nodes learns what they will hold."""
     scale = pool.scale
@@ -72,5 +87,7 @@ def _scale(pool: PoolPlan) -> Iterator[tuple[str, str]]:
             "scale",
             f"GKE goes down the ladder in its order, by ComputeClass {pool.compute_class}",
         )
+    if moves(pool):
+        yield "moves", _moves(pool)
     if scale.hidden:
         yield "scale", f"known from a node that runs only: {', '.join(scale.hidden)}"

@@ -12,6 +12,7 @@ from gpuyard.catalogue.machines import Capacity
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.catalogue.software.programs import PYTHON
 from gpuyard.findings import Finding, Fix, Path, listed, note, warn
+from gpuyard.plan.capacity.moving_up import moves
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import InterruptionPlan, PoolInterruption, PoolPlan, ShapePlan, SpotLoss
 from gpuyard.spec.pools import Scaling
@@ -33,8 +34,8 @@ def decide_interruption(draft: Draft) -> tuple[Draft, list[Finding]]:
 
 
 def goes(pool: PoolPlan) -> bool:
-    """Whether nodes are taken back while jobs run: as they are bought, or by a Karpenter that AWS tells."""
-    return bool(_ways(pool)) or pool.scaling is Scaling.KARPENTER
+    """Whether nodes go while jobs run: as they are bought, by a Karpenter that AWS tells, or to move up."""
+    return bool(_ways(pool)) or pool.scaling is Scaling.KARPENTER or moves(pool)
 
 
 def _ways(pool: PoolPlan) -> tuple[str, ...]:

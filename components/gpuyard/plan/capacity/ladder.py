@@ -6,6 +6,7 @@ from gpuyard.catalogue.buying import stay
 from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.catalogue.node_pools import ec2_words, gke_words, may_be_compact, workload_policy
+from gpuyard.plan.capacity.moving_up import moves_to
 from gpuyard.plan.records import Ec2Purchase, GkePurchase, LadderRung
 from gpuyard.plan.records.nodes import BoughtBlock
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -18,10 +19,15 @@ HELD = frozenset({Capacity.RESERVED, Capacity.BLOCK})
 
 def plan_ladder(spec: PlatformSpec, pool: Pool, machine: Machine) -> tuple[LadderRung, ...]:
     """Every rung as its cloud's own arguments; elsewhere the words alone."""
-    return tuple(_rung(spec, pool, machine, rung) for rung in pool.capacity)
+    return tuple(
+        _rung(spec, pool, machine, rung, moves_to(spec, pool, place))
+        for place, rung in enumerate(pool.capacity)
+    )
 
 
-def _rung(spec: PlatformSpec, pool: Pool, machine: Machine, rung: Rung) -> LadderRung:
+def _rung(
+    spec: PlatformSpec, pool: Pool, machine: Machine, rung: Rung, up: tuple[str, ...]
+) -> LadderRung:
     aws, gcp = spec.cloud is Cloud.AWS, spec.cloud is Cloud.GCP
     queued = pool.provisioning is Provisioning.QUEUED
     stays = stay(machine, rung.mode) if aws or gcp else None
@@ -34,6 +40,7 @@ def _rung(spec: PlatformSpec, pool: Pool, machine: Machine, rung: Rung) -> Ladde
         stays=stays.says if stays else "",
         aws=_ec2(rung.mode) if aws else None,
         gcp=_gke(rung.mode, machine, queued=queued) if gcp else None,
+        up=up,
         buys=_bought(rung) if aws else None,
     )
 
@@ -106,4 +113,5 @@ def show_ladder(ladder: tuple[LadderRung, ...]) -> Iterator[str]:
             if buys
             else ""
         )
-        yield f"{rung.mode}{held}{nodes}{paid}{', ' if rung.stays else ''}{rung.stays}"
+        moves = f", moves up to {' or '.join(rung.up)}" if rung.up else ""
+        yield f"{rung.mode}{held}{nodes}{paid}{', ' if rung.stays else ''}{rung.stays}{moves}"

@@ -60,6 +60,8 @@ class LadderRung:
     """How long nodes stay at most, in words; empty while they are paid."""
     aws: Ec2Purchase | None = None
     gcp: GkePurchase | None = None
+    up: tuple[str, ...] = ()
+    """Where to what runs here is moved once there are nodes again, best first; empty: it stays here."""
     buys: BoughtBlock | None = None
     """The block of this offer is bought; None: what is named is there already, or nothing is held."""
 

@@ -67,8 +67,45 @@ def test_a_node_that_is_used_goes_in_the_hours_of_upkeep_alone():
     assert [each["terminationGracePeriod"] for each in said] == ["2m", "1h"]
 
 
+def disruptions(**rest):
+    """Of each rung, best first: the policy, and nodes that may go by each reason."""
+    found = of(known(plan_on_aws([ours(**TRAIN, **rest)])), "NodePool")
+    rules = [each["spec"]["disruption"] for each in found]
+    return [(rule["consolidationPolicy"], rule["budgets"]) for rule in rules]
+
+
+def test_what_may_move_up_is_moved_from_lower_rungs_one_node_at_a_time():
+    """What runs on the best rung stays: nothing is cheaper than what is paid anyway."""
+    empty = {"nodes": "100%", "reasons": ["Empty"]}
+    stays = [{"nodes": "0", "reasons": ["Drifted", "Underutilized"]}, empty]
+    moves = [
+        {"nodes": "0", "reasons": ["Drifted"]},
+        {"nodes": "1", "reasons": ["Underutilized"]},
+        empty,
+    ]
+    assert disruptions(moves_up=True) == [
+        ("WhenEmpty", stays),
+        ("WhenEmptyOrUnderutilized", moves),
+        ("WhenEmptyOrUnderutilized", moves),
+    ]
+    assert disruptions() == [("WhenEmpty", stays)] * 3
+
+
+def test_what_may_move_up_moves_in_the_hours_of_upkeep_where_there_are_such():
+    words = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2}
+    best, _, last = disruptions(moves_up=True, upkeep=words)
+    closed = {"schedule": "0 6 * * 6", "duration": "164h0m"}
+    assert best[1][0] == {"nodes": "0", "reasons": ["Underutilized"]}
+    assert last[1] == [
+        {"nodes": "2", "reasons": ["Drifted", "Underutilized"]},
+        {"nodes": "0", "reasons": ["Drifted", "Underutilized"], **closed},
+        {"nodes": "100%", "reasons": ["Empty"]},
+    ]
+
+
 MANY = [
     [ours(**TRAIN)],
+    [ours(**TRAIN, moves_up=True)],
     [ours(machine=["g6.8xlarge", "g6.16xlarge"]), ours("b200", machine="p6-b300.48xlarge")],
     [shared_pool(nodes="0..4", scaling="karpenter"), cut_pool(nodes="0..2", scaling="karpenter")],
     [ours(machine="g4dn.12xlarge", numa="none", disk_gib=500, labels={"rack": "r1"})],
@@ -76,7 +113,9 @@ MANY = [
 ]
 
 
-@pytest.mark.parametrize("pools", MANY, ids=["ladder", "machines", "cut", "words", "upkeep"])
+@pytest.mark.parametrize(
+    "pools", MANY, ids=["ladder", "moves", "machines", "cut", "words", "upkeep"]
+)
 def test_the_real_definitions_and_our_own_rules_take_them(pools):
     crds = CrdFolder(upstream("crds"))
     objects = known(plan_on_aws(pools))

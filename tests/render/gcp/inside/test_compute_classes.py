@@ -47,6 +47,17 @@ def test_a_ladder_is_gone_down_in_its_order():
     }
 
 
+@pytest.mark.parametrize("moves", [True, False])
+def test_what_may_move_up_is_moved_by_the_class(moves):
+    pool = gpu_pool(capacity=["spot", "on-demand"], moves_up=moves)
+    assert classes(pool)["pool-train"]["activeMigration"] == {"optimizeRulePriority": moves}
+
+
+def test_a_ladder_of_one_step_has_nothing_to_move_to():
+    spec = classes(gpu_pool(capacity=["on-demand"], moves_up=True))["pool-train"]
+    assert spec["activeMigration"] == {"optimizeRulePriority": False}
+
+
 def test_machines_of_a_rung_are_gone_through_before_the_next_rung():
     pool = gpu_pool(machine=["a3-highgpu-8g", "a3-megagpu-8g"], capacity=["spot", "on-demand"])
     assert order(classes(pool)["pool-train"]) == [

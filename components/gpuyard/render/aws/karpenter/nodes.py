@@ -1,6 +1,7 @@
 """What Karpenter makes nodes by: a node class and a NodePool for each rung of a pool's ladder, and overlays.
 
-A node goes when it is empty, and for no other reason: consolidation and drift would take half a gang.
+A node goes when it is empty, and for no other reason: consolidation and drift would take half a gang. Where a
+pool says that what runs may move up, nodes of its lower rungs go for a cheaper one as well.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,11 +11,13 @@ from gpuyard.catalogue.kubernetes.eks_nodes import AL2023_RELEASES, DATA_DISKS
 from gpuyard.catalogue.kubernetes.karpenter import (
     CAPACITY_TYPE,
     DRAIN_MINUTES,
+    EMPTY_ALONE,
     EMPTY_FOR,
     GRACE,
     HIGHEST_WEIGHT,
     IMAGE_FAMILY,
     NODE_CLASS_GROUP,
+    PACKED,
     POOL_GROUP,
     POOL_OF_NODE,
     SPOT_GRACE,
@@ -170,27 +173,36 @@ def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int)
         "weight": weight,
         "limits": {"nodes": str(size.high), GPU: str(size.high * pool.gpus_per_node)},
         "disruption": {
-            "consolidationPolicy": "WhenEmpty",
+            "consolidationPolicy": PACKED if size.rung.up else EMPTY_ALONE,
             "consolidateAfter": EMPTY_FOR,
-            "budgets": _budgets(pool),
+            "budgets": _budgets(pool, size.rung),
         },
         "template": template,
     }
     return made(plan.name, f"{POOL_GROUP}/v1", "NodePool", name, spec=spec)
 
 
-def _budgets(pool: PoolPlan) -> list[dict[str, Any]]:
-    """Who may go: what is empty, and what is old in the hours of upkeep. Of several the least holds."""
+def _budgets(pool: PoolPlan, rung: LadderRung) -> list[dict[str, Any]]:
+    """Who may go: what is empty, what is old in the hours of upkeep, and one at a time for a better rung.
+
+    Of several the least holds. Where there are hours, nodes are moved in them alone.
+    """
+    moved = ["Underutilized"] if rung.up else []
+    never: list[dict[str, Any]] = [] if moved else [{"nodes": "0", "reasons": ["Underutilized"]}]
     if pool.upkeep is None:
-        closed: list[dict[str, Any]] = [{"nodes": "0", "reasons": ["Drifted", "Underutilized"]}]
+        closed: list[dict[str, Any]] = (
+            [{"nodes": "0", "reasons": ["Drifted"]}, {"nodes": "1", "reasons": moved}]
+            if moved
+            else [{"nodes": "0", "reasons": ["Drifted", "Underutilized"]}]
+        )
     else:
         closed = [
-            {"nodes": "0", "reasons": ["Underutilized"]},
-            {"nodes": str(pool.upkeep.nodes), "reasons": ["Drifted"]},
+            *never,
+            {"nodes": str(pool.upkeep.nodes), "reasons": ["Drifted", *moved]},
             *(
                 {
                     "nodes": "0",
-                    "reasons": ["Drifted"],
+                    "reasons": ["Drifted", *moved],
                     "schedule": schedule,
                     "duration": f"{minutes // 60}h{minutes % 60}m",
                 }

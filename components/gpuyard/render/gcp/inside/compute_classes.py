@@ -1,6 +1,7 @@
 """ComputeClasses of GKE's autoscaler: node pools in the order of a ladder, none beside them."""
 
 from gpuyard.catalogue.gke.classes import CLASS_API, CLASS_KIND, EMPTY_PERCENT, NO_FURTHER
+from gpuyard.plan.capacity.moving_up import moves
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gcp.rungs import groups
 from gpuyard.render.objects import Object, made
@@ -21,7 +22,7 @@ def _spec(pool: PoolPlan) -> Object:
         "description": f"the ladder of pool {pool.name}: {', '.join(pool.capacity)}",
         "priorities": [{"nodepools": [each.name]} for each in groups(pool)],
         "nodePoolAutoCreation": {"enabled": False},
-        "activeMigration": {"optimizeRulePriority": False},
+        "activeMigration": {"optimizeRulePriority": moves(pool)},
         "autoscalingPolicy": {"gpuConsolidationThreshold": EMPTY_PERCENT},
         "whenUnsatisfiable": NO_FURTHER,
     }
