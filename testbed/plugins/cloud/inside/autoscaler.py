@@ -96,6 +96,13 @@ class Autoscaler:
         busy = back | {each.group for each in grown}
         return [*found, *grown, *self._shrink([g for g in groups if g.name not in busy], now)]
 
+    def grow_for(self, groups: Sequence[Scalable], pods: Sequence[Pod], now: float) -> list[Resize]:
+        """Enlarge one of these for pods that run elsewhere; nodes that are on their way are waited for."""
+        waiting = list(pods)
+        for group in groups:
+            waiting = _left(group, waiting, group.target - group.running)
+        return self._grow(groups, waiting, now)
+
     def left_alone(self, name: str, now: float) -> bool:
         """Whether a group is backed off."""
         held = self._left_alone.get(name)

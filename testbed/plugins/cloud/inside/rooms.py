@@ -60,6 +60,15 @@ def _avoids(pod: Pod, other: Pod) -> bool:
     )
 
 
+def selected(pod: Pod, budget: Mapping[str, Any]) -> bool:
+    """Whether a PodDisruptionBudget is about a pod."""
+    labels: Mapping[str, str] = pod["metadata"].get("labels") or {}
+    selector = budget["spec"].get("selector") or {}
+    return _space(pod) == _space(budget) and all(
+        labels.get(key, "") in allowed for key, allowed in _wanted(selector)
+    )
+
+
 def _wanted(selector: Mapping[str, Any]) -> Iterator[tuple[str, Iterable[str]]]:
     """Labels and their values; of expressions the one kind that API servers write."""
     for key, value in (selector.get("matchLabels") or {}).items():

@@ -7,7 +7,7 @@ Source: GoogleCloudPlatform/cluster-autoscaler at 7d250507 (2026-08-21), pkg/com
 processors/node_group_list_processor.go: pools of a later rule are looked at where no earlier one takes a pod.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuyard.simulate.api import ApiError
@@ -15,6 +15,7 @@ from testbed.plugins.cloud.inside import gke
 from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Resize, Scalable
 from testbed.plugins.cloud.inside.classes.definition import PATH
 from testbed.plugins.cloud.inside.classes.health import LABEL, PoolSeen, conditions, named, rank
+from testbed.plugins.cloud.inside.classes.migration import Leaving, Seen, migrate
 from testbed.plugins.cloud.inside.joining import GROUP
 from testbed.plugins.cloud.inside.scaling import Asked, Cloud, begun, needs_a_node, without_room
 from testbed.plugins.cloud.rules.looking import at, items
@@ -22,6 +23,7 @@ from testbed.plugins.cloud.service import machines
 from testbed.plugins.cloud.service.ties import Resource
 
 _GONE = 404
+_BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 _GPU = "nvidia.com/gpu"
 
 
@@ -50,15 +52,41 @@ def step(cloud: Cloud, api: ClassServer, autoscaler: Autoscaler, now: float) -> 
     nodes = [begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]]
     pods = api.call("GET", "/api/v1/pods")["items"]
     used = {each["spec"].get("nodeName") for each in pods if needs_a_node(each)}
-    groups = [
-        _scalable(pool, held, nodes, cloud, used)
-        for name, pool in pools.items()
-        if _may_grow(name, pool, classes)
-    ]
+    all_ = {name: _scalable(pool, held, nodes, cloud, used) for name, pool in pools.items()}
+    groups = [each for name, each in all_.items() if _may_grow(name, pools[name], classes)]
     said = autoscaler.look(groups, without_room(pods, nodes), now)
+    if not said and (leaving := list(_leaving(all_, pools, held, classes))):
+        seen = Seen(nodes, pods, api.call("GET", _BUDGETS)["items"])
+        said = migrate(leaving, seen, autoscaler, now)
     for each in said:
         cloud.scale(pools[each.group].id, each.size)
     return said
+
+
+def _leaving(
+    by_name: Mapping[str, Scalable],
+    pools: Mapping[str, Resource],
+    held: list[Resource],
+    classes: Mapping[str, dict[str, Any]],
+) -> Iterator[Leaving]:
+    """Pools that a class would have left for an earlier rule, when nodes of none of them are to come."""
+    for name, group in by_name.items():
+        mine = classes.get(_seen(pools[name]).labels.get(LABEL, ""), {}).get("spec") or {}
+        place = rank(mine, name)
+        if not at(mine, "activeMigration.optimizeRulePriority") or place == 0:
+            continue
+        rules = named(mine) if place is None else named(mine)[:place]
+        better = [by_name[each] for rule in rules for each in rule if each in by_name]
+        if group.target == group.running > 0:
+            smaller = machines.smaller(pools[name])
+            yield Leaving(
+                group, machines.size_of(smaller), _going(pools[name], smaller, held), tuple(better)
+            )
+
+
+def _going(pool: Resource, smaller: Resource, held: list[Resource]) -> frozenset[str]:
+    before, after = ({each.name for each in gke.nodes(one, held)} for one in (pool, smaller))
+    return frozenset(before - after)
 
 
 def _classes(api: Asked) -> list[dict[str, Any]]:
