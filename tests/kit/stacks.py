@@ -57,7 +57,7 @@ def platform(
     if rest.get("cloud") == "aws":
         raw["system"] = SYSTEM
     elif rest.get("cloud") == "gcp":
-        raw["system"] = {**SYSTEM, "machine": "e2-standard-4"}
+        raw["system"] = {"machine": "e2-standard-4", "nodes": 3}
     raw |= {"pools": [pool()] if pools is None else list(pools), "teams": list(teams), **rest}
     return {key: value for key, value in raw.items() if value is not None}
 

@@ -53,7 +53,7 @@ def test_gke_asks_as_much_and_its_free_tier_is_yours_to_write():
     assert listed.basis == "list price of no known day, read on 2026-11-22, not verified"
     (free,) = bill(**GKE, **yours(0)).fees
     assert (free.service, free.worst_usd, free.basis) == ("GKE", 0, "your price")
-    assert bill(**GKE, **yours(0)).floor_usd == pytest.approx(2 * 0.134, abs=0.01)
+    assert bill(**GKE, **yours(0)).floor_usd == pytest.approx(3 * 0.134, abs=0.01)
 
 
 def test_the_bill_says_of_what_day_the_fee_is_and_what_it_will_be():

@@ -67,7 +67,7 @@ SYSTEMS = [
 @pytest.mark.parametrize(("cloud", "machine", "gpus"), SYSTEMS)
 def test_system_nodes_with_gpus_are_warned_of(cloud, machine, gpus):
     pools = [pool(machine="a2-highgpu-8g")] if cloud == "gcp" else None
-    raw = platform(pools, cloud=cloud, system={"machine": machine, "nodes": 2})
+    raw = platform(pools, cloud=cloud, system={"machine": machine, "nodes": 3})
     finding = only(raw)
     assert finding.severity.value == "warn"
     assert parts(finding) == (
@@ -87,7 +87,7 @@ def test_system_nodes_with_gpus_are_warned_of(cloud, machine, gpus):
 )
 def test_a_system_machine_of_another_cloud_has_one_of_its_size(cloud, machine, near):
     pools = [pool(machine="a2-highgpu-8g")] if cloud == "gcp" else None
-    raw = platform(pools, cloud=cloud, system={"machine": machine, "nodes": 2})
+    raw = platform(pools, cloud=cloud, system={"machine": machine, "nodes": 3})
     finding = only(raw)
     assert finding.id == "pool.machine_cloud"
     found = MACHINES[finding.fix.value]

@@ -211,8 +211,8 @@ def test_the_controllers_have_nodes_of_their_own_without_taints():
     assert {"guestAccelerators", "taints", "taintConfig"}.isdisjoint(config)
     assert found["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
     assert found["autoscaling"] == {
-        "totalMinNodeCount": 2,
-        "totalMaxNodeCount": 2,
+        "totalMinNodeCount": 3,
+        "totalMaxNodeCount": 3,
         "locationPolicy": "BALANCED",
     }
 

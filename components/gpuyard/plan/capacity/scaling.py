@@ -1,9 +1,10 @@
 """Autoscaling of pools: who adds nodes, and what they can know of a node that does not run yet."""
 
+from gpuyard.catalogue.gke.classes import STAYS
 from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.pins import PINS
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
 from gpuyard.names import GPU, GPU_CLAIM
 from gpuyard.plan.records import Advertised, ScaleKnowledge, Taint
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -103,7 +104,8 @@ def check_scaling(
     if scaling is Scaling.AUTOSCALER and (
         spec.cloud is Cloud.GCP or (spec.cloud is Cloud.AWS and pool.sharing.dra)
     ):
-        return _check_blind(pool, advertised, path)
+        unseen = _unseen(advertised, path) if spec.cloud is Cloud.GCP else []
+        return [*_check_blind(pool, advertised, path), *unseen]
     return []
 
 
@@ -116,6 +118,25 @@ def _autoscaler(why: str, given: str, path: Path) -> Finding:
         allowed="scaling: autoscaler, or one number of nodes",
         fix=Fix(says="write autoscaler", at=(*path, "scaling"), value="autoscaler"),
     )
+
+
+def _unseen(advertised: tuple[Advertised, ...], path: Path) -> list[Finding]:
+    """GKE's autoscaler empties a node whose GPUs nobody uses, and knows of whole ones alone."""
+    hidden = [a.resource for a in advertised if a.resource != GPU]
+    if not hidden:
+        return []
+    stays = f'{STAYS}: "false"'
+    return [
+        note(
+            "scaling.unseen",
+            (*path, "sharing"),
+            f"GKE's autoscaler reckons the use of a node by {GPU} alone: one of which only {listed(hidden)}"
+            " is asked for counts as unused, and is emptied where its pods find room elsewhere",
+            given=", ".join(hidden),
+            allowed="one number of nodes, from which none is taken away",
+            fix=Fix(says=f"give pods that must stay the annotation {stays}"),
+        )
+    ]
 
 
 def _check_blind(pool: Pool, advertised: tuple[Advertised, ...], path: Path) -> list[Finding]:

@@ -1,14 +1,18 @@
-"""Node pools of GKE over several zones: they begin with a node in each, and may not be smaller than that."""
+"""Node pools of GKE over several zones: they begin with a node in each, and may not be smaller than that.
+
+One of GPUs is refused that would begin with more than it may have; of one for controllers it is said.
+"""
 
 from gpuyard.catalogue.gke.nodes import REGIONAL_ZONES
-from gpuyard.findings import Finding, Fix, Path, refuse
-from gpuyard.spec.platform import PlatformSpec
+from gpuyard.findings import Finding, Fix, Path, note, refuse
+from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
+from gpuyard.spec.values import Range
 
 
 def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
     """A pool that begins with nodes has one in each zone: that may be more than it may ever have."""
-    named = pool.zones or (spec.cluster.zones if spec.cluster else ())
+    named = pool.zones or _zones(spec)
     zones, most = len(named) or REGIONAL_ZONES, pool.nodes.high
     if not pool.nodes.low or most >= zones:
         return []
@@ -27,3 +31,26 @@ def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findin
             ),
         )
     ]
+
+
+def check_system_zones(spec: PlatformSpec, nodes: Range) -> list[Finding]:
+    """Nodes of controllers are spread over all zones of the cluster, and the first ones are one in each."""
+    zones = len(_zones(spec)) or REGIONAL_ZONES
+    if spec.cloud is not Cloud.GCP or not nodes.low or nodes.high >= zones:
+        return []
+    return [
+        note(
+            "system.each_zone",
+            ("system", "nodes"),
+            f"GKE makes the first nodes one in each zone, so that {zones} run and are paid in"
+            f" {zones} zones; the bill counts {nodes}",
+            given=str(nodes),
+            allowed=f"{zones} or more, or fewer zones of the cluster",
+            fix=Fix(says=f"write {zones}", at=("system", "nodes"), value=zones),
+        )
+    ]
+
+
+def _zones(spec: PlatformSpec) -> tuple[str, ...]:
+    """Those that the stack file names for the cluster."""
+    return spec.cluster.zones if spec.cluster else ()

@@ -7,6 +7,7 @@ from gpuyard.catalogue.machines import Capacity, Machine, find_machine
 from gpuyard.catalogue.software.pins import is_before
 from gpuyard.catalogue.sources import EC2_OFFERS, Source
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.plan.capacity.zone_counts import check_system_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.alternatives import largest_system, of_size, smallest_system, take
 from gpuyard.plan.pools.machines import nearest_machine, sold_here
@@ -42,7 +43,12 @@ def check_system(draft: Draft) -> list[Finding]:
     if not made:
         return []
     if spec.system is not None:
-        return [*_too_few(spec, spec.system.nodes), *_arm_too_early(spec, spec.system.machine)]
+        nodes, machine = spec.system.nodes, spec.system.machine
+        return [
+            *_too_few(spec, nodes),
+            *check_system_zones(spec, nodes),
+            *_arm_too_early(spec, machine),
+        ]
     machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
     return [
         refuse(
