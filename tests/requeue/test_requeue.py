@@ -119,6 +119,12 @@ def workload(
             "it has the taint cloud.google.com/impending-node-termination",
             True,
         ),
+        (
+            node("n0", noticed("ToBeDeletedByClusterAutoscaler")),
+            "it has the taint ToBeDeletedByClusterAutoscaler",
+            True,
+        ),
+        (node("n0", noticed("DeletionCandidateOfClusterAutoscaler")), None, False),
         (node("n0", noticed("karpenter.sh/disrupted-not")), None, False),
         (node("n0", noticed("node.kubernetes.io/not-ready")), None, False),
         (node(going=True), "it is being deleted", True),
