@@ -42,8 +42,8 @@ def check_system_zones(spec: PlatformSpec, nodes: Range) -> list[Finding]:
         note(
             "system.each_zone",
             ("system", "nodes"),
-            f"GKE makes the first nodes one in each zone, so that {zones} run and are paid in"
-            f" {zones} zones; the bill counts {nodes}",
+            f"GKE makes the first nodes one in each zone: {zones} run and are paid, and the bill counts"
+            f" {nodes}",
             given=str(nodes),
             allowed=f"{zones} or more, or fewer zones of the cluster",
             fix=Fix(says=f"write {zones}", at=("system", "nodes"), value=zones),
