@@ -169,6 +169,7 @@ def test_a_gang_runs_on_the_nodes_that_the_fake_cloud_made(played):
     else:
         _a_class_of_pools_that_are_there_is_well(played)
         by_gke.are_used_as_planned(played.api, plan_of(played.platform()))
+        _what_runs_on_demand_moves_to_spot_that_is_sold_again(played)
 
 
 def _a_label_that_is_lost_stops_the_next_gang(played: Played) -> None:
@@ -263,6 +264,47 @@ def _with_a_ladder(platform: dict[str, Any]) -> None:
         by_gke.with_pools(platform)
 
 
+def _what_runs_on_demand_moves_to_spot_that_is_sold_again(played: Played) -> None:
+    """Spot is scarce still, and a job of one node runs on demand; no pod of it knows of rungs."""
+    played.up(_that_moves_up)
+    spot, demand = (played.group(f"burst-{rung}") for rung in ("spot", "on-demand"))
+    clock, looking = itertools.count(step=20), played.looks()
+
+    def looks() -> list[tuple[str, int]]:
+        return [each for each in looking(next(clock)) if each[0] in {spot.id, demand.id}]
+
+    create(played.api, JOBS, _job("moves", pool="burst", pods=1))
+    waiting.until(lambda: _without_a_node(played, "moves") == 1, what="the pod to find no node")
+    assert waiting.until(looks) == [(spot.id, 1)]
+    assert looks() == [(spot.id, 0), (demand.id, 1)]
+    first = waiting.until(lambda: _nodes_of(played, "moves"))
+    assert looks() == [], "spot has just failed"
+    faults.write(played.folder, {"faults": []})
+    next(itertools.islice(clock, 60, None))
+    assert looks() == [(spot.id, 1)]
+    waiting.until(lambda: _gpus(played, "burst") == ["8", "8"], what="a spot node beside the other")
+    assert _nodes_of(played, "moves") == first, "it runs until there is room elsewhere"
+    assert waiting.until(looks) == [(demand.id, 0)]
+    waiting.until(lambda: set(played.nodes("burst")).isdisjoint(first), what="the other to be gone")
+    (node,) = played.nodes("burst").values()
+    assert node["metadata"]["labels"]["cloud.google.com/gke-provisioning"] == "spot"
+    waiting.until(lambda: _nodes_of(played, "moves") == [node["metadata"]["name"]])
+    assert looks() == [], "from the first rung nothing moves"
+    delete(played.api, f"{JOBS}/moves", "Foreground")
+
+
+def _gpus(played: Played, pool: str) -> list[str]:
+    """Of each node of a pool, as its plugin has counted them."""
+    nodes = played.nodes(pool).values()
+    return [each["status"]["allocatable"].get("nvidia.com/gpu", "") for each in nodes]
+
+
+def _that_moves_up(platform: dict[str, Any]) -> None:
+    """No job of several nodes may be guaranteed there."""
+    next(each for each in platform["pools"] if each["name"] == "burst")["moves_up"] = True
+    platform["teams"][0]["guarantee"]["burst"] = 8
+
+
 # ── a window ──────────────────────────────────────────────────────────────────────────────────────
 def _a_window_keeps_nodes_and_lets_them_go(played: Played) -> None:
     """The clock is moved at both ends: as if nothing had begun since yesterday, and the hours were over."""
@@ -343,7 +385,7 @@ def _without_label(inputs: dict[str, Any]) -> dict[str, Any]:
     return {"nodeConfig": config}
 
 
-def _job(name: str = "late", pool: str = "train") -> dict[str, Any]:
+def _job(name: str = "late", pool: str = "train", pods: int = 2) -> dict[str, Any]:
     limits = {"nvidia.com/gpu": "8", "cpu": "8", "memory": "64Gi"}
     container = {"name": "work", "image": "example.invalid/work", "resources": {"limits": limits}}
     return {
@@ -351,8 +393,8 @@ def _job(name: str = "late", pool: str = "train") -> dict[str, Any]:
         "kind": "Job",
         "metadata": {"name": name},
         "spec": {
-            "parallelism": 2,
-            "completions": 2,
+            "parallelism": pods,
+            "completions": pods,
             "suspend": True,
             "template": {
                 "spec": {

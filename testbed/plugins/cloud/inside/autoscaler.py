@@ -3,7 +3,7 @@
 Nothing of it asks a cloud or a cluster (scaling.py does): a look has groups, pods and the time, and says
 which groups become how large. As the real one:
 
-- A pod waits when the scheduler says so; nodes that are on their way count as room for it.
+- A pod waits when the scheduler says so; nodes that are on their way, or begin, count as room for it.
 - Of the groups that may grow and whose nodes the pod would take, the expander chooses one, and a look
   enlarges only that. `priority` takes the highest number of which a pattern is found in the group's name; a
   group of no pattern only where none has one. Else the one that wastes the least CPU; equals by chance.
@@ -55,6 +55,13 @@ class Scalable:
     least: int = 0
     idle: bool = False
     """Whether nothing asks for anything on any of its nodes, but what runs on every node."""
+    starting: int = 0
+    """Nodes that are there without the GPUs that they will have: as good as on their way."""
+
+    @property
+    def coming(self) -> int:
+        """Nodes that pods may be put on later."""
+        return self.target - self.running + self.starting
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class Autoscaler:
         back = {each.group for each in found}
         waiting = [pod for pod in pods if _waits(pod)]
         for group in groups:
-            coming = 0 if group.name in back else group.target - group.running
+            coming = 0 if group.name in back else group.coming
             waiting = _left(group, waiting, coming)
         grown = self._grow(groups, waiting, now)
         busy = back | {each.group for each in grown}
@@ -100,7 +107,7 @@ class Autoscaler:
         """Enlarge one of these for pods that run elsewhere; nodes that are on their way are waited for."""
         waiting = list(pods)
         for group in groups:
-            waiting = _left(group, waiting, group.target - group.running)
+            waiting = _left(group, waiting, group.coming)
         return self._grow(groups, waiting, now)
 
     def left_alone(self, name: str, now: float) -> bool:

@@ -42,6 +42,7 @@ class Server:
     def __init__(self, account: Account, *pods: dict[str, Any]) -> None:
         self.account, self.pods, self.budgets = account, list(pods), list[Any]()
         self.classes = class_objects(PLAN)
+        self.counted = "8"
 
     def call(self, _method: str, path: str, /) -> dict[str, Any]:
         if path == "/api/v1/nodes":
@@ -53,6 +54,11 @@ class Server:
         (one,) = [each for each in self.classes if each["metadata"]["name"] in path]
         one.update(change)
 
+    def gpus(self, one: Resource) -> dict[str, str]:
+        """As its plugin has counted them; of the better rung's nodes it may have yet to."""
+        count = "8" if one.inputs["name"] == DEMAND else self.counted
+        return {GPU: count} if count else {}
+
     def nodes(self) -> list[dict[str, Any]]:
         held = self.account.all()
         return [
@@ -63,7 +69,7 @@ class Server:
                     "annotations": {GROUP: one.id},
                 },
                 "spec": {"taints": [dict(taint) for taint in each.taints]},
-                "status": {"allocatable": {**each.allocatable, GPU: "8"}},
+                "status": {"allocatable": {**each.allocatable, **self.gpus(one)}},
             }
             for one in held
             if one.kind == gke.POOL and str(one.inputs["name"]).startswith("train")
@@ -135,6 +141,26 @@ def test_the_better_node_comes_first_and_then_the_other_one_goes(account):
     scaler = acts(server)
     assert steps(account, server, scaler, 0, 10, 20) == [[(SPOT, 1)], [(DEMAND, 0)], []]
     assert sizes(account) == {SPOT: 1, DEMAND: 0}
+
+
+@pytest.mark.parametrize("counted", ["", "0"])
+def test_a_better_node_whose_gpus_are_not_counted_yet_is_waited_for(account, counted):
+    server = Server(account, running(account))
+    server.counted = counted
+    scaler = acts(server)
+    assert steps(account, server, scaler, 0, 10, 20) == [[(SPOT, 1)], [], []]
+    server.counted = "8"
+    assert steps(account, server, scaler, 30) == [[(DEMAND, 0)]]
+
+
+def test_a_pod_that_waits_has_room_on_a_node_whose_gpus_are_not_counted_yet(account):
+    waits = running(account)
+    waits["status"] = {"conditions": [{"type": "PodScheduled", "reason": "Unschedulable"}]}
+    del waits["spec"]["nodeName"]
+    account.scale(held(account, DEMAND).id, 0)
+    server = Server(account, waits)
+    server.counted = ""
+    assert steps(account, server, acts(server), 0, 10, 20) == [[(SPOT, 1)], [], []]
 
 
 def test_what_runs_by_the_first_rule_stays(account):

@@ -24,7 +24,7 @@ from testbed.plugins.cloud.service.ties import Resource
 
 _GONE = 404
 _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
-_GPU = "nvidia.com/gpu"
+_GPU, _ACCELERATOR = "nvidia.com/gpu", "cloud.google.com/gke-accelerator"
 
 
 class ClassServer(Asked):
@@ -149,7 +149,14 @@ def _scalable(
         error=error,
         least=int(at(pool.inputs, "autoscaling.totalMinNodeCount") or 0),
         idle=bool(mine) and not any(each["metadata"]["name"] in used for each in mine),
+        starting=sum(_starts(each) for each in mine),
     )
+
+
+def _starts(node: Mapping[str, Any]) -> bool:
+    """Whether its GPUs have yet to be counted: to an autoscaler it is a node that is not ready."""
+    counted = node["status"]["allocatable"].get(_GPU) or "0"
+    return _ACCELERATOR in node["metadata"]["labels"] and counted == "0"
 
 
 def _next(pool: Resource, held: list[Resource]) -> dict[str, Any]:
