@@ -188,11 +188,12 @@ class Account:
 
     def scale(self, id_: str, size: int) -> None:
         """Ask a group or pool for so many instances, as its autoscaler does; those that come become nodes."""
-        here = next(each for each in self.all() if each.id == id_)
-        asked, kind = machines.sized(here, size), here.kind
+        there = self.all()
+        here = next(each for each in there if each.id == id_)
+        asked, kind = machines.sized(here, size, there), here.kind
         fault = self._fault("scale", kind, id_, {**here.inputs, **asked})
         with self._open() as book:
-            before = machines.size_of(here) - book.missing.pop(id_, (0, ""))[0]
+            before = machines.size_of(here, there) - book.missing.pop(id_, (0, ""))[0]
             if fault and fault.word == "capacity" and size > before:
                 wanted = machines.of(kind, here.inputs, book.resources)
                 book.missing[id_] = (size - before, _no_capacity(kind, wanted))
@@ -561,7 +562,8 @@ def _as_far_as_there_is(group: Resource, book: _Book) -> Resource:
     missing = book.missing.get(group.id, (0, ""))[0]
     if not missing:
         return group
-    has = machines.sized(group, machines.size_of(group) - missing)
+    there = book.resources
+    has = machines.sized(group, machines.size_of(group, there) - missing, there)
     return Resource(group.kind, group.id, group.inputs, {**group.state, **has}, group.imports)
 
 

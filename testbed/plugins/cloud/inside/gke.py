@@ -21,10 +21,10 @@ from testbed.plugins.cloud.inside.node import (
 )
 from testbed.plugins.cloud.inside.user_data import BadUserData
 from testbed.plugins.cloud.rules.looking import at, items, text
+from testbed.plugins.cloud.service import machines
 from testbed.plugins.cloud.service.ties import Resource
 
 POOL = "gcp:container/nodePool:NodePool"
-_CLUSTER = "gcp:container/cluster:Cluster"
 _CUSTOM = re.compile(r"(?P<family>[a-z0-9]+)-custom-(?P<cpus>\d+)-(?P<mib>\d+)")
 _PODS = 110
 _SSD_GB = 375
@@ -44,14 +44,10 @@ _PARTS = {
 
 def nodes(pool: Resource, there: Iterable[Resource]) -> list[Node]:
     """The nodes that this pool has now."""
-    cluster = next(
-        each
-        for each in there
-        if each.kind == _CLUSTER
-        and shapes.last(pool.inputs["cluster"]) in {each.inputs["name"], each.id}
-    )
+    held = list(there)
+    (cluster,) = machines.clusters_of(pool.inputs, held)
     machine = _machine(pool)
-    zones = _zones(pool, cluster)
+    zones = machines.zones_of(pool, held)
     return [
         _node(pool, cluster, machine, zones[number % len(zones)], number, number // len(zones))
         for number in range(_count(pool, len(zones)))
@@ -75,15 +71,6 @@ def _machine(pool: Resource) -> Machine:
     if found is None:
         raise BadUserData(f"Invalid value for field 'machineType': {name!r}", "ERROR")
     return found
-
-
-def _zones(pool: Resource, cluster: Resource) -> list[str]:
-    given = items(pool.inputs, "nodeLocations") or items(cluster.inputs, "nodeLocations")
-    location = text(pool.state, "location") or text(cluster.state, "location")
-    if given:
-        return [str(each) for each in given]
-    # A region of more zones than three is used in three of them.
-    return [location] if location.count("-") > 1 else shapes.zones_of(location)[:3]
 
 
 def _count(pool: Resource, zones: int) -> int:

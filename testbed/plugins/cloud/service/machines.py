@@ -1,9 +1,10 @@
 """The machines that a group or a pool asks for, and what a launch template must be for a managed group."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from testbed.plugins.cloud import shapes
 from testbed.plugins.cloud.rules.looking import at, has, items, number, text
 from testbed.plugins.cloud.service import ties
 from testbed.plugins.cloud.service.ties import Resource
@@ -12,6 +13,7 @@ GROUP, POOL = "aws:eks/nodeGroup:NodeGroup", "gcp:container/nodePool:NodePool"
 CLUSTER = "gcp:container/cluster:Cluster"
 _TAINT_FIELD, _TAINT_SINCE = "nodeConfig.taintConfig.architectureTaintBehavior", (1, 35)
 _SNAPSHOT_GIB, _MOST_GIB = 20, 65_536
+_ZONES_USED = 3  # of a region that has more
 
 
 @dataclass(frozen=True)
@@ -48,32 +50,46 @@ def of(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) -> Wante
     return Wanted()
 
 
-def size_of(group: Resource) -> int:
+def size_of(group: Resource, there: Iterable[Resource]) -> int:
     """How many instances a group or pool is to have now, in all its zones."""
     if group.kind == GROUP:
         return int(at(group.state, "scalingConfig.desiredSize") or 0)
     each = at(group.state, "nodeCount")
     each = at(group.state, "initialNodeCount") if each is None else each
-    return int(each or 0) * _zones(group)
+    return int(each or 0) * len(zones_of(group, there))
 
 
-def sized(group: Resource, size: int) -> dict[str, Any]:
+def sized(group: Resource, size: int, there: Iterable[Resource]) -> dict[str, Any]:
     """The fields of a group or pool of another size. GKE is told a number for each zone: none gets less."""
     if group.kind == GROUP:
         return {"scalingConfig": {**group.state["scalingConfig"], "desiredSize": size}}
-    return {"nodeCount": -(-size // _zones(group))}
+    return {"nodeCount": -(-size // len(zones_of(group, there)))}
 
 
-def smaller(pool: Resource) -> Resource:
+def smaller(pool: Resource, there: Sequence[Resource]) -> Resource:
     """A pool of GKE with a node less in each of its zones."""
-    count = {"nodeCount": size_of(pool) // _zones(pool) - 1}
-    return Resource(pool.kind, pool.id, pool.inputs, {**pool.state, **count}, pool.imports)
+    each = size_of(pool, there) // len(zones_of(pool, there)) - 1
+    return Resource(
+        pool.kind, pool.id, pool.inputs, {**pool.state, "nodeCount": each}, pool.imports
+    )
 
 
-def _zones(pool: Resource) -> int:
-    """How many zones a pool spreads its nodes over; a region that is not cut down has three of them."""
-    given = items(pool.inputs, "nodeLocations")
-    return len(given) or (3 if text(pool.state, "location").count("-") == 1 else 1)
+def zones_of(pool: Resource, there: Iterable[Resource]) -> list[str]:
+    """The zones that a pool of GKE spreads its nodes over: its own, its cluster's, or three of the region."""
+    clusters = clusters_of(pool.inputs, there)
+    inputs = [pool.inputs, *(each.inputs for each in clusters)]
+    for given in (items(each, "nodeLocations") for each in inputs):
+        if given:
+            return [str(each) for each in given]
+    states = [pool.state, *(each.state for each in clusters)]
+    place = next(filter(None, (text(each, "location") for each in states)), "")
+    return [place] if place.count("-") > 1 else shapes.zones_of(place)[:_ZONES_USED]
+
+
+def clusters_of(pool: Mapping[str, Any], there: Iterable[Resource]) -> list[Resource]:
+    """The GKE cluster of a pool with these inputs; none where it is not there."""
+    named = {str(pool.get("cluster", "")), shapes.last(pool.get("cluster"))} - {""}
+    return [e for e in there if e.kind == CLUSTER and {e.inputs.get("name"), e.id} & named][:1]
 
 
 def template_of(inputs: Mapping[str, Any], there: Iterable[Resource]) -> Mapping[str, Any]:

@@ -102,7 +102,9 @@ def held(account: Account, name: str) -> Resource:
 
 def sizes(account: Account) -> dict[str, int]:
     """Of the pools with GPUs."""
-    found = {each.inputs["name"]: machines.size_of(each) for each in account.all(gke.POOL)}
+    found = {
+        each.inputs["name"]: machines.size_of(each, account.all()) for each in account.all(gke.POOL)
+    }
     return {name: size for name, size in found.items() if name.startswith("train")}
 
 
@@ -270,12 +272,28 @@ def resource(state: dict[str, Any], **inputs: Any) -> Resource:
     ],
 )
 def test_a_pool_counts_in_each_of_its_zones(state, inputs, size):
-    assert machines.size_of(resource(state, **inputs)) == size
+    assert machines.size_of(resource(state, **inputs), []) == size
+
+
+@pytest.mark.parametrize("named", ["mine", "projects/p/locations/us-central1/clusters/mine"])
+def test_a_pool_without_zones_of_its_own_has_those_of_its_cluster(named):
+    cluster = {"name": "mine", "nodeLocations": ["us-central1-a", "us-central1-b"]}
+    there = [Resource(machines.CLUSTER, "its-id", cluster, {"location": "us-central1"})]
+    one = resource({"location": "us-central1", "nodeCount": 2}, cluster=named)
+    assert machines.zones_of(one, there) == cluster["nodeLocations"]
+    assert machines.size_of(one, there) == 4
+    assert machines.sized(one, 3, there) == {"nodeCount": 2}
+    assert machines.size_of(machines.smaller(one, there), there) == 2
+
+
+def test_a_pool_of_no_place_of_its_own_is_where_its_cluster_is():
+    cluster = Resource(machines.CLUSTER, "its-id", {"name": "mine"}, {"location": "us-central1-a"})
+    assert machines.zones_of(resource({}, cluster="mine"), [cluster]) == ["us-central1-a"]
 
 
 def test_a_zone_gets_no_less_than_another():
     one = resource({"location": "us-central1"})
-    assert [machines.sized(one, size) for size in (0, 1, 3, 4)] == [
+    assert [machines.sized(one, size, []) for size in (0, 1, 3, 4)] == [
         {"nodeCount": count} for count in (0, 1, 1, 2)
     ]
 

@@ -100,7 +100,7 @@ def held(account: Account, name: str) -> Resource:
 
 
 def sizes(account: Account) -> dict[str, int]:
-    return {name: machines.size_of(held(account, name)) for name in (SPOT, DEMAND)}
+    return {name: machines.size_of(held(account, name), account.all()) for name in (SPOT, DEMAND)}
 
 
 def running(account: Account, number: int = 0, pool: str = DEMAND, **rest: Any) -> dict[str, Any]:

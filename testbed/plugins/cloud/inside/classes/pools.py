@@ -78,9 +78,12 @@ def _leaving(
         rules = named(mine) if place is None else named(mine)[:place]
         better = [by_name[each] for rule in rules for each in rule if each in by_name]
         if group.target == group.running > 0:
-            smaller = machines.smaller(pools[name])
+            smaller = machines.smaller(pools[name], held)
             yield Leaving(
-                group, machines.size_of(smaller), _going(pools[name], smaller, held), tuple(better)
+                group,
+                machines.size_of(smaller, held),
+                _going(pools[name], smaller, held),
+                tuple(better),
             )
 
 
@@ -135,7 +138,7 @@ def _scalable(
     cloud: Cloud,
     used: set[str | None],
 ) -> Scalable:
-    target = machines.size_of(pool)
+    target = machines.size_of(pool, held)
     missing, error = cloud.missing(pool.id)
     mine = [
         each for each in nodes if (each["metadata"].get("annotations") or {}).get(GROUP) == pool.id
