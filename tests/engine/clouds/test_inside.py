@@ -284,7 +284,8 @@ def _what_runs_on_demand_moves_to_spot_that_is_sold_again(played: Played) -> Non
     assert looks() == [(spot.id, 1)]
     waiting.until(lambda: _gpus(played, "burst") == ["8", "8"], what="a spot node beside the other")
     assert _nodes_of(played, "moves") == first, "it runs until there is room elsewhere"
-    assert waiting.until(looks) == [(demand.id, 0)]
+    there = list(played.nodes("burst").values()), played.api.call("GET", "/api/v1/pods")["items"]
+    assert waiting.until(looks) == [(demand.id, 0)], there
     waiting.until(lambda: set(played.nodes("burst")).isdisjoint(first), what="the other to be gone")
     (node,) = played.nodes("burst").values()
     assert node["metadata"]["labels"]["cloud.google.com/gke-provisioning"] == "spot"

@@ -56,7 +56,7 @@ class Scalable:
     idle: bool = False
     """Whether nothing asks for anything on any of its nodes, but what runs on every node."""
     starting: int = 0
-    """Nodes that are there without the GPUs that they will have: as good as on their way."""
+    """Nodes that are there and not ready, or have no GPUs yet: as good as on their way."""
 
     @property
     def coming(self) -> int:

@@ -33,6 +33,7 @@ LADDER = pool(
 )
 PLAN = plan_of(platform([LADDER], cloud="gcp"))
 SPOT, DEMAND = "train-spot", "train-on-demand"
+TOLERATED = ("nvidia.com/gpu", "cloud.google.com/compute-class")
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 
 
@@ -43,6 +44,8 @@ class Server:
         self.account, self.pods, self.budgets = account, list(pods), list[Any]()
         self.classes = class_objects(PLAN)
         self.counted = "8"
+        self.taints: list[dict[str, str]] = []
+        self.ready = "True"
 
     def call(self, _method: str, path: str, /) -> dict[str, Any]:
         if path == "/api/v1/nodes":
@@ -59,6 +62,14 @@ class Server:
         count = "8" if one.inputs["name"] == DEMAND else self.counted
         return {GPU: count} if count else {}
 
+    def closed(self, one: Resource) -> list[dict[str, str]]:
+        """Taints of the better rung's nodes."""
+        return [] if one.inputs["name"] == DEMAND else self.taints
+
+    def ready_of(self, one: Resource) -> str:
+        """Whether the kubelet of the better rung's nodes says that it is ready."""
+        return "True" if one.inputs["name"] == DEMAND else self.ready
+
     def nodes(self) -> list[dict[str, Any]]:
         held = self.account.all()
         return [
@@ -68,8 +79,11 @@ class Server:
                     "labels": dict(each.labels),
                     "annotations": {GROUP: one.id},
                 },
-                "spec": {"taints": [dict(taint) for taint in each.taints]},
-                "status": {"allocatable": {**each.allocatable, **self.gpus(one)}},
+                "spec": {"taints": [*map(dict, each.taints), *self.closed(one)]},
+                "status": {
+                    "allocatable": {**each.allocatable, **self.gpus(one)},
+                    "conditions": [{"type": "Ready", "status": self.ready_of(one)}],
+                },
             }
             for one in held
             if one.kind == gke.POOL and str(one.inputs["name"]).startswith("train")
@@ -150,6 +164,25 @@ def test_a_better_node_whose_gpus_are_not_counted_yet_is_waited_for(account, cou
     scaler = acts(server)
     assert steps(account, server, scaler, 0, 10, 20) == [[(SPOT, 1)], [], []]
     server.counted = "8"
+    assert steps(account, server, scaler, 30) == [[(DEMAND, 0)]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"ready": "Unknown"},
+        {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]},
+    ],
+    ids=["kubelet", "taint"],
+)
+def test_a_better_node_that_is_not_ready_yet_is_waited_for(account, words):
+    pod = running(account)
+    pod["spec"]["tolerations"] = [{"key": key, "operator": "Exists"} for key in TOLERATED]
+    server = Server(account, pod)
+    vars(server).update(words)
+    scaler = acts(server)
+    assert steps(account, server, scaler, 0, 10, 20) == [[(SPOT, 1)], [], []]
+    vars(server).update(ready="True", taints=[])
     assert steps(account, server, scaler, 30) == [[(DEMAND, 0)]]
 
 

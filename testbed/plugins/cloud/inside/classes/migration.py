@@ -34,7 +34,7 @@ class Leaving:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the cluster holds."""
+    """What the cluster holds: of nodes those that are ready."""
 
     nodes: Sequence[Mapping[str, Any]]
     pods: Sequence[Pod]

@@ -24,6 +24,7 @@ from testbed.plugins.cloud.service.ties import Resource
 
 _GONE = 404
 _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+_NOT_READY = "node.kubernetes.io/not-ready"
 _GPU, _ACCELERATOR = "nvidia.com/gpu", "cloud.google.com/gke-accelerator"
 
 
@@ -56,7 +57,8 @@ def step(cloud: Cloud, api: ClassServer, autoscaler: Autoscaler, now: float) -> 
     groups = [each for name, each in all_.items() if _may_grow(name, pools[name], classes)]
     said = autoscaler.look(groups, without_room(pods, nodes), now)
     if not said and (leaving := list(_leaving(all_, pools, held, classes))):
-        seen = Seen(nodes, pods, api.call("GET", _BUDGETS)["items"])
+        begun_ones = [each for each in nodes if not _starts(each)]
+        seen = Seen(begun_ones, pods, api.call("GET", _BUDGETS)["items"])
         said = migrate(leaving, seen, autoscaler, now)
     for each in said:
         cloud.scale(pools[each.group].id, each.size)
@@ -157,9 +159,14 @@ def _scalable(
 
 
 def _starts(node: Mapping[str, Any]) -> bool:
-    """Whether its GPUs have yet to be counted: to an autoscaler it is a node that is not ready."""
-    counted = node["status"]["allocatable"].get(_GPU) or "0"
-    return _ACCELERATOR in node["metadata"]["labels"] and counted == "0"
+    """Whether it is not ready to an autoscaler: its kubelet is not, or its GPUs have yet to be counted."""
+    status = node["status"]
+    closed = any(each["key"] == _NOT_READY for each in node["spec"].get("taints") or ())
+    ready = all(
+        e["status"] == "True" for e in status.get("conditions") or () if e["type"] == "Ready"
+    )
+    counted = (status["allocatable"].get(_GPU) or "0") != "0"
+    return closed or not ready or (_ACCELERATOR in node["metadata"]["labels"] and not counted)
 
 
 def _next(pool: Resource, held: list[Resource]) -> dict[str, Any]:
