@@ -164,6 +164,7 @@ def test_a_team_that_takes_turns_with_itself_alone_passes():
 
 
 def test_an_autoscaler_that_takes_nodes_in_use_fails(monkeypatch):
+    before("ready", live=False)  # kept from now on: it is asked here without the loose values
     release = autoscaler_release(subject().plan)
     values = {**release.values, "extraArgs": {"scale-down-gpu-utilization-threshold": "0.5"}}
     loose = replace(release, values=values)
