@@ -178,6 +178,7 @@ def test_an_autoscaler_that_takes_nodes_in_use_fails(monkeypatch):
 
 
 def test_an_operator_without_cdi_fails(monkeypatch):
+    before("ready", live=False)  # kept from now on: it is asked here without the changed values
     release = gpu_operator_release(subject().plan)
     off = replace(release, values={**release.values, "cdi": {"enabled": False}})
     monkeypatch.setattr("gpuyard.readiness.infrastructure.gpu_operator_release", lambda _: off)
