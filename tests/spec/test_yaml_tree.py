@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuyard.errors import UsageError
-from gpuyard.spec import yaml_tree
+from gpuyard.spec import yaml_positions, yaml_tree
 from gpuyard.spec.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_documents, parse_yaml
 from kit.every import every
 
@@ -115,7 +115,7 @@ def test_what_is_not_in_the_file_has_the_line_of_what_should_hold_it():
 def test_a_key_that_stands_twice_is_told_and_the_first_is_kept():
     document = parse_yaml(b"a: 1\nb:\n  c: 1\n  c: {d: 2}\n  e: 3\na: 2\n", "file")
     assert document.value == {"a": 1, "b": {"c": 1, "e": 3}}
-    assert document.duplicates == [(("b", "c"), 4), (("a",), 6)]
+    assert document.duplicates == ((("b", "c"), 4), (("a",), 6))
 
 
 def test_an_anchor_stands_for_its_value():
@@ -243,8 +243,85 @@ def test_many_documents_are_read_one_by_one_without_the_empty():
     found = parse_documents(b"a: &x 1\n---\n---\nb: 2\nb: 3\n", "x")
     assert [d.value for d in found] == [{"a": 1}, {"b": 2}]
     assert found[1].line_of(("b",)) == 4
-    assert found[1].duplicates == [(("b",), 5)]
-    assert found[0].duplicates == []
+    assert found[1].duplicates == ((("b",), 5),)
+    assert found[0].duplicates == ()
+
+
+def stands(node, path=()):
+    """Where every part stands by PyYAML's own tree: of a mapping, where its key does."""
+    mark = node.start_mark
+    found = {path: (mark.line + 1, mark.column + 1)}
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    for key, below in pairs:
+        found |= stands(below, (*path, key.value))
+        found[*path, key.value] = (key.start_mark.line + 1, key.start_mark.column + 1)
+    if isinstance(node, yaml.SequenceNode):
+        for index, below in enumerate(node.value):
+            found |= stands(below, (*path, index))
+    return found
+
+
+def places(document):
+    columns = dict(document.columns)
+    assert len(document.lines) == len(document.columns) == len(columns)
+    return {path: (line, columns[path]) for path, line in document.lines.items()}
+
+
+@given(st.lists(JSON.filter(lambda tree: tree is not None), max_size=3), st.booleans())
+def test_every_part_of_every_document_stands_where_yaml_says(trees, flow):
+    text = yaml.safe_dump_all(
+        trees, allow_unicode=True, explicit_start=True, default_flow_style=flow
+    )
+    found = parse_documents(text.encode(), "x")
+    nodes = list(yaml.compose_all(text))
+    for document, node in zip(found, nodes, strict=True):
+        assert places(document) == stands(node)
+
+
+def test_a_list_of_many_is_asked_again_and_again():
+    text = "items:\n" + "".join(f"- {{a: {n}, b: [x]}}\n" for n in range(100))
+    (found,) = parse_documents(text.encode(), "x")
+    for _ in range(2):
+        assert [found.lines["items", n, "b", 0] for n in range(100)] == list(range(2, 102))
+    assert found.nearest(("items", 99, "b", 0, "c")) == ("items", 99, "b", 0)
+    assert found.nearest(("items", 100)) == ("items",)
+    assert found.nearest(("items", "a")) == ("items",)
+
+
+def test_what_an_alias_brings_stands_at_the_alias():
+    (found,) = parse_documents(b"a: &x\n  b: 1\nc:\n  *x\nd: [*x, 2]\n", "x")
+    assert found.nearest(("c", "b")) == ("c",)
+    assert found.nearest(("d", 0, "b")) == ("d", 0)
+    assert places(found) == {
+        (): (1, 1),
+        ("a",): (1, 1),
+        ("a", "b"): (2, 3),
+        ("c",): (3, 1),
+        ("d",): (5, 1),
+        ("d", 0): (5, 5),
+        ("d", 1): (5, 9),
+    }
+
+
+def test_of_a_key_that_stands_twice_only_the_first_is_marked():
+    text = b"a: {b: 1}\na:\n  b: 2\n  c: [{d: 3}]\ne: |\n  x\ne: |\n  y\nf: 4\n"
+    (found,) = parse_documents(text, "x")
+    assert found.value == {"a": {"b": 1}, "e": "x\n", "f": 4}
+    assert found.duplicates == ((("a",), 2), (("e",), 7))
+    assert found.blocks == {("e",)}
+    assert places(found) == {
+        (): (1, 1),
+        ("a",): (1, 1),
+        ("a", "b"): (1, 5),
+        ("e",): (5, 1),
+        ("f",): (9, 1),
+    }
+
+
+def test_of_nothing_nothing_is_marked():
+    assert dict(parse_yaml(b"", "x").lines) == {}
+    with pytest.raises(KeyError):
+        yaml_positions.Marks(nothing := yaml_positions.Positions(), nothing.lines)[()]
 
 
 def test_an_anchor_ends_with_its_document():

@@ -16,6 +16,7 @@ class UnknownValue:
 
 
 UNKNOWN = UnknownValue()
+_LISTS = (list, tuple)
 
 
 class PartlyKnown(dict[Any, Any]):
@@ -41,6 +42,8 @@ def mapping(value: Any, *keys: str) -> Mapping[Any, Any]:
     """A mapping, or the one below at these keys; empty when there is none or something else stands there."""
     for key in keys:
         value = mapping(value).get(key)
+    if type(value) is dict:  # almost always, and the question below is slow
+        return value
     return value if isinstance(known(value), Mapping) else {}
 
 
@@ -60,7 +63,7 @@ def block(value: Any) -> Mapping[str, Any]:
 def items(value: Any, *keys: str) -> list[Any]:
     """A list, or the one below at these keys; empty when there is none or something else stands there."""
     value = _below(value, keys)
-    return list(value) if isinstance(known(value), list | tuple) else []
+    return list(value) if isinstance(known(value), _LISTS) else []
 
 
 def mappings(value: Any, *keys: str) -> list[Mapping[Any, Any]]:

@@ -35,8 +35,9 @@ class Pod:
     def containers(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         """Every container, init and ephemeral ones too, with its path."""
         for group in CONTAINER_GROUPS:
-            for index, container in enumerate(items(self.spec.get(group))):
-                yield self.at(group, index), mapping(container)
+            if (there := self.spec.get(group)) is not None:  # most pods have one group
+                for index, container in enumerate(items(there)):
+                    yield self.at(group, index), mapping(container)
         for server in self.servers:
             yield self.at(server), mapping(self.spec.get(server))
 

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -23,7 +24,13 @@ def quantity(value: object) -> Fraction | None:
     """The number a quantity stands for, None when Kubernetes would not read it."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    match = _PATTERN.fullmatch(str(value))
+    return _number(str(value))
+
+
+@lru_cache(maxsize=1024)
+def _number(text: str) -> Fraction | None:
+    """Of text that comes again and again: ten thousand pods ask for 1 GPU."""
+    match = _PATTERN.fullmatch(text)
     if match is None:
         return None
     sign, number, exponent, suffix = match.groups()

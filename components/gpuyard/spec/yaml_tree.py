@@ -6,6 +6,9 @@ recursion, no constructors, a bound on depth and on expanded size.
 """
 
 import re
+import sys
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +27,7 @@ from yaml.events import (
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path, show_path
+from gpuyard.spec.yaml_positions import Marks, Positions
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 60
@@ -44,6 +48,8 @@ _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL
 
 
 _BLOCKS = frozenset("|>")
+_SHORT = 64
+"""Text up to so many letters comes again and again, and is kept once."""
 
 
 @dataclass(slots=True)
@@ -51,12 +57,12 @@ class Document:
     """The value of a YAML text and where each part of it stands (first line is 1)."""
 
     value: Any
-    lines: dict[Path, int]
-    columns: dict[Path, int] = field(default_factory=dict[Path, int])
+    lines: Mapping[Path, int]
+    columns: Mapping[Path, int] = field(default_factory=dict[Path, int])
     """Where in its line; only of documents that were read together."""
-    blocks: set[Path] = field(default_factory=set[Path])
+    blocks: AbstractSet[Path] = frozenset()
     """Texts written as a block, their lines being lines of the file; the same."""
-    duplicates: list[tuple[Path, int]] = field(default_factory=list[tuple[Path, int]])
+    duplicates: Sequence[tuple[Path, int]] = ()
     """Keys that stand twice in one mapping; the first is kept."""
 
     def line_of(self, path: Path) -> int | None:
@@ -108,16 +114,24 @@ def _yaml_problem(error: yaml.YAMLError) -> str:
     return f"{where}{problem}"
 
 
+_DROPPED = -1
+"""The number of what is not kept: a key that was there before."""
+
+
 @dataclass(slots=True)
 class _Open:
     """A mapping or sequence whose end has not come yet."""
 
     value: Any
-    path: Path
+    number: int
+    """Of its mark; none where it is dropped."""
+    first: int
+    """The number of the first mark below it."""
     anchor: str | None
     key: Any = None
     has_key: bool = False
-    dropped: bool = False
+    marked: int = 0
+    """The number of the key's mark."""
 
 
 class _Builder:
@@ -128,8 +142,7 @@ class _Builder:
         self.many = many
         self.times = times
         self.most = MAX_VALUES * min(times, MORE_VALUES)
-        self.lines: dict[Path, int] = {}
-        self.columns: dict[Path, int] = {}
+        self.positions = Positions()
         self.blocks: set[Path] = set()
         self.duplicates: list[tuple[Path, int]] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
@@ -145,7 +158,13 @@ class _Builder:
         return [*self.done, self._document()]
 
     def _document(self) -> Document:
-        return Document(self.root, self.lines, self.columns, self.blocks, self.duplicates)
+        positions = self.positions
+        positions.done(self.root)
+        lines, columns = Marks(positions, positions.lines), Marks(positions, positions.columns)
+        kept = frozenset(self.blocks), tuple(self.duplicates)  # when empty they take no room
+        if not self.many:  # whoever reads one may change the value
+            return Document(self.root, dict(lines), {}, *kept)
+        return Document(self.root, lines, columns, *kept)
 
     def _next_document(self, event: Event) -> None:
         """Begin anew, but for the count: the limit holds for the whole text."""
@@ -157,8 +176,8 @@ class _Builder:
         if self.documents > MAX_DOCUMENTS:
             self._refuse(event, f"more than {MAX_DOCUMENTS:,} documents")
         self.done.append(self._document())
-        self.root, self.lines, self.duplicates, self.anchors = None, {}, [], {}
-        self.columns, self.blocks = {}, set()
+        self.root, self.positions, self.duplicates, self.anchors = None, Positions(), [], {}
+        self.blocks = set()
 
     def _take(self, event: Event) -> None:
         match event:
@@ -187,60 +206,70 @@ class _Builder:
     def _open(self, value: Any, event: NodeEvent) -> None:
         if len(self.stack) >= MAX_DEPTH:
             self._refuse(event, f"nested more than {MAX_DEPTH} deep")
-        path = self._place(value, event, size=1)
+        number = self._place(value, event, size=1)
         anchor = getattr(event, "anchor", None)
-        self.stack.append(_Open(value, path, anchor))
+        self.stack.append(_Open(value, number, len(self.positions.lines), anchor))
 
     def _close(self) -> None:
         done = self.stack.pop()
+        if done.number == _DROPPED:
+            self.positions.forget(done.first)
+        else:
+            self.positions.close(done.number)
         if done.anchor:
             self.anchors[done.anchor] = (done.value, _size(done.value))
 
-    def _place(self, value: Any, event: NodeEvent, size: int) -> Path:
+    def _place(self, value: Any, event: NodeEvent, size: int) -> int:
+        """Where it belongs; the number of its mark."""
         self.count += size
         if self.count > self.most:
             self._refuse(event, f"more than {self.most:,} values once anchors are expanded")
         anchor = getattr(event, "anchor", None)
-        if isinstance(event, ScalarEvent) and anchor:
+        if anchor and isinstance(event, ScalarEvent):
             self.anchors[anchor] = (value, 1)
         if not self.stack:
             self.root = value
-            return self._mark((), event)
+            return self._mark(event)
         parent = self.stack[-1]
         if isinstance(parent.value, list):
             parent.value.append(value)
-            return self._mark((*parent.path, len(parent.value) - 1), event)
-        return self._place_in_mapping(parent, value, event)
+            return self._mark(event)
+        if parent.has_key:
+            return self._place_in_mapping(parent, value, event)
+        return self._place_key(parent, value, event)
 
-    def _place_in_mapping(self, parent: _Open, value: Any, event: NodeEvent) -> Path:
-        if not parent.has_key:
-            parent.key = event.value if isinstance(event, ScalarEvent) else value
-            if not isinstance(parent.key, str):
-                self._refuse(event, f"a mapping or list as a key below {show_path(parent.path)}")
-            parent.has_key = True
-            path = (*parent.path, parent.key)
-            parent.dropped = parent.key in parent.value
-            if parent.dropped:
-                self.duplicates.append((path, _line(event)))
-            return path if parent.dropped else self._mark(path, event)
+    def _place_key(self, parent: _Open, value: Any, event: NodeEvent) -> int:
+        key = event.value if isinstance(event, ScalarEvent) else value
+        if not isinstance(key, str):
+            self._refuse(event, f"a mapping or list as a key below {show_path(self._path()[:-1])}")
+        parent.key = sys.intern(key)
+        parent.has_key = True
+        if key in parent.value:
+            self.duplicates.append((self._path(), _line(event)))
+            parent.marked = _DROPPED
+        else:
+            parent.marked = self._mark(event)
+        return parent.marked
+
+    def _place_in_mapping(self, parent: _Open, value: Any, event: NodeEvent) -> int:
         parent.has_key = False
-        path = (*parent.path, parent.key)
-        if not parent.dropped:
+        if parent.marked != _DROPPED:
             parent.value[parent.key] = value
-            self._remember_block(path, event)
-        return path
+            if self.many and getattr(event, "style", None) in _BLOCKS:
+                self.blocks.add(self._path())
+        return parent.marked
 
-    def _remember_block(self, path: Path, event: NodeEvent) -> None:
-        if self.many and getattr(event, "style", None) in _BLOCKS:
-            self.blocks.add(path)
+    def _path(self) -> Path:
+        """Of what is being placed."""
+        return tuple(
+            len(each.value) - 1 if isinstance(each.value, list) else each.key for each in self.stack
+        )
 
-    def _mark(self, path: Path, event: NodeEvent) -> Path:
+    def _mark(self, event: NodeEvent) -> int:
         mark = event.start_mark
-        if path not in self.lines:
-            self.lines[path] = mark.line + 1 if mark else 1
-            if self.many and mark:
-                self.columns[path] = mark.column + 1
-        return path
+        return (
+            self.positions.add(mark.line + 1, mark.column + 1) if mark else self.positions.add(1, 1)
+        )
 
     def _refuse(self, event: Event, why: str) -> None:
         raise UsageError(f"{self.name}: line {_line(event)}: {why}")
@@ -266,7 +295,7 @@ def _size(value: Any) -> int:
 
 def _scalar(event: ScalarEvent) -> Any:
     """A plain scalar by YAML 1.2's core schema; anything quoted is text."""
-    text: str = event.value
+    text: str = event.value if len(event.value) > _SHORT else sys.intern(event.value)
     tag = event.tag
     if event.style or (tag and tag != "!" and tag.endswith(":str")):
         return text

@@ -34,18 +34,24 @@ _STRETCH = 64
 class Places:
     """Where the values of a document stand, filled as they are read."""
 
-    document: Document = field(default_factory=lambda: Document([], {}))
+    lines: dict[Path, int] = field(default_factory=dict[Path, int])
+    columns: dict[Path, int] = field(default_factory=dict[Path, int])
+    blocks: set[Path] = field(default_factory=set[Path])
+    document: Document = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.document = Document([], self.lines, self.columns, self.blocks)
 
     def mark(self, path: Path, line: int, column: int) -> None:
         """Something stands there; where it was said twice, the first counts."""
-        self.document.lines.setdefault(path, line)
-        self.document.columns.setdefault(path, column)
+        self.lines.setdefault(path, line)
+        self.columns.setdefault(path, column)
 
     def mark_all(self, path: Path, inside: Document, first_line: int, indent: int) -> None:
         """What was read out of a text that begins after a line."""
         for below, line in inside.lines.items():
             self.mark((*path, *below), first_line + line, indent + inside.columns.get(below, 1))
-        self.document.blocks |= {(*path, *below) for below in inside.blocks}
+        self.blocks |= {(*path, *below) for below in inside.blocks}
 
 
 @dataclass(slots=True)
@@ -127,7 +133,7 @@ class Module:
             return UNKNOWN  # a condition or a loop: which lines there are, nobody knows
         texts = [self._text(part, expression) for part in expression.parts]
         if into is not None and expression.heredoc:
-            into.document.blocks.add(path)
+            into.blocks.add(path)
         text = "".join(texts)
         if expression.indent:
             lines = text.splitlines(keepends=True)

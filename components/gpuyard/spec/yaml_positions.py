@@ -1,0 +1,116 @@
+"""Where each part of a YAML document stands: numbers in the order of the text, found by walking the value.
+
+A dictionary from every path to its line took several times the memory of the values themselves. Here a part
+costs twelve bytes, and whoever asks for one pays for the way to it.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path
+
+_WIDE = 64
+"""What has more parts keeps where they stand once somebody has asked: a list of thousands is asked often."""
+
+
+def _numbers() -> "array[int]":
+    return array("I")
+
+
+class Positions:
+    """A mark for every part of one document, in the order of the text.
+
+    A part of a mapping is marked where its key stands. The value has to stay as it was read.
+    """
+
+    __slots__ = ("_wide", "columns", "ends", "lines", "value")
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.lines = _numbers()
+        self.columns = _numbers()
+        self.ends = _numbers()
+        """The number of the first part that is not below this one."""
+        self._wide: dict[int, Mapping[Any, int]] = {}
+
+    def add(self, line: int, column: int) -> int:
+        """Mark the next part, with nothing below it yet; its number."""
+        number = len(self.lines)
+        self.lines.append(line)
+        self.columns.append(column)
+        self.ends.append(number + 1)
+        return number
+
+    def close(self, number: int) -> None:
+        """All that came since is below this part."""
+        self.ends[number] = len(self.lines)
+
+    def forget(self, first: int) -> None:
+        """Of a value that is dropped no part is marked."""
+        for numbers in (self.lines, self.columns, self.ends):
+            del numbers[first:]
+
+    def done(self, value: Any) -> None:
+        """Nothing comes any more: no room is kept for it."""
+        self.value = value
+        self.lines, self.columns, self.ends = self.lines[:], self.columns[:], self.ends[:]
+
+    def number(self, path: Path) -> int | None:
+        """The number of a part; None where nothing is marked, as below an alias."""
+        number: int | None = 0 if self.ends else None
+        value = self.value
+        for step in path:
+            number = None if number is None else self._below(number, value).get(step)
+            if number is None:
+                return None
+            value = value[step]
+        return number
+
+    def paths(self) -> Iterator[Path]:
+        """Every part that is marked, in the order of the text."""
+        todo: list[tuple[Path, int, Any]] = [((), 0, self.value)] if self.ends else []
+        while todo:
+            path, number, value = todo.pop()
+            yield path
+            below = [((*path, k), n, value[k]) for k, n in self._below(number, value).items()]
+            todo.extend(reversed(below))
+
+    def _below(self, number: int, value: Any) -> Mapping[Any, int]:
+        if (kept := self._wide.get(number)) is not None:
+            return kept
+        steps = range(len(value)) if isinstance(value, list) else value
+        # below an alias nothing is marked, however much is there
+        marked = range(0) if self.ends[number] == number + 1 else steps
+        found = dict(zip(marked, self._parts(number), strict=False))
+        if len(found) > _WIDE:
+            self._wide[number] = found
+        return found
+
+    def _parts(self, number: int) -> Iterator[int]:
+        part, end = number + 1, self.ends[number]
+        while part < end:
+            yield part
+            part = self.ends[part]
+
+
+class Marks(Mapping[Path, int]):
+    """Lines, or columns, by path."""
+
+    __slots__ = ("_numbers", "_positions")
+
+    def __init__(self, positions: Positions, numbers: "array[int]") -> None:
+        self._positions = positions
+        self._numbers = numbers
+
+    def __getitem__(self, path: Path) -> int:
+        number = self._positions.number(path)
+        if number is None:
+            raise KeyError(path)
+        return self._numbers[number]
+
+    def __iter__(self) -> Iterator[Path]:
+        return self._positions.paths()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
