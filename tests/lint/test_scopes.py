@@ -430,9 +430,9 @@ spec: {source: {chart: karpenter, repoURL: r.example.org, targetRevision: v0.13.
 @every(
     "files, severity, word",
     [
-        ({"a/p.yaml": PROVISIONER, "b/x.yaml": pod("x")}, "refuse", "nothing serves it"),
+        ({"a/p.yaml": PROVISIONER, "b/x.yaml": pod("x")}, "warn", "nothing serves it"),
         ({"a/p.yaml": PROVISIONER, "a/k.yaml": INSTALLED}, "note", "as v0.13.2 here is"),
-        # the folder alone would refuse it; what is pinned in the next one makes it less grave
+        # the folder alone would warn of it; what is pinned in the next one makes it less grave
         ({"a/p.yaml": PROVISIONER, "b/k.yaml": INSTALLED}, "note", "as v0.13.2 here is"),
     ],
 )
