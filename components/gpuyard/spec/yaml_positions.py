@@ -79,19 +79,16 @@ class Positions:
     def _below(self, number: int, value: Any) -> Mapping[Any, int]:
         if (kept := self._wide.get(number)) is not None:
             return kept
-        steps = range(len(value)) if isinstance(value, list) else value
-        # below an alias nothing is marked, however much is there
-        marked = range(0) if self.ends[number] == number + 1 else steps
-        found = dict(zip(marked, self._parts(number), strict=False))
+        if self.ends[number] == number + 1:
+            return {}  # of an alias nothing below is marked, however much is there
+        found: dict[Any, int] = {}
+        part = number + 1
+        for step in range(len(value)) if isinstance(value, list) else value:
+            found[step] = part
+            part = self.ends[part]
         if len(found) > _WIDE:
             self._wide[number] = found
         return found
-
-    def _parts(self, number: int) -> Iterator[int]:
-        part, end = number + 1, self.ends[number]
-        while part < end:
-            yield part
-            part = self.ends[part]
 
 
 class Marks(Mapping[Path, int]):
