@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuyard.errors import UsageError
-from gpuyard.spec import yaml_positions, yaml_tree
+from gpuyard.spec import yaml_tree
+from gpuyard.spec.yaml import positions
 from gpuyard.spec.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_documents, parse_yaml
 from kit.every import every
 
@@ -321,7 +322,7 @@ def test_of_a_key_that_stands_twice_only_the_first_is_marked():
 def test_of_nothing_nothing_is_marked():
     assert dict(parse_yaml(b"", "x").lines) == {}
     with pytest.raises(KeyError):
-        yaml_positions.Marks(nothing := yaml_positions.Positions(), nothing.lines)[()]
+        positions.Marks(nothing := positions.Positions(), nothing.lines)[()]
 
 
 def test_an_anchor_ends_with_its_document():

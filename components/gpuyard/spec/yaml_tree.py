@@ -27,7 +27,7 @@ from yaml.events import (
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path, show_path
-from gpuyard.spec.yaml_positions import Marks, Positions
+from gpuyard.spec.yaml.positions import Marks, Positions
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 60

@@ -1,0 +1,1 @@
+"""YAML as a text: where in it each value stands."""
