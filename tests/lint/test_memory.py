@@ -21,7 +21,7 @@ spec:
 """
 FEW, MANY = 100, 600
 MOST = 3_500
-"""Bytes a pod with a finding: sixty thousand in one file, which is all that a file can have, take 200 MiB."""
+"""Bytes a pod with a finding: sixty thousand in one file take 200 MiB."""
 
 
 def one_by_one(count):
