@@ -11,7 +11,12 @@ from gpuyard.plan.records.late import Late, late_names
 from gpuyard.render.dependencies import needed_by, place_of
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.storage import storage_objects
-from gpuyard.render.validation.volumes import read_object, volumes_job_name, volumes_text
+from gpuyard.render.validation.volumes import (
+    read_object,
+    volume_objects,
+    volumes_job_name,
+    volumes_text,
+)
 from gpuyard.render.validation.work import LateJob, late_jobs, work_objects
 from gpuyard_validator.volumes.record import read_wanted
 from kit.every import every
@@ -21,6 +26,10 @@ IMAGE = "registry.example.org/ml/full:1"
 CORPUS = {"name": "corpus", "kind": "bucket", "bucket": "our-corpus"}
 HOME = {"name": "home", "kind": "efs", "read_mb_per_s": 200}
 ZONES = {"aws": ["us-east-1a"], "gcp": ["us-central1-a"], "simulated": []}
+
+
+def test_without_a_check_nothing_is_read():
+    assert volume_objects(plan_of(platform([pool(nodes=2)], [team("vision")]))) == []
 
 
 def asked(*datasets, pools=None, cloud="simulated", required=True, image=IMAGE, profile="full"):
