@@ -73,7 +73,7 @@ class NcclCollective:
         self._device.set_current()
         self._stream = self._device.create_stream()
         self._group: Any = None
-        self._ranks = 1
+        self._ranks, self._sends = 1, False
 
     def version(self) -> str:
         """Of the libnccl that was loaded."""
@@ -96,7 +96,7 @@ class NcclCollective:
         self.leave()
         found = self._nccl.UniqueId.from_bytes(unique_id)
         self._group = self._nccl.Communicator.init(nranks=ranks, rank=rank, unique_id=found)
-        self._ranks = ranks
+        self._ranks, self._sends = ranks, self._release().release[:2] < self._ALL_TO_ALL
 
     def run(self, operation: Operation, size: int, rounds: int) -> Ran:
         """Every rank sends ones: sums are the number of ranks, copies are one."""
@@ -134,10 +134,10 @@ class NcclCollective:
                 self._group.reduce_scatter(out, into, self._nccl.SUM, stream=self._stream)
             case Operation.ALL_GATHER:
                 self._group.allgather(out, into, stream=self._stream)
-            case _ if self._release().release[:2] >= self._ALL_TO_ALL:
-                self._group.alltoall(out, into, stream=self._stream)
-            case _:
+            case _ if self._sends:
                 self._each_to_each(source, target, sent)
+            case _:
+                self._group.alltoall(out, into, stream=self._stream)
 
     def _each_to_each(self, source: Any, target: Any, sent: int) -> None:
         part = sent // self._ranks
