@@ -1,12 +1,11 @@
 """What GKE's own device plugin refuses on nodes whose GPUs it shares, by the labels that GKE writes there."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
+from gpuyard.catalogue.gke.sharing import CLIENTS_LABEL
 from gpuyard.manifests.quantities import quantity
 from gpuyard.simulate.agents.device_plugin import GPU
-
-CLIENTS: Final = "cloud.google.com/gke-max-shared-clients-per-gpu"
 
 
 def refuses(
@@ -19,7 +18,7 @@ def refuses(
     Of one GPU, or one slice, a container may have several shares; where there are more, they could lie apart
     (container-engine-accelerators, pkg/gpu/nvidia/gpusharing).
     """
-    clients = int(labels.get(CLIENTS, 0))
+    clients = int(labels.get(CLIENTS_LABEL, 0))
     shares = quantity(allocatable.get(GPU)) or 0
     if not clients or shares <= clients:
         return ""

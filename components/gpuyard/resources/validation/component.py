@@ -26,7 +26,12 @@ from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
 from gpuyard.resources.validation.alike import kept_mixed
 from gpuyard.resources.validation.figures import Figure, kept_figures
-from gpuyard.resources.validation.looking import every_node_hook, measured, unlike
+from gpuyard.resources.validation.looking import (
+    every_node_hook,
+    figures_of_job,
+    once_ended,
+    unlike,
+)
 
 
 class ValidationArgs(TypedDict):
@@ -170,23 +175,13 @@ def _looks_later(made: pulumi.CustomResource) -> bool:
 def _measured(
     job: pulumi.CustomResource, looks: Kubectl | None, plan: PlatformPlan, pool: PoolPlan
 ) -> pulumi.Output[str]:
-    """Once the Job has ended; a preview of one that is still to be made knows nothing."""
-
-    async def read(_: str) -> str:
-        return await measured(looks, plan, pool) if looks is not None else "{}"
-
-    return job.id.apply(read)
+    return figures_of_job(job, looks, check_name(plan, pool), operator_namespace(plan))
 
 
 def _unlike(
     job: pulumi.CustomResource, looks: Kubectl | None, plan: PlatformPlan, pool: PoolPlan
 ) -> pulumi.Output[str]:
-    """The same of what its nodes do not have alike."""
-
-    async def read(_: str) -> str:
-        return await unlike(looks, plan, pool) if looks is not None else "{}"
-
-    return job.id.apply(read)
+    return once_ended(job, looks, lambda kubectl: unlike(kubectl, plan, pool))
 
 
 def _with_figures(known: list[Any]) -> dict[str, PoolVerdict]:

@@ -5,7 +5,7 @@ pods' last words say. And a Job that succeeded may have looked at one node twice
 but one that was put out by a drain after that is made again, and may find the place of one that has ended.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import pulumi
@@ -70,11 +70,6 @@ def _hook(
     return pulumi.ResourceHookBinding(before_create=[hook], before_update=[hook])
 
 
-async def measured(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> str:
-    """The figures of a pool that has passed, as its verdict keeps them; none where nobody could look."""
-    return await figures_kept(kubectl, check_name(plan, pool), operator_namespace(plan))
-
-
 async def unlike(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> str:
     """Driver and firmware that the nodes of a pool that has passed do not have alike; warns of them."""
     pods = await pods_of(kubectl, check_name(plan, pool), operator_namespace(plan))
@@ -86,7 +81,7 @@ async def unlike(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> str:
 
 
 async def figures_kept(kubectl: Kubectl, job: str, namespace: str) -> str:
-    """The same of any Job that has passed."""
+    """The figures of a Job that has passed, as its verdict keeps them; none where nobody could look."""
     pods = await pods_of(kubectl, job, namespace)
     return figures_text(last_words(pod) for pod in pods or () if _phase(pod) == "Succeeded")
 
@@ -94,12 +89,21 @@ async def figures_kept(kubectl: Kubectl, job: str, namespace: str) -> str:
 def figures_of_job(
     job: pulumi.CustomResource, looks: Kubectl | None, name: str, namespace: str
 ) -> pulumi.Output[str]:
-    """Once the Job has ended; a preview of one that is still to be made knows nothing."""
+    """The same, once the Job has ended."""
+    return once_ended(job, looks, lambda kubectl: figures_kept(kubectl, name, namespace))
 
-    async def read(_: str) -> str:
-        return await figures_kept(looks, name, namespace) if looks is not None else "{}"
 
-    return job.id.apply(read)
+def once_ended(
+    job: pulumi.CustomResource,
+    looks: Kubectl | None,
+    read: Callable[[Kubectl], Awaitable[str]],
+) -> pulumi.Output[str]:
+    """What is read when the Job has ended; a preview of one that is still to be made knows nothing."""
+
+    async def ended(_: str) -> str:
+        return await read(looks) if looks is not None else "{}"
+
+    return job.id.apply(ended)
 
 
 async def pods_of(kubectl: Kubectl, job: str, namespace: str) -> list[_Object] | None:
