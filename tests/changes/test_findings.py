@@ -57,18 +57,18 @@ TRAIN = LostGuarantee("vision", "train", "nvidia.com/gpu", 16)
 @every(
     ("cloud", "does", "holds", "ends"),
     [
-        ("aws", Does.REPLACES, (Holds.NODES,), "until new nodes have come: 5 to 20 minutes, where"),
+        ("aws", Does.REPLACES, (Holds.NODES,), "until new nodes have come: 1 to 7 minutes, where"),
         (
             *("aws", Does.REPLACES, (Holds.CLUSTER, Holds.NODES)),
-            "until a new cluster and new nodes have come: 18 to 37 minutes, where",
+            "until a new cluster and new nodes have come: 14 to 24 minutes, where",
         ),
         (
             *("gcp", Does.REPLACES, (Holds.CLUSTER,)),
-            "until a new cluster and new nodes have come: 5 to 20 minutes for nodes, where",
+            "until a new cluster and new nodes have come: 6 to 21 minutes for nodes, where",
         ),
         (
             *("gcp", Does.ROLLS, ()),
-            "in part, until the last node is new: 5 to 20 minutes for each turn",
+            "in part, until the last node is new: 6 to 21 minutes for each turn",
         ),
         ("aws", Does.RECUTS, (), "until the GPUs of every node are cut, one node after the other"),
         ("aws", Does.DELETES, (Holds.NODES,), "for good"),

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpuyard.catalogue.cluster.times import CONTROL_PLANES, GPU_NODES
+from gpuyard.catalogue.cluster.times import CONTROL_PLANES
 from gpuyard.changes.announced import Announced, Does, Loss
 from gpuyard.changes.holding import Holds
 from gpuyard.changes.platforms import Drained, LostGuarantee
 from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
+from gpuyard.plan.capacity.beginning import slowest
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.validation.jobs import checked_pools
-from gpuyard.spec.platform import Cloud
 
 _WHERE_THERE_ARE = "where the machines are to be had at once"
 _PAST = {
@@ -133,9 +133,9 @@ def _how_long(plan: PlatformPlan, loss: Loss) -> str:
     """Until new nodes have come, and before them a new cluster; nodes that are rolled come in turns."""
     if loss.does is Does.RECUTS:
         return "until the GPUs of every node are cut, one node after the other"
-    if plan.cloud not in {Cloud.AWS, Cloud.GCP}:
+    nodes = slowest(plan.pools)
+    if nodes is None:
         return "until new nodes have come"
-    nodes = f"{GPU_NODES.least} to {GPU_NODES.most} minutes"
     if loss.does is Does.ROLLS:
         return f"in part, until the last node is new: {nodes} for each turn, {_WHERE_THERE_ARE}"
     if Holds.CLUSTER not in loss.holds:
@@ -146,7 +146,7 @@ def _how_long(plan: PlatformPlan, loss: Loss) -> str:
             f"until a new cluster and new nodes have come: {nodes} for nodes, {_WHERE_THERE_ARE}, and before"
             " them the cluster, of which nobody has measured a time"
         )
-    least, most = cluster.least + GPU_NODES.least, cluster.most + GPU_NODES.most
+    least, most = cluster.least + nodes.least, cluster.most + nodes.most
     return f"until a new cluster and new nodes have come: {least} to {most} minutes, {_WHERE_THERE_ARE}"
 
 

@@ -109,3 +109,23 @@ def test_who_moves_what_runs_is_said_and_how_a_pod_stays(one, cloud, words):
 
 def test_where_nothing_moves_nothing_is_said():
     assert "moves" not in dict(facts(pool(**LADDER, scaling="karpenter"), "aws"))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cloud", "expected"),
+    [
+        (
+            "0..4",
+            "aws",
+            [
+                "of use 1 to 7 minutes after it is asked for, where there are machines; 16 to 18 s more"
+                + " for each GB of an image",
+            ],
+        ),
+        (4, "aws", []),
+        (4, "none", []),
+    ],
+)
+def test_how_long_a_node_takes_is_said_where_nodes_come_and_go(nodes, cloud, expected):
+    found = facts(pool(nodes=nodes), cloud)
+    assert [text for kind, text in found if kind == "begins"] == expected

@@ -14,6 +14,7 @@ from gpuyard.cli.views.storage import show_stores
 from gpuyard.cli.views.teams import show_limits
 from gpuyard.findings import Finding, listed
 from gpuyard.names import GPU_CLAIM, MIG_PREFIX
+from gpuyard.plan.capacity.beginning import beginning
 from gpuyard.plan.records import (
     Advertised,
     NodeSoftware,
@@ -407,5 +408,8 @@ def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[Cell, ...]:
         most = next(a.per_node for a in pool.advertised if a.resource == shape.resource)
         lines.append(f"{shape.pods_per_node} of {most} a node: {shape.bound_by} is full")
     missing = shape.nodes - pool.start_nodes
-    first = f"{many(missing, 'node')} first" if shape.from_zero else "at once"
-    return (shape.name, shape.pool, tuple(lines), first)
+    starts = ["at once"]
+    if shape.from_zero:
+        takes = beginning(pool)
+        starts = [f"{many(missing, 'node')} first", *([str(takes)] if takes else [])]
+    return (shape.name, shape.pool, tuple(lines), tuple(starts))

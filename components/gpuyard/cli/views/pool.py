@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
+from gpuyard.catalogue.cluster.times import GB_PULLED
 from gpuyard.catalogue.gke.classes import STAYS
 from gpuyard.catalogue.kubernetes.karpenter import NOT_MOVED
 from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.terminal.text import many
 from gpuyard.names import POOL_LABEL
+from gpuyard.plan.capacity.beginning import beginning
 from gpuyard.plan.capacity.moving_up import moves
 from gpuyard.plan.records import PoolPlan
+from gpuyard.spec.pools import Scaling
 
 _COPIED = {"label", "select", "taint", "zone"}
 """Never broken over lines: people copy them."""
@@ -56,6 +59,9 @@ def pool_facts(pool: PoolPlan) -> Iterator[tuple[str, str]]:
             yield "place", f"{where}: {', '.join(modes)}"
     if pool.upgrade:
         yield "anew", pool.upgrade.says
+    if (takes := beginning(pool)) and pool.scaling is not Scaling.FIXED:
+        pulls = f"{GB_PULLED.least} to {GB_PULLED.most} s more for each GB of an image"
+        yield "begins", f"of use {takes} after it is asked for, where there are machines; {pulls}"
     yield from _scale(pool)
 
 
