@@ -11,7 +11,6 @@ import os
 import signal
 import threading
 import time
-import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from testbed.plugins.cloud import calls, facts, faults, shapes
 from testbed.plugins.cloud.checking import of_service
 from testbed.plugins.cloud.inside import control_plane, joining
 from testbed.plugins.cloud.inside.user_data import BadUserData
-from testbed.plugins.cloud.service import collisions, machines, protection, ties
+from testbed.plugins.cloud.service import collisions, failing, machines, protection, ties
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import Place
 
@@ -196,7 +195,7 @@ class Account:
             before = machines.size_of(here, there) - book.missing.pop(id_, (0, ""))[0]
             if fault and fault.word == "capacity" and size > before:
                 wanted = machines.of(kind, here.inputs, book.resources)
-                book.missing[id_] = (size - before, _no_capacity(kind, wanted))
+                book.missing[id_] = (size - before, failing.no_capacity(kind, wanted))
         self.meddle(kind, id_, asked)
 
     def meddle(self, kind: str, id_: str, state: Mapping[str, Any] | None) -> None:
@@ -277,7 +276,7 @@ class Account:
                 return self._once(at, kind, name, inputs, act)
             except _Again as error:
                 if attempt == ATTEMPTS - 1:
-                    raise Refused(words(kind, at, str(error))) from None
+                    raise Refused(failing.words(kind, at, str(error))) from None
                 time.sleep(_PAUSE)
         raise AssertionError
 
@@ -298,7 +297,7 @@ class Account:
             try:
                 done = act(book)
             except Refused as error:
-                raise Refused(words(kind, at, str(error))) from None
+                raise Refused(failing.words(kind, at, str(error))) from None
             spoiled, why = None, None
             if fault and isinstance(done, Resource) and fault.word in _SPOILING:
                 spoiled = _spoil(book, done, _AFTER[fault.word][_cloud(kind)])
@@ -306,18 +305,18 @@ class Account:
                 why = self._not_joining(book, done)
                 if why and at == "update":
                     raise Refused(
-                        _not_rolled(done, why)
+                        failing.not_rolled(done, why)
                     )  # the old nodes stay, and so does the group
                 if why:
                     spoiled = _spoil(book, done, _AFTER["capacity"][_cloud(kind)])
         self._inside_follows(kind, at, done)
         if why and spoiled:
-            raise Failed(_without_nodes(spoiled, why), spoiled)
+            raise Failed(failing.without_nodes(spoiled, why), spoiled)
         if fault and fault.word in {"kill", "crash"}:
             _end(fault)
         if fault and spoiled:
             wanted = machines.of(kind, inputs, self.all())
-            raise Failed(_failure(fault, kind, spoiled, wanted), spoiled)
+            raise Failed(failing.failure(fault.word, kind, spoiled, wanted), spoiled)
         return done
 
     def _take_time(self, fault: faults.Fault) -> None:
@@ -466,15 +465,17 @@ def _before(fault: faults.Fault, kind: str, at: str) -> None:
         case "quota":
             more = "VcpuLimitExceeded: You have requested more vCPU capacity than your current limit allows"
             short = "Error 403: Insufficient regional quota to satisfy request, quotaExceeded"
-            raise Refused(words(kind, at, more if aws else short))
+            raise Refused(failing.words(kind, at, more if aws else short))
         case "unsold":
             said = (
                 "Your requested instance type is not supported in your requested Availability Zone"
             )
             there = "Error 400: the machine type does not exist in zone, invalid"
-            raise Refused(words(kind, at, f"InvalidParameterException: {said}" if aws else there))
+            raise Refused(
+                failing.words(kind, at, f"InvalidParameterException: {said}" if aws else there)
+            )
         case "refuse":
-            raise Refused(words(kind, at, str(fault.script.get("message", "AccessDenied"))))
+            raise Refused(failing.words(kind, at, str(fault.script.get("message", "AccessDenied"))))
         case _:
             return
 
@@ -496,27 +497,8 @@ _AFTER = {
 _ROLLS = {"launchTemplate", "version", "releaseVersion"}
 
 
-def _not_rolled(group: Resource, why: BadUserData) -> str:
-    return (
-        f"waiting for EKS Node Group ({group.id}) version update: unexpected state 'Failed', wanted target "
-        f"'Successful'. last error: {why.code}: Couldn't proceed with upgrade process as new nodes are not "
-        f"joining node group {group.inputs['nodeGroupName']}"
-    )
-
-
 def _cloud(kind: str) -> str:
     return kind.partition(":")[0]
-
-
-def _without_nodes(group: Resource, why: BadUserData) -> str:
-    """What the provider says of a group whose nodes did not join; EKS tells no more than a code."""
-    if group.kind == machines.POOL:
-        return f"Error waiting for creating GKE NodePool: {why}"
-    said = "Instances failed to join the kubernetes cluster"
-    return (
-        f"waiting for EKS Node Group ({group.id}) create: unexpected state 'CREATE_FAILED', wanted target "
-        f"'ACTIVE'. last error: {why.code}: {said if why.code == 'NodeCreationFailure' else why}"
-    )
 
 
 def _spoil(book: _Book, made: Resource, status: str) -> Resource:
@@ -527,36 +509,6 @@ def _spoil(book: _Book, made: Resource, status: str) -> Resource:
     return spoiled
 
 
-def _failure(fault: faults.Fault, kind: str, made: Resource, wanted: machines.Wanted) -> str:
-    """What the provider says of something that is there and failed."""
-    if fault.word == "time-out":
-        return (
-            f"waiting for {_service(kind)} ({made.id}) create: timeout while waiting for state to become "
-            f"'ACTIVE' (last state: 'CREATING')"
-        )
-    if kind.startswith("gcp:"):
-        return f"Error waiting for creating GKE NodePool: {_no_capacity(kind, wanted)}"
-    return (
-        f"waiting for EKS Node Group ({made.id}) create: unexpected state 'CREATE_FAILED', wanted target "
-        f"'ACTIVE'. last error: {_no_capacity(kind, wanted)}"
-    )
-
-
-def _no_capacity(kind: str, wanted: machines.Wanted) -> str:
-    """What a cloud says of a group or pool whose instances it does not have."""
-    type_, zone = ", ".join(sorted(wanted.types)), ", ".join(sorted(wanted.zones))
-    if kind == machines.POOL:
-        return (
-            f"{type_} in {zone}: the zone does not have enough resources available to fulfill the"
-            " request. (GCE_STOCKOUT)"
-        )
-    return (
-        "AsgInstanceLaunchFailures: Could not launch instances. "
-        f"InsufficientInstanceCapacity - We currently do not have sufficient {type_} capacity in the "
-        f"Availability Zone you requested ({zone})."
-    )
-
-
 def _as_far_as_there_is(group: Resource, book: _Book) -> Resource:
     """A group with as many instances as it has, instead of as many as it was asked for."""
     missing = book.missing.get(group.id, (0, ""))[0]
@@ -565,20 +517,3 @@ def _as_far_as_there_is(group: Resource, book: _Book) -> Resource:
     there = book.resources
     has = machines.sized(group, machines.size_of(group, there) - missing, there)
     return Resource(group.kind, group.id, group.inputs, {**group.state, **has}, group.imports)
-
-
-def _service(kind: str) -> str:
-    return " ".join(kind.rpartition(":")[0].partition(":")[2].split("/"))
-
-
-def words(kind: str, at: str, message: str) -> str:
-    """A refusal as the provider passes it on."""
-    service, _, name = kind.partition(":")[2].rpartition(":")[0].partition("/")
-    if kind.startswith("gcp:"):
-        return f"{at} {name}: googleapi: {message}"
-    called = f"{at.capitalize()}{name[:1].upper()}{name[1:]}"
-    request = uuid.uuid5(uuid.NAMESPACE_URL, f"{kind}{message}")
-    return (
-        f"operation error {service.upper()}: {called}, https response error StatusCode: 400, "
-        f"RequestID: {request}, {message}"
-    )

@@ -6,6 +6,10 @@ from gpuyard.cli.views.pool import pool_facts
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
 
 LADDER = {"nodes": "0..4", "zones": ["us-east-1a"], "capacity": ["spot", "on-demand"]}
+OF_USE = (
+    "of use 1 to 7 minutes after it is asked for, where there are machines; 16 to 18 s more for each GB"
+    " of an image"
+)
 STAYS_ON_AWS = 'karpenter.sh/do-not-disrupt: "true"'
 
 
@@ -117,10 +121,7 @@ def test_where_nothing_moves_nothing_is_said():
         (
             "0..4",
             "aws",
-            [
-                "of use 1 to 7 minutes after it is asked for, where there are machines; 16 to 18 s more"
-                + " for each GB of an image",
-            ],
+            [OF_USE],
         ),
         (4, "aws", []),
         (4, "none", []),

@@ -1,0 +1,74 @@
+"""What a provider says of a change that was refused, and of what is there and failed."""
+
+import uuid
+
+from testbed.plugins.cloud.inside.user_data import BadUserData
+from testbed.plugins.cloud.service import machines
+from testbed.plugins.cloud.service.ties import Resource
+
+
+def _service(kind: str) -> str:
+    return " ".join(kind.rpartition(":")[0].partition(":")[2].split("/"))
+
+
+def words(kind: str, at: str, message: str) -> str:
+    """A refusal as the provider passes it on."""
+    service, _, name = kind.partition(":")[2].rpartition(":")[0].partition("/")
+    if kind.startswith("gcp:"):
+        return f"{at} {name}: googleapi: {message}"
+    called = f"{at.capitalize()}{name[:1].upper()}{name[1:]}"
+    request = uuid.uuid5(uuid.NAMESPACE_URL, f"{kind}{message}")
+    return (
+        f"operation error {service.upper()}: {called}, https response error StatusCode: 400, "
+        f"RequestID: {request}, {message}"
+    )
+
+
+def not_rolled(group: Resource, why: BadUserData) -> str:
+    """What it says of a new version of which no node joined."""
+    return (
+        f"waiting for EKS Node Group ({group.id}) version update: unexpected state 'Failed', wanted target "
+        f"'Successful'. last error: {why.code}: Couldn't proceed with upgrade process as new nodes are not "
+        f"joining node group {group.inputs['nodeGroupName']}"
+    )
+
+
+def without_nodes(group: Resource, why: BadUserData) -> str:
+    """What the provider says of a group whose nodes did not join; EKS tells no more than a code."""
+    if group.kind == machines.POOL:
+        return f"Error waiting for creating GKE NodePool: {why}"
+    said = "Instances failed to join the kubernetes cluster"
+    return (
+        f"waiting for EKS Node Group ({group.id}) create: unexpected state 'CREATE_FAILED', wanted target "
+        f"'ACTIVE'. last error: {why.code}: {said if why.code == 'NodeCreationFailure' else why}"
+    )
+
+
+def failure(fault: str, kind: str, made: Resource, wanted: machines.Wanted) -> str:
+    """What the provider says of something that is there and failed."""
+    if fault == "time-out":
+        return (
+            f"waiting for {_service(kind)} ({made.id}) create: timeout while waiting for state to become "
+            f"'ACTIVE' (last state: 'CREATING')"
+        )
+    if kind.startswith("gcp:"):
+        return f"Error waiting for creating GKE NodePool: {no_capacity(kind, wanted)}"
+    return (
+        f"waiting for EKS Node Group ({made.id}) create: unexpected state 'CREATE_FAILED', wanted target "
+        f"'ACTIVE'. last error: {no_capacity(kind, wanted)}"
+    )
+
+
+def no_capacity(kind: str, wanted: machines.Wanted) -> str:
+    """What a cloud says of a group or pool whose instances it does not have."""
+    type_, zone = ", ".join(sorted(wanted.types)), ", ".join(sorted(wanted.zones))
+    if kind == machines.POOL:
+        return (
+            f"{type_} in {zone}: the zone does not have enough resources available to fulfill the"
+            " request. (GCE_STOCKOUT)"
+        )
+    return (
+        "AsgInstanceLaunchFailures: Could not launch instances. "
+        f"InsufficientInstanceCapacity - We currently do not have sufficient {type_} capacity in the "
+        f"Availability Zone you requested ({zone})."
+    )
