@@ -386,6 +386,26 @@ def test_a_node_is_looked_at_again_when_an_agent_starts_or_ends_on_it():
         found._api.patches.clear()
 
 
+def test_a_node_is_looked_at_again_when_its_driver_answers():
+    made = gpu_node("a")
+    soon = time.time() + 0.2
+    made["metadata"]["annotations"] |= {
+        cloud_node.KUBELET: '{"capacity": {}, "allocatable": {}}',
+        cloud_node.GPUS_FROM: str(soon),
+    }
+    found = agents(FakeApi(nodes=[made], policies=[policy()]))
+    found._work_on({"a"})
+    found._work_on({"a"})
+    assert found._later == {"a": soon}
+    assert found._wait_for_work() == {"a"}  # by the one look of its own
+    assert time.time() >= soon
+    found._work_on({"a"})
+    assert found._later == {}
+    given = [change.get("status", {}).get("allocatable") for _, change in found._api.patches]
+    assert [each["nvidia.com/gpu"] for each in given if each and "nvidia.com/gpu" in each] == ["4"]
+    assert found._work.empty()
+
+
 def test_a_node_that_reboots_ends_the_pods_that_held_its_gpus():
     mig = (
         "version: v1\nmig-configs: {cut: [{devices: all, mig-enabled: true,"

@@ -240,6 +240,22 @@ def test_a_kubelet_of_a_cloud_says_what_is_left_for_pods():
     assert found.allocatable == {"cpu": "191450m", "nvidia.com/gpu": "8"}
 
 
+@every(
+    "notes, now, gpus, again",
+    [
+        ({}, 99.0, None, 100.0),
+        ({}, 100.0, "8", None),
+        ({"DEVICES": '{"nvidia.com/gpu": 8}'}, 99.0, None, 100.0),
+        ({"DEVICES": '{"nvidia.com/gpu": 8}'}, 101.0, "8", None),
+    ],
+)
+def test_a_node_that_is_ready_has_its_gpus_when_its_driver_answers(notes, now, gpus, again):
+    found = changes(of_a_cloud(GPUS_FROM="100", **notes), WHOLE, lambda: 0, now=now)
+    assert (found.allocatable.get("nvidia.com/gpu"), found.again) == (gpus, again)
+    assert found.allocatable["cpu"] == "191450m"
+    assert found.waits is (gpus is None)
+
+
 def test_efa_is_told_of_by_its_plugin_alone():
     item = of_a_cloud(EFA_INTERFACES="32")
     assert EFA not in changes(item, WHOLE, lambda: 0).allocatable

@@ -21,6 +21,8 @@ from testbed.plugins.cloud import calls, facts, faults, shapes
 from testbed.plugins.cloud.checking import of_service
 from testbed.plugins.cloud.inside import control_plane, joining
 from testbed.plugins.cloud.inside.user_data import BadUserData
+from testbed.plugins.cloud.motion import pace
+from testbed.plugins.cloud.motion.pace import Clock
 from testbed.plugins.cloud.service import collisions, failing, machines, protection, ties
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import Place
@@ -68,6 +70,8 @@ class _Book:
     asked: list[str] = field(default_factory=list[str])
     images: dict[str, str] = field(default_factory=dict[str, str])
     missing: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
+    ordered: dict[str, float] = field(default_factory=dict[str, float])
+    coming: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True)
@@ -89,8 +93,14 @@ def _book(read: dict[str, Any]) -> _Book:
 class Account:
     """One account of one cloud."""
 
-    def __init__(self, folder: Path | None = None, name: str = "cloud") -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        name: str = "cloud",
+        clock: Clock | None = None,
+    ) -> None:
         self.folder = folder
+        self._clock = clock or Clock()
         self.name = name
         self.file = folder / f"{name}.json" if folder else None
         self._memory = _Book()
@@ -185,6 +195,20 @@ class Account:
             count, says = book.missing.get(id_, (0, ""))
             return count, says
 
+    def coming(self, id_: str) -> int:
+        """How many instances of a group or pool have yet to join."""
+        with self._open() as book:
+            return book.coming.get(id_, 0)
+
+    def settle(self) -> None:
+        """Time has passed: let nodes come that are due. Without a pace all that were asked for are there."""
+        if self.folder and (pace.read(self.folder).factor or self._any_coming()):
+            self._inside_follows(machines.GROUP, "update", None)
+
+    def _any_coming(self) -> bool:
+        with self._open() as book:
+            return bool(book.coming)
+
     def scale(self, id_: str, size: int) -> None:
         """Ask a group or pool for so many instances, as its autoscaler does; those that come become nodes."""
         there = self.all()
@@ -218,17 +242,25 @@ class Account:
             if at == "create" and isinstance(done, Resource):
                 joining.open_cluster(self.folder, done)
             if joining.concerns(kind, at):
-                self._nodes_follow(self.folder)
+                coming = self._nodes_follow(self.folder)
+                while isinstance(done, Resource) and coming.nodes.get(done.id):
+                    self._clock.sleep(
+                        coming.seconds
+                    )  # who makes or changes a group waits for its nodes
+                    coming = self._nodes_follow(self.folder)
         except (ApiError, Unreachable) as error:
             said = f"the fake cannot reach the control plane behind it: {error}"
             raise Refused(said) from None
 
-    def _nodes_follow(self, folder: Path) -> None:
+    def _nodes_follow(self, folder: Path) -> joining.Coming:
         with joining.in_turn(folder):
             with self._open() as book:
                 held = [_as_far_as_there_is(each, book) for each in book.resources]
-                images = dict(book.images)
-            joining.follow(folder, self.name, held, images)
+                images, ordered = dict(book.images), dict(book.ordered)
+            coming = joining.follow(folder, self.name, held, images, ordered, self._clock.now())
+            with self._open() as book:
+                book.ordered, book.coming = ordered, dict(coming.nodes)
+        return coming
 
     # ── changes ───────────────────────────────────────────────────────────────────────────────────
     def create(self, kind: str, name: str, inputs: Mapping[str, Any], place: Place) -> Resource:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from testbed.plugins.cloud.account import Account, Failed, Refused
 from testbed.plugins.cloud.inside import control_plane, eks, gke, joining, user_data
 from testbed.plugins.cloud.inside.node import Node
@@ -22,7 +21,7 @@ from gpuyard.explain.running import read_running
 from gpuyard.plan import plan
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.simulate.agents import cloud_node
-from gpuyard.simulate.api import ApiError, Unreachable
+from gpuyard.simulate.api import Unreachable
 from gpuyard.spec.region import Region
 from kit.cases.explain import job as gang
 from kit.cases.explain import one_team
@@ -34,69 +33,6 @@ AWS = Place("aws", region="us-east-1")
 GCP = Place("gcp", region="us-central1", project="my-project")
 TEMPLATE, ROLE = "aws:ec2/launchTemplate:LaunchTemplate", "aws:iam/role:Role"
 Mutation = Callable[[Resource], Resource | None]
-
-
-class Server:
-    """An API server of nodes and pods, in memory."""
-
-    nodes: dict[str, dict[str, Any]]
-    pods: list[dict[str, Any]]
-    evicted: list[str]
-    served: list[str]
-    broken: Exception | None = None
-
-    def __init__(self, *_where: str) -> None:
-        if self.broken:
-            raise self.broken
-
-    def call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        name = path.rpartition("/")[2]
-        if method == "GET":
-            return {"items": list(self.nodes.values()) if name == "nodes" else self.pods}
-        if path.endswith("/eviction"):
-            self.evicted.append(path.split("/")[-2])
-            if body["metadata"]["name"] == "guarded":
-                raise ApiError(
-                    429, "Cannot evict pod as it would violate the pod's disruption budget."
-                )
-            return {}
-        if method == "DELETE":
-            if self.nodes.pop(name)["metadata"]["name"] == "gone":
-                raise ApiError(404, "not found")
-            return {}
-        if body["metadata"]["name"] in self.nodes:
-            raise ApiError(409, "already exists")
-        self.nodes[body["metadata"]["name"]] = body
-        return body
-
-    def apply(self, manifest: dict[str, Any]) -> None:
-        self.served.append(manifest["metadata"]["name"])
-
-    def merge(self, path: str, change: dict[str, Any]) -> dict[str, Any]:
-        item = self.nodes[path.rpartition("/")[2]]
-        labels = {**item["metadata"]["labels"], **change.get("metadata", {}).get("labels", {})}
-        for part, values in change.items():
-            item[part] |= values
-        item["metadata"]["labels"] = {k: v for k, v in labels.items() if v is not None}
-        return item
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> type[Server]:
-    empty = {"nodes": {}, "pods": [], "evicted": [], "served": [], "broken": None}
-    made = type("OwnServer", (Server,), empty)
-    monkeypatch.setattr(joining, "Api", made)
-    return made
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    certificate = base64.b64encode(b"certificate").decode()
-    where = {"server": "https://127.0.0.1:1", "certificate-authority-data": certificate}
-    config = {"clusters": [{"cluster": where}], "users": [{"user": {"token": "t"}}]}
-    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config))
-    control_plane.put(tmp_path / "cloud", tmp_path / "kubeconfig")
-    return tmp_path / "cloud"
 
 
 POOL = pool(nodes=2, zones=["us-east-1a"])

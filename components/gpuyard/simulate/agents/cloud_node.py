@@ -21,6 +21,8 @@ DRIVER: Final = "sim.gpuyard.dev/driver"
 _NONE: Final = "none"
 DEVICES: Final = "sim.gpuyard.dev/devices"
 """JSON: what a device plugin of the image or of the cloud tells of; without it the node has none."""
+GPUS_FROM: Final = "sim.gpuyard.dev/gpus-from"
+"""Seconds since 1970 from which on the driver answers; without it the node has begun."""
 
 # Images of pods by which agents on a node are told, as they end before the tag.
 EFA_PLUGIN: Final = "aws-efa-k8s-device-plugin"
@@ -45,10 +47,11 @@ class CloudNode:
     """Those that run there, by their images."""
     installers: frozenset[str] = frozenset()
     """Of agents those that bring a driver which this node can load."""
+    gpus_from: float = 0.0
 
     @property
     def has_driver(self) -> bool:
-        """Whether the image, the cloud or Google's DaemonSet has brought one."""
+        """Whether the image, the cloud or Google's DaemonSet has brought one, or is about to."""
         return self.driver or not self.installers.isdisjoint(self.agents)
 
     def with_devices(self, said: Mapping[str, str], devices: Mapping[str, str]) -> dict[str, str]:
@@ -72,6 +75,7 @@ def cloud_node(node: Mapping[str, Any], agents: frozenset[str]) -> CloudNode | N
         devices=json.loads(notes[DEVICES]) if DEVICES in notes else None,
         agents=agents,
         installers=_installers(node["metadata"].get("labels") or {}),
+        gpus_from=float(notes.get(GPUS_FROM, 0)),
     )
 
 

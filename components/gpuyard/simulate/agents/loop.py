@@ -3,6 +3,7 @@
 import hashlib
 import queue
 import sys
+import threading
 import time
 from typing import Final
 
@@ -40,6 +41,8 @@ class Agents:
         """Of pods that tell of devices or bring a driver: the node, and which they are."""
         self._waiting: set[str] = set()
         """Nodes on which something that the operator starts does not come up."""
+        self._later: dict[str, float] = {}
+        """When nodes are looked at again whose driver does not answer yet."""
         self._adapters: dict[str, RunningPlugin] = {}
         """By node, the plugin that hands out network adapters there."""
 
@@ -163,7 +166,8 @@ class Agents:
         name = item["metadata"]["name"]
         agents = frozenset(agent for where, agent in self._agents.values() if where == name)
         told = self._adapters.get(name)
-        wanted = node.changes(item, wishes, lambda: self._gpu_pods(name), agents, told)
+        wanted = node.changes(item, wishes, lambda: self._gpu_pods(name), agents, told, time.time())
+        self._look_again(name, wanted.again)
         (self._waiting.add if wanted.waits else self._waiting.discard)(name)
         # Capacity first: a state label that says success must not be seen before its devices.
         if wanted.status:
@@ -177,6 +181,16 @@ class Agents:
                 where, own = pod["metadata"]["namespace"], pod["metadata"]["name"]
                 status = {"status": kubelet.failed(kubelet.NO_DEVICES)}
                 merge_if_there(self._api, f"/api/v1/namespaces/{where}/pods/{own}/status", status)
+
+    def _look_again(self, name: str, when: float | None) -> None:
+        """Once a driver answers nobody says so: a look of its own finds it."""
+        if when is None:
+            self._later.pop(name, None)
+        elif self._later.get(name) != when:
+            self._later[name] = when
+            timer = threading.Timer(max(0.0, when - time.time()), self._work.put, (name,))
+            timer.daemon = True
+            timer.start()
 
     def _gpu_pods(self, name: str) -> int:
         """How many pods on a node hold devices."""

@@ -43,6 +43,8 @@ class Changes:
     """Whether the node reboots, and every pod on it ends."""
     waits: bool = False
     """Whether a pod that the operator starts there does not come up."""
+    again: float | None = None
+    """When to look at the node again, in seconds since 1970: its driver answers then."""
 
     @property
     def metadata(self) -> dict[str, NodePatch]:
@@ -87,16 +89,17 @@ def changes(
     gpu_pods: Callable[[], int],
     agents: frozenset[str] = frozenset(),
     adapters: rdma.RunningPlugin | None = None,
+    now: float = 0.0,
 ) -> Changes:
     """What the fakes want to change on a node. `gpu_pods` is asked only when the answer matters.
 
     `agents` are those that run there as pods of the cluster's own, which a node that a cloud made waits for;
-    `adapters` is the one of them that hands out network adapters.
+    `adapters` is the one of them that hands out network adapters. `now` is in seconds since 1970.
     """
     hardware = hardware_of(node)
     if hardware is None:
         return Changes()
-    draft = _Draft(node, hardware, cloud_node(node, agents))
+    draft = _Draft(node, hardware, cloud_node(node, agents), now)
     reached = operator is not None and draft.reached(operator)
     if operator and reached and hardware.machine.gpu is not None:
         if draft.has_driver(operator):
@@ -112,7 +115,9 @@ def changes(
 class _Draft:
     """The changes of one node while the fakes, one after the other, have their say."""
 
-    def __init__(self, node: Mapping[str, Any], hardware: Hardware, made: CloudNode | None) -> None:
+    def __init__(
+        self, node: Mapping[str, Any], hardware: Hardware, made: CloudNode | None, now: float
+    ) -> None:
         metadata = node["metadata"]
         self._node = node
         self._status = node.get("status") or {}
@@ -123,7 +128,8 @@ class _Draft:
         self._restarts = False
         self._cloud = made
         self._devices: dict[str, str] = {}
-        if made is not None and made.devices is not None:
+        self._again = made.gpus_from if made is not None and made.gpus_from > now else None
+        if made is not None and made.devices is not None and self._again is None:
             self._devices = {name: str(count) for name, count in made.devices.items()}
         own = kubelet.labels(metadata["name"], hardware.machine)
         self._new_labels: NodePatch = {k: v for k, v in own.items() if k not in self._labels}
@@ -139,6 +145,8 @@ class _Draft:
 
     def has_driver(self, operator: Operator) -> bool:
         """Whether anybody has brought a driver: without one no agent finds a GPU."""
+        if self._again is not None:
+            return False
         return self._cloud is None or self._cloud.has_driver or operator.driver
 
     def _driver_of(self, operator: Operator) -> str:
@@ -238,6 +246,7 @@ class _Draft:
             tuple(self._events),
             self._new_labels.get(mig_manager.STATE_LABEL) == "rebooting",
             self.waits,
+            self._again,
         )
 
     def _has(self, *, whole: bool) -> dict[str, str]:

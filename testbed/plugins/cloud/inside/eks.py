@@ -114,6 +114,7 @@ def _node(group: Resource, how: Boot, subnet: Resource, number: int, nth: int) -
         driver="NVIDIA" in how.ami,
         driver_version=_driver(how.ami),
         devices=_devices(how),
+        gpus=how.machine.gpus,
     )
 
 

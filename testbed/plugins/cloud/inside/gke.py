@@ -112,6 +112,7 @@ def _node(
         allocatable=allocatable,
         driver=gpu is None or _driver(gpu) != "INSTALLATION_DISABLED",
         devices=_devices(config, gpu),
+        gpus=int(gpu["count"]) if gpu else 0,
     )
 
 

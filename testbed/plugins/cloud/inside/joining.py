@@ -1,24 +1,33 @@
 """What groups and pools of an account ask for becomes nodes of the control plane behind its cluster.
 
-Nothing runs for it: whoever changes the account lets its nodes follow at once, under a lock. Whose node it is
-stands on the node itself.
+Nothing runs for it: whoever changes the account lets its nodes follow, under a lock. Whose node it is stands
+on the node itself. Where the test bed gives them time (`motion/pace.py`), a node that is not due is not made.
 """
 
 import base64
 import contextlib
 import fcntl
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpuyard.simulate.agents.cloud_node import DEVICES, DRIVER, EFA_INTERFACES, KUBELET
+from gpuyard.simulate.agents.cloud_node import (
+    DEVICES,
+    DRIVER,
+    EFA_INTERFACES,
+    GPUS_FROM,
+    KUBELET,
+)
 from gpuyard.simulate.agents.node import FAKE
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
 from testbed.plugins.cloud.inside import control_plane, definitions, eks, gke
 from testbed.plugins.cloud.inside.control_plane import ControlPlane
 from testbed.plugins.cloud.inside.node import Node
 from testbed.plugins.cloud.inside.user_data import BadUserData
+from testbed.plugins.cloud.motion import pace
 from testbed.plugins.cloud.service.ties import Resource
 
 CLOUD, GROUP, OWNED = (f"cloud.sim.gpuyard.dev/{name}" for name in ("account", "group", "owned"))
@@ -63,11 +72,29 @@ def remember(folder: Path, group: Resource, why: str) -> None:
         log.write(f"{group.id}: {why}\n")
 
 
-def follow(folder: Path, cloud: str, there: Iterable[Resource], images: Mapping[str, str]) -> None:
-    """Make, change and take away nodes until they are those that the account's groups ask for."""
+@dataclass(frozen=True)
+class Coming:
+    """Nodes on their way: how many of each group, and in how many seconds the next of them is there."""
+
+    nodes: Mapping[str, int] = field(default_factory=dict[str, int])
+    seconds: float = 0.0
+
+
+def follow(
+    folder: Path,
+    cloud: str,
+    there: Iterable[Resource],
+    images: Mapping[str, str],
+    asked: dict[str, float],
+    now: float,
+) -> Coming:
+    """Make, change and take away nodes until they are those that the account's groups ask for.
+
+    `asked` has when each node that is not there was asked for, and is kept by who calls.
+    """
     inside = control_plane.of(folder)
     if inside is None:
-        return
+        return Coming()
     held = list(there)
     wanted: dict[str, Node] = {}
     left_alone: set[str] = set()
@@ -80,7 +107,9 @@ def follow(folder: Path, cloud: str, there: Iterable[Resource], images: Mapping[
             left_alone.add(group.id)  # nodes that run already need nothing of it
             continue
         wanted |= {each.name: each for each in found or ()}
-    _Nodes(_api(inside), cloud).become(wanted, left_alone)
+    return _Nodes(_api(inside), cloud, _Due(pace.read(folder), asked, now)).become(
+        wanted, left_alone
+    )
 
 
 def open_cluster(folder: Path, cluster: Resource) -> None:
@@ -105,33 +134,71 @@ def in_turn(folder: Path) -> Any:
         yield
 
 
+@dataclass
+class _Due:
+    """Which nodes have had their time."""
+
+    pace: pace.Pace
+    asked: dict[str, float]
+    now: float
+    coming: Counter[str] = field(default_factory=Counter[str])
+    waits: list[float] = field(default_factory=list[float])
+
+    def is_there(self, node: Node) -> bool:
+        """Whether its instance has booted; one that nobody has asked for is asked for now."""
+        left = self.asked.setdefault(node.name, self.now) - self.now
+        left += pace.takes(node, self.pace).joins
+        if left > 0:
+            self.coming[node.group] += 1
+            self.waits.append(left)
+            return False
+        del self.asked[node.name]
+        return True
+
+    def gpus_from(self, node: Node) -> float | None:
+        """When its driver answers; None: it does."""
+        seconds = pace.takes(node, self.pace).counted
+        return self.now + seconds if seconds else None
+
+    def forget(self, wanted: Mapping[str, Node]) -> None:
+        """Those that nobody asks for any more before they came."""
+        for name in self.asked.keys() - wanted.keys():
+            del self.asked[name]
+
+
 class _Nodes:
     """Nodes of one account in the API server."""
 
-    def __init__(self, api: Api, cloud: str) -> None:
+    def __init__(self, api: Api, cloud: str, due: _Due) -> None:
         self._api = api
         self._cloud = cloud
+        self._due = due
 
-    def become(self, wanted: Mapping[str, Node], left_alone: set[str]) -> None:
-        """Make what is missing, change what differs, drain and delete what nobody asks for."""
+    def become(self, wanted: Mapping[str, Node], left_alone: set[str]) -> Coming:
+        """Make what is missing and due, change what differs, drain and delete what nobody asks for."""
         here = {
             name: item for name, item in self._all().items() if _note(item, CLOUD) == self._cloud
         }
+        self._due.forget(wanted)
         for name, node in wanted.items():
             if name in here:
                 self._change(here[name], node)
-            else:
+            elif self._due.is_there(node):
                 self._make(node)
         for name, item in here.items():
             if name not in wanted and _note(item, GROUP) not in left_alone:
                 self._drain(name)
+        return Coming(dict(self._due.coming), min(self._due.waits, default=0.0))
 
     def _all(self) -> dict[str, ApiObject]:
         return {one["metadata"]["name"]: one for one in self._api.call("GET", _NODES)["items"]}
 
     def _make(self, node: Node) -> None:
+        made = _manifest(node, self._cloud)
+        if (answers := self._due.gpus_from(node)) is not None:
+            made["metadata"]["annotations"][GPUS_FROM] = str(answers)
         try:
-            self._api.call("POST", _NODES, _manifest(node, self._cloud))
+            self._api.call("POST", _NODES, made)
         except ApiError as problem:
             if problem.status != _IN_THE_WAY:
                 raise

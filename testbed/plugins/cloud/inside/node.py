@@ -41,6 +41,8 @@ class Node:
     """Which, where the image's table says it."""
     devices: Mapping[str, int] | None = None
     """What a device plugin of the image or the cloud tells of; None: it has none."""
+    gpus: int = 0
+    """Of its machine."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import yaml
 
+from gpuyard.catalogue.node_pools import ACCELERATOR_LABEL
+from gpuyard.names import GPU
 from gpuyard.simulate.agents.autoscaler import accepts
 from gpuyard.simulate.api import ApiError
 from testbed.plugins.cloud.inside import eks
@@ -24,6 +26,8 @@ _ASG = ["resources", "autoscalingGroups", "name"]
 _PODS = "110"  # that the real one reckons with, whatever the machine
 _PRIORITIES = "/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-priority-expander"
 _STARTUP = "startup-taint.cluster-autoscaler.kubernetes.io/"
+_NOT_READY = "node.kubernetes.io/not-ready"
+_WITH_GPUS = {ACCELERATOR_LABEL, "cloud.google.com/gke-accelerator"}
 _GONE = 404
 _OVER = ("Succeeded", "Failed")
 
@@ -36,6 +40,10 @@ class Cloud(Protocol):
     def images(self) -> Mapping[str, str]: ...
 
     def missing(self, id_: str) -> tuple[int, str]: ...
+
+    def coming(self, id_: str) -> int: ...
+
+    def settle(self) -> None: ...
 
     def scale(self, id_: str, size: int) -> None: ...
 
@@ -59,6 +67,7 @@ def priorities(api: Asked) -> dict[int, list[str]]:
 
 def step(cloud: Cloud, api: Asked, autoscaler: Autoscaler, now: float) -> list[Resize]:
     """One look of the autoscaler, and what it does then."""
+    cloud.settle()
     ids: dict[str, str] = {}
     groups: list[Scalable] = []
     held, nodes = cloud.all(), [begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]]
@@ -119,16 +128,30 @@ def _scalable(
     mine = [
         each for each in nodes if (each["metadata"].get("annotations") or {}).get(GROUP) == group.id
     ]
+    begun_ones = [each for each in mine if not starts(each)]
     return Scalable(
         name=str(name),
         most=int(at(group.state, "scalingConfig.maxSize")),
         target=target,
-        running=target - missing,
-        node=mine[0] if mine else _at_zero(group, str(name), held, cloud.images()),
+        running=target - missing - cloud.coming(group.id),
+        node=begun_ones[0] if begun_ones else _at_zero(group, str(name), held, cloud.images()),
         error=error,
         least=int(at(group.state, "scalingConfig.minSize") or 0),
         idle=bool(mine) and not any(each["metadata"]["name"] in used for each in mine),
+        starting=len(mine) - len(begun_ones),
     )
+
+
+def starts(node: Mapping[str, Any]) -> bool:
+    """Whether it is not ready to an autoscaler: its kubelet is not, or its GPUs have yet to be counted."""
+    status = node["status"]
+    closed = any(each["key"] == _NOT_READY for each in node["spec"].get("taints") or ())
+    ready = all(
+        e["status"] == "True" for e in status.get("conditions") or () if e["type"] == "Ready"
+    )
+    labels = node["metadata"].get("labels") or {}
+    counted = (status["allocatable"].get(GPU) or "0") != "0"
+    return closed or not ready or (bool(_WITH_GPUS & labels.keys()) and not counted)
 
 
 def _at_zero(

@@ -16,6 +16,7 @@ from testbed.plugins.cloud.shapes import Place
 from gpuyard.names import EFA, GATE_TAINT, GPU
 from gpuyard.render.scaling.keeping import keeping_objects
 from gpuyard.simulate.api import ApiError
+from kit.clouds.api_server import waiting
 from kit.clouds.aws import graph_of
 from kit.stacks import plan_of, platform, pool
 
@@ -36,21 +37,6 @@ class Server:
                 raise ApiError(self.told, "no")
             return {"data": {"priorities": self.told}}
         return {"items": self.pods if path.endswith("pods") else self.nodes}
-
-
-def waiting(**resources: str) -> dict[str, Any]:
-    """A pod as a queue lets it go."""
-    return {
-        "metadata": {},
-        "spec": {
-            "nodeSelector": {"gpuyard.dev/pool": "train"},
-            "tolerations": [{"key": GPU, "operator": "Exists"}],
-            "containers": [{"resources": {"limits": resources}}],
-        },
-        "status": {
-            "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
-        },
-    }
 
 
 @pytest.fixture(scope="module")

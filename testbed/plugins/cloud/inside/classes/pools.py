@@ -17,15 +17,21 @@ from testbed.plugins.cloud.inside.classes.definition import PATH
 from testbed.plugins.cloud.inside.classes.health import LABEL, PoolSeen, conditions, named, rank
 from testbed.plugins.cloud.inside.classes.migration import Leaving, Seen, migrate
 from testbed.plugins.cloud.inside.joining import GROUP
-from testbed.plugins.cloud.inside.scaling import Asked, Cloud, begun, needs_a_node, without_room
+from testbed.plugins.cloud.inside.scaling import (
+    Asked,
+    Cloud,
+    begun,
+    needs_a_node,
+    starts,
+    without_room,
+)
 from testbed.plugins.cloud.rules.looking import at, items
 from testbed.plugins.cloud.service import machines
 from testbed.plugins.cloud.service.ties import Resource
 
 _GONE = 404
 _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
-_NOT_READY = "node.kubernetes.io/not-ready"
-_GPU, _ACCELERATOR = "nvidia.com/gpu", "cloud.google.com/gke-accelerator"
+_GPU = "nvidia.com/gpu"
 
 
 class ClassServer(Asked):
@@ -46,6 +52,7 @@ def order(api: Asked) -> dict[int, list[str]]:
 
 def step(cloud: Cloud, api: ClassServer, autoscaler: Autoscaler, now: float) -> list[Resize]:
     """One look of the autoscaler: it says what it thinks of the classes, and enlarges a pool."""
+    cloud.settle()
     held = cloud.all()
     pools = {str(each.inputs["name"]): each for each in held if _scales(each)}
     classes = {each["metadata"]["name"]: each for each in _classes(api)}
@@ -57,7 +64,7 @@ def step(cloud: Cloud, api: ClassServer, autoscaler: Autoscaler, now: float) -> 
     groups = [each for name, each in all_.items() if _may_grow(name, pools[name], classes)]
     said = autoscaler.look(groups, without_room(pods, nodes), now)
     if not said and (leaving := list(_leaving(all_, pools, held, classes))):
-        begun_ones = [each for each in nodes if not _starts(each)]
+        begun_ones = [each for each in nodes if not starts(each)]
         seen = Seen(begun_ones, pods, api.call("GET", _BUDGETS)["items"])
         said = migrate(leaving, seen, autoscaler, now)
     for each in said:
@@ -149,24 +156,13 @@ def _scalable(
         name=str(pool.inputs["name"]),
         most=int(at(pool.inputs, "autoscaling.totalMaxNodeCount")),
         target=target,
-        running=target - missing,
+        running=target - missing - cloud.coming(pool.id),
         node=_next(pool, held),
         error=error,
         least=int(at(pool.inputs, "autoscaling.totalMinNodeCount") or 0),
         idle=bool(mine) and not any(each["metadata"]["name"] in used for each in mine),
-        starting=sum(_starts(each) for each in mine),
+        starting=sum(starts(each) for each in mine),
     )
-
-
-def _starts(node: Mapping[str, Any]) -> bool:
-    """Whether it is not ready to an autoscaler: its kubelet is not, or its GPUs have yet to be counted."""
-    status = node["status"]
-    closed = any(each["key"] == _NOT_READY for each in node["spec"].get("taints") or ())
-    ready = all(
-        e["status"] == "True" for e in status.get("conditions") or () if e["type"] == "Ready"
-    )
-    counted = (status["allocatable"].get(_GPU) or "0") != "0"
-    return closed or not ready or (_ACCELERATOR in node["metadata"]["labels"] and not counted)
 
 
 def _next(pool: Resource, held: list[Resource]) -> dict[str, Any]:

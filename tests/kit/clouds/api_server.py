@@ -1,0 +1,87 @@
+"""An API server of nodes and pods in memory, behind a fake account."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import yaml
+from testbed.plugins.cloud.inside import control_plane
+
+from gpuyard.names import GPU
+from gpuyard.simulate.api import ApiError
+
+
+def put_behind(folder: Path) -> Path:
+    """A control plane behind an account in this folder; the account's own folder."""
+    certificate = base64.b64encode(b"certificate").decode()
+    where = {"server": "https://127.0.0.1:1", "certificate-authority-data": certificate}
+    config = {"clusters": [{"cluster": where}], "users": [{"user": {"token": "t"}}]}
+    (folder / "kubeconfig").write_text(yaml.safe_dump(config))
+    control_plane.put(folder / "cloud", folder / "kubeconfig")
+    return folder / "cloud"
+
+
+class Server:
+    """What it was asked; `broken` is raised by who makes a client of it."""
+
+    nodes: dict[str, dict[str, Any]]
+    pods: list[dict[str, Any]]
+    evicted: list[str]
+    served: list[str]
+    broken: Exception | None = None
+
+    def __init__(self, *_where: str) -> None:
+        if self.broken:
+            raise self.broken
+
+    def call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        name = path.rpartition("/")[2]
+        if method == "GET":
+            return {"items": list(self.nodes.values()) if name == "nodes" else self.pods}
+        if path.endswith("/eviction"):
+            self.evicted.append(path.split("/")[-2])
+            if body["metadata"]["name"] == "guarded":
+                raise ApiError(
+                    429, "Cannot evict pod as it would violate the pod's disruption budget."
+                )
+            return {}
+        if method == "DELETE":
+            if self.nodes.pop(name)["metadata"]["name"] == "gone":
+                raise ApiError(404, "not found")
+            return {}
+        if body["metadata"]["name"] in self.nodes:
+            raise ApiError(409, "already exists")
+        self.nodes[body["metadata"]["name"]] = body
+        return body
+
+    def apply(self, manifest: dict[str, Any]) -> None:
+        self.served.append(manifest["metadata"]["name"])
+
+    def merge(self, path: str, change: dict[str, Any]) -> dict[str, Any]:
+        item = self.nodes[path.rpartition("/")[2]]
+        labels = {**item["metadata"]["labels"], **change.get("metadata", {}).get("labels", {})}
+        for part, values in change.items():
+            item[part] |= values
+        item["metadata"]["labels"] = {k: v for k, v in labels.items() if v is not None}
+        return item
+
+
+def fresh() -> type[Server]:
+    """One of a test's own."""
+    empty = {"nodes": {}, "pods": [], "evicted": [], "served": [], "broken": None}
+    return type("OwnServer", (Server,), empty)
+
+
+def waiting(**resources: str) -> dict[str, Any]:
+    """A pod as a queue lets it go."""
+    return {
+        "metadata": {},
+        "spec": {
+            "nodeSelector": {"gpuyard.dev/pool": "train"},
+            "tolerations": [{"key": GPU, "operator": "Exists"}],
+            "containers": [{"resources": {"limits": resources}}],
+        },
+        "status": {
+            "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+        },
+    }
