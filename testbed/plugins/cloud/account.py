@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,10 +20,12 @@ from gpuyard.simulate.api import ApiError, Unreachable
 from testbed.plugins.cloud import calls, facts, faults, shapes
 from testbed.plugins.cloud.checking import of_service
 from testbed.plugins.cloud.inside import control_plane, joining
+from testbed.plugins.cloud.inside.node import numbers
 from testbed.plugins.cloud.inside.user_data import BadUserData
-from testbed.plugins.cloud.motion import pace
+from testbed.plugins.cloud.motion import event_bus, interrupting, pace, schedule
 from testbed.plugins.cloud.motion.pace import Clock
 from testbed.plugins.cloud.service import collisions, failing, machines, protection, ties
+from testbed.plugins.cloud.service.book import Book, as_far_as_there_is, read_book
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import Place
 
@@ -57,37 +59,12 @@ class _Again(Exception):
     """The provider asks once more."""
 
 
-@dataclass
-class _Book:
-    """What the file holds."""
-
-    resources: list[Resource] = field(default_factory=list[Resource])
-    made: dict[str, int] = field(default_factory=dict[str, int])
-    steps: int = 0
-    used: dict[str, int] = field(default_factory=dict[str, int])
-    objects: dict[str, int] = field(default_factory=dict[str, int])
-    creators: dict[str, str] = field(default_factory=dict[str, str])
-    asked: list[str] = field(default_factory=list[str])
-    images: dict[str, str] = field(default_factory=dict[str, str])
-    missing: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
-    ordered: dict[str, float] = field(default_factory=dict[str, float])
-    coming: dict[str, int] = field(default_factory=dict[str, int])
-
-
 @dataclass(frozen=True)
 class _Kept:
     """A book, and the text of the file that holds it."""
 
     text: str
-    book: _Book
-
-
-def _book(read: dict[str, Any]) -> _Book:
-    held = [
-        Resource(each["kind"], each["id"], each["inputs"], each["state"], tuple(each["imports"]))
-        for each in read.pop("resources")
-    ]
-    return _Book(resources=held, **read)
+    book: Book
 
 
 class Account:
@@ -103,7 +80,7 @@ class Account:
         self._clock = clock or Clock()
         self.name = name
         self.file = folder / f"{name}.json" if folder else None
-        self._memory = _Book()
+        self._memory = Book()
         self._kept: _Kept | None = None
         self._lock = threading.RLock()
         if folder:
@@ -111,7 +88,7 @@ class Account:
 
     # ── the book ──────────────────────────────────────────────────────────────────────────────────
     @contextlib.contextmanager
-    def _open(self) -> Generator[_Book]:
+    def _open(self) -> Generator[Book]:
         """The book, for one change or look at a time; written when the block ends without an error."""
         with self._lock:
             if self.file is None:
@@ -131,7 +108,7 @@ class Account:
         text = file.read_text(encoding="utf-8") if file.exists() else ""
         if self._kept and self._kept.text == text:
             return self._kept
-        return _Kept(text, _book(json.loads(text)) if text else _Book())
+        return _Kept(text, read_book(json.loads(text)) if text else Book())
 
     def _written(self, file: Path, kept: "_Kept") -> "_Kept":
         """The same, with the file as the book is now: most looks change nothing, and write nothing."""
@@ -201,13 +178,59 @@ class Account:
             return book.coming.get(id_, 0)
 
     def settle(self) -> None:
-        """Time has passed: let nodes come that are due. Without a pace all that were asked for are there."""
-        if self.folder and (pace.read(self.folder).factor or self._any_coming()):
+        """Time has passed: machines go by schedule, and nodes come that are due."""
+        if self.folder is None:
+            return
+        passed = self._interrupt(self.folder)
+        if passed or pace.read(self.folder).factor or self._any_coming():
             self._inside_follows(machines.GROUP, "update", None)
 
     def _any_coming(self) -> bool:
         with self._open() as book:
             return bool(book.coming)
+
+    def _interrupt(self, folder: Path) -> bool:
+        """Whether a node of a group is gone."""
+        plan, api = schedule.read(folder), joining.client(folder)
+        if plan is None or api is None:
+            return False
+        with self._open() as book:
+            far = {place: list(each) for place, each in book.interrupted.items()}
+        happened = interrupting.let_pass(api, self.name, plan, far, self._clock.now())
+        for group, node in happened.gone:
+            self._lose(folder, group, node)
+        with self._open() as book:
+            book.interrupted = far
+            for each in happened.events:
+                for queue in event_bus.queues_of(each, book.resources):
+                    book.queued.setdefault(queue, []).append((self._clock.now(), each))
+        return bool(happened.gone)
+
+    def _lose(self, folder: Path, id_: str, node: str) -> None:
+        """The number of a machine that was taken back; where none is to be had for it, one is missing."""
+        there = self.all()
+        group = next((each for each in there if each.id == id_), None)
+        if group is None:
+            return
+        fault = self._fault("scale", group.kind, id_, group.inputs)
+        with self._open() as book:
+            seen = as_far_as_there_is(group, book)
+            names = joining.named(seen, book.resources, book.images, folder)
+            short = fault is not None and fault.word == "capacity"
+            if node in names and (short or group.kind == machines.GROUP):
+                burned = book.burned.setdefault(id_, [])
+                burned.append(numbers(len(names), seen.state)[names.index(node)])
+            if short:
+                count, _ = book.missing.get(id_, (0, ""))
+                wanted = machines.of(group.kind, group.inputs, book.resources)
+                book.missing[id_] = (count + 1, failing.no_capacity(group.kind, wanted))
+
+    def receive(self, queue: str) -> list[dict[str, Any]]:
+        """What EventBridge has put into a queue and nobody has taken, but what is older than it keeps."""
+        here = next(each for each in self.all(event_bus.QUEUE) if queue in each.names)
+        oldest = self._clock.now() - here.inputs["messageRetentionSeconds"]
+        with self._open() as book:
+            return [each for at, each in book.queued.pop(here.id, []) if at >= oldest]
 
     def scale(self, id_: str, size: int) -> None:
         """Ask a group or pool for so many instances, as its autoscaler does; those that come become nodes."""
@@ -255,7 +278,7 @@ class Account:
     def _nodes_follow(self, folder: Path) -> joining.Coming:
         with joining.in_turn(folder):
             with self._open() as book:
-                held = [_as_far_as_there_is(each, book) for each in book.resources]
+                held = [as_far_as_there_is(each, book) for each in book.resources]
                 images, ordered = dict(book.images), dict(book.ordered)
             coming = joining.follow(folder, self.name, held, images, ordered, self._clock.now())
             with self._open() as book:
@@ -300,7 +323,7 @@ class Account:
         kind: str,
         name: str,
         inputs: Mapping[str, Any],
-        act: Callable[["_Book"], Done],
+        act: Callable[["Book"], Done],
     ) -> Done:
         """One change, with the faults that meet it; a throttled one is asked again."""
         for attempt in range(ATTEMPTS):
@@ -318,7 +341,7 @@ class Account:
         kind: str,
         name: str,
         inputs: Mapping[str, Any],
-        act: Callable[["_Book"], Done],
+        act: Callable[["Book"], Done],
     ) -> Done:
         self.saw(calls.of(at, kind, inputs))
         fault = self._fault(at, kind, name, inputs)
@@ -356,7 +379,7 @@ class Account:
         while fault.word == "hold" and fault in faults.read(self.folder)[1]:
             time.sleep(_PAUSE)
 
-    def _not_joining(self, book: _Book, group: Resource) -> BadUserData | None:
+    def _not_joining(self, book: Book, group: Resource) -> BadUserData | None:
         """Why no node of a new group joins; the instances' own words go into their log."""
         inside = control_plane.of(self.folder)
         if (
@@ -397,7 +420,7 @@ def _refuse(said: list[str]) -> None:
 
 
 def _make(
-    book: _Book,
+    book: Book,
     kind: str,
     name: str,
     inputs: Mapping[str, Any],
@@ -424,7 +447,7 @@ def _make(
 
 
 def _change(
-    book: _Book,
+    book: Book,
     kind: str,
     id_: str,
     changed: Mapping[str, Any],
@@ -459,7 +482,7 @@ def _change(
 _NO_VERSION = {"description", "defaultVersion", "updateDefaultVersion", "tags"}
 
 
-def _remove(book: _Book, kind: str, id_: str, inputs: Mapping[str, Any]) -> None:
+def _remove(book: Book, kind: str, id_: str, inputs: Mapping[str, Any]) -> None:
     here = _held(book, kind, id_)
     if here is None:
         return
@@ -471,7 +494,7 @@ def _remove(book: _Book, kind: str, id_: str, inputs: Mapping[str, Any]) -> None
     book.resources = [each for each in book.resources if each not in along]
 
 
-def _held(book: _Book, kind: str, id_: str) -> Resource | None:
+def _held(book: Book, kind: str, id_: str) -> Resource | None:
     return next((each for each in book.resources if (each.kind, each.id) == (kind, id_)), None)
 
 
@@ -533,19 +556,9 @@ def _cloud(kind: str) -> str:
     return kind.partition(":")[0]
 
 
-def _spoil(book: _Book, made: Resource, status: str) -> Resource:
+def _spoil(book: Book, made: Resource, status: str) -> Resource:
     spoiled = Resource(
         made.kind, made.id, made.inputs, {**made.state, "status": status}, made.imports
     )
     book.resources[book.resources.index(made)] = spoiled
     return spoiled
-
-
-def _as_far_as_there_is(group: Resource, book: _Book) -> Resource:
-    """A group with as many instances as it has, instead of as many as it was asked for."""
-    missing = book.missing.get(group.id, (0, ""))[0]
-    if not missing:
-        return group
-    there = book.resources
-    has = machines.sized(group, machines.size_of(group, there) - missing, there)
-    return Resource(group.kind, group.id, group.inputs, {**group.state, **has}, group.imports)

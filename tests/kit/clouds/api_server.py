@@ -28,6 +28,7 @@ class Server:
     pods: list[dict[str, Any]]
     evicted: list[str]
     served: list[str]
+    ended: dict[str, dict[str, Any]]
     broken: Exception | None = None
 
     def __init__(self, *_where: str) -> None:
@@ -58,6 +59,9 @@ class Server:
         self.served.append(manifest["metadata"]["name"])
 
     def merge(self, path: str, change: dict[str, Any]) -> dict[str, Any]:
+        if "/pods/" in path:
+            self.ended[path.split("/")[-2]] = change["status"]
+            return change
         item = self.nodes[path.rpartition("/")[2]]
         labels = {**item["metadata"]["labels"], **change.get("metadata", {}).get("labels", {})}
         for part, values in change.items():
@@ -68,7 +72,7 @@ class Server:
 
 def fresh() -> type[Server]:
     """One of a test's own."""
-    empty = {"nodes": {}, "pods": [], "evicted": [], "served": [], "broken": None}
+    empty = {"nodes": {}, "pods": [], "evicted": [], "served": [], "ended": {}, "broken": None}
     return type("OwnServer", (Server,), empty)
 
 

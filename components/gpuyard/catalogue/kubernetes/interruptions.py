@@ -24,9 +24,11 @@ NOTICES_SOURCE = Source(
 )
 NOTICE_SECONDS: Mapping[str, int] = {"aws": 120, "gcp": 15}
 """By cloud: what a spot notice leaves to pods."""
+MACHINE_SECONDS: Mapping[str, int] = {"aws": 120, "gcp": 30}
+"""The same, to the machine."""
 NOTICE_SOURCE = Source(
-    "EC2: two minutes; GKE concepts, Spot VMs: 30 seconds by default, of which pods that are not the system's have the"
-    " first 15",
+    "EC2: two minutes, of interruptible reservations too (EC2 user guide, monitor-interruptible-cr); GKE concepts, Spot"
+    " VMs: 30 seconds by default, of which pods that are not the system's have the first 15",
     _LOOKED_UP,
 )
 GOES = frozenset({Capacity.SPOT, Capacity.BLOCK, Capacity.FLEX_START})

@@ -17,6 +17,7 @@ from testbed.plugins.cloud.inside.node import (
     efa_pages,
     gib,
     local_bytes,
+    numbers,
     resources,
     topology,
     usual,
@@ -79,7 +80,7 @@ def nodes(group: Resource, there: Iterable[Resource], images: Mapping[str, str])
     boarding.must_join(group, cluster, how.told, how.template, held)
     places = _places(group, held)
     found: list[Node] = []
-    for number in range(count):
+    for number in numbers(count, group.state):
         subnet = places[number % len(places)]
         found.append(_node(group, how, subnet, number, number // len(places)))
     return found

@@ -10,11 +10,13 @@ from gpuyard.catalogue.sources import Source
 from testbed.plugins.cloud import shapes
 from testbed.plugins.cloud.inside.node import (
     EFFECTS,
+    SHORT,
     Kept,
     Node,
     digest,
     gib,
     local_bytes,
+    numbers,
     resources,
     topology,
     usual,
@@ -50,7 +52,7 @@ def nodes(pool: Resource, there: Iterable[Resource]) -> list[Node]:
     zones = machines.zones_of(pool, held)
     return [
         _node(pool, cluster, machine, zones[number % len(zones)], number, number // len(zones))
-        for number in range(_count(pool, len(zones)))
+        for number in numbers(_count(pool, len(zones)), pool.state)
     ]
 
 
@@ -81,7 +83,7 @@ def _count(pool: Resource, zones: int) -> int:
     each = held if held is not None else at(pool.state, "initialNodeCount") or 0
     least = at(pool.state, "autoscaling.totalMinNodeCount") or 0
     least = max(int(least), zones * int(at(pool.state, "autoscaling.minNodeCount") or 0))
-    return max(int(each) * zones, least)
+    return max(0, max(int(each) * zones, least) - int(pool.state.get(SHORT) or 0))
 
 
 def _node(

@@ -33,7 +33,7 @@ from testbed.plugins.cloud.service.ties import Resource
 CLOUD, GROUP, OWNED = (f"cloud.sim.gpuyard.dev/{name}" for name in ("account", "group", "owned"))
 LOG = "instances.log"
 """In the account's folder: what instances that did not join have written before they were given up."""
-_NODES = "/api/v1/nodes"
+NODES = "/api/v1/nodes"
 _GONE = 404
 _IN_THE_WAY = 409
 _KINDS = {eks.GROUP: "aws:eks/cluster:Cluster", gke.POOL: "gcp:container/cluster:Cluster"}
@@ -64,6 +64,18 @@ def asked_for(
     if cluster is None or not control_plane.answers_at(cluster, inside):
         return None
     return eks.nodes(group, held, images) if group.kind == eks.GROUP else gke.nodes(group, held)
+
+
+def named(
+    group: Resource, there: Iterable[Resource], images: Mapping[str, str], inside: Path
+) -> list[str]:
+    """Names of the nodes that a group or pool asks for, by its numbers."""
+    behind = control_plane.of(inside)
+    try:
+        found = asked_for(group, there, images, behind) if behind else None
+    except BadUserData:
+        found = None  # nodes that run already were made of another template
+    return [each.name for each in found or ()]
 
 
 def remember(folder: Path, group: Resource, why: str) -> None:
@@ -117,6 +129,12 @@ def open_cluster(folder: Path, cluster: Resource) -> None:
     inside = control_plane.of(folder)
     if inside is not None and control_plane.answers_at(cluster, inside):
         definitions.serve(_api(inside), cluster)
+
+
+def client(folder: Path) -> Api | None:
+    """Of the API server behind an account; None where there is none."""
+    inside = control_plane.of(folder)
+    return _api(inside) if inside else None
 
 
 def _api(inside: ControlPlane) -> Api:
@@ -177,7 +195,9 @@ class _Nodes:
     def become(self, wanted: Mapping[str, Node], left_alone: set[str]) -> Coming:
         """Make what is missing and due, change what differs, drain and delete what nobody asks for."""
         here = {
-            name: item for name, item in self._all().items() if _note(item, CLOUD) == self._cloud
+            one["metadata"]["name"]: one
+            for one in nodes_of(self._api)
+            if _note(one, CLOUD) == self._cloud
         }
         self._due.forget(wanted)
         for name, node in wanted.items():
@@ -187,18 +207,16 @@ class _Nodes:
                 self._make(node)
         for name, item in here.items():
             if name not in wanted and _note(item, GROUP) not in left_alone:
-                self._drain(name)
+                empty(self._api, name)
+                remove(self._api, name)
         return Coming(dict(self._due.coming), min(self._due.waits, default=0.0))
-
-    def _all(self) -> dict[str, ApiObject]:
-        return {one["metadata"]["name"]: one for one in self._api.call("GET", _NODES)["items"]}
 
     def _make(self, node: Node) -> None:
         made = _manifest(node, self._cloud)
         if (answers := self._due.gpus_from(node)) is not None:
             made["metadata"]["annotations"][GPUS_FROM] = str(answers)
         try:
-            self._api.call("POST", _NODES, made)
+            self._api.call("POST", NODES, made)
         except ApiError as problem:
             if problem.status != _IN_THE_WAY:
                 raise
@@ -222,26 +240,43 @@ class _Nodes:
             },
             "spec": {"taints": [*others, *node.taints]},
         }
-        self._api.merge(f"{_NODES}/{node.name}", change)
+        self._api.merge(f"{NODES}/{node.name}", change)
 
-    def _drain(self, name: str) -> None:
-        """Evict its pods, wait for none of them, and delete it."""
-        self._api.merge(f"{_NODES}/{name}", {"spec": {"unschedulable": True}})
-        pods = self._api.call("GET", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"]
-        for pod in pods:
-            meta = pod["metadata"]
-            where = {"name": meta["name"], "namespace": meta["namespace"]}
-            path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/eviction"
-            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": where}
-            with contextlib.suppress(
-                ApiError, Unreachable
-            ):  # what is not evicted ends with the node
-                self._api.call("POST", path, body)
-        try:
-            self._api.call("DELETE", f"{_NODES}/{name}")
-        except ApiError as problem:
-            if problem.status != _GONE:
-                raise
+
+def nodes_of(api: Api) -> list[ApiObject]:
+    """Every node that there is, whoever has made it."""
+    return list(api.call("GET", NODES)["items"])
+
+
+def group_of(node: ApiObject) -> str:
+    """Id of the group or pool that it is of; empty of one that no account has made."""
+    return _note(node, GROUP)
+
+
+def pods_on(api: Api, name: str) -> list[ApiObject]:
+    """The pods of a node."""
+    return list(api.call("GET", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"])
+
+
+def empty(api: Api, name: str) -> None:
+    """Close a node and evict its pods; nobody waits for them."""
+    api.merge(f"{NODES}/{name}", {"spec": {"unschedulable": True}})
+    for pod in pods_on(api, name):
+        meta = pod["metadata"]
+        where = {"name": meta["name"], "namespace": meta["namespace"]}
+        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/eviction"
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": where}
+        with contextlib.suppress(ApiError, Unreachable):  # what is not evicted ends with the node
+            api.call("POST", path, body)
+
+
+def remove(api: Api, name: str) -> None:
+    """There is such a machine no more."""
+    try:
+        api.call("DELETE", f"{NODES}/{name}")
+    except ApiError as problem:
+        if problem.status != _GONE:
+            raise
 
 
 def _note(item: ApiObject, name: str) -> str:

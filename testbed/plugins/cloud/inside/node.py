@@ -1,6 +1,7 @@
 """One node as it joins: what a kubelet says of its machine, less what it was told to keep."""
 
 import hashlib
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -130,8 +131,18 @@ def _bytes(text: Any, whole: int) -> int:
 
 
 # ── where it stands ───────────────────────────────────────────────────────────────────────────────
+BURNED = "burned"
+"""In what an account shows of a group: numbers of machines that it has no more."""
+SHORT = "short"
+"""The same of a pool of GKE: so many it has less than it was asked for, whatever its least is."""
 _LEAF = 4
 """So many nodes share the lowest node of the network."""
+
+
+def numbers(count: int, state: Mapping[str, Any]) -> list[int]:
+    """By which a group tells its machines apart; that of one which was taken back is never used again."""
+    burned = state.get(BURNED) or ()
+    return list(itertools.islice((n for n in itertools.count() if n not in burned), count))
 
 
 def topology(

@@ -1,0 +1,79 @@
+"""Where EventBridge puts an event: into queues that a rule of the account sends it to and that take it.
+
+Patterns are read as far as people write them for instances: lists of allowed values, and trees of these.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from testbed.plugins.cloud.rules.looking import items, text
+from testbed.plugins.cloud.service.ties import Resource
+
+RULE, TARGET = "aws:cloudwatch/eventRule:EventRule", "aws:cloudwatch/eventTarget:EventTarget"
+QUEUE, POLICY = "aws:sqs/queue:Queue", "aws:sqs/queuePolicy:QueuePolicy"
+_SENDS = frozenset({"sqs:SendMessage", "sqs:*", "SQS:*", "SQS:SendMessage", "*"})
+_SENDER = "events.amazonaws.com"
+
+
+def queues_of(event: Mapping[str, Any], there: Iterable[Resource]) -> list[str]:
+    """Ids of the queues in which it is put, each once."""
+    held = list(there)
+    rules = [each for each in held if each.kind == RULE and _takes(each, event)]
+    found = [
+        queue.id
+        for target in held
+        if target.kind == TARGET and any(target.inputs["rule"] in rule.names for rule in rules)
+        for queue in held
+        if queue.kind == QUEUE and target.inputs["arn"] in queue.names and _may_be_sent(queue, held)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _takes(rule: Resource, event: Mapping[str, Any]) -> bool:
+    pattern = text(rule.inputs, "eventPattern")
+    on = text(rule.inputs, "state") != "DISABLED" and rule.inputs.get("isEnabled") is not False
+    return on and bool(pattern) and _matches(json.loads(pattern), event)
+
+
+def _matches(pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
+    for key, wanted in pattern.items():
+        has = event.get(key)
+        if isinstance(wanted, Mapping):
+            if not isinstance(has, Mapping) or not _matches(wanted, has):
+                return False
+            continue
+        if any(not isinstance(each, str | int | bool) for each in wanted):
+            raise ValueError(f"this fake reads no filter of content in a pattern: {wanted}")
+        if not any(each in wanted for each in (has if isinstance(has, list) else [has])):
+            return False
+    return True
+
+
+def _may_be_sent(queue: Resource, there: Iterable[Resource]) -> bool:
+    """[SQS] Nobody but its owner sends to a queue whose policy does not say so; EventBridge comes by TLS."""
+    said = [
+        statement
+        for each in there
+        if each.kind == POLICY and each.inputs["queueUrl"] in queue.names
+        for statement in items(json.loads(each.inputs["policy"]), "Statement")
+        if _is_about(statement, queue)
+    ]
+    denied = any(s["Effect"] == "Deny" and not s.get("Condition") for s in said)
+    return not denied and any(s["Effect"] == "Allow" for s in said)
+
+
+def _is_about(statement: Mapping[str, Any], queue: Resource) -> bool:
+    principal = statement.get("Principal")
+    who = (
+        _listed(principal.get("Service")) if isinstance(principal, Mapping) else _listed(principal)
+    )
+    return (
+        bool({"*", _SENDER} & set(who))
+        and bool(_SENDS & set(_listed(statement.get("Action"))))
+        and bool({"*", *queue.names} & set(_listed(statement.get("Resource"))))
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,77 @@
+"""What clouds say before a machine goes, and how long before; EC2's as EventBridge has it.
+
+Sources: EC2 user guide (spot-instance-termination-notices, rebalance-recommendations,
+monitor-interruptible-cr: `resources` is a list as in all others, where that page has a text); GKE concepts,
+Spot VMs; what Karpenter reads, in aws/karpenter-provider-aws pkg/controllers/interruption/messages:
+metadata, an `instance-id`, states from stopping to terminated, and of AWS Health scheduled changes of EC2
+alone.
+"""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from gpuyard.catalogue.kubernetes.interruptions import MACHINE_SECONDS
+from gpuyard.catalogue.kubernetes.karpenter import EVENTS
+
+SPOT, REBALANCE, HEALTH, STATE, RESERVATION = "spot", "rebalance", "health", "state", "reservation"
+PREEMPTION = "preemption"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One kind."""
+
+    cloud: str
+    seconds: int | None
+    """From the notice until the machine is gone; None: it stays."""
+    spot: bool = False
+    """Given to what was bought as spot alone."""
+
+
+NOTICES: Mapping[str, Notice] = {
+    SPOT: Notice("aws", MACHINE_SECONDS["aws"], spot=True),
+    REBALANCE: Notice("aws", None, spot=True),
+    HEALTH: Notice("aws", None),
+    STATE: Notice("aws", 0),
+    RESERVATION: Notice("aws", MACHINE_SECONDS["aws"]),
+    PREEMPTION: Notice("gcp", MACHINE_SECONDS["gcp"], spot=True),
+}
+"""EC2's by the words that our rules of events have, and GKE's one."""
+
+
+def event(word: str, instance: str, account: str, region: str, at: float) -> dict[str, Any]:
+    """One of EC2's, as a rule's target receives it."""
+    source, kind = EVENTS[word]
+    time = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "version": "0",
+        "id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{word}/{instance}/{at}")),
+        "detail-type": kind,
+        "source": source,
+        "account": account,
+        "time": time,
+        "region": region,
+        "resources": [f"arn:aws:ec2:{region}:{account}:instance/{instance}"],
+        "detail": _detail(word, instance, region, time),
+    }
+
+
+def _detail(word: str, instance: str, region: str, time: str) -> dict[str, Any]:
+    if word == HEALTH:
+        code = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
+        return {
+            "eventArn": f"arn:aws:health:{region}::event/EC2/{code}/{instance}",
+            "service": "EC2",
+            "eventTypeCode": code,
+            "eventTypeCategory": "scheduledChange",
+            "startTime": time,
+            "eventDescription": [
+                {"language": "en_US", "latestDescription": "The hardware is retired."}
+            ],
+            "affectedEntities": [{"entityValue": instance}],
+        }
+    more = {STATE: {"state": "shutting-down"}, REBALANCE: {}}
+    return {"instance-id": instance, **more.get(word, {"instance-action": "terminate"})}

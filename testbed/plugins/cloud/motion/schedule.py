@@ -1,0 +1,100 @@
+"""Interruptions by schedule: which pool loses a node, at which second, and with which notice.
+
+`interruptions.json` in the account's folder: when it begins, and
+
+    {"seed": 6, "factor": 0.1, "interruptions": [{"second": 40, "pool": "burst-spot", "notice": "spot"}]}
+
+`pool` is part of the name of a node group, node pool or NodePool, `notice` a word of `notices.NOTICES`.
+`factor` makes the seconds of the schedule and of notices shorter. Which node it is the seed says; the same
+one always.
+"""
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.plugins.cloud.motion.notices import NOTICES
+
+_FILE = "interruptions.json"
+
+
+@dataclass(frozen=True, order=True)
+class Interruption:
+    """One node of a pool."""
+
+    second: float
+    pool: str
+    notice: str
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What the file says."""
+
+    begins: float
+    interruptions: tuple[Interruption, ...]
+    seed: int = 0
+    factor: float = 1.0
+
+    def at(self, each: Interruption) -> float:
+        """When it is told, in seconds since 1970."""
+        return self.begins + each.second * self.factor
+
+    def chosen(self, place: int, nodes: Sequence[str]) -> str:
+        """The node of the nth interruption, of those that are there."""
+        chance = random.Random(f"{self.seed}/{place}")  # noqa: S311  to repeat a test
+        return chance.choice(sorted(nodes))
+
+
+def drawn(
+    seed: int, pools: Sequence[str], notices: Sequence[str], *, count: int, within: float
+) -> tuple[Interruption, ...]:
+    """So many at random moments, the first of them first."""
+    chance = random.Random(seed)  # noqa: S311  to repeat a test
+    found = [
+        Interruption(
+            round(chance.uniform(0, within), 3), chance.choice(pools), chance.choice(notices)
+        )
+        for _ in range(count)
+    ]
+    return tuple(sorted(found))
+
+
+def write(
+    folder: Path,
+    interruptions: Iterable[Interruption],
+    *,
+    begins: float,
+    seed: int = 0,
+    factor: float = 1.0,
+) -> None:
+    """Let this happen from now on; what another schedule had is not done any more."""
+    text = json.dumps(asdict(Schedule(begins, tuple(interruptions), seed, factor)))
+    fresh = folder / ".interruptions.new"
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(folder / _FILE)
+
+
+def read(folder: Path) -> Schedule | None:
+    """The schedule; None where there is none. What cannot be meant is an error."""
+    file = folder / _FILE
+    if not file.exists():
+        return None
+    said: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    listed = said.pop("interruptions", [])
+    try:
+        found = Schedule(interruptions=tuple(Interruption(**each) for each in listed), **said)
+    except TypeError as error:
+        raise ValueError(f"{file}: {error}") from None
+    if found.factor <= 0:
+        raise ValueError(f"{file}: no notice lasts {found.factor} times as long")
+    for place, each in enumerate(found.interruptions):
+        if each.notice not in NOTICES:
+            allowed = ", ".join(NOTICES)
+            raise ValueError(
+                f"{file}: interruptions[{place}] has the notice {each.notice!r}; allowed: {allowed}"
+            )
+    return found
