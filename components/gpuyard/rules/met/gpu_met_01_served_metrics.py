@@ -3,6 +3,12 @@
 import re
 from collections.abc import Iterator
 
+from gpuyard.catalogue.kubernetes.autoscaler_metrics import (
+    AUTOSCALER_METRICS,
+    AUTOSCALERS,
+    KARPENTER_METRICS,
+    Autoscaler,
+)
 from gpuyard.catalogue.metrics import DCGM_DEFAULT, DEV, KUEUE, KUEUE_PREFIX, kueue_type, meant_by
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, items, text
@@ -45,6 +51,9 @@ def _unserved(metric: str, served: frozenset[str], *, given: bool) -> tuple[str,
     """What is wrong with the name, and what to do; None when somebody serves it, or nobody here knows it."""
     if metric.startswith(KUEUE_PREFIX):
         return None if kueue_type(metric) else _unknown_of_kueue(metric)
+    for autoscaler in AUTOSCALERS:
+        if metric.startswith(autoscaler.prefix):
+            return _slip_in(metric, autoscaler)
     if not metric.lower().startswith("dcgm_") or metric in served:
         return None
     if not _FIELD.match(metric):
@@ -66,6 +75,15 @@ def _unknown_of_kueue(metric: str) -> tuple[str, str]:
     return f"Kueue serves no {metric}: the expression is empty, and says nothing", fix
 
 
+def _slip_in(metric: str, autoscaler: Autoscaler) -> tuple[str, str] | None:
+    """Only what is near a name that it serves: providers of other clouds serve more of their own."""
+    near = nearest(metric.removeprefix(autoscaler.prefix), sorted(autoscaler.served))
+    if near is None or autoscaler.serves(metric):
+        return None
+    said = f"{autoscaler.name} serves no {metric}: the expression is empty, and says nothing"
+    return said, f"write {autoscaler.prefix}{near}"
+
+
 RULE = Rule(
     id="GPU-MET-01",
     title="Alerts, dashboards and scalers ask for metrics that are served",
@@ -75,6 +93,8 @@ RULE = Rule(
     sources=(
         "NVIDIA/dcgm-exporter 4.6.0-4.8.3 etc/default-counters.csv",
         "kubernetes-sigs/kueue v0.19.2 pkg/metrics/metrics.go",
+        KARPENTER_METRICS.title,
+        AUTOSCALER_METRICS.title,
     ),
     kinds=QUERY_KINDS,
     check_stack=_check,

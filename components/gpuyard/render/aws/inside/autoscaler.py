@@ -6,6 +6,7 @@ less than half, and with them half a gang. So utilisation is compared with what 
 
 from typing import Any
 
+from gpuyard.catalogue.kubernetes.autoscaler_metrics import PER_GROUP_FLAG
 from gpuyard.catalogue.kubernetes.autoscalers import ANY_GROUP, MANAGED_GROUP, PRIORITY_CONFIGMAP
 from gpuyard.catalogue.software.charts import AUTOSCALER_CHART, AUTOSCALER_CHART_PIN
 from gpuyard.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
@@ -81,6 +82,7 @@ def autoscaler_values(plan: PlatformPlan) -> dict[str, Any]:
         },
         "extraArgs": {
             "expander": "priority,least-waste",
+            PER_GROUP_FLAG: "true",
             "ignore-daemonsets-utilization": "true",
             "scale-down-utilization-threshold": _NOTHING,
             "scale-down-gpu-utilization-threshold": _NOTHING,

@@ -1,0 +1,55 @@
+"""Metrics of autoscalers by name, and what to ask for where a rung has no machines."""
+
+import re
+from pathlib import Path
+
+from gpuyard.catalogue.kubernetes.autoscaler_metrics import (
+    AUTOSCALERS,
+    CLUSTER_AUTOSCALER,
+    KARPENTER,
+    KARPENTER_BEFORE,
+    SHORTAGES,
+)
+from gpuyard.rules.subjects.promql import read_promql
+from kit.every import every
+
+PAGE = Path(__file__).parents[2] / "docs/concepts/interruption.md"
+
+
+def test_names_are_written_without_their_prefix_and_each_once():
+    assert KARPENTER.isdisjoint(KARPENTER_BEFORE)
+    for name in KARPENTER | KARPENTER_BEFORE | CLUSTER_AUTOSCALER:
+        assert re.fullmatch(r"[a-z][a-z0-9_]+", name)
+        assert not any(name.startswith(each.prefix) for each in AUTOSCALERS)
+
+
+@every(
+    ("metric", "whose"),
+    [
+        ("karpenter_nodeclaims_disrupted_total", "Karpenter"),
+        ("karpenter_nodeclaims_terminated", "Karpenter"),
+        ("karpenter_pods_startup_duration_seconds_bucket", "Karpenter"),
+        ("karpenter_interruption_message_queue_duration_seconds_sum", "Karpenter"),
+        ("karpenter_cloudprovider_instance_launch_failures_total", "Karpenter"),
+        ("cluster_autoscaler_failed_scale_ups_total", "Cluster Autoscaler"),
+        ("cluster_autoscaler_nodes_count", "Cluster Autoscaler"),
+        ("cluster_autoscaler_node_group_backoff_status", "Cluster Autoscaler"),
+        ("karpenter_pods_startup", None),
+        ("cluster_autoscaler_nodes_bucket", None),
+    ],
+)
+def test_a_metric_is_served_by_some_release_or_by_none(metric, whose):
+    assert [each.name for each in AUTOSCALERS if each.serves(metric)] == ([whose] if whose else [])
+
+
+def test_what_tells_of_a_shortage_is_served_by_the_release_that_we_know():
+    for each in SHORTAGES:
+        asked = {selector.metric for selector in read_promql(each.query).selectors}
+        (autoscaler,) = (one for one in AUTOSCALERS if one.name == each.of)
+        assert {name.removeprefix(autoscaler.prefix) for name in asked} <= autoscaler.served
+
+
+def test_the_page_has_every_query_and_what_it_says():
+    page = PAGE.read_text(encoding="utf-8")
+    for each in SHORTAGES:
+        assert f"| {each.of} | {each.says} | `{each.query.replace('|', chr(92) + '|')}` |" in page
