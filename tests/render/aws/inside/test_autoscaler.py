@@ -104,6 +104,7 @@ def test_a_node_goes_when_nothing_asks_for_anything_on_it():
     thousandth_of_a_cpu = 1 / (1000 * max(machine.vcpus for machine in MACHINES.values()))
     assert all(0 < each < thousandth_of_a_cpu for each in thresholds)
     assert given["ignore-daemonsets-utilization"] == "true"
+    assert given["emit-per-nodegroup-metrics"] == "true"
     assert "enable-provisioning-requests" not in given
 
 
