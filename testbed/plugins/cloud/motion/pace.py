@@ -91,5 +91,5 @@ def _driver(node: Node, cloud: str) -> Owner | None:
 
 
 def _within(row: Seconds, name: str) -> float:
-    place = int(digest(name, row.source.title)[:_DIGITS], 16) / 16**_DIGITS
+    place = int(digest(name, row.source.title)[:_DIGITS], 16) / (1 << 4 * _DIGITS)
     return row.least + (row.most - row.least) * place
