@@ -13,7 +13,7 @@ from gpuyard.catalogue.kubernetes.autoscaler_metrics import (
 from gpuyard.rules.subjects.promql import read_promql
 from kit.every import every
 
-PAGE = Path(__file__).parents[2] / "docs/concepts/interruption.md"
+PAGE = Path(__file__).parents[3] / "docs/concepts/interruption.md"
 
 
 def test_names_are_written_without_their_prefix_and_each_once():
