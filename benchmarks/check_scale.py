@@ -4,7 +4,8 @@
 
 `cold` is a fresh process, user and system time together; the byte code of the library is written before, as
 an installation does. `work` is the same command in a process that has imported everything: what the
-platform itself costs. Each is the best of RUNS. Ends with 1 when a limit is passed.
+platform itself costs. Each is the best of RUNS. `lines` are those of Python that the work runs, the same at
+each run and on each machine. Ends with 1 when a limit is passed.
 benchmarks/check_scale.md has figures.
 """
 
@@ -24,8 +25,14 @@ from typing import Any
 RUNS = 5
 POOLS, TEAMS, SECONDS = 200, 100, 0.6
 """A large company's platform, and what its check may cost from cold."""
+LINES = 1_300_000
+"""What the work of it may run, of lines of Python."""
 SMALL, LARGE, GROWTH = 250, 1000, 5.0
 """Four times the pools may cost at most this many times as much."""
+LINES_GROW = 3.5
+"""And run at most this many times the lines."""
+BARE = 6.0
+"""What its check may cost from cold, in starts of Python with the libraries that it stands on."""
 PACKAGES = ("gpuyard", "pydantic", "pyyaml", "rich", "typer")
 
 _KINDS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -86,6 +93,17 @@ def work_seconds(pools: int, teams: int, runs: int = RUNS) -> float:
     return _best(_work, pools, teams, runs)
 
 
+def bare_seconds(runs: int = RUNS) -> float:
+    """CPU seconds of a process that imports what our command line stands on, and nothing of ours."""
+    libraries = "import pydantic, rich.console, typer, yaml"
+    return min(_process(sys.executable, "-c", libraries) for _ in range(runs + 1))
+
+
+def work_lines(pools: int, teams: int) -> int:
+    """Lines of Python that the check of such a platform runs here; a turn of a loop is one at least."""
+    return int(_best(_lines, pools, teams, 1))
+
+
 def _best(measure: Callable[[Path], float], pools: int, teams: int, runs: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         stack = Path(folder, "large.yaml")
@@ -94,7 +112,10 @@ def _best(measure: Callable[[Path], float], pools: int, teams: int, runs: int) -
 
 
 def _cold(stack: Path) -> float:
-    command = (str(Path(sys.executable).with_name("gpuyard")), "check", str(stack))
+    return _process(str(Path(sys.executable).with_name("gpuyard")), "check", str(stack))
+
+
+def _process(*command: str) -> float:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
@@ -103,27 +124,50 @@ def _cold(stack: Path) -> float:
 
 
 def _work(stack: Path) -> float:
+    started = time.process_time()
+    _check(stack)
+    return time.process_time() - started
+
+
+def _lines(stack: Path) -> float:
+    count = 0
+
+    def counts(_frame: Any, event: str, _given: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return counts
+
+    _check(stack)  # what is kept from one check to the next is kept already
+    before = sys.gettrace()
+    sys.settrace(counts)
+    try:
+        _check(stack)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def _check(stack: Path) -> None:
     from gpuyard.cli import main
 
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):  # noqa: PTH123  a device
-        started = time.process_time()
         code = main(["check", str(stack)])
-        seconds = time.process_time() - started
     if code:
         raise RuntimeError(f"gpuyard check {stack} ended with {code}")
-    return seconds
 
 
 def main() -> int:
     """Measure, print, judge."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     print(f"Python {platform.python_version()}, {versions}; best of {RUNS}, CPU seconds\n")
-    print("| pools | teams | cold | work |\n|---:|---:|---:|---:|")
+    print(f"a bare start {bare_seconds():.3f} s\n")
+    print("| pools | teams | cold | work | lines |\n|---:|---:|---:|---:|---:|")
     cold: dict[tuple[int, int], float] = {}
     work: dict[tuple[int, int], float] = {}
     for size in ((1, 1), (POOLS, TEAMS), (SMALL, TEAMS), (LARGE, TEAMS), (LARGE, LARGE)):
         cold[size], work[size] = cold_seconds(*size), work_seconds(*size)
-        print(f"| {size[0]:,} | {size[1]:,} | {cold[size]:.3f} | {work[size]:.3f} |")
+        figures = f"{cold[size]:.3f} | {work[size]:.3f} | {work_lines(*size):,}"
+        print(f"| {size[0]:,} | {size[1]:,} | {figures} |")
     growth = work[LARGE, TEAMS] / work[SMALL, TEAMS]
     seconds = cold[POOLS, TEAMS]
     print(f"\n{POOLS} pools cold {seconds:.3f} s, limit {SECONDS:g};", end=" ")

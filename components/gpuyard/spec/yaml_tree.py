@@ -163,7 +163,7 @@ class _Builder:
         lines, columns = Marks(positions, positions.lines), Marks(positions, positions.columns)
         kept = frozenset(self.blocks), tuple(self.duplicates)  # when empty they take no room
         if not self.many:  # whoever reads one may change the value
-            return Document(self.root, dict(lines), {}, *kept)
+            return Document(self.root, lines.by_path(), {}, *kept)
         return Document(self.root, lines, columns, *kept)
 
     def _next_document(self, event: Event) -> None:

@@ -41,7 +41,7 @@ def check_karpenter(draft: Draft) -> list[Finding]:
         return []
     found: list[Finding] = []
     for index, pool in enumerate(draft.spec.pools):
-        planned = draft.sound.get(pool.name)
+        planned = draft.pools.get(pool.name)
         if planned is not None and planned.scaling is Scaling.KARPENTER:
             found += _of_pool(planned, ("pools", index))
     return found

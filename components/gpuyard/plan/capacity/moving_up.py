@@ -56,7 +56,7 @@ def check_moving_up(draft: Draft) -> list[Finding]:
     """Somebody must be there who moves, something better to move to, and no gang."""
     found: list[Finding] = []
     for index, pool in enumerate(draft.spec.pools):
-        planned = draft.sound.get(pool.name)
+        planned = draft.pools.get(pool.name)
         if not pool.moves_up or planned is None:
             continue
         path: Path = ("pools", index, "moves_up")

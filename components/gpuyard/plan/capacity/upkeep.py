@@ -55,7 +55,7 @@ def check_upkeep(draft: Draft) -> list[Finding]:
     """Whoever replaces nodes must be told when, and what becomes of jobs is said."""
     found: list[Finding] = []
     for index, pool in enumerate(draft.spec.pools):
-        planned = draft.sound.get(pool.name)
+        planned = draft.pools.get(pool.name)
         if pool.upkeep is not None and planned is not None:
             where: Path = ("pools", index, "upkeep")
             found += _of_pool(draft, pool.upkeep, planned, where)

@@ -129,8 +129,9 @@ def shared_names(pools: Iterable[PoolPlan]) -> frozenset[str]:
 def check_one_name(draft: Draft) -> list[Finding]:
     """Refuse a team whose pools mean different things by one name: its queue and its quota count names."""
     findings: list[Finding] = []
+    sound = draft.sound
     for index, team in enumerate(draft.spec.teams):
-        pools = [draft.sound[name] for name in within_reach(draft.quotas[index])]
+        pools = [sound[name] for name in within_reach(draft.quotas[index])]
         gpus = {p.name: each for p in pools for each in p.advertised if each.resource == GPU}
         gke = [pool.name for pool in pools if is_by_gke(pool)]
         if gke and len({(each.unit, each.gpu_share) for each in gpus.values()}) > 1:

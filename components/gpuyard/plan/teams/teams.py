@@ -25,7 +25,10 @@ from gpuyard.spec.teams import Isolation, Team
 def decide_teams(draft: Draft) -> tuple[Draft, list[Finding]]:
     """Every team, with all that is decided about it."""
     pools = draft.sound
-    teams = (_plan_team(draft, index, pools) for index in range(len(draft.spec.teams)))
+    offered = {offer.resource for pool in pools.values() for offer in pool.advertised}
+    # a quota that does not name a resource lets all of it through
+    nothing = dict.fromkeys(sorted(quota_keys(offered)), 0)
+    teams = (_plan_team(draft, index, pools, nothing) for index in range(len(draft.spec.teams)))
     return replace(draft, teams=tuple(teams)), []
 
 
@@ -61,7 +64,9 @@ def _something(draft: Draft, index: int) -> Fix:
     return Fix(says="add a guarantee, or let it borrow")
 
 
-def _plan_team(draft: Draft, index: int, pools: Mapping[str, PoolPlan]) -> TeamPlan:
+def _plan_team(
+    draft: Draft, index: int, pools: Mapping[str, PoolPlan], nothing: Mapping[str, int]
+) -> TeamPlan:
     spec, team = draft.spec, draft.spec.teams[index]
     quotas, share = draft.quotas[index], draft.bill.shares[index]
     # quotas stand in the order of the pools, and so do their groups
@@ -79,7 +84,7 @@ def _plan_team(draft: Draft, index: int, pools: Mapping[str, PoolPlan]) -> TeamP
         quotas=quotas,
         resource_groups=resource_groups(pools[name] for name in used),
         limits=draft.limits[index],
-        hard=_hard(quotas, pools, waits=pods_wait(spec)),
+        hard=_hard(quotas, pools, nothing, waits=pods_wait(spec)),
         guarantee_usd_per_month=monthly(share.worst),
         expected_usd_per_month=monthly(share.expected),
         budget_usd_per_month=team.budget_usd_per_month,
@@ -100,14 +105,14 @@ def _protected(spec: PlatformSpec, team: Team) -> bool:
 
 
 def _hard(
-    quotas: tuple[Quota, ...], pools: Mapping[str, PoolPlan], *, waits: bool
+    quotas: tuple[Quota, ...],
+    pools: Mapping[str, PoolPlan],
+    nothing: Mapping[str, int],
+    *,
+    waits: bool,
 ) -> dict[str, int]:
-    """The most that pods of the namespace may ask for; for extended resources only `requests.` binds.
-
-    What the team has nothing of is 0: a quota that does not name a resource lets all of it through.
-    """
-    offered = [offer.resource for pool in pools.values() for offer in pool.advertised]
-    total: dict[str, int] = defaultdict(int, dict.fromkeys(quota_keys(offered), 0))
+    """The most that pods of the namespace may ask for; for extended resources only `requests.` binds."""
+    total: dict[str, int] = defaultdict(int, nothing)
     for quota in quotas:
         for resource, amount in at_most(pools[quota.pool], quota):
             total[quota_key(resource)] += amount

@@ -67,12 +67,12 @@ class Positions:
             value = value[step]
         return number
 
-    def paths(self) -> Iterator[Path]:
-        """Every part that is marked, in the order of the text."""
+    def numbers(self) -> Iterator[tuple[Path, int]]:
+        """Every part that is marked and its number, in the order of the text."""
         todo: list[tuple[Path, int, Any]] = [((), 0, self.value)] if self.ends else []
         while todo:
             path, number, value = todo.pop()
-            yield path
+            yield path, number
             below = [((*path, k), n, value[k]) for k, n in self._below(number, value).items()]
             todo.extend(reversed(below))
 
@@ -107,7 +107,11 @@ class Marks(Mapping[Path, int]):
         return self._numbers[number]
 
     def __iter__(self) -> Iterator[Path]:
-        return self._positions.paths()
+        return (path for path, _ in self._positions.numbers())
+
+    def by_path(self) -> dict[Path, int]:
+        """All of them at once, which is quicker than to ask for each and takes more room."""
+        return {path: self._numbers[number] for path, number in self._positions.numbers()}
 
     def __len__(self) -> int:
         return len(self._numbers)
