@@ -78,6 +78,27 @@ def test_what_is_counted_once_asks_for_the_same_ever_after(before, after, refuse
         assert said == ([GROWN] if refused else [])
 
 
+def job(gpus=1, queue="main", annotations=None, version="batch/v1", gates=(), **spec):
+    held = [{"name": name} for name in gates]
+    template = {"spec": {"containers": [container(gpus=gpus)], "schedulingGates": held}}
+    labels = {QUEUE_LABEL: queue} if queue else {}
+    return {
+        "apiVersion": version,
+        "kind": "Job",
+        "metadata": {"name": "x", "labels": labels, "annotations": annotations or {}},
+        "spec": {"template": template, **spec},
+    }
+
+
+def elastic_job(**more):
+    """A Job that Kueue counts anew when it grows."""
+    return job(annotations=IS_ELASTIC, **more)
+
+
+IN_TURN = {"suspend": True}
+"""A Job that waits for its queue."""
+
+
 def elastic(gpus=1, replicas=1, kind="Job", groups=1, gates=(ELASTIC,), **more):
     """A Job, or what is of Ray, that Kueue counts anew when it grows; with groups of workers."""
     held = [{"name": name} for name in gates]
@@ -149,9 +170,27 @@ OTHERS = ("example.org/later",)
 )
 def test_pods_of_what_is_elastic_wait_for_their_count(before, after, refused):
     """Without the gate they ran at once: 4 GPUs with 1 counted. Kueue itself takes it out by mistake."""
-    for known in ({}, {"by_controller": True}):
-        said = [each for each in changed(before, after, **known) if "wait by the gate" in each]
-        assert said == ([UNGATED.format(kind=refused)] if refused else [])
+    for by_controller in (False, True):
+        told = changed(before, after, by_controller=by_controller)
+        said = [each for each in told if "wait by the gate" in each]
+        passed = by_controller and refused == "Job"  # it waits before and after
+        assert said == ([UNGATED.format(kind=refused)] if refused and not passed else [])
+
+
+@every(
+    ("before", "after", "refused"),
+    [
+        (IN_TURN, {**IN_TURN, "suspend": False}, True),
+        ({**IN_TURN, "suspend": False}, IN_TURN, True),
+        ({**IN_TURN, "suspend": False}, {**IN_TURN, "suspend": False}, True),
+        (IN_TURN, IN_TURN, False),
+    ],
+)
+def test_kueue_keeps_the_gate_of_what_does_not_wait_on(before, after, refused):
+    """Kueue takes no gate out in the change by which it starts or stops a Job."""
+    changes = elastic_job(gates=[ELASTIC], **before), elastic_job(**after)
+    said = [each for each in changed(*changes, by_controller=True) if "by the gate" in each]
+    assert said == ([UNGATED.format(kind="Job")] if refused else [])
 
 
 RENUMBERED = (
@@ -187,18 +226,6 @@ def test_pods_that_were_counted_get_no_others_beside_them_with_other_numbers(
         assert said == ([RENUMBERED] if refused else [])
 
 
-def job(gpus=1, queue="main", annotations=None, version="batch/v1", gates=(), **spec):
-    held = [{"name": name} for name in gates]
-    template = {"spec": {"containers": [container(gpus=gpus)], "schedulingGates": held}}
-    labels = {QUEUE_LABEL: queue} if queue else {}
-    return {
-        "apiVersion": version,
-        "kind": "Job",
-        "metadata": {"name": "x", "labels": labels, "annotations": annotations or {}},
-        "spec": {"template": template, **spec},
-    }
-
-
 @every(
     ("before", "after", "pods"),
     [
@@ -217,8 +244,6 @@ def job(gpus=1, queue="main", annotations=None, version="batch/v1", gates=(), **
             job(annotations=IS_ELASTIC, gates=[ELASTIC], parallelism=2),
             None,
         ),
-        (job(annotations=IS_ELASTIC), job(annotations=IS_ELASTIC, parallelism=2), (1, 2)),
-        (job(), job(parallelism=2, annotations={ELASTIC: "true"}), (1, 2)),
         (job(version="batch.volcano.sh/v1alpha1"), job(parallelism=2), (1, 2)),
         (job(), job(parallelism=2, version="batch.volcano.sh/v1alpha1"), None),
     ],
@@ -234,6 +259,33 @@ def test_a_job_that_runs_gets_no_more_pods_than_were_counted(before, after, pods
             f"GPU-ADM-01: this Job runs and was counted with pods: {pods[0]}, and {pods[1]} would run;"
             " set suspend: true in the same change; it is counted anew and started again"
         )
+
+
+@every(
+    ("before", "after", "pods"),
+    [
+        (elastic_job(), elastic_job(parallelism=2), (1, 2)),
+        (elastic_job(suspend=True), elastic_job(parallelism=2, suspend=True), (1, 2)),
+        (elastic_job(), elastic_job(parallelism=2, suspend=True), (1, 2)),
+        (elastic_job(parallelism=8, completions=1), elastic_job(parallelism=8), (1, 8)),
+        (job(), elastic_job(parallelism=2), (1, 2)),
+        (job(suspend=True), elastic_job(parallelism=2, suspend=True), (1, 2)),
+        (elastic_job(), job(parallelism=2, suspend=True), (1, 2)),
+        (elastic_job(parallelism=2), elastic_job(), None),
+        (elastic_job(gpus=0), elastic_job(gpus=0, parallelism=2), None),
+        (elastic_job(queue=""), elastic_job(queue="", parallelism=2), None),
+        (elastic_job(gates=[ELASTIC]), elastic_job(gates=[ELASTIC], parallelism=2), None),
+    ],
+)
+def test_an_elastic_job_without_the_gate_gets_no_more_pods_also_while_it_waits(before, after, pods):
+    """Kueue starts it with what its pods are by then, and stops none that is ahead of its count."""
+    said = [each for each in changed(before, after) if "wait by no gate" in each]
+    assert not [each for each in changed(before, after, by_controller=True) if "counted" in each]
+    unheld = (
+        "GPU-ADM-01: pods of this elastic Job wait by no gate: {} were counted at most, and {} would run;"
+        " leave spec.parallelism and spec.completions as they are, or delete it and make it anew"
+    )
+    assert said == ([unheld.format(*pods)] if pods else [])
 
 
 def part(kind, version, spec, *owner, **annotations):

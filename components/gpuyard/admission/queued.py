@@ -74,6 +74,11 @@ RAISED = Sentence(
     "set suspend: true in the same change; it is counted anew and started again",
 )
 """Of a Job that runs: Kueue looks at it some time after its controller has made the pods."""
+RAISED_UNGATED = Sentence(
+    "pods of this elastic Job wait by no gate: {counted} were counted at most, and {wanted} would run",
+    "leave spec.parallelism and spec.completions as they are, or delete it and make it anew",
+)
+"""Also while it waits: Kueue stops no elastic Job that is ahead of its count."""
 RUNS_JOBS = ("batch/v1", "Job")
 COUNTED_ANEW = ("JobSet", "MPIJob", "RayCluster")
 """Kinds of other projects whose pods are counted here as they are written."""
@@ -154,9 +159,10 @@ UNGATED = Sentence(
 )
 """Of what is elastic and waits: Kueue puts the gate in when it is made, and never again.
 
-Kueue is told so itself. It finds workloads by their owner's name (v0.19.2, `FindMatchingWorkloads`): that of
-a Job of this name which has just gone it takes for the new one's, and writes the old template into the new
-Job. It tries again, and by then that workload is gone."""
+Kueue is told so itself, but for a Job that waits on. It finds workloads by their owner's name (v0.19.2,
+`FindNotFinishedWorkloads`): that of a Job of this name which has just gone it takes for the new one's, and
+writes the old template into the new Job before it lets the old workload go. Refused, it came back for
+ever."""
 MOST_TEMPLATES = 16
 """Of pods, in one object: Kueue counts no more than eight."""
 ELASTIC_PART = "RayCluster"
@@ -364,17 +370,25 @@ def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
     once = elastic or (queues and workload.kind in COUNTED_ONCE)
     if once and _asked(workload) != _asked(was):
         yield GROWS.slip(("spec",), kind=workload.kind)
-    if elastic and _gated(workload) < _gated(was):
+    if elastic and _gated(workload) < _gated(was) and not _taken_back(workload, was):
         yield UNGATED.slip(("spec",), kind=workload.kind, gate=ELASTIC)
     if not queues:
         return
     if _renumbered(workload, was):
         yield RENUMBERED.slip(("spec", "ordinals"), kind=workload.kind)
-    if not (was.suspended or workload.by_controller):
-        yield from _changed_while_it_runs(workload, was)
+    if not workload.by_controller:
+        yield from _raised(workload, was, elastic=elastic)
+        if not was.suspended:
+            yield from _changed_while_it_runs(workload, was)
     started = was.suspended and not workload.suspended and not workload.by_controller
     if started and workload.kind in OF_ITSELF:
         yield STARTS.slip(("spec",), kind=workload.kind)
+
+
+def _taken_back(workload: Workload, was: Workload) -> bool:
+    """Whether Kueue writes a Job that waits before and after; what waits by no gate gets no more pods."""
+    waits = was.suspended and workload.suspended
+    return waits and workload.by_controller and _version_and_kind(workload) == RUNS_JOBS
 
 
 def _renumbered(workload: Workload, was: Workload) -> bool:
@@ -391,7 +405,6 @@ def _changed_while_it_runs(workload: Workload, was: Workload) -> Iterator[Slip]:
             yield RENEWED.slip(CLUSTER_OF, kind=workload.kind)
     if workload.suspended:
         return
-    yield from _raised(workload, was)
     if _reruns(workload, was):
         field = SUSPEND_OF.get(workload.kind, SUSPEND_OF_OTHERS)
         yield RERUN.slip(("spec",), kind=workload.kind, field=field)
@@ -426,15 +439,20 @@ def _is_more(found: tuple[int, Any], before: tuple[int, Any]) -> bool:
     return found[0] > before[0] or found[1] != before[1]
 
 
-def _raised(workload: Workload, was: Workload) -> Iterator[Slip]:
-    """More pods of a Job that runs; the gate of an elastic one holds them until they are counted."""
-    kind = (text(workload.body.get("apiVersion")), workload.kind)
+def _raised(workload: Workload, was: Workload, *, elastic: bool) -> Iterator[Slip]:
+    """More pods of a Job that runs, or is elastic and has no gate: that holds them until they are counted."""
     queues = _names_queue(was.metadata) and not (_elastic(was) and _gated(was))
-    if kind != RUNS_JOBS or not queues or not any(map(asks, workload.pods)):
+    waits = (was.suspended or workload.suspended) and not elastic
+    if _version_and_kind(workload) != RUNS_JOBS or not queues or waits:
         return
     counted, wanted = _runs_at_once(was), _runs_at_once(workload)
-    if wanted > counted:
-        yield RAISED.slip(("spec", "parallelism"), counted=str(counted), wanted=str(wanted))
+    if wanted > counted and any(map(asks, workload.pods)):
+        sentence = RAISED_UNGATED if elastic else RAISED
+        yield sentence.slip(("spec", "parallelism"), counted=str(counted), wanted=str(wanted))
+
+
+def _version_and_kind(workload: Workload) -> tuple[str, str]:
+    return text(workload.body.get("apiVersion")), workload.kind
 
 
 def _runs_at_once(job: Workload) -> int:

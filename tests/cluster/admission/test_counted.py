@@ -119,6 +119,7 @@ def elastic(name: str) -> Value:
     of_pods = value["spec"]["template"]["spec"]
     del of_pods["hostPID"]
     of_pods["schedulingGates"] = [{"name": ELASTIC}]
+    value["spec"] |= {"parallelism": 1, "completions": 8}
     return value
 
 
@@ -151,37 +152,39 @@ def test_both_twins_say_the_same_of_what_is_elastic_and_waits(held: Api):
                 said.append(ours)
     finally:
         held.call("DELETE", path, {"propagationPolicy": "Background"})
-    assert [bool(each) for each in said] == [True, True, True, True, False, False]
+    assert [bool(each) for each in said] == [True, True, True, False, False, False]
 
 
-def test_the_gate_stays_where_a_job_of_its_name_has_just_gone(held: Api):
-    """Kueue takes its workload for the new one's, and would write the old template into that."""
-    made = [job("again", labels={QUEUE_LABEL: "main"}), elastic("again")]
-    made[0]["metadata"]["namespace"] = HELD
-    del made[0]["spec"]["template"]["spec"]["hostPID"]
-    path = f"{path_of(made[0], HELD)}/again"
-    held.call("POST", path_of(made[0], HELD), made[0])
-    workloads = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{HELD}/workloads"
+def test_an_elastic_job_whose_name_has_just_gone_is_counted_and_grows_no_more(held: Api):
+    """Kueue takes the workload of that name for the new one's, and writes the old template into this."""
+    for name in ("again", "and-again", "once-more"):
+        was = job(name, labels={QUEUE_LABEL: "main"})
+        was["metadata"]["namespace"] = HELD
+        del was["spec"]["template"]["spec"]["hostPID"]
+        path = f"{path_of(was, HELD)}/{name}"
+        held.call("POST", path_of(was, HELD), was)
+        try:
+            patience(lambda name=name: counted(held, name))
+            held.call("DELETE", path, {"propagationPolicy": "Background"})
+            new = held.call("POST", path_of(was, HELD), elastic(name))["metadata"]["uid"]
+            patience(lambda name=name, new=new: counted(held, name) == [new])
+            now = held.get(path)
+            assert now["metadata"]["uid"] == new
+            more = copy.deepcopy(now)
+            more["spec"]["parallelism"] = 8
+            ours = expected(more, by_controller=False, was=workload(resource(now)))
+            del more["metadata"]["resourceVersion"]
+            assert written(person(held), "PUT", f"{path}?dryRun=All", more) == ours
+            assert bool(ours) == ("schedulingGates" not in now["spec"]["template"]["spec"])
+        finally:
+            held.call("DELETE", path, {"propagationPolicy": "Background"})
 
-    def counted() -> list[str]:
-        """UIDs of jobs of this name of which Kueue has a workload."""
-        owners = [
-            owner
-            for each in held.get(workloads)["items"]
-            for owner in each["metadata"]["ownerReferences"]
-        ]
-        return [owner["uid"] for owner in owners if owner["name"] == "again"]
 
-    try:
-        patience(counted)
-        held.call("DELETE", path, {"propagationPolicy": "Background"})
-        new = held.call("POST", path_of(made[1], HELD), made[1])
-        patience(lambda: counted() == [new["metadata"]["uid"]])
-        now = held.get(path)
-        assert now["metadata"]["uid"] == new["metadata"]["uid"]
-        assert now["spec"]["template"]["spec"]["schedulingGates"] == [{"name": ELASTIC}]
-    finally:
-        held.call("DELETE", path, {"propagationPolicy": "Background"})
+def counted(api: Api, name: str) -> list[str]:
+    """UIDs of jobs of this name of which Kueue has a workload."""
+    workloads = api.get(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{HELD}/workloads")["items"]
+    owners = [owner for each in workloads for owner in each["metadata"]["ownerReferences"]]
+    return [owner["uid"] for owner in owners if owner["name"] == name]
 
 
 # ── what is there already ─────────────────────────────────────────────────────────────────────────

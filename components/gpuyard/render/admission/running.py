@@ -120,10 +120,10 @@ def _runs_at_once(job: str) -> str:
 
 
 def changed_while_it_runs() -> str:
-    """What nobody of a team changes in what runs."""
-    parts = " + ".join(f"({each})" for each in (_renewed(), _raised(), _rerun()))
-    waited = "variables.created || variables.by_controller || variables.waited"
-    return f"{waited} ? [] : {parts}"
+    """What nobody of a team changes in what runs, or is elastic."""
+    running = f"variables.waited ? [] : ({_renewed()}) + ({_rerun()})"
+    passed = "variables.created || variables.by_controller"
+    return f"{passed} ? [] : ({running}) + ({_raised()})"
 
 
 _ASKED = "(variables.all_pods + variables.old_pods).exists(p, p.asks)"
@@ -144,6 +144,12 @@ def _renewed() -> str:
     )
 
 
+def is_elastic() -> str:
+    """Whether it is counted as slices, or was."""
+    either = " || ".join(map(elastic, ("variables.it", "variables.was")))
+    return f"(variables.it.kind != 'Pod' && ({either}))"
+
+
 def _held() -> str:
     """Whether what was there waits, pod by pod, until it is counted."""
     return f"({elastic('variables.was')} && variables.old_pods.exists(p, {GATED}))"
@@ -152,15 +158,16 @@ def _held() -> str:
 def _raised() -> str:
     version, kind = map(quoted, queued.RUNS_JOBS)
     counted, wanted = map(_runs_at_once, ("variables.was", "variables.it"))
-    sentence = said(
-        requirements.QUEUED, queued.RAISED, counted=f"string({counted})", wanted=f"string({wanted})"
+    raised, unheld = (
+        said(requirements.QUEUED, each, counted=f"string({counted})", wanted=f"string({wanted})")
+        for each in (queued.RAISED, queued.RAISED_UNGATED)
     )
     queues = f"{label('variables.was.?metadata.?labels', QUEUE_LABEL)} != ''"
     return (
-        f"variables.runs && variables.it.apiVersion == {version}"
+        f"(variables.runs || {is_elastic()}) && variables.it.apiVersion == {version}"
         f" && variables.it.kind == {kind} && {queues} && !{_held()}"
         " && variables.all_pods.exists(p, p.asks)"
-        f" && {wanted} > {counted} ? [{sentence}] : []"
+        f" && {wanted} > {counted} ? [{is_elastic()} ? {unheld} : {raised}] : []"
     )
 
 

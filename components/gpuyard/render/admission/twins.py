@@ -50,6 +50,7 @@ from gpuyard.render.admission.running import (
     changed_while_it_runs,
     controllers,
     elastic,
+    is_elastic,
     of_ray,
     outlives,
     queues_for_theirs,
@@ -308,7 +309,7 @@ def _grows() -> str:
     number = "variables.all_pods.size() != variables.old_pods.size()"
     once = f"{_own()} && variables.it.kind in {listed(queued.COUNTED_ONCE)}"
     return (
-        f"({once} || {_is_elastic()}) && ({number} || {differs})"
+        f"({once} || {is_elastic()}) && ({number} || {differs})"
         f" ? [{said(requirements.QUEUED, queued.GROWS, kind='variables.it.kind')}] : []"
     )
 
@@ -319,12 +320,6 @@ def _own() -> str:
         f"{label(f'variables.{one}.?metadata.?labels', QUEUE_LABEL)} != ''" for one in ("it", "was")
     )
     return f"({' || '.join(names)})"
-
-
-def _is_elastic() -> str:
-    """Whether it is counted as slices, or was."""
-    either = " || ".join(map(elastic, ("variables.it", "variables.was")))
-    return f"(variables.it.kind != 'Pod' && ({either}))"
 
 
 def _past_count() -> str:
@@ -344,7 +339,12 @@ def _ungated() -> str:
     sentence = said(
         requirements.QUEUED, queued.UNGATED, kind="variables.it.kind", gate=quoted(queued.ELASTIC)
     )
-    return f"{_is_elastic()} && {less} ? [{sentence}] : []"
+    version, kind = map(quoted, queued.RUNS_JOBS)
+    taken_back = (
+        f"variables.by_controller && variables.waited && !variables.starts"
+        f" && variables.it.apiVersion == {version} && variables.it.kind == {kind}"
+    )
+    return f"{is_elastic()} && {less} && !({taken_back}) ? [{sentence}] : []"
 
 
 def _renumbered() -> str:
