@@ -7,7 +7,8 @@ from the notice on, its kubelet ends pods that are not the system's after the fi
 second the machine is gone: another one comes by the same name.
 
 Sources: EKS user guide, managed node groups; catalogue/kubernetes/interruptions.py; GKE concepts, Spot VMs:
-pods that are ended are `Failed`, for the reason `Terminated`.
+pods that are ended are `Failed`, for the reason `Terminated`; Kubernetes, Pod disruption conditions: whom a
+kubelet ends because its node shuts down has `DisruptionTarget` for the reason `TerminationByKubelet`.
 """
 
 import contextlib
@@ -31,11 +32,13 @@ _SPOT = {
 }
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
 _OVER = ("Succeeded", "Failed")
+_SHUT_DOWN = "Pod was terminated in response to imminent node shutdown."
+_READY = ("Ready", "ContainersReady")
 _REGION = "topology.kubernetes.io/region"
 _GONE = 404
 NOBODY, TOLD, ENDED, GONE = "nobody", "told", "ended", "gone"
 Progress = dict[str, list[str]]
-"""By its place in the schedule: how far an interruption is, and the node."""
+"""By its schedule's beginning and its place there: how far an interruption is, and the node."""
 
 
 @dataclass
@@ -67,28 +70,29 @@ class _Machine:
         self._each = each
         self._notice = NOTICES[each.notice]
         self._place = place
+        self._key = f"{schedule.begins}/{place}"
         self._happened = happened
 
     def let_pass(self, progress: Progress, now: float) -> None:
-        stage, name = progress.get(str(self._place), ["", ""])
+        stage, name = progress.get(self._key, ["", ""])
         if stage in {NOBODY, GONE}:
             return
         nodes = {one["metadata"]["name"]: one for one in joining.nodes_of(self._api)}
         if not stage:
             mine = [name for name, node in nodes.items() if self._concerns(node)]
             if not mine:
-                progress[str(self._place)] = [NOBODY, ""]
+                progress[self._key] = [NOBODY, ""]
                 return
             name = self._schedule.chosen(self._place, mine)
             self._tell(nodes[name])
             stage = TOLD
         if stage == TOLD and self._ended_at(now):
-            self._end_pods(name)
+            self._end_pods(name, now)
             stage = ENDED
         if self._gone_at(now):
             self._take(nodes.get(name), name)
             stage = GONE
-        progress[str(self._place)] = [stage, name]
+        progress[self._key] = [stage, name]
 
     def _concerns(self, node: ApiObject) -> bool:
         labels = node["metadata"].get("labels") or {}
@@ -128,12 +132,7 @@ class _Machine:
         region = (node["metadata"].get("labels") or {}).get(_REGION, "")
         self._happened.events.append(notices.event(word, instance, ACCOUNT, region, at))
 
-    def _end_pods(self, name: str) -> None:
-        status = {
-            "phase": "Failed",
-            "reason": "Terminated",
-            "message": "Pod was terminated in response to imminent node shutdown.",
-        }
+    def _end_pods(self, name: str, now: float) -> None:
         for pod in joining.pods_on(self._api, name):
             over = (pod.get("status") or {}).get("phase") in _OVER
             if over or pod["spec"].get("priorityClassName") in _CRITICAL:
@@ -141,7 +140,7 @@ class _Machine:
             where, own = pod["metadata"]["namespace"], pod["metadata"]["name"]
             path = f"/api/v1/namespaces/{where}/pods/{own}/status"
             with contextlib.suppress(ApiError):  # gone meanwhile
-                self._api.merge(path, {"status": status})
+                self._api.merge(path, {"status": _ended(pod, now)})
 
     def _take(self, node: ApiObject | None, name: str) -> None:
         if node is None:
@@ -154,3 +153,25 @@ class _Machine:
         joining.remove(self._api, name)
         if group := joining.group_of(node):
             self._happened.gone.append((group, name))
+
+
+def _ended(pod: ApiObject, now: float) -> dict[str, Any]:
+    """What its kubelet says of a pod then: it was put out, and is ready no more."""
+    since = notices.written(now)
+    kept = [
+        {**each, "status": "False", "lastTransitionTime": since} if each["type"] in _READY else each
+        for each in pod["status"].get("conditions") or ()
+    ]
+    put_out = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "TerminationByKubelet",
+        "message": _SHUT_DOWN,
+        "lastTransitionTime": since,
+    }
+    return {
+        "phase": "Failed",
+        "reason": "Terminated",
+        "message": _SHUT_DOWN,
+        "conditions": [*kept, put_out],
+    }

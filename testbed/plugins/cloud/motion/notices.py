@@ -45,7 +45,7 @@ NOTICES: Mapping[str, Notice] = {
 def event(word: str, instance: str, account: str, region: str, at: float) -> dict[str, Any]:
     """One of EC2's, as a rule's target receives it."""
     source, kind = EVENTS[word]
-    time = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    time = written(at)
     return {
         "version": "0",
         "id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{word}/{instance}/{at}")),
@@ -57,6 +57,11 @@ def event(word: str, instance: str, account: str, region: str, at: float) -> dic
         "resources": [f"arn:aws:ec2:{region}:{account}:instance/{instance}"],
         "detail": _detail(word, instance, region, time),
     }
+
+
+def written(at: float) -> str:
+    """Seconds since 1970, as clouds and Kubernetes write a time."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _detail(word: str, instance: str, region: str, time: str) -> dict[str, Any]:

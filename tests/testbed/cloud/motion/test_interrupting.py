@@ -11,6 +11,7 @@ from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Settings
 from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.motion import event_bus, pace, schedule
 from testbed.plugins.cloud.motion.interrupting import IMPENDING
+from testbed.plugins.cloud.motion.notices import written
 from testbed.plugins.cloud.motion.schedule import Interruption
 from testbed.plugins.cloud.shapes import Place
 
@@ -236,6 +237,16 @@ def test_a_schedule_goes_on_in_another_process(folder, server):
     assert warned not in names(server)
 
 
+def test_another_schedule_begins_anew(folder, server):
+    account, hand = on_aws(folder, SPOT)
+    for _ in range(2):
+        before = names(server)
+        schedule.write(folder, [Interruption(0, "train-spot", "spot")], begins=hand.at)
+        account.settle()
+        after(account, hand, 120)
+        assert len(before - names(server)) == 1
+
+
 def test_the_cluster_autoscaler_lets_the_schedule_go_on(folder, server):
     account, hand = on_aws(folder, SPOT)
     before = names(server)
@@ -302,15 +313,31 @@ def test_a_preempted_node_is_tainted_ends_pods_after_15_s_and_is_gone_after_30(f
     assert not server.evicted
     over = {**pod("over", warned), "status": {"phase": "Succeeded"}}
     critical = pod("agent", warned, priorityClassName="system-node-critical")
-    server.pods = [pod("job", warned), critical, over]
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    job = pod("job", warned)
+    job["status"]["conditions"] = [{"type": "PodScheduled", "status": "True"}, ready]
+    server.pods = [job, critical, over]
     after(account, hand, 14)
     assert server.ended == {}
     after(account, hand, 1)
+    said = "Pod was terminated in response to imminent node shutdown."
+    now = written(hand.at)
     assert server.ended == {
         "job": {
             "phase": "Failed",
             "reason": "Terminated",
-            "message": "Pod was terminated in response to imminent node shutdown.",
+            "message": said,
+            "conditions": [
+                {"type": "PodScheduled", "status": "True"},
+                {"type": "Ready", "status": "False", "lastTransitionTime": now},
+                {
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "reason": "TerminationByKubelet",
+                    "message": said,
+                    "lastTransitionTime": now,
+                },
+            ],
         }
     }
     made = server.nodes[warned]
