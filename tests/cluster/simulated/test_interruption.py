@@ -1,7 +1,8 @@
 """Nodes that go under gangs, on a real Kueue: each gang stops whole, queues again and ends complete.
 
 The program that does it runs where its pod runs, with the rights that are rendered. Who says that a node goes
-is the test: as Karpenter does it, as EKS drains, as a kubelet whose machine shuts down.
+is the test: as Karpenter does it, as EKS drains, as a kubelet whose machine shuts down. Or a fake cloud by
+its schedule, and then the machine goes too, and another comes.
 """
 
 import itertools
@@ -16,12 +17,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from testbed.plugins.cloud.motion.notices import PREEMPTION, SPOT
 
 from cluster.conftest import NAME as CLUSTER
 from gpuyard.names import INTERRUPTED_LABEL, requeue_name, system_namespace
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.simulate import cluster, state
 from gpuyard.simulate.api import Api, ApiError
+from kit.clouds.taken import Machine
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Value, condition
 from kit.cluster.queues import DURATION, QueueLab, kueue_as_rendered, soon
@@ -103,8 +106,17 @@ def by_kubelet(api: Api, node: str, pods: list[Value]) -> None:
             api.merge(path, {"status": status})
 
 
-Way = Callable[[Api, str, list[Value]], None]
+def by_schedule_of_eks(api: Api, node: str, _: list[Value]) -> Machine:
+    return Machine(api, node, SPOT)
+
+
+def by_schedule_of_gke(api: Api, node: str, _: list[Value]) -> Machine:
+    return Machine(api, node, PREEMPTION)
+
+
+Way = Callable[[Api, str, list[Value]], Machine | None]
 WAYS: tuple[Way, ...] = (by_karpenter, by_notice_alone, by_eks, by_kubelet)
+SCHEDULED: tuple[Way, ...] = (by_schedule_of_eks, by_schedule_of_gke)
 
 
 def comes_back(api: Api, node: str) -> None:
@@ -234,6 +246,8 @@ class Round:
     lab: QueueLab
     seen: Seen
     gone: set[str] = field(default_factory=set)
+    machines: list[Machine] = field(default_factory=list)
+    """Those that a schedule takes."""
     lost: dict[str, tuple[float, set[str], list[Any]]] = field(default_factory=dict)
     """By gang: when it lost a node, its pods then, and what they were told."""
 
@@ -249,7 +263,9 @@ class Round:
         self.seen.meanwhile += bool(self.lost)
         self.gone.add(node)
         self.lost[name] = time.monotonic(), uids, asked(was[:1])
-        way(lab.api, node, [p for n, p in self.live(gone=True) if p["spec"]["nodeName"] == node])
+        there = [p for n, p in self.live(gone=True) if p["spec"]["nodeName"] == node]
+        if machine := way(lab.api, node, there):
+            self.machines.append(machine)
         with program_heard():
             soon(lambda: not uids & running_of(lab, name), f"{name} to stop ({way.__name__})")
         if ran:
@@ -273,7 +289,9 @@ class Round:
         return sorted({pod["spec"]["nodeName"] for _, pod in self.live()})
 
     def whole(self) -> bool:
-        """Whether all are whole again; when each was is noted."""
+        """Whether all are whole again; when each was is noted. The schedules go on meanwhile."""
+        for machine in self.machines:
+            machine.look()
         for name, (since, before, told) in list(self.lost.items()):
             if pods := again(self.lab, name, before):
                 self.seen.starts.append(time.monotonic() - since)
@@ -307,7 +325,7 @@ def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLa
     """
     rng = random.Random(SEED)  # noqa: S311  moments, not secrets
     seen = Seen()
-    ways = rng.sample([*itertools.islice(itertools.cycle(WAYS), NOTICES)], NOTICES)
+    ways = rng.sample([*itertools.islice(itertools.cycle((*WAYS, *SCHEDULED)), NOTICES)], NOTICES)
     for few in (ways[each : each + 2] for each in range(0, NOTICES, 2)):
         submitted(lab)
         now = Round(lab, seen)
@@ -316,6 +334,8 @@ def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLa
                 now.goes_on(rng.uniform(0, MOMENT_SECONDS))
                 now.notice(way, rng.choice(soon(now.nodes, "a gang that runs")))
             soon(now.whole, "all gangs to run again")
+        for machine in now.machines:
+            machine.comes_again()
         for node in now.gone:
             comes_back(lab.api, node)
         ended(lab)
