@@ -5,6 +5,7 @@ brings it.
 """
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.errors import EnvironmentLacks, GpuYardError, SpecError
+from gpuyard.errors import EnvironmentLacks, GpuYardError, SpecError, UsageError
 from gpuyard.findings import show
 from gpuyard.judging import judge
 from gpuyard.names import GPU
@@ -27,6 +28,7 @@ from testbed.plugins import environment
 from testbed.plugins.cloud import installing
 from testbed.plugins.cloud.account import CALLER
 from testbed.plugins.cloud.inside import control_plane
+from testbed.plugins.cloud.motion import pace
 from testbed.yard import engine as local
 from testbed.yard import first
 from testbed.yard.jobs import Gang, look, remove, submit, wait
@@ -160,6 +162,23 @@ class UpFailed(GpuYardError):
     """The engine ended with an error; it has said why itself."""
 
     exit_code = 1
+
+
+def set_pace(stand: Stand, asked: str) -> str:
+    """Let nodes take so many times what the plan says that they take; what is to be said of it.
+
+    Raises:
+        UsageError: nothing can take so long.
+    """
+    try:
+        factor = float(asked)
+    except ValueError:
+        factor = math.nan
+    if not 0 <= factor < math.inf:
+        raise UsageError(f"PACE is a number such as 0.05, not {asked!r}; with 0 nodes come at once")
+    stand.account.mkdir(parents=True, exist_ok=True)
+    pace.write(stand.account, factor=factor)
+    return f"New nodes take {factor:g} times as long as the plan says (PACE)."
 
 
 def deploy(stand: Stand, engine: CloudEngine, say: Callable[[str], None]) -> bool:

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from gpuyard.errors import GpuYardError, SpecError
+from gpuyard.errors import GpuYardError, SpecError, UsageError
 from gpuyard.findings import show
 from gpuyard.plan import planned
 from gpuyard.plan.records import PlatformPlan
@@ -48,6 +48,8 @@ def main() -> int:
     if STACK != LOCAL:
         return in_a_cloud(began)
     try:
+        if os.environ.get("PACE"):
+            raise UsageError("PACE is of a fake cloud: `make up STACK=aws-training PACE=0.05`")
         show_plan()
         plan = local_plan()
         announce()
@@ -86,6 +88,8 @@ def in_a_cloud(began: float) -> int:
             " The control plane inside is real and runs here;"
             " its nodes are fakes, made of what node groups ask for."
         )
+        if asked := os.environ.get("PACE"):
+            say(cloud.set_pace(stand, asked))
         announce()
         build_tools()
         outcome = cluster.up(STACK, say)

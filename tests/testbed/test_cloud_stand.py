@@ -7,10 +7,11 @@ import pytest
 import yaml
 from testbed.plugins import environment
 from testbed.plugins.cloud.account import CALLER
-from testbed.yard import charts, cloud, down, first
+from testbed.plugins.cloud.motion import pace
+from testbed.yard import charts, cloud, down, first, up
 from testbed.yard import engine as local
 
-from gpuyard.errors import EnvironmentLacks, SpecError
+from gpuyard.errors import EnvironmentLacks, SpecError, UsageError
 from gpuyard.names import KUEUE_CONFIG_KEY
 from gpuyard.simulate import cluster
 from kit.stacks import plan_of, platform, pool
@@ -53,6 +54,40 @@ def test_a_stack_file_that_is_refused_is_not_played(monkeypatch, tmp_path):
     monkeypatch.setattr(local, "ROOT", tmp_path)
     with pytest.raises(SpecError):
         cloud.Stand("x").plan()
+
+
+def test_nodes_of_a_stack_take_their_time_at_the_pace_that_is_asked(state):
+    stand = cloud.Stand("aws-training")
+    said = "New nodes take 0.05 times as long as the plan says (PACE)."
+    assert cloud.set_pace(stand, "0.05") == said
+    assert pace.read(stand.account) == pace.Pace(factor=0.05)
+    cloud.set_pace(stand, "0")
+    assert pace.read(stand.account) == pace.Pace()
+
+
+@pytest.mark.parametrize("asked", ["fast", "-1", "nan", "inf"])
+def test_a_pace_that_nothing_can_have_is_refused(asked):
+    refused = f"PACE is a number such as 0.05, not {asked!r}; with 0 nodes come at once"
+    with pytest.raises(UsageError, match=refused):
+        cloud.set_pace(cloud.Stand("aws-training"), asked)
+    assert not cloud.Stand("aws-training").account.exists()
+
+
+def test_a_pace_for_the_local_stack_or_one_that_is_refused_ends_up_before_anything_is_made(
+    monkeypatch, capsys
+):
+    monkeypatch.setenv("PACE", "fast")
+    monkeypatch.setattr(up, "show_plan", lambda: None)
+    for stack, said in (
+        ("local", "up: PACE is of a fake cloud: `make up STACK=aws-training PACE=0.05`\n"),
+        (
+            "aws-training",
+            "up: PACE is a number such as 0.05, not 'fast'; with 0 nodes come at once\n",
+        ),
+    ):
+        monkeypatch.setattr(up, "STACK", stack)
+        assert up.main() == UsageError.exit_code
+        assert capsys.readouterr().err.endswith(said)
 
 
 def test_fakes_of_clouds_need_our_engine(monkeypatch):
