@@ -3,7 +3,8 @@
 import itertools
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,14 @@ from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Settings
 from testbed.plugins.cloud.inside.classes import pools
 from testbed.plugins.cloud.inside.classes.definition import PATH as CLASSES
 from testbed.plugins.cloud.inside.eks import GROUP
+from testbed.plugins.cloud.motion import pace, schedule
+from testbed.plugins.cloud.motion.schedule import Interruption
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.yard import charts
 from testbed.yard import engine as yard
 from testbed.yard.cloud import Stand
 
+from gpuyard.simulate.agents.cloud_node import GPUS_FROM
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
 from kit.clouds import by_gke
@@ -35,6 +39,8 @@ WINDOWS = "/apis/batch/v1/namespaces/gpuyard-aws-training"
 WINDOWS_PODS = "/api/v1/namespaces/gpuyard-aws-training/pods"
 """Needs the control plane with Kueue beside the engine."""
 SHORT = {"aws-training": "InsufficientInstanceCapacity", "gcp-training": "GCE_STOCKOUT"}
+SCARCE = {"faults": [{"fault": "capacity", "at": "scale", "name": "burst-spot"}]}
+NOTICE = {"aws-training": "spot", "gcp-training": "preemption"}
 BOUGHT = {
     "aws-training": ("eks.amazonaws.com/capacityType", "ON_DEMAND"),
     "gcp-training": ("cloud.google.com/gke-provisioning", "standard"),
@@ -124,6 +130,7 @@ def played(
         "GPUYARD_SIM_HOME": str(tmp_path / "sim"),
         "GPUYARD_YARD_STATE": str(tmp_path / "stacks"),
         "GOGC": "400",
+        "PACE": "0.01",
     }
     env.pop("GPUYARD_TOOLS", None)
 
@@ -146,6 +153,7 @@ def played(
 
 def test_a_gang_runs_on_the_nodes_that_the_fake_cloud_made(played):
     assert "this is a fake of" in played.said.lower()
+    _its_nodes_took_their_time(played)
     nodes = played.nodes("train")
     (ran,) = [line for line in played.said.splitlines() if "all 2 pods run, on" in line]
     assert {each.strip() for each in ran.partition(" on ")[2].split(",")} == set(nodes)
@@ -169,7 +177,16 @@ def test_a_gang_runs_on_the_nodes_that_the_fake_cloud_made(played):
     else:
         _a_class_of_pools_that_are_there_is_well(played)
         by_gke.are_used_as_planned(played.api, plan_of(played.platform()))
+        _a_gang_on_spot_loses_a_node(played)
         _what_runs_on_demand_moves_to_spot_that_is_sold_again(played)
+
+
+def _its_nodes_took_their_time(played: Played) -> None:
+    """Each has waited for its GPUs, and the gang for all of them; from now on nodes are there at once."""
+    assert "New nodes take 0.01 times as long as the plan says (PACE)." in played.said
+    nodes = played.nodes("train").values()
+    assert all(GPUS_FROM in each["metadata"]["annotations"] for each in nodes)
+    pace.write(played.folder, factor=0)
 
 
 def _a_label_that_is_lost_stops_the_next_gang(played: Played) -> None:
@@ -221,8 +238,7 @@ def _a_spot_rung_without_machines_falls_to_the_next_one(played: Played) -> None:
     """A pool more, from zero; who scales it reads the account and the cluster, and no stack file."""
     played.up(_with_a_ladder)
     spot, demand = (played.group(f"burst-{rung}") for rung in ("spot", "on-demand"))
-    fault = {"fault": "capacity", "at": "scale", "name": "burst-spot"}
-    faults.write(played.folder, {"faults": [fault]})
+    faults.write(played.folder, SCARCE)
     clock, looking = itertools.count(step=20), played.looks()
 
     def looks() -> list[tuple[str, int]]:
@@ -248,6 +264,64 @@ def _a_spot_rung_without_machines_falls_to_the_next_one(played: Played) -> None:
     waiting.until(lambda: not played.nodes("burst"))
 
 
+# ── a notice ──────────────────────────────────────────────────────────────────────────────────────
+def _a_gang_on_spot_loses_a_node(played: Played) -> None:
+    """Spot has machines meanwhile; what is empty is let go of at the end."""
+    faults.write(played.folder, {"faults": []})
+    spot, demand = (played.group(f"burst-{rung}") for rung in ("spot", "on-demand"))
+    clock, looking = itertools.count(step=60), played.looks()
+
+    def looks() -> list[tuple[str, int]]:
+        return [each for each in looking(next(clock)) if each[0] in {spot.id, demand.id}]
+
+    create(played.api, JOBS, _job("loses", pool="burst"))
+    waiting.until(lambda: _without_a_node(played, "loses") == 2, what="both pods to find no node")
+    assert waiting.until(looks) == [(spot.id, 2)]
+    waiting.until(lambda: len(_nodes_of(played, "loses")) == 2, what="the gang to run on spot")
+    _a_notice_requeues_it_whole_and_the_node_comes_again(played, "loses")
+    assert looks() == [], "what came in the node's place is of the same pool"
+    delete(played.api, f"{JOBS}/loses", "Foreground")
+    waiting.until(lambda: not _nodes_of(played, "loses"))
+    assert waiting.until(looks) == [(spot.id, 0)]
+    waiting.until(lambda: not played.nodes("burst"))
+    faults.write(played.folder, SCARCE)
+
+
+def _a_notice_requeues_it_whole_and_the_node_comes_again(played: Played, job: str) -> None:
+    """By schedule, ten times as fast; the next machine after its own time, a hundred times as fast."""
+    spot, machines = played.group("burst-spot"), _uids(played.nodes("burst").values())
+    before, coming = _uids(_pods_of(played, job)), set[int]()
+    pace.write(played.folder, factor=0.01)
+    one = Interruption(0, "burst-spot", NOTICE[played.stack])
+    schedule.write(played.folder, [one], begins=time.time(), factor=0.1)
+
+    def runs_again() -> bool:
+        played.account.settle()
+        coming.add(played.account.coming(spot.id))
+        running = _uids(_pods_of(played, job))
+        there = _uids(played.nodes("burst").values())
+        return (len(running), len(running - before), len(there - machines)) == (2, 2, 1)
+
+    waiting.until(runs_again, what=f"{job} to run whole again beside a node that came")
+    pace.write(played.folder, factor=0)
+    assert 1 in coming, "its time passed before it was there"
+    assert len(_uids(played.nodes("burst").values()) & machines) == 1, "the other stayed"
+    assert set(_nodes_of(played, job)) == set(played.nodes("burst"))
+    assert _told(played, job) == {"GangInterrupted", "GangRequeued"}
+
+
+def _uids(items: Iterable[dict[str, Any]]) -> set[str]:
+    return {each["metadata"]["uid"] for each in items}
+
+
+def _told(played: Played, job: str) -> set[str]:
+    """What the program that requeues gangs has said of a job; again, where it was refused meanwhile."""
+    found = played.api.call("GET", "/api/v1/namespaces/vision/events")["items"]
+    about = [each for each in found if each["involvedObject"]["name"] == job]
+    return {each["reason"] for each in about if each["reason"].startswith("Gang")}
+
+
+# ── classes ───────────────────────────────────────────────────────────────────────────────────────
 def _a_class_of_pools_that_are_there_is_well(played: Played) -> None:
     """As the autoscaler has written into its status, which GKE's own console shows."""
     found = played.api.call("GET", f"{CLASSES}/pool-burst")
@@ -330,6 +404,9 @@ def _a_window_keeps_nodes_and_lets_them_go(played: Played) -> None:
     ran = waiting.until(lambda: _nodes_of(played, "within"), lambda found: len(found) == 2)
     assert set(ran) == set(kept), "no pod of the window is in a job's way"
     assert looks() == []
+    _a_notice_requeues_it_whole_and_the_node_comes_again(played, "within")
+    waiting.until(lambda: len(_keepers(played, running=True)) == 2, what="the window to be kept")
+    assert looks() == []
     delete(played.api, f"{JOBS}/within", "Foreground")
     waiting.until(lambda: not _nodes_of(played, "within"))
     assert [looks() for _ in range(60)] == [[]] * 60, "an hour without a job"
@@ -370,13 +447,14 @@ def _without_a_node(played: Played, job: str) -> int:
 
 def _nodes_of(played: Played, job: str) -> list[str]:
     """Where the pods of a job run."""
+    return [each["spec"]["nodeName"] for each in _pods_of(played, job)]
+
+
+def _pods_of(played: Played, job: str) -> list[dict[str, Any]]:
+    """Those that run."""
     path = f"/api/v1/namespaces/vision/pods?labelSelector=batch.kubernetes.io%2Fjob-name%3D{job}"
-    found = played.api.call("GET", path)["items"]
-    return [
-        each["spec"]["nodeName"]
-        for each in found
-        if each.get("status", {}).get("phase") == "Running"
-    ]
+    found: list[dict[str, Any]] = played.api.call("GET", path)["items"]
+    return [each for each in found if each.get("status", {}).get("phase") == "Running"]
 
 
 def _without_label(inputs: dict[str, Any]) -> dict[str, Any]:
