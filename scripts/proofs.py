@@ -255,7 +255,7 @@ def _asked(judged: Judged, account: Mapping[str, Any]) -> Judged:
     def ask(questions: Sequence[Question]) -> dict[str, Answer]:
         return {each.name: _recorded({**caller, **account}, each.name) for each in questions}
 
-    heard = hear(judged.plan, ask)
+    heard = hear(judged.plan, ask, judged.reading.signed)
     return replace(judged, findings=tuple(in_order([*judged.findings, *heard.findings])))
 
 

@@ -22,6 +22,12 @@ exit 254
 ON_AWS = platform([pool(machine="p5.48xlarge", nodes=2)], cloud="aws")
 ON_GCP = platform([pool(machine="a2-highgpu-8g", nodes=2, zones=["us-central1-a"])], cloud="gcp")
 CALLER = {"UserId": "A", "Account": "123456789012", "Arn": "arn:aws:iam::123456789012:user/ann"}
+
+
+def refusal(code, operation="x"):
+    return f"\nAn error occurred ({code}) when calling the {operation} operation: no\n"
+
+
 WELL = {
     "sts.get-caller-identity": CALLER,
     "service-quotas.list-service-quotas": {
@@ -46,12 +52,13 @@ WELL = {
     "eks.describe-cluster-versions": {
         "clusterVersions": [{"clusterVersion": "1.36", "versionStatus": "STANDARD_SUPPORT"}]
     },
+    "eks.describe-cluster": refusal("ResourceNotFoundException", "DescribeCluster"),
+    "logs.describe-log-groups": {"logGroups": []},
+    "ec2.describe-vpcs": {"Vpcs": [{"VpcId": "vpc-1"}]},
+    "ec2.describe-addresses": {"Addresses": []},
+    "service-quotas.get-service-quota": {"Quota": {"Value": 5.0}},
     "iam.simulate-principal-policy": {"EvaluationResults": []},
 }
-
-
-def refusal(code, operation="x"):
-    return f"\nAn error occurred ({code}) when calling the {operation} operation: no\n"
 
 
 @pytest.fixture
@@ -97,7 +104,9 @@ def test_an_account_that_has_everything_is_fine(says, check):
     assert "(L-417A185B): 384, and vCPUs of p5.48xlarge take 384 at most" in flat(ended.out)
     assert "p5.48xlarge is sold in us-east-1a" in flat(ended.out)
     lines = asked.read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 5
+    assert len(lines) == 11
+    assert "no cluster is called lab yet" in flat(ended.out)
+    assert "(L-F678F1CE; 1 of 5 are others'): 4, and networks" in flat(ended.out)
     assert all(" --output json" in line for line in lines)
 
 
@@ -121,11 +130,11 @@ def test_a_quota_that_is_too_small_is_found_with_the_command_that_asks_for_more(
         (refusal("ThrottlingException"), "the cloud wants fewer questions"),
         (b"<html>", "the program's answer is no JSON"),
         (b"[]", "the answer has a form that is not known"),
-        (None, "aws did not answer within 1 seconds"),
+        (None, "aws did not answer within 5 seconds"),
     ],
 )
 def test_what_is_not_answered_is_named_and_never_fine(says, check, monkeypatch, said, why):
-    monkeypatch.setattr(programs, "SECONDS", 1.0)
+    monkeypatch.setattr(programs, "SECONDS", 5.0)
     says("aws", {**WELL, "service-quotas.list-service-quotas": said})
     ended = check()
     assert ended.code == 4
@@ -174,6 +183,11 @@ def test_google_is_asked_through_gcloud(says, check, gpuyard, write, tmp_path):
             "services.list": [{"config": {"name": f"{api}.googleapis.com"}} for api in apis],
             "compute.machine-types": [{"name": "a2-highgpu-8g", "zone": "us-central1-a"}],
             "compute.regions": {"name": "us-central1", "quotas": [quota]},
+            "container.clusters": "ERROR: ResponseError: code=404, message=Not found: lab.",
+            "compute.networks": [],
+            "compute.project-info": {
+                "quotas": [{"metric": "GPUS_ALL_REGIONS", "limit": 16.0, "usage": 0.0}]
+            },
             "container.get-server-config": {
                 "channels": [{"channel": "REGULAR", "validVersions": ["1.36.1-gke.100"]}]
             },
@@ -188,6 +202,7 @@ def test_google_is_asked_through_gcloud(says, check, gpuyard, write, tmp_path):
     assert ended.code == 0, ended.out
     # what no command of gcloud can be asked is said, and is no fault of the environment
     assert "NOT ASKED permissions of who is signed in: gcloud has no command" in flat(ended.out)
+    assert "GPUS_ALL_REGIONS (0 of 16 are used): 16, and GPUs of all models" in flat(ended.out)
     assert "NVIDIA_A100_GPUS (0 of 16 are used): 16, and GPUs of a2-highgpu-8g" in flat(ended.out)
     assert all("--format=json" in line for line in asked.read_text("utf-8").splitlines())
 

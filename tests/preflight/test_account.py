@@ -5,13 +5,13 @@ import pytest
 from gpuyard.catalogue.cluster.quotas import ec2_quota
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan.platform import plan as planned_with
-from gpuyard.preflight import allowed, aws, gcp
-from gpuyard.preflight.asking import NO_FORM, Answer, Question, Unasked
+from gpuyard.preflight import allowed, aws, gcp, limits
+from gpuyard.preflight.asking import NO_FORM, Answer, Heard, Question, Unasked
 from gpuyard.preflight.rounds import hear
 from gpuyard.preflight.wants import Ahead, Want, ec2_wants, gce_wants
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.spec.region import Region
+from gpuyard.spec.region import Region, Signed
 from kit.clouds.aws import plan_on_aws
 from kit.every import every
 from kit.stacks import platform, pool, spec_of
@@ -87,8 +87,11 @@ def test_a_configuration_without_a_core_has_no_project(value):
 def test_every_question_that_is_not_answered_is_named():
     ask, asked = answered(caller=signed_in())
     heard = hear(plan_on_aws(), ask)
-    assert [q.name for q in asked] == ["caller", "quotas", "offerings", "version", "permissions"]
-    assert [each.why for each in heard.unasked] == ["silent"] * 4
+    assert [q.name for q in asked] == [
+        *("caller", "quotas", "offerings", "version", "own", "left"),
+        *("networks", "quota of networks", "addresses", "quota of addresses", "permissions"),
+    ]
+    assert [each.why for each in heard.unasked] == ["silent"] * 8
     assert not any(each.ours for each in heard.unasked)
 
 
@@ -99,6 +102,19 @@ def test_what_gcloud_cannot_be_asked_is_no_fault_of_the_environment():
         "permissions of who is signed in",
         "quotas and versions of a region",
     ]
+
+
+def test_the_project_and_the_profile_of_the_stack_file_are_asked_and_no_others():
+    ask, asked = answered(caller=Answer(value={"core": {"project": "mine"}}))
+    hear(on_gcp(), ask, Signed(project="theirs"))
+    assert {w for q in asked for w in q.words if w.startswith("--project=")} == {"--project=theirs"}
+    ask, asked = answered(caller=Answer(value={"core": {"account": "ann@example.com"}}))
+    heard = hear(on_gcp(), ask, Signed(project="theirs"))
+    assert len(asked) > 1
+    assert not [each for each in heard.unasked if "no project" in each.why]
+    ask, asked = answered(caller=signed_in())
+    hear(plan_on_aws(), ask, Signed(profile="prod"))
+    assert {q.words[-2:] for q in asked} == {("--profile", "prod")}
 
 
 # ── questions ─────────────────────────────────────────────────────────────────────────────────────
@@ -125,13 +141,13 @@ def test_an_existing_cluster_is_asked_about_in_place_of_versions():
     assert "cluster" in names
     assert "version" not in names
     there = gcp.gcp_questions(on(on_gcp(cluster={"existing": "old"})))
-    assert [q.name for q in there] == ["apis", "offerings", "quotas", "cluster"]
+    assert [q.name for q in there] == ["apis", "offerings", "quotas", "cluster", "project-quotas"]
 
 
 @every(
     "name",
     [
-        *("quotas", "offerings", "version", "cluster", "zones", "subnets"),
+        *("quotas", "offerings", "version", "cluster", "zones", "subnets", "own", "left", "key"),
         *(f"reservation {HELD}", "image /aws/x"),
     ],
 )
@@ -152,7 +168,13 @@ def test_an_answer_of_no_known_form_is_no_answer(name):
     assert heard.unasked == (Unasked("it", answer.error or NO_FORM),)
 
 
-@every("name", ["apis", "offerings", "quotas", "version", "reservations", "zones"])
+@every(
+    "name",
+    [
+        *("apis", "offerings", "quotas", "version", "reservations", "zones"),
+        *("project-quotas", "own", "left", "key", "cluster"),
+    ],
+)
 def test_nor_is_one_of_google(name):
     question = Question(name, "it", ("gcloud",))
     heard = gcp.gcp_heard(on(on_gcp()), [question], {name: Answer(value="odd")})
@@ -214,8 +236,54 @@ def test_what_is_held_at_google_takes_from_no_quota():
 
 def test_gpus_whose_quota_nobody_knows_are_named():
     plan = on_gcp(pool(machine="g4-standard-48", nodes="0..1"))
-    heard = gcp._quotas(plan, [{"metric": "CPUS", "limit": 1.0, "usage": 0.0}])
+    heard = gcp._quotas(plan, [{"metric": "CPUS", "limit": 1.0, "usage": 0.0}], deployed=False)
     assert "no quota that we know" in heard.unasked[0].why
+
+
+@every(
+    ("networks", "quota", "why"),
+    [
+        ({"value": "odd"}, {"value": {"Quota": {"Value": 5.0}}}, NO_FORM),
+        ({"value": {"Vpcs": []}}, {"value": {"Quota": "odd"}}, NO_FORM),
+        ({"value": {"Vpcs": []}}, {"error": "NoSuchResourceException"}, "NoSuchResourceException"),
+        ({"why": "too late"}, {"error": "NoSuchResourceException"}, "too late"),
+    ],
+)
+def test_a_number_without_its_quota_says_nothing(networks, quota, why):
+    answers = {"networks": Answer(**networks), "quota of networks": Answer(**quota)}
+    heard = limits.limits_heard(on(plan_on_aws()), answers, "")
+    assert heard == Heard(unasked=(Unasked("quota of networks", why),))
+
+
+def test_a_project_whose_list_lacks_a_quota_says_nothing_of_it():
+    there = [
+        {"metric": "NETWORKS", "limit": 5.0, "usage": 0.0},
+        {"metric": "FIREWALLS", "limit": 9},
+    ]
+    heard = limits.project_heard(on(reserved_at_google()), there, deployed=False)
+    assert [each.about for each in heard.unasked] == [
+        "quota for routers of the platform",
+        "quota for subnetworks of the platform",
+    ]
+    assert all(each.ours for each in heard.unasked)
+    assert heard.said == (
+        "NETWORKS (0 of 5 are used): 5, and networks of the platform take 1 at most",
+    )
+
+
+def test_what_runs_already_is_not_asked_for_once_more():
+    """The platform's own GPUs are in what is used: a second `check --live` says what the first did."""
+    full = {"quotas": [{"metric": "NVIDIA_A100_GPUS", "limit": 32.0, "usage": 32.0}]}
+    for label, refused in (("lab", []), ("other", ["live.quota"])):
+        own = {"name": "lab", "resourceLabels": {"gpuyard-platform": label}}
+        answers = {
+            "caller": Answer(value={"core": {"project": "p"}}),
+            "own": Answer(value=own),
+            "quotas": Answer(value=full),
+        }
+        ask, _ = answered(**answers)
+        found = [each.id for each in hear(on_gcp(), ask).findings if each.id == "live.quota"]
+        assert found == refused
 
 
 # ── offers and reservations ───────────────────────────────────────────────────────────────────────

@@ -42,6 +42,19 @@ CASES = {
         *({**AWS_ZONES, **sold("us-east-1a")},),
         [("live.zone", "cluster.zones[1]", "the region has no zone us-east-1z")],
     ),
+    "a zone without a control plane": (
+        *("aws", {}, {"cluster": {"zones": ["us-east-1a", "us-east-1b"]}}),
+        {
+            "asked-zones": {**AWS_ZONES["asked-zones"], "zoneIds": ["use1-az1", "use1-az3"]},
+            **sold("us-east-1a"),
+        },
+        [
+            (
+                *("live.zone", "cluster.zones[1]"),
+                "EKS makes no control plane in us-east-1b, which is use1-az3 in this account",
+            )
+        ],
+    ),
     "a zone that does not sell the machine": (
         *("aws", HERE, {}, {**AWS_ZONES, **sold("us-east-1b")}),
         [("live.offering", "pools[0].zones", "p5.48xlarge is not sold in us-east-1a")],

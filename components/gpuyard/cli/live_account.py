@@ -29,7 +29,7 @@ def ask_account(judged: "Judged") -> "tuple[Judged, Heard]":
             f"{judged.file}: --live asks an account of AWS or Google, and this stack is on"
             f" {judged.plan.cloud.value}."
         )
-    heard = hear(judged.plan, ask)
+    heard = hear(judged.plan, ask, judged.reading.signed)
     return replace(judged, findings=tuple(in_order([*judged.findings, *heard.findings]))), heard
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.catalogue.cluster.eks import AUTO_SCALING_ROLE
+from gpuyard.catalogue.cluster.eks import AUTO_SCALING_ROLE, ZONES_WITHOUT
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
 from gpuyard.preflight.asking import NO_FORM, Answer, AnswersByName, Heard, Question, Unasked, items
 from gpuyard.preflight.blocks import BOUGHT, OFFER, block_questions, judge_block
+from gpuyard.preflight.given import KEY, kms_heard, unfit_for_eks
+from gpuyard.preflight.limits import LIMIT_QUESTIONS, limit_questions, limits_heard
 from gpuyard.preflight.places import (
     elsewhere,
     heard_of,
@@ -16,9 +19,13 @@ from gpuyard.preflight.places import (
     judge_zones,
     of_pool,
     subnets_said,
+    without_control_plane,
+    zones_named,
 )
+from gpuyard.preflight.quotas import judge_quota
 from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
-from gpuyard.preflight.wants import Ahead, Want, ec2_wants, zones_without_pools
+from gpuyard.preflight.taken import LEFT, OWN, left_heard, own_heard
+from gpuyard.preflight.wants import Ahead, ec2_wants, zones_without_pools
 from gpuyard.render.aws.disk_key import disk_key
 from gpuyard.render.cloud.graph import CloudGraph
 
@@ -27,6 +34,7 @@ ZONES, SUBNETS, ROLE = "zones", "subnets", "role"
 _AUTO_SCALING = AUTO_SCALING_ROLE.rpartition("/")[2]
 _PARAMETER = "aws:ssm/getParameter:getParameter"
 _NO_REGION = "REGION"
+_SILENT = Answer(why="not asked")
 _OFFERED = frozenset({"STANDARD_SUPPORT", "EXTENDED_SUPPORT"})
 
 
@@ -72,6 +80,14 @@ def aws_questions(ahead: Ahead) -> list[Question]:
             plan.kubernetes,
         )
         asked.append(_question(plan, VERSION, f"Kubernetes {plan.kubernetes} on EKS", *words))
+        words = ("eks", "describe-cluster", "--name", plan.name)
+        asked.append(_question(plan, OWN, f"whether a cluster is called {plan.name}", *words))
+        words = ("logs", "describe-log-groups", "--log-group-name-prefix", _eks_logs(plan))
+        asked.append(_question(plan, LEFT, f"log groups of {plan.name}", *words))
+    if key := cluster_of(plan.spec).key:
+        words = ("kms", "describe-key", "--key-id", key)
+        asked.append(_question(plan, KEY, "the key of the cluster", *words))
+    asked += [_question(plan, name, name, *words) for name, words in limit_questions(ahead.graph)]
     if disk_key(plan):
         words = ("iam", "get-role", "--role-name", _AUTO_SCALING)
         asked.append(_question(plan, ROLE, "the role of Auto Scaling", *words))
@@ -79,7 +95,7 @@ def aws_questions(ahead: Ahead) -> list[Question]:
         words = ("ec2", "describe-capacity-reservations", "--capacity-reservation-ids", held)
         asked.append(_question(plan, f"reservation {held}", f"reservation {held}", *words))
     asked += [_question(plan, name, about, *words) for name, about, words in block_questions(plan)]
-    if zones_without_pools(plan):
+    if zones_named(plan):
         words = ("ec2", "describe-availability-zones")
         asked.append(_question(plan, ZONES, "zones of the region", *words))
     if ids := [each for _, each in subnets_said(plan)]:
@@ -99,6 +115,10 @@ def aws_questions(ahead: Ahead) -> list[Question]:
 def _question(plan: PlatformPlan, name: str, about: str, *words: str) -> Question:
     region = _in_region(plan).split()
     return Question(name, about, ("aws", *words, *region, "--output", "json"))
+
+
+def _eks_logs(plan: PlatformPlan) -> str:
+    return f"/aws/eks/{plan.name}/cluster"
 
 
 def _in_region(plan: PlatformPlan) -> str:
@@ -130,22 +150,22 @@ def _images(graph: CloudGraph) -> list[str]:
 # ── answers ───────────────────────────────────────────────────────────────────────────────────────
 def aws_heard(ahead: Ahead, questions: list[Question], answers: AnswersByName) -> Heard:
     """What the answers mean for the plan."""
-    heard = Heard()
+    heard = limits_heard(ahead, answers, _in_region(ahead.plan))
     for question in questions:
         answer = answers[question.name]
         kind, _, offer = question.name.partition(" ")
         if kind == OFFER:
             heard += judge_block(ahead.plan, offer, answers)
-        elif kind == BOUGHT:
-            continue  # judged with its offer
+        elif kind == BOUGHT or question.name in LIMIT_QUESTIONS:
+            continue  # judged with its offer, or with what it is the quota of
         elif answer.why:
             heard += Heard(unasked=(Unasked(question.about, answer.why),))
         else:
-            heard += _one(ahead, question, answer)
+            heard += _one(ahead, question, answer, answers.get(OWN, _SILENT))
     return heard
 
 
-def _one(ahead: Ahead, question: Question, answer: Answer) -> Heard:
+def _one(ahead: Ahead, question: Question, answer: Answer, own: Answer) -> Heard:
     kind, _, name = question.name.partition(" ")
     plan, value, error = ahead.plan, answer.value, answer.error
     match kind:
@@ -156,13 +176,13 @@ def _one(ahead: Ahead, question: Question, answer: Answer) -> Heard:
         case "version":
             heard = _version(plan, items(value, "clusterVersions"))
         case "cluster":
-            heard = _cluster(plan, value, error)
+            heard = _cluster(ahead, value, error)
+        case "own" | "left" | "key" | "role":
+            heard = _named(ahead, kind, answer, own)
         case "reservation":
             heard = _reservation(plan, name, items(value, "CapacityReservations"), error)
         case "zones":
             heard = _zones_heard(plan, items(value, "AvailabilityZones"))
-        case "role":
-            heard = _role(value, error)
         case "subnets":
             heard = _subnets_heard(plan, items(value, "Subnets"))
         case "bucket":
@@ -171,6 +191,19 @@ def _one(ahead: Ahead, question: Question, answer: Answer) -> Heard:
         case _:
             heard = _image(plan, name, error)
     return heard or Heard(unasked=(Unasked(question.about, error or NO_FORM),))
+
+
+def _named(ahead: Ahead, kind: str, answer: Answer, own: Answer) -> Heard | None:
+    """What the platform calls something, and the key that it names."""
+    plan = ahead.plan
+    if kind == ROLE:
+        return _role(answer.value, answer.error)
+    if kind == KEY:
+        return kms_heard(ahead, answer)
+    if kind == OWN:
+        return own_heard(plan.name, answer, "cluster", "tags", PLATFORM_LABEL)
+    way = f"aws logs delete-log-group --log-group-name {_eks_logs(plan)}{_in_region(plan)}"
+    return left_heard(ahead, own, items(answer.value, "logGroups"), "logGroupName", way)
 
 
 def _quotas(ahead: Ahead, quotas: list[Any] | None) -> Heard | None:
@@ -192,23 +225,6 @@ def _quotas(ahead: Ahead, quotas: list[Any] | None) -> Heard | None:
         )
         heard += judge_quota(want, name, limit, ask)
     return heard
-
-
-def judge_quota(want: Want, name: str, free: float, ask: str) -> Heard:
-    """A quota against what the plan takes of it."""
-    if want.most <= free:
-        return heard_of(said=f"{name}: {free:g}, and {want.what} take {want.most} at most")
-    given = f"{want.what}: {want.floor} from the first day, {want.most} at most"
-    fix = Fix(says=f"ask for {want.most - free:g} more, or lower `nodes`: {ask}")
-    if want.floor > free:
-        problem = f"the account's quota is too small for the nodes that always run: {name}"
-        return heard_of(
-            refuse("live.quota", want.path, problem, given=given, allowed=f"{free:g}", fix=fix)
-        )
-    problem = f"the account's quota is smaller than the plan at its largest: {name}"
-    return heard_of(
-        warn("live.quota", want.path, problem, given=given, allowed=f"{free:g}", fix=fix)
-    )
 
 
 def _offerings(plan: PlatformPlan, offers: list[Any] | None) -> Heard | None:
@@ -237,7 +253,8 @@ def _version(plan: PlatformPlan, versions: list[Any] | None) -> Heard | None:
     )
 
 
-def _cluster(plan: PlatformPlan, value: Any, error: str) -> Heard | None:
+def _cluster(ahead: Ahead, value: Any, error: str) -> Heard | None:
+    plan = ahead.plan
     name, at = str(cluster_of(plan.spec).existing), ("cluster", "existing")
     if error.startswith("ResourceNotFound"):
         fix = Fix(says="give the name of a cluster of this account and region")
@@ -246,10 +263,11 @@ def _cluster(plan: PlatformPlan, value: Any, error: str) -> Heard | None:
         )
     cluster = value.get("cluster") if isinstance(value, Mapping) else None
     status = cluster.get("status") if isinstance(cluster, Mapping) else None
-    if status == "ACTIVE":
-        return heard_of(said=f"cluster {name} is there and active")
-    if not isinstance(status, str):
+    if not isinstance(cluster, Mapping) or not isinstance(status, str):
         return None
+    if status == "ACTIVE":
+        unfit = unfit_for_eks(ahead, cluster)
+        return heard_of(*unfit, said=f"cluster {name} is there and active")
     fix = Fix(says="wait until it is ACTIVE")
     return heard_of(refuse("live.cluster", at, f"cluster {name} is {status}", given=name, fix=fix))
 
@@ -267,11 +285,13 @@ def _role(value: Any, error: str) -> Heard | None:
 
 
 def _zones_heard(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:
-    """Whether zones that no pool is in are zones of the region."""
+    """Whether zones that no pool is in are zones of the region, and all are zones for a control plane."""
     if found is None:
         return None
-    there = {str(each.get("ZoneName")) for each in found}
-    return judge_zones(zones_without_pools(plan), there, plan.region or "the region")
+    ids = {str(each.get("ZoneName")): str(each.get("ZoneId")) for each in found}
+    alone = zones_without_pools(plan)
+    there = judge_zones(alone, set(ids), plan.region or "the region") if alone else Heard()
+    return there + heard_of(*without_control_plane(plan, ids))
 
 
 def _subnets_heard(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:
@@ -279,19 +299,28 @@ def _subnets_heard(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:
     if found is None:
         return None
     network = str(cluster_of(plan.spec).network.id)
-    there = {str(each.get("SubnetId")): str(each.get("VpcId")) for each in found}
+    there = {str(each.get("SubnetId")): each for each in found}
     wrong: list[Finding] = []
     for at, subnet in subnets_said(plan):
-        if subnet not in there:
-            problem = f"no subnet {subnet} is there"
-        elif there[subnet] != network:
-            problem = f"subnet {subnet} is of {there[subnet]}, another network"
-        else:
+        problem = _wrong_subnet(there.get(subnet), at, subnet, network)
+        if not problem:
             continue
         fix = Fix(says=f"name subnets of {network}, in this account and region")
         given = f"{subnet} in {network}"
         wrong.append(refuse("live.subnet", at, problem, given=given, fix=fix))
     return heard_of(*wrong, said=f"all {len(list(subnets_said(plan)))} subnets are of {network}")
+
+
+def _wrong_subnet(there: Mapping[str, Any] | None, at: Path, subnet: str, network: str) -> str:
+    """Why the cluster cannot be given it; "" where it can."""
+    if there is None:
+        return f"no subnet {subnet} is there"
+    if there.get("VpcId") != network:
+        return f"subnet {subnet} is of {there.get('VpcId')}, another network"
+    zone = there.get("AvailabilityZoneId")
+    if zone in ZONES_WITHOUT and "private" in at:
+        return f"subnet {subnet} is in {zone}, where EKS makes no control plane"
+    return ""
 
 
 def _reservation(

@@ -3,10 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.preflight.places import elsewhere, judge_offers, judge_zones, of_pool, subnets_said
+from gpuyard.preflight.places import (
+    elsewhere,
+    judge_offers,
+    judge_zones,
+    of_pool,
+    subnets_said,
+    without_control_plane,
+    zones_named,
+)
 from gpuyard.render.cloud.before import ASKED_BLOCKS, ASKED_OFFERS, ASKED_SUBNETS, ASKED_ZONES
 from gpuyard.spec.platform import Cloud
 
@@ -23,19 +31,10 @@ def heard_before(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:
 def _zones(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:
     if ASKED_ZONES not in told:
         return ()
-    there = {str(name) for name in told[ASKED_ZONES].get("names", ())}
-    return judge_zones(_paths(plan), there, plan.region or "the region").findings
-
-
-def _paths(plan: PlatformPlan) -> dict[str, Path]:
-    """Each zone that is named, and the first place that names it."""
-    paths: dict[str, Path] = {}
-    for number, zone in enumerate(cluster_of(plan.spec).zones):
-        paths.setdefault(zone, ("cluster", "zones", number))
-    for pool in plan.pools:
-        for number, zone in enumerate(pool.zones):
-            paths.setdefault(zone, (*of_pool(plan, pool), "zones", number))
-    return paths
+    names = [str(name) for name in told[ASKED_ZONES].get("names", ())]
+    ids = dict(zip(names, map(str, told[ASKED_ZONES].get("zoneIds", ())), strict=False))
+    found = judge_zones(zones_named(plan), set(names), plan.region or "the region").findings
+    return (*found, *without_control_plane(plan, ids))
 
 
 def _subnets(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:

@@ -17,13 +17,19 @@ from gpuyard.preflight.asking import (
     Unasked,
     items,
 )
-from gpuyard.preflight.aws import judge_quota
+from gpuyard.preflight.given import KEY, cloud_kms_heard, unfit_for_gke
+from gpuyard.preflight.limits import PROJECT_QUOTAS, project_heard
 from gpuyard.preflight.places import heard_of, judge_offers, judge_zones, of_pool, subnets_said
+from gpuyard.preflight.quotas import judge_quota
 from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
+from gpuyard.preflight.taken import LEFT, OWN, is_own, left_heard, names_given, own_heard
 from gpuyard.preflight.wants import Ahead, gce_wants, zones_without_pools
+from gpuyard.render.gcp.names import PLATFORM_KEY
 from gpuyard.render.gcp.place import place_of
 
 CALLER = "caller"
+_SILENT = Answer(why="not asked")
+_THERE_OR_NOT = frozenset({"cluster", OWN, KEY})
 PERMISSIONS = Unasked(
     "permissions of who is signed in",
     "gcloud has no command that tests them; `gpuyard permissions` prints what must be allowed",
@@ -66,9 +72,20 @@ def gcp_questions(ahead: Ahead) -> list[Question]:
             words = ("container", "clusters", "describe", name, f"--location={where}")
             asked.append(_question(project, "cluster", f"cluster {name}", *words))
         else:
+            words = ("container", "clusters", "describe", plan.name, f"--location={where}")
+            about = f"whether a cluster is called {plan.name}"
+            asked.append(_question(project, OWN, about, *words))
             server = ("container", "get-server-config", f"--location={where}")
             about = f"Kubernetes {plan.kubernetes} on GKE"
             asked.append(_question(project, "version", about, *server))
+    about = "quotas of the project"
+    asked.append(_question(project, PROJECT_QUOTAS, about, "compute", "project-info", "describe"))
+    if names := names_given(ahead):
+        words = ("compute", "networks", "list", f"--filter=name=({' '.join(names)})")
+        asked.append(_question(project, LEFT, f"networks of {plan.name}", *words))
+    if key := cluster_of(plan.spec).key:
+        words = ("kms", "keys", "describe", key)
+        asked.append(_question(project, KEY, "the key of the cluster", *words))
     if names := sorted({held for held, _, _ in _reservations(plan)}):
         words = ("compute", "reservations", "list", f"--filter=name=({' '.join(names)})")
         asked.append(_question(project, "reservations", f"reservation {listed(names)}", *words))
@@ -116,6 +133,7 @@ def gcp_heard(ahead: Ahead, questions: list[Question], answers: AnswersByName) -
     plan = ahead.plan
     heard = Heard(unasked=(PERMISSIONS, *(() if plan.region else (_NO_REGION,))))
     buckets = {each.question: each for each in _buckets(ahead)}
+    own = answers.get(OWN, _SILENT)
     for question in questions:
         answer = answers[question.name]
         if question.name in buckets:
@@ -125,31 +143,48 @@ def gcp_heard(ahead: Ahead, questions: list[Question], answers: AnswersByName) -
             heard += _subnet_heard(plan, name, answer) or Heard(
                 unasked=(Unasked(question.about, answer.error or NO_FORM),)
             )
-        elif question.name == "cluster" and not answer.why:
-            heard += _cluster(plan, answer) or Heard(unasked=(Unasked(question.about, NO_FORM),))
+        elif question.name in _THERE_OR_NOT and not answer.why:
+            found = _there(ahead, question.name, answer)
+            heard += found or Heard(unasked=(Unasked(question.about, answer.error or NO_FORM),))
         elif answer.why or answer.error:
             heard += Heard(unasked=(Unasked(question.about, answer.why or answer.error),))
         else:
-            found = _one(ahead, question, answer.value)
+            found = _one(ahead, question, answer.value, own)
             heard += found or Heard(unasked=(Unasked(question.about, NO_FORM),))
     return heard
 
 
-def _one(ahead: Ahead, question: Question, value: Any) -> Heard | None:
-    plan = ahead.plan
-    match question.name:
-        case "apis":
-            return _apis(ahead, items(value))
-        case "zones":
-            return _zones_heard(plan, items(value))
-        case "offerings":
-            return _offerings(plan, items(value))
-        case "quotas":
-            return _quotas(plan, items(value, "quotas"))
-        case "version":
-            return _version(plan, value)
+def _there(ahead: Ahead, name: str, answer: Answer) -> Heard | None:
+    """What is looked up by its name: that there is none is an answer."""
+    match name:
+        case "cluster":
+            return _cluster(ahead, answer)
+        case "own":
+            return own_heard(ahead.plan.name, answer, "resourceLabels", PLATFORM_KEY)
         case _:
-            return _held(plan, items(value))
+            return cloud_kms_heard(ahead, answer)
+
+
+def _one(ahead: Ahead, question: Question, value: Any, own: Answer) -> Heard | None:
+    plan, deployed = ahead.plan, is_own(own, ahead.plan.name, "resourceLabels", PLATFORM_KEY)
+    match question.name:
+        case "project-quotas":
+            heard = project_heard(ahead, items(value, "quotas"), deployed=deployed)
+        case "left":
+            heard = left_heard(ahead, own, items(value), "name", "gcloud compute networks delete")
+        case "apis":
+            heard = _apis(ahead, items(value))
+        case "zones":
+            heard = _zones_heard(plan, items(value))
+        case "offerings":
+            heard = _offerings(plan, items(value))
+        case "quotas":
+            heard = _quotas(plan, items(value, "quotas"), deployed=deployed)
+        case "version":
+            heard = _version(plan, value)
+        case _:
+            heard = _held(plan, items(value))
+    return heard
 
 
 def _apis(ahead: Ahead, services: list[Any] | None) -> Heard | None:
@@ -192,8 +227,9 @@ def _zones_heard(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:
     return judge_zones(zones_without_pools(plan), here, plan.region or "Google")
 
 
-def _cluster(plan: PlatformPlan, answer: Answer) -> Heard | None:
+def _cluster(ahead: Ahead, answer: Answer) -> Heard | None:
     """The cluster that is to be there; its location is what the stack file says of zones and region."""
+    plan = ahead.plan
     name, at = str(cluster_of(plan.spec).existing), ("cluster", "existing")
     status = answer.value.get("status") if isinstance(answer.value, Mapping) else None
     if answer.error == NOT_FOUND:
@@ -204,7 +240,8 @@ def _cluster(plan: PlatformPlan, answer: Answer) -> Heard | None:
     if not isinstance(status, str):
         return None
     if status in {"RUNNING", "RECONCILING"}:
-        return Heard(said=(f"cluster {name} is there and {status}",))
+        unfit = unfit_for_gke(ahead, answer.value)
+        return heard_of(*unfit, said=f"cluster {name} is there and {status}")
     fix = Fix(says="wait until it is RUNNING, or see what ails it")
     problem = f"cluster {name} is {status}"
     return Heard((refuse("live.cluster", at, problem, given=name, fix=fix),))
@@ -221,7 +258,8 @@ def _offerings(plan: PlatformPlan, types: list[Any] | None) -> Heard | None:
     return judge_offers(plan, zones)
 
 
-def _quotas(plan: PlatformPlan, quotas: list[Any] | None) -> Heard | None:
+def _quotas(plan: PlatformPlan, quotas: list[Any] | None, *, deployed: bool) -> Heard | None:
+    """What is used takes from it, but for the platform's own once that is deployed."""
     if quotas is None:
         return None
     there = {str(each.get("metric")): each for each in quotas}
@@ -237,9 +275,10 @@ def _quotas(plan: PlatformPlan, quotas: list[Any] | None) -> Heard | None:
             why = f"the region's list has no {' or '.join(want.quotas) or 'quota that we know'}"
             heard += Heard(unasked=(Unasked(f"quota for {want.what}", why, ours=True),))
             continue
-        ask = f"IAM & Admin, Quotas: {metric} in {plan.region}, {usage + want.most:g}"
+        others = 0 if deployed else usage
+        ask = f"IAM & Admin, Quotas: {metric} in {plan.region}, {others + want.most:g}"
         heard += judge_quota(
-            want, f"{metric} ({usage:g} of {limit:g} are used)", limit - usage, ask
+            want, f"{metric} ({usage:g} of {limit:g} are used)", limit - others, ask
         )
     return heard
 

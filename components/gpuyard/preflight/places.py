@@ -6,8 +6,9 @@ A program judges them too, before it registers anything: it loads this module, a
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.catalogue.cluster.eks import ZONES_WITHOUT
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_of, zones_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.preflight.asking import Heard
 
@@ -24,6 +25,17 @@ def subnets_said(plan: PlatformPlan) -> Iterator[tuple[Path, str]]:
     for side in ("private", "public") if subnets else ():
         for number, each in enumerate(getattr(subnets, side)):
             yield ("cluster", "network", "subnets", side, number), each
+
+
+def zones_named(plan: PlatformPlan) -> dict[str, Path]:
+    """Each zone that the stack file names, and the first place that names it."""
+    paths: dict[str, Path] = {}
+    for number, zone in enumerate(cluster_of(plan.spec).zones):
+        paths.setdefault(zone, ("cluster", "zones", number))
+    for pool in plan.pools:
+        for number, zone in enumerate(pool.zones):
+            paths.setdefault(zone, (*of_pool(plan, pool), "zones", number))
+    return paths
 
 
 def heard_of(*findings: Finding, said: str = "") -> Heard:
@@ -43,6 +55,27 @@ def judge_zones(named: Mapping[str, Path], there: set[str], region: str) -> Hear
         if zone not in there
     ]
     return heard_of(*found, said=f"{listed(named)} are zones of {region}")
+
+
+def without_control_plane(plan: PlatformPlan, ids: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Zones in which EKS makes no control plane, by the ids of zones: it is given a subnet of each zone."""
+    cluster = cluster_of(plan.spec)
+    if cluster.existing or cluster.network.subnets:
+        return ()
+    paths = zones_named(plan)
+    fix = Fix(says="write other zones: by its id it is another zone in each account")
+    return tuple(
+        refuse(
+            "live.zone",
+            paths[zone],
+            f"EKS makes no control plane in {zone}, which is {ids[zone]} in this account",
+            given=zone,
+            allowed=f"zones other than {listed(ZONES_WITHOUT)}",
+            fix=fix,
+        )
+        for zone in zones_of(plan.spec)
+        if ids.get(zone) in ZONES_WITHOUT
+    )
 
 
 def judge_offers(plan: PlatformPlan, zones: Mapping[str, set[str]]) -> Heard:

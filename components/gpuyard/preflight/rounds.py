@@ -1,6 +1,7 @@
 """The questions about a plan in their order: who asks, then everything, then what rests on answers."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight import allowed, aws, gcp
@@ -8,14 +9,22 @@ from gpuyard.preflight.asking import AnswersByName, Heard, Question, Unasked
 from gpuyard.preflight.wants import Ahead
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard.spec.region import ENVIRONMENT, Signed
 
 Ask = Callable[[Sequence[Question]], AnswersByName]
 """Puts questions, all at once, and has an answer for each."""
 
 
-def hear(plan: PlatformPlan, ask: Ask) -> Heard:
+def hear(plan: PlatformPlan, ask: Ask, signed: Signed = ENVIRONMENT) -> Heard:
     """Ask about a plan on AWS or Google, and say what came of it."""
-    return _aws(plan, ask) if plan.cloud.value == "aws" else _gcp(plan, ask)
+    if plan.cloud.value == "aws":
+        return _aws(plan, ask if not signed.profile else _with(ask, "--profile", signed.profile))
+    return _gcp(plan, ask, signed.project)
+
+
+def _with(ask: Ask, *words: str) -> Ask:
+    """Each question with these words more."""
+    return lambda asked: ask([replace(each, words=(*each.words, *words)) for each in asked])
 
 
 def _aws(plan: PlatformPlan, ask: Ask) -> Heard:
@@ -37,10 +46,10 @@ def _aws(plan: PlatformPlan, ask: Ask) -> Heard:
     return heard + allowed.allowed_heard([*first, *more], {**answers, **ask(more)})
 
 
-def _gcp(plan: PlatformPlan, ask: Ask) -> Heard:
+def _gcp(plan: PlatformPlan, ask: Ask, given: str) -> Heard:
     caller = gcp.caller_question()
     answer = ask([caller])[caller.name]
-    project = gcp.project_of(answer.value)
+    project = "" if answer.why else given or gcp.project_of(answer.value)
     ahead = Ahead(plan, gcp_graph(plan), project or "PROJECT")
     questions = gcp.gcp_questions(ahead)
     if not project:

@@ -37,6 +37,10 @@ class Want:
     floor: int
     most: int
     path: Path
+    always: str = "the nodes that always run"
+    """What the floor is of."""
+    instead: str = "lower `nodes`"
+    """What else there is to do than to ask for more; empty where there is nothing."""
 
 
 def zones_without_pools(plan: PlatformPlan) -> dict[str, Path]:

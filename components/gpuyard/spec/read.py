@@ -10,7 +10,7 @@ from gpuyard.errors import SpecError
 from gpuyard.findings import Finding, Fix, Path, Severity, refuse, refused, show
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import findings_of, show_given
-from gpuyard.spec.region import Region, check_project, region_of
+from gpuyard.spec.region import ENVIRONMENT, Region, Signed, check_project, region_of, signed_by
 from gpuyard.spec.salvage import Salvage, salvage, silenced
 from gpuyard.spec.sections.dump import Files, with_dumps
 from gpuyard.spec.yaml_tree import Document, parse_yaml
@@ -34,6 +34,8 @@ class Reading:
     document: Document | None = None
     region: Region | None = None
     """Where the file has the cloud's provider work."""
+    signed: Signed = ENVIRONMENT
+    """In whose account it has it work."""
 
     @property
     def judged_part(self) -> PlatformSpec | None:
@@ -116,7 +118,8 @@ def read_platform(
         return reading
     region, wrong = region_of(config or {}, part.cloud.value)
     findings = (*reading.findings, *wrong, *check_project(config or {}, part.cloud.value))
-    return _refused(replace(reading, findings=findings, region=region))
+    signed = signed_by(config or {})
+    return _refused(replace(reading, findings=findings, region=region, signed=signed))
 
 
 def _read(value: object) -> Reading:

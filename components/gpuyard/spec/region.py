@@ -12,7 +12,7 @@ from gpuyard.spec.nearest import nearest
 
 _KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:region", "gcp:zone")}
 """By cloud, the first that is set."""
-_PROJECT = "gcp:project"
+_PROJECT, _PROFILE = "gcp:project", "aws:profile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,25 @@ class Region:
     name: str
     said_by: str
     """`aws:region`, or the zone of a pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """Whose account a stack is deployed to, where its file says so; empty where the environment does."""
+
+    project: str = ""
+    profile: str = ""
+
+
+ENVIRONMENT = Signed()
+
+
+def signed_by(config: Mapping[str, object]) -> Signed:
+    """What the configuration says in plain text."""
+    project, profile = (config.get(key) for key in (_PROJECT, _PROFILE))
+    return Signed(
+        project if isinstance(project, str) else "", profile if isinstance(profile, str) else ""
+    )
 
 
 def place_keys() -> tuple[str, ...]:

@@ -326,14 +326,18 @@ class Account:
         act: Callable[["Book"], Done],
     ) -> Done:
         """One change, with the faults that meet it; a throttled one is asked again."""
-        for attempt in range(ATTEMPTS):
-            try:
-                return self._once(at, kind, name, inputs, act)
-            except _Again as error:
-                if attempt == ATTEMPTS - 1:
-                    raise Refused(failing.words(kind, at, str(error))) from None
-                time.sleep(_PAUSE)
-        raise AssertionError
+        return _patiently(at, kind, lambda: self._once(at, kind, name, inputs, act))
+
+    def look(self, at: str, kind: str, name: str) -> None:
+        """What meets a look (`read`) or a question (`ask`): one of a service that is broken is put again."""
+
+        def once() -> None:
+            if fault := self._fault(at, kind, name, {}):
+                self._take_time(fault)
+                _before(fault, kind, at)
+
+        if any(each.script.get("at") == at for each in faults.read(self.folder)[1]):
+            _patiently(at, kind, once)
 
     def _once(
         self,
@@ -400,7 +404,7 @@ class Account:
     ) -> faults.Fault | None:
         script = faults.read(self.folder)[1]
         with self._open() as book:
-            book.steps += 1
+            book.steps += at not in faults.LOOKS
             wanted = machines.of(kind, inputs, book.resources)
             event = faults.Event(at, kind, name, book.steps, wanted.zones, wanted.types)
             for each in script:
@@ -411,6 +415,18 @@ class Account:
                     book.used[str(each.place)] = used + 1
                     return each
         return None
+
+
+def _patiently(at: str, kind: str, once: Callable[[], Done]) -> Done:
+    """As often as the provider asks a service that is throttled or broken, and no oftener."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return once()
+        except _Again as error:
+            if attempt == ATTEMPTS - 1:
+                raise Refused(failing.words(kind, at, str(error))) from None
+            time.sleep(_PAUSE)
+    raise AssertionError
 
 
 # ── what a change is ──────────────────────────────────────────────────────────────────────────────

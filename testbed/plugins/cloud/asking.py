@@ -70,12 +70,15 @@ def _region(given: Arguments, _account: Account, place: Place) -> dict[str, Any]
 
 def _aws_zones(given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
     region = given.get("region") or place.region
-    letters, without = _LETTERS.get(region, "abc"), given.get("excludeNames") or ()
-    left = [each for each in letters if f"{region}{each}" not in without]
-    way, number = region.split("-")[-2][0], region.split("-")[-1]
-    ids = [f"{region[:2]}{way}{number}-az{letters.index(each) + 1}" for each in left]
-    names = [f"{region}{each}" for each in left]
-    return {"id": region, "names": names, "zoneIds": ids, "groupNames": [f"{region}-zg-1"]}
+    known = [f"{region}{each}" for each in _LETTERS.get(region, "abc")]
+    without, ids_without = (given.get(each) or () for each in ("excludeNames", "excludeZoneIds"))
+    left = {
+        zone: zone_id
+        for zone in known
+        if zone not in without and (zone_id := shapes.zone_id(zone)) not in ids_without
+    }
+    ids = {"zoneIds": [*left.values()], "groupNames": [f"{region}-zg-1"]}
+    return {"id": region, "names": [*left], **ids}
 
 
 def _sold(account: Account, type_: str, zone: str) -> bool:

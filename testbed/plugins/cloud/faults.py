@@ -2,10 +2,10 @@
 
     {"faults": [{"fault": "capacity", "zone": "us-east-1a", "type": "p5.48xlarge", "times": 1}]}
 
-Fields of a fault: `fault` (a word of WORDS), `at` (create, update, delete, read or scale; create unless it is
-said), `kind`, `name` (part of the logical name), `zone` (the only one that is asked for) and `type` (of
-machines), `step` (the number of the change, counted over the account's life), `times` (always where nothing
-is said), `seconds` (before it shows), `message` (of `refuse`).
+Fields of a fault: `fault` (a word of WORDS), `at` (create, update, delete, read, ask or scale; create unless
+it is said), `kind` (of `ask` the function), `name` (part of the logical name), `zone` (the only one that is
+asked for) and `type` (of machines), `step` (the number of the change, counted over the account's life),
+`times` (always where nothing is said), `seconds` (before it shows), `message` (of `refuse`).
 """
 
 import json
@@ -28,6 +28,7 @@ WORDS = (
     "kill-before",  # the same, before it is made
     "crash",  # the provider alone ends once the change is made: the engine knows nothing of it
 )
+LOOKS = ("read", "ask")  # these change nothing, and are no steps
 _FIELDS = {"fault", "at", "kind", "name", "zone", "type", "step", "times", "seconds", "message"}
 
 

@@ -185,8 +185,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Read(self, request: wire.ReadRequest, context: Context) -> wire.ReadResponse:
         def act() -> wire.ReadResponse:
-            kind, _ = _who(request.urn)
+            kind, name = _who(request.urn)
             self.account.saw(calls.of("read", kind, {}))
+            self.account.look("read", kind, name)
             held = self.account.find(kind, request.id)
             if held is None:
                 return wire.ReadResponse()
@@ -236,6 +237,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             if said:
                 response.failures.extend(wire.CheckFailure(reason=each) for each in said)
                 return response
+            self.account.look("ask", request.tok, "")
             answer = asking.answer(request.tok, given, self.account, self.place)
             # The field is called `return`, which Python does not let us write.
             getattr(response, "return").CopyFrom(values.write(answer))

@@ -96,6 +96,16 @@ def zones_of(region: str) -> list[str]:
 _ZONES = {"us-central1": "abcf"}
 
 
+def zone_id(zone: str) -> str:
+    """What AWS calls a zone whatever it is called in this account: us-east-1e is use1-az3."""
+    *_, side, number = zone[:-1].split("-")
+    order = _SHUFFLED.get(zone[:-1], "abcdef")
+    return f"{zone[:2]}{side[0]}{number}-az{order.index(zone[-1]) + 1}"
+
+
+_SHUFFLED = {"us-east-1": "abecdf"}
+
+
 def last(value: Any) -> str:
     """The last part of a link or an id."""
     return str(value or "").rpartition("/")[2]

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from testbed.plugins.cloud import faults, installing
 from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.service import protection
 
 from kit import waiting
 from kit.clouds.programs import GRAPH
@@ -48,6 +49,11 @@ GROUP = {
     "gcp": {"kind": "gcp:container/nodePool:NodePool", "name": "train"},
 }
 ZONE = {"aws": "us-east-1[a-c]", "gcp": "us-central1-a"}
+ASKED = {
+    "aws": "aws:index/getAvailabilityZones:getAvailabilityZones",
+    "gcp": "gcp:organizations/getClientConfig:getClientConfig",
+}
+"""What a program asks before it makes anything, and rests on."""
 SLOWLY = {"aws": "ThrottlingException: Rate exceeded", "gcp": "Error 429: Quota exceeded for"}
 BROKEN = {"aws": "StatusCode: 503", "gcp": "Error 503: The service is currently unavailable"}
 MOVED = {
@@ -126,13 +132,7 @@ def test_an_up_that_fails_on_its_way_keeps_what_is_made_and_says_what_to_do(lab,
     def others():
         return {each.id for each in account.all() if each.kind != GROUP[cloud]["kind"]}
 
-    kept = set()
-    for fault, words in (("throttle", SLOWLY[cloud]), ("unavailable", BROKEN[cloud])):
-        script(fault=fault)
-        said = lab.up(fails=True).output
-        assert (words in said, "Traceback" in said, others() >= kept) == (True, False, True)
-        kept = others()
-    assert kept
+    kept = _kept_while_a_service_is_slow_or_broken(lab, account, script, others, cloud)
 
     script(fault="capacity", times=1)
     said = " ".join(lab.up(fails=True).output.split())
@@ -172,6 +172,43 @@ def test_an_up_that_fails_on_its_way_keeps_what_is_made_and_says_what_to_do(lab,
     (mended,) = [each for each in account.all(group.kind) if each.id == group.id]
     assert _told(mended) == _told(group)
     assert _size(mended) == 3 != _size(group)
+    _what_is_broken_on_the_way_out_is_gone_on_with(lab, account, script, cloud)
+
+
+def _kept_while_a_service_is_slow_or_broken(lab, account, script, others, cloud):
+    """What rests on an unanswered question is not made, nor a group without its service; all else is."""
+    script(fault="unavailable", at="ask", kind=ASKED[cloud], name="")
+    said = lab.up(fails=True).output
+    assert (BROKEN[cloud] in said, account.all(GROUP[cloud]["kind"])) == (True, [])
+    kept = others()
+    for fault, words in (("throttle", SLOWLY[cloud]), ("unavailable", BROKEN[cloud])):
+        script(fault=fault)
+        said = lab.up(fails=True).output
+        assert (words in said, others() >= kept) == (True, True)
+        kept = others()
+    assert kept
+    return kept
+
+
+def _what_is_broken_on_the_way_out_is_gone_on_with(lab, account, script, cloud):
+    """A refresh changes nothing of the state, a destroy takes what it can, and the next one the rest."""
+    before, broken = _held(lab), BROKEN[cloud]
+    script(fault="unavailable", at="read")
+    said = lab.up("--refresh", fails=True).output
+    assert broken in said
+    assert _held(lab) == before
+    script(fault="unavailable", at="delete")
+    said = lab.destroy(fails=True).output
+    assert broken in said
+    assert account.all(GROUP[cloud]["kind"])
+    script()
+    lab.destroy()
+    assert {each.kind for each in account.all()} <= set(protection.STAYS)
+
+
+def _held(lab):
+    """What the state says is there, and what of it was asked for."""
+    return {each["urn"]: (each.get("id"), each.get("inputs")) for each in lab.state()["resources"]}
 
 
 def _told(group):

@@ -53,6 +53,10 @@ def refused(account, cloud, of_pool, **more):
     ("cloud", "of_pool", "fault", "said"),
     [
         ("aws", {"zones": ["us-east-1z"]}, None, "us-east-1 has no zone us-east-1z"),
+        (
+            *("aws", {"zones": ["us-east-1e"]}, None),
+            "EKS makes no control plane in us-east-1e, which is use1-az3 in this account",
+        ),
         ("aws", {"zones": ["us-east-1b"]}, UNSOLD, "p5.48xlarge is not sold in us-east-1b"),
         (
             *("gcp", {**GOOGLES, "zones": ["us-central1-z"]}, None),

@@ -216,6 +216,26 @@ def test_what_is_not_there_is_refused_in_the_services_words():
     )
 
 
+def test_eks_takes_no_subnet_of_a_zone_without_a_control_plane():
+    world = World()
+    ground = world.ground()
+    far = world.make(
+        SUBNET,
+        "e",
+        vpcId=ground["vpc"],
+        cidrBlock="10.0.9.0/24",
+        availabilityZone="us-east-1e",
+    )
+    given = {
+        "name": "far",
+        "roleArn": ground["role"],
+        "vpcConfig": {"subnetIds": [ground["a"], far]},
+    }
+    said = world.refused(CLUSTER, **given)
+    assert "UnsupportedAvailabilityZoneException: Cannot create cluster 'far'" in said
+    assert "control plane instances in us-east-1e, the targeted availability zone" in said
+
+
 def test_ranges_names_and_rules_are_there_once():
     world = World()
     vpc = world.make(VPC, cidrBlock="10.0.0.0/16")

@@ -2,11 +2,12 @@
 
 import json
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from testbed.plugins.cloud import asking, configuring, installing
+from testbed.plugins.cloud import asking, configuring, faults, installing
 from testbed.plugins.cloud.account import Account, Refused
 from testbed.plugins.cloud.shapes import Place
 from testbed.plugins.kubernetes.values import Secret
@@ -16,6 +17,7 @@ from kit.every import every
 AWS = Place("aws", region="us-east-1")
 GCP = Place("gcp", region="us-central1", project="my-project")
 VPC, SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
+NETWORK = "gcp:compute/network:Network"
 ROLE = "arn:aws:iam::123456789012:role/node"
 
 
@@ -56,7 +58,13 @@ def _ask(account: Account, token: str, **given: Any) -> dict[str, Any]:
             "aws:index/getAvailabilityZones:getAvailabilityZones",
             {},
             "zoneIds",
-            [f"use1-az{number}" for number in range(1, 7)],
+            [f"use1-az{number}" for number in (1, 2, 4, 5, 3, 6)],
+        ),
+        (
+            "aws:index/getAvailabilityZones:getAvailabilityZones",
+            {"excludeZoneIds": ["use1-az3"]},
+            "names",
+            [f"us-east-1{each}" for each in "abcdf"],
         ),
         (
             "aws:index/getAvailabilityZones:getAvailabilityZones",
@@ -309,3 +317,38 @@ def test_what_has_a_tag_is_a_list_that_may_be_empty(account: Account) -> None:
     for kinds in ([], ["ec2:instance"]):
         with pytest.raises(Refused, match="only these are known here"):
             _ask(account, TAGGED, resourceTypeFilters=kinds)
+
+
+# ── faults ────────────────────────────────────────────────────────────────────────────────────────
+@every(
+    ("at", "kind"),
+    [("read", VPC), ("ask", "aws:ec2/getSubnets:getSubnets"), ("delete", VPC), ("read", NETWORK)],
+)
+def test_a_look_at_a_service_that_fails_is_taken_again_and_then_given_up(at, kind):
+    with tempfile.TemporaryDirectory() as folder:
+        account = Account(Path(folder))
+
+        def act():
+            if at == "delete":
+                account.delete(kind, "x", "x", {})
+            else:
+                account.look(at, kind, "x")
+
+        for fault in ({"fault": "unavailable", "times": 24}, {"fault": "throttle", "at": "create"}):
+            faults.write(Path(folder), {"faults": [{"at": at, **fault}]})
+            act()
+        faults.write(Path(folder), {"faults": [{"at": at, "fault": "unavailable"}]})
+        with pytest.raises(Refused, match="503"):
+            act()
+        assert account.met() == 24 + 25
+
+
+def test_what_only_looks_is_no_step():
+    with tempfile.TemporaryDirectory() as folder:
+        account = Account(Path(folder))
+        faults.write(Path(folder), {"faults": [{"fault": "refuse", "at": "read", "step": 9}]})
+        for _ in range(3):
+            account.look("read", VPC, "x")
+        faults.write(Path(folder), {"faults": [{"fault": "refuse", "step": 1}]})
+        with pytest.raises(Refused, match="AccessDenied"):
+            account.create(VPC, "v", {"cidrBlock": "10.0.0.0/16"}, AWS)

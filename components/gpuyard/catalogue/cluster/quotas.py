@@ -49,6 +49,29 @@ def ec2_quota(machine: str) -> Ec2Quota | None:
     return next((each for each in EC2_QUOTAS if re.match(each.families, machine)), None)
 
 
+EC2_NETWORKS, EC2_ADDRESSES = "L-F678F1CE", "L-0263D0A3"
+"""The quotas of networks (of the service vpc) and of elastic addresses (of ec2), each five at first."""
+EC2_NETWORKS_SOURCE = Source(
+    "VPC user guide, quotas: five of either in a region; codes as installers of OpenShift and others ask for them",
+    date(2026, 11, 26),
+)
+
+GCE_ALL_GPUS = "GPUS_ALL_REGIONS"
+"""Of a project: all GPUs of all models and regions, over each of them; 0 at first."""
+GCE_MADE: Mapping[str, str] = {
+    "gcp:compute/network:Network": "NETWORKS",
+    "gcp:compute/subnetwork:Subnetwork": "SUBNETWORKS",
+    "gcp:compute/firewall:Firewall": "FIREWALLS",
+    "gcp:compute/router:Router": "ROUTERS",
+}
+"""Of a project, by what is made."""
+GCE_PROJECT_SOURCE = Source(
+    "Compute Engine API, projects.get: quotas and Quota.Metric; that the one of all GPUs holds for newer models too,"
+    " from refusals that others met",
+    date(2026, 11, 26),
+    verified=False,
+)
+
 GCE_METRICS: Mapping[str, str] = {
     "nvidia-a100-80gb": "NVIDIA_A100_80GB_GPUS",
     "nvidia-b200": "NVIDIA_B200_GPUS",

@@ -42,7 +42,7 @@ def asked_of_aws(plan: PlatformPlan) -> tuple[CloudCall, ...]:
         kind="aws:index/getAvailabilityZones:getAvailabilityZones",
         name=ASKED_ZONES,
         args={"state": "available"},
-        outputs=("names",),
+        outputs=("names", "zoneIds"),
     )
     return (*((zones,) if zones_said(plan) else ()), offers, *_subnets(plan), *_blocks(plan))
 

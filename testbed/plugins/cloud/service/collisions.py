@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from testbed.plugins.cloud.service.ties import Resource, predefined
-from testbed.plugins.cloud.shapes import last
+from testbed.plugins.cloud.shapes import last, zone_id
 
 _SUBNET = "aws:ec2/subnet:Subnet"
+_WITHOUT_EKS = ("use1-az3", "usw1-az2", "cac1-az3")
 # By type the fields that no two may share, and what the service says then. Some ids are names.
 _ONCE: Mapping[str, tuple[tuple[str, ...], str]] = {
     "aws:cloudwatch/logGroup:LogGroup": (
@@ -173,9 +174,23 @@ def _of(there: list[Resource], kind: str, field: str, inputs: Mapping[str, Any])
     ]
 
 
+def _control(inputs: Mapping[str, Any], there: list[Resource]) -> list[str]:
+    """EKS makes no control plane in a few zones, and says which subnets it would take."""
+    wanted = (inputs.get("vpcConfig") or {}).get("subnetIds") or ()
+    zones = [str(e.inputs.get("availabilityZone")) for e in there if e.id in wanted]
+    bad = sorted(zone for zone in zones if zone_id(zone) in _WITHOUT_EKS)
+    return [
+        f"UnsupportedAvailabilityZoneException: Cannot create cluster '{inputs.get('name')}' because EKS does"
+        f" not support creating control plane instances in {zone}, the targeted availability zone. Retry"
+        " cluster creation using control plane subnets that span at least two of these availability zones"
+        for zone in bad
+    ]
+
+
 _MORE: Mapping[str, Callable[[Mapping[str, Any], list[Resource]], list[str]]] = {
     "aws:ec2/subnet:Subnet": _subnet,
     "aws:efs/mountTarget:MountTarget": _mount,
+    "aws:eks/cluster:Cluster": _control,
     "gcp:compute/subnetwork:Subnetwork": _subnetwork,
 }
 

@@ -2,6 +2,7 @@
 
 import uuid
 
+from testbed.plugins.cloud.faults import LOOKS
 from testbed.plugins.cloud.inside.user_data import BadUserData
 from testbed.plugins.cloud.service import machines
 from testbed.plugins.cloud.service.ties import Resource
@@ -16,7 +17,8 @@ def words(kind: str, at: str, message: str) -> str:
     service, _, name = kind.partition(":")[2].rpartition(":")[0].partition("/")
     if kind.startswith("gcp:"):
         return f"{at} {name}: googleapi: {message}"
-    called = f"{at.capitalize()}{name[:1].upper()}{name[1:]}"
+    verb, name = "Describe" if at in LOOKS else at.capitalize(), name.removeprefix("get")
+    called = f"{verb}{name[:1].upper()}{name[1:]}"
     request = uuid.uuid5(uuid.NAMESPACE_URL, f"{kind}{message}")
     return (
         f"operation error {service.upper()}: {called}, https response error StatusCode: 400, "

@@ -1,0 +1,133 @@
+"""What a stack file says is there already: a cluster that takes the plan's nodes, a key that can be used."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.preflight.asking import NOT_FOUND, Answer, Heard
+from gpuyard.preflight.places import heard_of
+from gpuyard.preflight.wants import Ahead
+
+KEY = "key"
+_CLUSTER: Path = ("cluster", "existing")
+_KEY: Path = ("cluster", "key")
+_MINORS: Path = ("kubernetes",)
+_OLDEST = 3
+"""Minors that a kubelet may be behind its control plane."""
+_POOL = "gcp:container/nodePool:NodePool"
+
+
+# ── a cluster ─────────────────────────────────────────────────────────────────────────────────────
+def unfit_for_eks(ahead: Ahead, cluster: Mapping[str, Any]) -> Iterator[Finding]:
+    """Nodes are never newer than their control plane, and three minors older at most."""
+    plan, runs = ahead.plan, str(cluster.get("version", ""))
+    behind = _minor(runs) - _minor(plan.kubernetes)
+    if runs and not 0 <= behind <= _OLDEST:
+        what = "newer than its control plane" if behind < 0 else f"{behind} minors older than it"
+        yield refuse(
+            "live.version",
+            _MINORS,
+            f"cluster {cluster_of(plan.spec).existing} runs Kubernetes {runs}: EKS takes no nodes {what}",
+            given=plan.kubernetes,
+            allowed=f"{runs}, or up to {_OLDEST} minors before it",
+            fix=Fix(says=f'write kubernetes: "{runs}", or upgrade the cluster first'),
+        )
+
+
+def unfit_for_gke(ahead: Ahead, cluster: Mapping[str, Any]) -> Iterator[Finding]:
+    """A cluster of another minor, of Autopilot, or without what the pools' nodes are joined by."""
+    plan, name = ahead.plan, cluster_of(ahead.plan.spec).existing
+    runs = ".".join(str(cluster.get("currentMasterVersion", "")).split(".")[:2])
+    if runs and runs != plan.kubernetes:
+        yield warn(
+            "live.version",
+            _MINORS,
+            f"cluster {name} runs Kubernetes {runs}, and its nodes do: the plan is proved for another",
+            given=plan.kubernetes,
+            allowed=runs,
+            fix=Fix(says=f'write kubernetes: "{runs}"'),
+        )
+    for problem, allowed, says in _lacking(ahead, cluster):
+        yield refuse(
+            "live.cluster",
+            _CLUSTER,
+            f"cluster {name} {problem}",
+            given=str(name),
+            allowed=allowed,
+            fix=Fix(says=says),
+        )
+
+
+def _lacking(ahead: Ahead, cluster: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What GKE refuses the pools for, what it would take, and what there is to do."""
+    pools = [each.inputs for each in ahead.graph.resources if each.kind == _POOL]
+    if _at(cluster, "autopilot", "enabled") is True:
+        yield "is of Autopilot, which takes no node pools", "a Standard cluster", "name another"
+        return
+    networks = [
+        each for each in pools if _at(each, "networkConfig", "additionalNodeNetworkConfigs")
+    ]
+    if networks and _at(cluster, "networkConfig", "enableMultiNetworking") is not True:
+        yield (
+            "has no multi-networking, which the fabric's networks need",
+            "a cluster made with it: it cannot be turned on later",
+            "name another, or leave `existing` out",
+        )
+    if not _at(cluster, "workloadIdentityConfig", "workloadPool"):
+        yield (
+            "has no Workload Identity, and the pools' nodes would give pods none",
+            "a cluster with a workload pool",
+            f"gcloud container clusters update {cluster.get('name')} --workload-pool=PROJECT.svc.id.goog",
+        )
+
+
+def _at(value: Any, *path: str) -> Any:
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def _minor(version: str) -> int:
+    """`1.36` as 36."""
+    part = version.split(".")[1:2]
+    return int(part[0]) if part and part[0].isdigit() else 0
+
+
+# ── a key ─────────────────────────────────────────────────────────────────────────────────────────
+def kms_heard(ahead: Ahead, answer: Answer) -> Heard | None:
+    """A key of KMS: there, enabled, and symmetric."""
+    key = str(cluster_of(ahead.plan.spec).key)
+    about = _at(answer.value, "KeyMetadata")
+    if answer.error.startswith("NotFound"):
+        return _key(key, "is not there")
+    state, spec = _at(about, "KeyState"), _at(about, "KeySpec")
+    if not isinstance(state, str):
+        return None
+    if state != "Enabled":
+        return _key(key, f"is {state}")
+    if spec not in {None, "SYMMETRIC_DEFAULT"}:
+        return _key(key, f"is of {spec}, and secrets are encrypted with a symmetric one")
+    return heard_of(said=f"key {key} is there and enabled")
+
+
+def cloud_kms_heard(ahead: Ahead, answer: Answer) -> Heard | None:
+    """A key of Cloud KMS: there, with a version that encrypts."""
+    key = str(cluster_of(ahead.plan.spec).key)
+    if answer.error == NOT_FOUND:
+        return _key(key, "is not there")
+    purpose, state = _at(answer.value, "purpose"), _at(answer.value, "primary", "state")
+    if not isinstance(purpose, str):
+        return None
+    if purpose != "ENCRYPT_DECRYPT":
+        return _key(
+            key, f"is for {purpose}, and secrets are encrypted with one for ENCRYPT_DECRYPT"
+        )
+    if state != "ENABLED":
+        return _key(key, f"has no version that is enabled ({state or 'none'})")
+    return heard_of(said=f"key {key} is there and enabled")
+
+
+def _key(key: str, problem: str) -> Heard:
+    fix = Fix(says="name a key that is enabled, or leave `key` out: one is made")
+    return heard_of(refuse("live.key", _KEY, f"the key {problem}", given=key, fix=fix))
