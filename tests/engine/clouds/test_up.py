@@ -440,6 +440,9 @@ def test_what_the_cloud_alone_can_say_is_one_plain_message(yard):
     lab.write(cluster={"existing": "blue"})
     said = lab.stack.preview(fails=True).output
     assert "cluster.existing: no cluster blue is found, or you may not see it" in said
+    lab.write(cluster={"zones": ["us-east-1a", "us-east-1e"]})
+    said = " ".join(lab.stack.up(fails=True).output.split())
+    assert "cluster.zones[1]: EKS makes no control plane in us-east-1e, which is use1-az3" in said
     lab.write()
     for credentials, words in (
         ("missing", "No valid credential sources found"),
