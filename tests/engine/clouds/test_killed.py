@@ -134,8 +134,11 @@ def test_an_up_that_fails_on_its_way_keeps_what_is_made_and_says_what_to_do(lab,
 
     kept = _kept_while_a_service_is_slow_or_broken(lab, account, script, others, cloud)
 
+    slow = _one_that_comes_later_than_the_provider_waits_is_gone_on_with(
+        lab, account, script, cloud
+    )
     script(fault="capacity", times=1)
-    said = " ".join(lab.up(fails=True).output.split())
+    said = " ".join(lab.up("--replace", slow, fails=True).output.split())
     found = re.search(r"pool train: the cloud has no machines for it in (.+?) now", said)
     assert found
     assert all(re.fullmatch(ZONE[cloud], each) for each in found[1].split(", "))
@@ -188,6 +191,20 @@ def _kept_while_a_service_is_slow_or_broken(lab, account, script, others, cloud)
         kept = others()
     assert kept
     return kept
+
+
+def _one_that_comes_later_than_the_provider_waits_is_gone_on_with(lab, account, script, cloud):
+    """It is kept, and once it is there the next `up` makes no second one; its name for the engine."""
+    kind = GROUP[cloud]["kind"]
+    script(fault="time-out", times=1)
+    assert "timeout while waiting for state to become" in lab.up(fails=True).output
+    (late,) = [each for each in account.all(kind) if GROUP[cloud]["name"] in each.id]
+    account.meddle(kind, late.id, {"status": "ACTIVE" if cloud == "aws" else "RUNNING"})
+    lab.up()
+    lab.unchanged()
+    assert late.id in {each.id for each in account.all(kind)}
+    (urn,) = [each["urn"] for each in lab.state()["resources"] if each.get("id") == late.id]
+    return urn
 
 
 def _what_is_broken_on_the_way_out_is_gone_on_with(lab, account, script, cloud):
