@@ -66,7 +66,8 @@ _MARKS = (
     *("scrape_configs:", '"panels"'),
 )
 """Text without any of these holds no configuration of ours."""
-_COUNTERS = "DCGM_"
+COUNTERS = "DCGM_"
+"""What names of counters begin with."""
 PRIORITIES = "cluster-autoscaler-priority-expander"
 """The ConfigMap that the priority expander reads, under any release."""
 
@@ -113,7 +114,7 @@ def _walk(value: Any, place: FilePlace, path: Path) -> Iterator[Item]:
 def _text(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
     if any(mark in text for mark in _MARKS):
         yield from _yaml(text, place, path)
-    elif _COUNTERS in text:
+    elif COUNTERS in text:
         yield from counters(text, str(path[-1]), _below(place, path))
 
 
@@ -141,7 +142,7 @@ def text_documents(text: str, place: FilePlace, path: Path) -> Iterator[tuple[Do
 def counters(text: str, name: str, place: FilePlace) -> Iterator[Item]:
     """The list of metrics that an exporter is told to serve: one a line, the rest is words."""
     fields = [line.split(",")[0].strip() for line in text.splitlines()]
-    names = [field for field in fields if field.startswith(_COUNTERS)]
+    names = [field for field in fields if field.startswith(COUNTERS)]
     if names:
         yield Item(Resource("config:dcgm-counters", name, {"fields": names}), place)
 

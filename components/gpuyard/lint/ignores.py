@@ -5,12 +5,17 @@ ignores nothing, and is said.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 _COMMENT = re.compile(
     r"(?:^|\s)(?:#|//)\s*gpuyard:\s*ignore(?P<file>-file)?\s+(?P<rules>[A-Z0-9, -]+?)"
     r"(?:\s+because\s+(?P<reason>\S.*?))?\s*$"
 )
+_WORD = b"gpuyard:"
+_MOST = 10_000
+"""So many comments of one file are read."""
 WHOLE_FILE = 0
 """The line under which a comment for the whole file is kept."""
 
@@ -45,13 +50,23 @@ class Ignores:
 NOTHING_IGNORED = Ignores()
 
 
+def _lines(data: bytes) -> Iterator[tuple[int, str]]:
+    """Those in which a comment may be, each with its number."""
+    number, counted, at = 1, 0, data.find(_WORD)
+    while at >= 0:
+        start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        number += data.count(b"\n", counted, start)
+        counted = start
+        yield number, data[start:end].decode("utf-8", "replace").rstrip("\r")
+        at = data.find(_WORD, end)
+
+
 def ignores_in(data: bytes, file: str) -> Ignores:
     """The comments of one file."""
-    if b"gpuyard:" not in data:
-        return Ignores()
     reasons: dict[tuple[str, int, str], str] = {}
     bare: list[NoReason] = []
-    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+    for number, line in islice(_lines(data), _MOST):
         match = _COMMENT.search(line)
         if match is None:
             continue

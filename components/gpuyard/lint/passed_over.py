@@ -19,11 +19,16 @@ _SMALL = 64 * 1024
 """Below this the reader that keeps places is quick enough."""
 _LARGE = 8 * 1024 * 1024
 """Above this JSON is not even looked at as a whole: memory is bounded."""
+_EACH = (b"{", b"[", b",")
+_MANY = 600_000
+"""Nor above so many values: an empty mapping takes a hundred bytes."""
 _OURS = re.compile(
     rb'"(?:apiVersion|steps|deployment|planned_values|terraform_version|lineage|panels|mig-configs)"'
 )
 _SEPARATOR = b"\n---"
 _AFTER = frozenset(b" \t\n\r\x0b\x0c")
+
+_MOST_LINES = 100_000
 
 DEFINITIONS = "definitions of kinds (CRDs), a schema, or data: passed over"
 
@@ -45,7 +50,7 @@ def is_passed_over(data: bytes, fits: Callable[[Any], bool]) -> bool:
         return False
     if data.count(b'"') < len(data) // _A_WORD_IN:
         return True  # numbers
-    if len(data) > _LARGE:
+    if len(data) > _LARGE or sum(map(data.count, _EACH)) > _MANY:
         return _OURS.search(data[:HEAD]) is None
     try:
         return not fits(json.loads(data))
@@ -77,7 +82,9 @@ def parts(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def lines_of_json(data: bytes) -> list[tuple[int, bytes]]:
-    """The lines of a text of which each is a document of JSON; none where one is not."""
+    """The lines of a text of which each is a document of JSON; none where one is not, or of too many."""
+    if data.count(b"\n") > _MOST_LINES:
+        return []
     found = [(number, line) for number, line in enumerate(data.split(b"\n")) if line.strip()]
     braced = all(line.strip()[:1] == b"{" and line.strip()[-1:] == b"}" for _, line in found)
     return found if braced else []

@@ -11,7 +11,7 @@ from yaml import YAMLError
 from gpuyard.catalogue.software.engine_files import is_preview, is_state
 from gpuyard.errors import UsageError
 from gpuyard.lint.charts import is_values, values_or_subcharts
-from gpuyard.lint.embedded import counters, embedded, has_configuration
+from gpuyard.lint.embedded import COUNTERS, counters, embedded, has_configuration
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, is_objects, objects
@@ -39,7 +39,8 @@ from gpuyard.lint.together.kustomize import (
 from gpuyard.render.charts import is_release
 from gpuyard.rules.rule import Resource
 from gpuyard.spec.read import platform_in
-from gpuyard.spec.yaml_tree import Document, parse_documents
+from gpuyard.spec.yaml.room import NO_ROOM, NoRoomError
+from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
 
 TERRAFORM = (".tf", ".tofu")
 """How names of Terraform's and OpenTofu's own files end; those of a folder are read together."""
@@ -84,20 +85,24 @@ A_TEMPLATE = "a template, not YAML yet: render it first (helm template, kustomiz
 _UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 _MOST_PARTS = 10_000
 """A text of more documents is read as one, or not at all."""
+_FOUR_BYTES = re.compile(rb"[\xf0-\xf4]")
+_WIDE = "too large for text with letters beyond ASCII, which takes up to four times the memory"
 _ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm|kueue|karpenter", re.IGNORECASE)
 
 
 def read(data: bytes, file: str) -> FilesRead:
     """Everything in one file."""
-    data = as_utf8(data)
     if file.endswith(LIST):
         return _list(data, file)
+    if len(data) * _width(data) > MAX_BYTES * TIMES:
+        return FilesRead((), (Unread(file, _WIDE),), (file,))
+    data = as_utf8(data)
     if file.endswith(TERRAFORM):
         return read_module({file: data})
     if is_passed_over(data, _fits):
         return FilesRead((), (Unread(file, DEFINITIONS, foreign=True),), (file,))
     unread: list[Unread] = []
-    if b"CustomResourceDefinition" in data:
+    if b"CustomResourceDefinition" in data and data.count(b"\n---") < _MOST_PARTS:
         kept = [part for part in parts(data) if not is_definition(part[1])]
         found = [each for part in kept for each in _part(*part, file, unread)]
         if not kept:
@@ -105,6 +110,13 @@ def read(data: bytes, file: str) -> FilesRead:
     else:
         found = _documents(data, file, unread)
     return FilesRead(tuple(found), tuple(unread), (file,))
+
+
+def _width(data: bytes) -> int:
+    """How many bytes a letter may take in memory, where one takes as many: one alone makes all so wide."""
+    if data.isascii():
+        return 1
+    return 4 if _FOUR_BYTES.search(data) else 2
 
 
 def as_utf8(data: bytes) -> bytes:
@@ -144,10 +156,14 @@ def _documents(data: bytes, file: str, unread: list[Unread]) -> list[Item]:
     """Of the whole text; where that is no YAML, of each of its documents that is."""
     try:
         documents = parse_documents(data, file, TIMES)
+    except NoRoomError:
+        unread.append(Unread(file, NO_ROOM))
+        return []
     except UsageError as e:
         # a limit that was passed is not passed in parts
         of_form = isinstance(e.__context__, YAMLError) or template_line(data)
-        split = lines_of_json(data) or parts(data) if of_form else []
+        few = of_form and data.count(b"\n---") < _MOST_PARTS
+        split = lines_of_json(data) or parts(data) if few else []
         if not 1 < len(split) <= _MOST_PARTS:
             unread.append(_unreadable(data, file, str(e)))
             return []
@@ -191,6 +207,8 @@ def _found(
 
 def _list(data: bytes, file: str) -> FilesRead:
     """A list of counters as an exporter reads it; any other table is nobody's."""
+    if len(data) > MAX_BYTES or COUNTERS.encode() not in (data := as_utf8(data)):
+        return FilesRead()  # tables of data are large, and lists of counters are not
     place = FilePlace(file, Document(None, {}))
     found = tuple(counters(data.decode(errors="replace"), file.rpartition("/")[2], place))
     return FilesRead(found, (), (file,) if found else ())

@@ -1,5 +1,6 @@
 """The report as SARIF 2.1.0, for code-scanning views (docs.oasis-open.org/sarif/sarif/v2.1.0)."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from gpuyard.findings import Severity
@@ -13,7 +14,6 @@ _LEVELS = {Severity.REFUSE: "error", Severity.WARN: "warning", Severity.NOTE: "n
 
 def sarif(report: Report, version: str) -> dict[str, Any]:
     """One run with every rule, what it says, and the files that could not be read."""
-    index = {rule.id: number for number, rule in enumerate(report.rules)}
     driver = {
         "name": "gpuyard",
         "version": version,
@@ -22,7 +22,7 @@ def sarif(report: Report, version: str) -> dict[str, Any]:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(hit, index[hit.rule.id]) for hit in report.hits],
+        "results": list(results(report)),
         "invocations": [
             {
                 "executionSuccessful": True,
@@ -31,6 +31,13 @@ def sarif(report: Report, version: str) -> dict[str, Any]:
         ],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def results(report: Report) -> Iterator[dict[str, Any]]:
+    """What the rules say, one after another: a hundred thousand are no small thing to hold."""
+    index = {rule.id: number for number, rule in enumerate(report.rules)}
+    for hit in report.hits:
+        yield _result(hit, index[hit.rule.id])
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from yaml.events import (
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path, show_path
 from gpuyard.spec.yaml.positions import Marks, Positions
+from gpuyard.spec.yaml.room import NO_ROOM, NoRoomError, room
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 60
@@ -142,6 +143,8 @@ class _Builder:
         self.many = many
         self.times = times
         self.most = MAX_VALUES * min(times, MORE_VALUES)
+        self.room = room()
+        self.fits = self.most if self.room is None else min(self.most, self.room.left)
         self.positions = Positions()
         self.blocks: set[Path] = set()
         self.duplicates: list[tuple[Path, int]] = []
@@ -155,6 +158,8 @@ class _Builder:
     def build(self, loader: Any) -> list[Document]:
         while loader.check_event():
             self._take(loader.get_event())
+        if self.room is not None:
+            self.room.take(self.count)
         return [*self.done, self._document()]
 
     def _document(self) -> Document:
@@ -222,8 +227,8 @@ class _Builder:
     def _place(self, value: Any, event: NodeEvent, size: int) -> int:
         """Where it belongs; the number of its mark."""
         self.count += size
-        if self.count > self.most:
-            self._refuse(event, f"more than {self.most:,} values once anchors are expanded")
+        if self.count > self.fits:
+            self._refuse_more(event)
         anchor = getattr(event, "anchor", None)
         if anchor and isinstance(event, ScalarEvent):
             self.anchors[anchor] = (value, 1)
@@ -270,6 +275,12 @@ class _Builder:
         return (
             self.positions.add(mark.line + 1, mark.column + 1) if mark else self.positions.add(1, 1)
         )
+
+    def _refuse_more(self, event: Event) -> None:
+        if self.room is not None and self.count <= self.most:
+            self.room.short = True
+            raise NoRoomError(f"{self.name}: {NO_ROOM}")
+        self._refuse(event, f"more than {self.most:,} values once anchors are expanded")
 
     def _refuse(self, event: Event, why: str) -> None:
         raise UsageError(f"{self.name}: line {_line(event)}: {why}")

@@ -1,11 +1,12 @@
 """Plans as trees of plain values, for `--format json` and for `gpuyard get`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
 from fractions import Fraction
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,3 +70,19 @@ def _record(value: Any) -> Any:
 def as_json(document: Any) -> str:
     """JSON in ASCII: every other character is escaped, so that showing it is safe anywhere."""
     return json.dumps(document, indent=2).replace("\x7f", "\\u007f") + "\n"
+
+
+def json_parts(document: Any, key: str, values: Iterable[Any]) -> Iterator[str]:
+    """The same, with values in a list that is empty in the document, one after another.
+
+    Of a hundred thousand no more is held than the one that is written. A key in quotes stands in no text:
+    there they are escaped.
+    """
+    before, empty, after = as_json(document).partition(f'"{key}": []')
+    depth = " " * (len(before) - len(before.rstrip(" ")))
+    end = "]"
+    for number, value in enumerate(values):
+        text = indent(as_json(value).rstrip("\n"), f"{depth}  ")
+        yield f",\n{text}" if number else f"{before}{empty[:-1]}\n{text}"
+        before, empty, end = "", "", f"\n{depth}]"
+    yield f"{before}{empty[:-1]}{end}{after}"

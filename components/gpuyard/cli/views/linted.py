@@ -1,11 +1,12 @@
 """What the rules say of files, as people read it, and as programs do."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gpuyard.cli.terminal.console import STYLES, Console, asides
 from gpuyard.cli.terminal.text import many
+from gpuyard.cli.views.documents import json_parts
 from gpuyard.cli.views.findings import document, show_verdict
 from gpuyard.findings import Severity
 from gpuyard.lint.items import Unread
@@ -164,9 +165,9 @@ def _summary(made: Report) -> str:
     return f"{seen}, {kinds}, held against {many(len(made.rules), 'rule')}: {', '.join(parts)}"
 
 
-def report_document(made: Report, fail_on: Severity) -> dict[str, Any]:
-    """Everything for a program."""
-    return document(
+def report_parts(made: Report, fail_on: Severity) -> Iterator[str]:
+    """Everything for a program, hit by hit."""
+    without = document(
         "lint",
         fail_on=fail_on.value,
         failed=made.fails(fail_on),
@@ -175,9 +176,10 @@ def report_document(made: Report, fail_on: Severity) -> dict[str, Any]:
         known=made.known,
         rules=[rule.id for rule in made.rules],
         counts={state.value: made.count(state) for state in HitState},
-        hits=[_hit_document(hit) for hit in made.hits],
+        hits=[],
         unread=[_unread_document(each) for each in made.unread],
     )
+    return json_parts(without, "hits", map(_hit_document, made.hits))
 
 
 def _unread_document(each: Unread) -> dict[str, Any]:

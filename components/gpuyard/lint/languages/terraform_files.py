@@ -53,8 +53,9 @@ FILLED_IN: Mapping[str, tuple[str, ...]] = {
 OF_THE_CLUSTER = ("workload_metadata_config", "resource_labels")
 """What nodes of GKE have from their cluster, where their pool says nothing of its own."""
 _ABOUT_GPUS = re.compile(
-    rb"nvidia|gpu|dcgm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
+    rb"nvidia|gpu(?!\$)|dcgm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
 )
+"""The end of a pattern, `ARM|GPU$`, chooses among names of images, and says nothing of machines."""
 _ABOUT_NODES = re.compile(rb"karpenter", re.IGNORECASE)
 """Nodes of any kind: its own objects say whether of GPUs, the cloud around them is not our subject."""
 _ABOUT_KUBERNETES = re.compile(

@@ -32,6 +32,7 @@ _FREE, _USED = f"{DEV}FB_FREE", f"{DEV}FB_USED"
 _WHOLE = f"divide by {_USED} + {_FREE} + {DEV}FB_RESERVED"
 _STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 
+_NVIDIAS = "default-mig-parted-config"
 _ON_EVERY_CLUSTER = {"all-disabled", "all-1g.5gb", "all-balanced"}
 _ACTIVE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 _UNDER_MIG = {f"{DEV}MEM_COPY_UTIL": "DCGM_FI_PROF_DRAM_ACTIVE"}
@@ -94,7 +95,8 @@ def _are_cut(stack: Stack) -> bool | None:
     """Whether GPUs are cut: False where they may be, as by layouts of one's own, and None where not."""
     said = set(_strategies(stack))
     own = any(map(_of_ones_own, stack.of("config:mig-parted")))
-    if "none" not in said and ("mixed" in said or (own and "single" in said)):
+    everywhere = not any(map(_keeps_nvidias, stack.of(*_STRATEGIES)))
+    if "none" not in said and ("mixed" in said or (own and everywhere and "single" in said)):
         return True
     return False if "mixed" in said or (own and said != {"none"}) else None
 
@@ -102,6 +104,12 @@ def _are_cut(stack: Stack) -> bool | None:
 def _of_ones_own(layouts: Resource) -> bool:
     """Somebody wrote these layouts; a list with all of NVIDIA's is in every cluster, cut or not."""
     return not mapping(layouts.properties.get("mig-configs")).keys() >= _ON_EVERY_CLUSTER
+
+
+def _keeps_nvidias(operator: Resource) -> bool:
+    """Whether an operator says that the layouts are NVIDIA's: others then belong to another cluster."""
+    path = ("migManager",) if operator.kind.startswith("values:") else ("spec", "migManager")
+    return text(at(operator.properties, *path, "config", "name")) == _NVIDIAS
 
 
 def _strategies(stack: Stack) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """GPU-POD-01: GPUs are asked for, never taken past the scheduler."""
 
+import re
 from collections.abc import Iterator
 
 from gpuyard.admission.bypass import bypasses_of
@@ -21,6 +22,7 @@ from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, pods_
 
 _SOCKETS = "/var/lib/kubelet/device-plugins"
 _CLASS = "runtimeClassName"
+_EXPORTERS = re.compile(r"(^|/)(dcgm-exporter|nvidia_gpu_exporter)([:@]|$)")
 _ELSEWHERE = {"configMapKeyRef", "secretKeyRef"}
 
 
@@ -28,8 +30,8 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"] or is_placeholder(resource.namespace):
         return
     for pod in pods_of(resource):
-        if resource.group_kind == "apps/DaemonSet" and _is_a_plugin(pod):
-            continue  # who hands out the GPUs of a node looks at all of them
+        if resource.group_kind == "apps/DaemonSet" and (_is_a_plugin(pod) or _is_an_exporter(pod)):
+            continue  # who hands out the GPUs of a node, or measures them, looks at all of them
         for slip in bypasses_of(pod):
             if _is_unknown(resource, slip.path):
                 continue
@@ -60,6 +62,12 @@ def _is_a_plugin(pod: Pod) -> bool:
     """Whether it stands on the socket of the kubelet at which devices are offered."""
     volumes = items(pod.spec.get("volumes"))
     return any(text(each, "hostPath", "path").startswith(_SOCKETS) for each in volumes)
+
+
+def _is_an_exporter(pod: Pod) -> bool:
+    """Whether all that runs in it measures GPUs."""
+    images = [text(container.get("image")) for _, container in pod.containers()]
+    return bool(images) and all(map(_EXPORTERS.search, images))
 
 
 def _is_unknown(resource: Resource, path: Path) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
+from gpuyard.manifests.quantities import quantity
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -16,7 +17,6 @@ from gpuyard.rules.rule import (
     items,
     known,
     mapping,
-    number,
     text,
 )
 from gpuyard.rules.subjects.pods import (
@@ -141,7 +141,7 @@ def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]
     for name in sorted({*limits, *requests}):
         if not name.startswith(GPU_PREFIXES):
             continue
-        limit, request = number(limits.get(name)), number(requests.get(name))
+        limit, request = quantity(known(limits.get(name))), quantity(known(requests.get(name)))
         whose = "limits" if name in limits else "requests"
         asked = limit if name in limits else request
         where = (*path, "resources", whose, name)

@@ -4,18 +4,31 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+
+_BY_VARIABLE = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
+"""What the toolkit is told where volumes and not variables say which GPUs a container gets."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    path = ("cdi",) if resource.group_kind == OPERATOR_VALUES else ("spec", "cdi")
-    if at(resource.properties, *path, "enabled") is False:
+    above = () if resource.group_kind == OPERATOR_VALUES else ("spec",)
+    off = at(resource.properties, *above, "cdi", "enabled") is False
+    if off and not _takes_no_variable(at(resource.properties, *above, "toolkit", "env")):
         yield Violation(
-            (*path, "enabled"),
+            (*above, "cdi", "enabled"),
             "without CDI an environment variable is enough to get every GPU of a node",
             "set cdi.enabled: true, the operator's default",
         )
+
+
+def _takes_no_variable(env: Any) -> bool:
+    """Whether the toolkit gives a container without privilege nothing for a variable."""
+    variables = [mapping(each) for each in items(env)]
+    return any(
+        text(each.get("name")) == _BY_VARIABLE and str(each.get("value")).lower() == "false"
+        for each in variables
+    )
 
 
 def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -30,7 +43,10 @@ RULE = Rule(
     severity=Severity.REFUSE,
     why="CDI gives a container the devices it was given, whatever its image or environment say.",
     fix="Leave cdi.enabled on.",
-    sources=("NVIDIA GPU Operator documentation, cdi.rst; default since v25.10",),
+    sources=(
+        "NVIDIA GPU Operator documentation, cdi.rst; default since v25.10",
+        "NVIDIA/nvidia-container-toolkit: accept-nvidia-visible-devices-envvar-when-unprivileged",
+    ),
     kinds=(OPERATOR_VALUES, CLUSTER_POLICY),
     check=_check,
     remediate=_remediate,

@@ -62,9 +62,13 @@ def _routed(resource: Resource) -> Iterator[Violation]:
 
 
 def _serves_metrics(resource: Resource) -> bool:
-    ports = items(at(resource.properties, "spec", "ports"))
-    numbers = [number(mapping(port).get("port")) for port in ports]
-    return _PORT in numbers or _is_named_so(resource)
+    ports = [mapping(port) for port in items(at(resource.properties, "spec", "ports"))]
+    return any(map(_is_the_exporters, ports)) or _is_named_so(resource)
+
+
+def _is_the_exporters(port: Mapping[str, Any]) -> bool:
+    """By its number, unless it says that the pods listen at another."""
+    return number(port.get("port")) == _PORT and number(port.get("targetPort")) in {None, _PORT}
 
 
 def _is_named_so(resource: Resource) -> bool:

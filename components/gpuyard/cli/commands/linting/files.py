@@ -16,10 +16,15 @@ from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.samples import is_sample
 from gpuyard.local_files import read_regular
+from gpuyard.spec.yaml.room import NO_ROOM, Room
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tfstate", LIST, *TERRAFORM})
 """What is read of a folder; a file that is named itself is read whatever it is called."""
+MOST_KEPT = 1_000_000
+"""Parts of documents, of about 130 bytes each, that one run keeps: below 300 MB, whatever it reads."""
+OF_ITEM, OF_TEXT, OF_TERRAFORM = 8, 128, 6
+"""In such parts: what an item costs beside its values; bytes of text, and of Terraform, that cost as one."""
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 _SIGNS = frozenset("*?[")
 
@@ -52,6 +57,17 @@ def read_all(
     paths: Sequence[str], wanted: WantedFiles = EVERYTHING, *, render: bool = False
 ) -> tuple[FilesRead, Ignores]:
     """Everything in the files and folders, each file once, in the order given and by name."""
+    with (space := Room(MOST_KEPT)).shared():
+        reading, ignores = _read_all(paths, wanted, space)
+        space.short = False
+        reading = with_programs(reading, wanted=render)
+    if space.short:
+        more = Unread(paths[0], f"a chart or kustomization: {NO_ROOM}")
+        reading = replace(reading, unread=(*reading.unread, more))
+    return reading, ignores
+
+
+def _read_all(paths: Sequence[str], wanted: WantedFiles, space: Room) -> tuple[FilesRead, Ignores]:
     items: list[Item] = []
     unread: list[Unread] = []
     files: list[str] = []
@@ -68,24 +84,43 @@ def read_all(
             files.append(_shown(name))
             continue
         shown = "<stdin>" if name == STDIN else _shown(name)
-        if shown.endswith(TERRAFORM):
+        if shown.endswith(TERRAFORM) and not space.take(len(data) // OF_TERRAFORM):
+            reading = FilesRead((), (Unread(shown, NO_ROOM),), (shown,))
+        elif shown.endswith(TERRAFORM):
             modules.setdefault(os.path.dirname(shown), {})[shown] = data  # noqa: PTH120  a name as it is
             reading = FilesRead(files=(shown,))
         else:
-            reading = read(data, shown)
+            reading = _kept(read, data, shown, space)
         items += reading.items
         unread += reading.unread
         files += reading.files
         ignores += ignores_in(data, shown)
         if sample:
             samples.add(shown)
+    space.short = False
     reading = read_modules(modules, samples)
+    if space.short:
+        unread.append(Unread(min(map(min, modules.values())), NO_ROOM))
     items += reading.items
     unread += reading.unread
     # who names a file wants to know why it is not read
     unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
-    reading = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
-    return with_programs(reading, wanted=render), ignores
+    return FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples)), ignores
+
+
+def _kept(
+    reader: Callable[[bytes, str], FilesRead], data: bytes, shown: str, space: Room
+) -> FilesRead:
+    """What a file holds; of what nobody keeps, the room is free again."""
+    before, space.short = space.left, False
+    reading = reader(data, shown)
+    documents = {id(item.place.document): item.place.document for item in reading.items}
+    parts = sum(len(document.lines) for document in documents.values())
+    text = len(data) // OF_TEXT if documents else 0
+    space.left = before - parts - text - OF_ITEM * len(reading.items)
+    if space.short and not any(NO_ROOM in each.reason for each in reading.unread):
+        return replace(reading, unread=(*reading.unread, Unread(shown, NO_ROOM)))
+    return reading
 
 
 def _chosen(paths: Iterable[str], wanted: WantedFiles) -> dict[str, bool]:

@@ -15,8 +15,8 @@ from gpuyard.cli.exit_codes import FINE, FOUND, USAGE
 from gpuyard.cli.options import complete_stacks
 from gpuyard.cli.stacks import find_stack
 from gpuyard.cli.terminal.console import asides, results, write
-from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.linted import report_document, show_report, verdict_word
+from gpuyard.cli.views.documents import json_parts
+from gpuyard.cli.views.linted import report_parts, show_report, verdict_word
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 from gpuyard.lint.baseline import read_baseline
@@ -205,15 +205,18 @@ def _text(made: Report, _: Severity, word: str) -> None:
 
 
 def _json(made: Report, fail_on: Severity, _: str) -> None:
-    write(as_json(report_document(made, fail_on)))
+    for text in report_parts(made, fail_on):
+        write(text)
 
 
 def _sarif(made: Report, _: Severity, __: str) -> None:
     from importlib.metadata import version
 
-    from gpuyard.lint.sarif import sarif
+    from gpuyard.lint.sarif import results, sarif
 
-    write(as_json(sarif(made, version("gpuyard"))))
+    without = sarif(replace(made, hits=()), version("gpuyard"))
+    for text in json_parts(without, "results", results(made)):
+        write(text)
 
 
 def _junit(made: Report, _: Severity, __: str) -> None:
