@@ -122,4 +122,31 @@ serve; mended since.
 | | findings | true | debatable | false | of them true |
 |---|---:|---:|---:|---:|---:|
 """,
+    10: """
+### Tenth: {repositories} more, {files:,} files, {resources:,} resources
+
+The largest, that there be enough to believe: users of EKS, GKE, AKS, OpenShift and Slurm on Kubernetes, homes,
+courses, modules of Terraform, vendors' examples. Linted once with the rules that the ninth had left; three
+copies of repositories seen before were left out. 30 refusals are of one repository, in which a sharer's memory
+is written as Kubernetes itself writes it, `6k`; of the others 52 of 58 are true (89 %), 115 of 150 findings
+(76 %), and two are false. Mended since: quantities with letters, a toolkit that takes no variable, an
+exporter that looks at all GPUs, a port that is the exporter's by its number alone, a module whose one word of
+GPUs is in a pattern of names, slices that one cluster of several cuts.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+""",
+    11: """
+### Eleventh: {repositories} more, {files:,} files, {resources:,} resources
+
+Drawn by lot from the same list as the tenth before anything was linted, and linted once after its mends. One
+copy of a repository seen before was left out. Of refusals 16 of 18 are true, of all three quarters: the
+goals (90 %, 80 %, at most 5 % false) are missed by a little. Nine of the twelve that can be argued about are
+one folder's words for a Kueue that OpenShift AI brings. Mended since: namespaces that OpenShift AI shows, a
+label that an expression itself makes. Left: an image that a pipeline writes over, of which only a comment
+speaks.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+""",
 }

@@ -30,6 +30,10 @@ _OF_EXPORTERS = re.compile(r"gpu|nvidia|dcgm|exporter|monitoring", re.IGNORECASE
 """Namespaces, and variables for them, in which exporters run: who names one means the exporter's."""
 _FREE, _USED = f"{DEV}FB_FREE", f"{DEV}FB_USED"
 _WHOLE = f"divide by {_USED} + {_FREE} + {DEV}FB_RESERVED"
+_MADE = re.compile(
+    r"""["'](pod|namespace|container)["']\s*,\s*["'][^"']*["']\s*,\s*["'](exported_\1)["']"""
+)
+"""The end of `label_replace(…, "pod", "$1", "exported_pod", "(.+)")`."""
 _STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 
 _NVIDIAS = "default-mig-parted-config"
@@ -63,6 +67,7 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
             found = read_promql(query)
             said = [*_said(found, keeps=keeps, slices=cut is not None)]
             said += _renamed(found) if kept else ()
+            said = [each for each in said if not _is_made(each, query)]
             for problem, fix in dict.fromkeys(said):
                 maybe = problem.startswith(_NONE_OF_SLICES) and not cut
                 yield Violation(path, problem, fix, resource, choice=maybe)
@@ -72,6 +77,12 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
             problem, fix = _LABEL_GONE
             often = f", in {len(renamed)} expressions here" if renamed[1:] else ""
             yield Violation(renamed[0], problem, f"{fix}{often}", resource, old)
+
+
+def _is_made(said: _Said, query: str) -> bool:
+    """Whether the expression itself makes the label of what the exporter was given."""
+    made = {label for label, _ in _MADE.findall(query)}
+    return said[0].partition(" ")[0] in made
 
 
 def _by_hostname(found: Expression) -> bool:

@@ -10,6 +10,7 @@ from gpuyard.rules.rule import (
     Stack,
     UnknownValue,
     items,
+    mapping,
     text,
 )
 from gpuyard.rules.subjects.components import RELEASES, releases_of
@@ -29,6 +30,8 @@ _KUEUE_SINCE = (0, 15)
 """The first Kueue that serves v1beta2, and reads a queue's name in a label alone."""
 _OF_A_VENDOR = ("kueue.openshift.io/Kueue", "datasciencecluster.opendatahub.io/DataScienceCluster")
 """Operators that bring a Kueue of their own time, of which no file says the version."""
+_SHOWN_BY = "opendatahub.io/"
+"""Labels by which the platform of such an operator shows a namespace to its users."""
 
 
 def all_older(stack: Stack, program: str, than: tuple[int, ...]) -> str:
@@ -61,7 +64,9 @@ def older_kueue(stack: Stack) -> str:
 
 def has_vendors_kueue(stack: Stack) -> bool:
     """Whether Kueue is brought by an operator of a vendor."""
-    return bool(stack.of(*_OF_A_VENDOR))
+    namespaces = [mapping(each.properties, "metadata", "labels") for each in stack.of("Namespace")]
+    shown = any(str(label).startswith(_SHOWN_BY) for labels in namespaces for label in labels)
+    return shown or bool(stack.of(*_OF_A_VENDOR))
 
 
 def _versions(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:

@@ -20,6 +20,7 @@ from gpuyard.rules.subjects.tenants import gpu_tenants
 
 _LABEL = "pod-security.kubernetes.io/enforce"
 _PATH = ("metadata", "labels", _LABEL)
+_OF_OPENSHIFT = ("openshift.io/", "opendatahub.io/")
 _ENOUGH = frozenset({"restricted", "baseline"})
 
 
@@ -45,7 +46,7 @@ def _on_openshift(namespace: Resource) -> bool:
     """Where constraints hold every pod, and the labels of namespaces follow from them."""
     metadata = mapping(at(namespace.properties, "metadata"))
     words = [*mapping(metadata.get("labels")), *mapping(metadata.get("annotations"))]
-    return any("openshift.io/" in str(word) for word in words)
+    return any(each in str(word) for word in words for each in _OF_OPENSHIFT)
 
 
 def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:

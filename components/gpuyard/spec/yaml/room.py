@@ -6,7 +6,9 @@ from contextvars import ContextVar
 
 from gpuyard.errors import UsageError
 
-NO_ROOM = "not read: with all before it it is more than one run keeps in memory. Give a part of the files"
+NO_ROOM = (
+    "not read: with all before it it is more than one run keeps in memory. Give a part of the files"
+)
 
 
 class NoRoomError(UsageError):
