@@ -125,9 +125,9 @@ serve; mended since.
     10: """
 ### Tenth: {repositories} more, {files:,} files, {resources:,} resources
 
-The largest, that there be enough to believe: users of EKS, GKE, AKS, OpenShift and Slurm on Kubernetes, homes,
-courses, modules of Terraform, vendors' examples. Linted once with the rules that the ninth had left; three
-copies of repositories seen before were left out. 30 refusals are of one repository, in which a sharer's memory
+The largest, that there be enough to believe: users of EKS, GKE, AKS, OpenShift and Slurm on Kubernetes,
+homes, courses, modules of Terraform, examples. Linted once with the rules that the ninth had left; three
+copies of repositories seen before were left out. 30 refusals are of one repository, where a sharer's memory
 is written as Kubernetes itself writes it, `6k`; of the others 52 of 58 are true (89 %), 115 of 150 findings
 (76 %), and two are false. Mended since: quantities with letters, a toolkit that takes no variable, an
 exporter that looks at all GPUs, a port that is the exporter's by its number alone, a module whose one word of
@@ -145,6 +145,18 @@ goals (90 %, 80 %, at most 5 % false) are missed by a little. Nine of the twelve
 one folder's words for a Kueue that OpenShift AI brings. Mended since: namespaces that OpenShift AI shows, a
 label that an expression itself makes. Left: an image that a pipeline writes over, of which only a comment
 speaks.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+""",
+    12: """
+### Twelfth: {repositories} more, {files:,} files, {resources:,} resources
+
+Fetched after the eleventh, and linted once with what it had mended; a sister of a repository in the eleventh
+was left out. Of all but three nothing is said: too little to tell a share by. Of the eleventh and twelfth
+together 16 of 19 refusals are true (84 %), 56 of 74 findings (75 %), and five are false (6 %). Of what today's
+rules find in the last three 68 of 74 refusals are true (91 %), 171 of 190 findings (90 %), and one is false;
+but these rules have seen these files.
 
 | | findings | true | debatable | false | of them true |
 |---|---:|---:|---:|---:|---:|
