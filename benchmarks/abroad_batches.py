@@ -154,7 +154,7 @@ speaks.
 
 Fetched after the eleventh, and linted once with what it had mended; a sister of a repository in the eleventh
 was left out. Of all but three nothing is said: too little to tell a share by. Of the eleventh and twelfth
-together 16 of 19 refusals are true (84 %), 56 of 74 findings (75 %), and five are false (6 %). Of what today's
+together 16 of 19 refusals are true (84 %), 56 of 74 findings (75 %), five are false (6 %). Of what today's
 rules find in the last three 68 of 74 refusals are true (91 %), 171 of 190 findings (90 %), and one is false;
 but these rules have seen these files.
 

@@ -4,7 +4,7 @@ import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
 from gpuyard.lint.languages.terraform_calls import Calls
-from gpuyard.lint.read import read_modules
+from gpuyard.lint.read import read_module, read_modules
 from gpuyard.lint.report import report
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules import RULES
@@ -157,3 +157,11 @@ def test_lint_finds_what_is_wrong_only_with_the_argument_of_a_call(tmp_path, mon
         ("GPU-STK-01", "modules/operator/main.tf", 3),
         ("GPU-STK-02", "modules/operator/main.tf", 3),
     }
+
+
+def test_a_pattern_of_names_is_no_word_of_gpus():
+    data = b"""resource "aws_eks_cluster" "cp" { name = "a" }
+locals { image = length(regexall("ARM|GPU$", var.kind)) > 0 ? "amazon-eks-*" : "amazon-eks" }
+"""
+    assert not read_module({"main.tf": data}).items
+    assert read_module({"main.tf": data.replace(b"GPU$", b"GPU")}).items

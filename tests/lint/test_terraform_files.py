@@ -172,14 +172,6 @@ def test_a_cloud_without_a_word_of_gpus_is_somebody_elses():
     assert len(items(BODY, pool="# for nodes of karpenter")) == 1
 
 
-def test_a_pattern_of_names_is_no_word_of_gpus():
-    data = b"""resource "aws_eks_cluster" "cp" { name = "a" }
-locals { image = length(regexall("ARM|GPU$", var.kind)) > 0 ? "amazon-eks-*" : "amazon-eks" }
-"""
-    assert not read(data, "main.tf").items
-    assert read(data.replace(b"GPU$", b"GPU"), "main.tf").items
-
-
 # ── Kubernetes ──
 
 MANIFEST = """resource "kubernetes_manifest" "queue" {
