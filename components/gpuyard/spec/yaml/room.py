@@ -15,7 +15,7 @@ class NoRoomError(UsageError):
     """A text that would be read, were there room for it."""
 
 
-class Room:
+class MemoryRoom:
     """A number of values that may still be read, about 130 bytes each."""
 
     __slots__ = ("left", "short")
@@ -43,9 +43,9 @@ class Room:
             _ROOM.reset(token)
 
 
-_ROOM: ContextVar[Room | None] = ContextVar("room", default=None)
+_ROOM: ContextVar[MemoryRoom | None] = ContextVar("room", default=None)
 
 
-def room() -> Room | None:
+def room() -> MemoryRoom | None:
     """What there is room in; None where only the text itself has a limit."""
     return _ROOM.get()

@@ -16,7 +16,7 @@ from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.samples import is_sample
 from gpuyard.local_files import read_regular
-from gpuyard.spec.yaml.room import NO_ROOM, Room
+from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tfstate", LIST, *TERRAFORM})
@@ -57,7 +57,7 @@ def read_all(
     paths: Sequence[str], wanted: WantedFiles = EVERYTHING, *, render: bool = False
 ) -> tuple[FilesRead, Ignores]:
     """Everything in the files and folders, each file once, in the order given and by name."""
-    with (space := Room(MOST_KEPT)).shared():
+    with (space := MemoryRoom(MOST_KEPT)).shared():
         reading, ignores = _read_all(paths, wanted, space)
         space.short = False
         reading = with_programs(reading, wanted=render)
@@ -67,7 +67,9 @@ def read_all(
     return reading, ignores
 
 
-def _read_all(paths: Sequence[str], wanted: WantedFiles, space: Room) -> tuple[FilesRead, Ignores]:
+def _read_all(
+    paths: Sequence[str], wanted: WantedFiles, space: MemoryRoom
+) -> tuple[FilesRead, Ignores]:
     items: list[Item] = []
     unread: list[Unread] = []
     files: list[str] = []
@@ -109,7 +111,7 @@ def _read_all(paths: Sequence[str], wanted: WantedFiles, space: Room) -> tuple[F
 
 
 def _kept(
-    reader: Callable[[bytes, str], FilesRead], data: bytes, shown: str, space: Room
+    reader: Callable[[bytes, str], FilesRead], data: bytes, shown: str, space: MemoryRoom
 ) -> FilesRead:
     """What a file holds; of what nobody keeps, the room is free again."""
     before, space.short = space.left, False

@@ -11,7 +11,7 @@ from gpuyard.lint.items import FilesRead
 from gpuyard.lint.passed_over import lines_of_json
 from gpuyard.lint.read import read
 from gpuyard.spec import yaml_tree
-from gpuyard.spec.yaml.room import NO_ROOM, Room
+from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom
 from gpuyard.spec.yaml_tree import MAX_BYTES, parse_documents
 
 POD = b"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: m}]}\n"
@@ -20,17 +20,20 @@ TERRAFORM = 'resource "aws_eks_cluster" "gpu" { name = "a" }\n'
 
 
 def test_of_a_room_no_more_is_taken_than_is_left():
-    room = Room(3)
+    room = MemoryRoom(3)
     assert room.take(2)
     assert not room.take(2)
     assert (room.left, room.short) == (1, True)
 
 
 def test_what_is_read_takes_of_the_room_around_it():
-    with (room := Room(100)).shared():
+    with (room := MemoryRoom(100)).shared():
         parse_documents(POD, "a.yaml")
     assert 0 < room.left < 100
-    with (small := Room(5)).shared(), pytest.raises(UsageError, match="more than one run keeps"):
+    with (
+        (small := MemoryRoom(5)).shared(),
+        pytest.raises(UsageError, match="more than one run keeps"),
+    ):
         parse_documents(POD, "a.yaml")
     assert small.short
     assert parse_documents(POD, "a.yaml")  # and outside there is no room to keep to
@@ -38,12 +41,12 @@ def test_what_is_read_takes_of_the_room_around_it():
 
 def test_a_text_too_long_by_itself_is_so_in_any_room(monkeypatch):
     monkeypatch.setattr(yaml_tree, "MAX_VALUES", 9)
-    with Room(99).shared(), pytest.raises(UsageError, match="once anchors"):
+    with MemoryRoom(99).shared(), pytest.raises(UsageError, match="once anchors"):
         parse_documents(b"- a\n" * 9, "a.yaml")
 
 
 def test_a_file_for_which_no_room_is_left_is_named():
-    with Room(5).shared():
+    with MemoryRoom(5).shared():
         (unread,) = read(b"a: b\n---\n" + POD, "a.yaml").unread
     assert (unread.file, unread.reason, unread.foreign) == ("a.yaml", NO_ROOM, False)
 
