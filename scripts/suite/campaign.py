@@ -177,11 +177,12 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "jobset": Campaign(
-        "a JobSet that loses a node in each of four ways: queued again whole, and no restart counted",
-        1,
-        "rounds",
-        lambda _, __: pytest(
-            "tests/cluster/simulated/test_jobset.py", "-s", "-n", "0", needs=LIVE,
+        "a JobSet that loses a node in each of four ways, then `notices` to JobSets and Jobs side by side",
+        100,
+        "notices",
+        lambda count, seed: pytest(
+            "tests/cluster/simulated/test_jobset.py", "-s", "-n", "0", "--timeout", "7200", needs=LIVE,
+            GPUYARD_NOTICES=f"{count}:{seed}",
             GPUYARD_JOBSET=os.environ.get("GPUYARD_JOBSET", ".testbed/bin/jobset"),
         ),
         LIVE,

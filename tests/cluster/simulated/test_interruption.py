@@ -11,7 +11,7 @@ import random
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -197,16 +197,44 @@ def program_of(api: Api) -> list[Value]:
     return [p for p in pods if p["status"].get("phase") == "Running"]
 
 
-def submitted(lab: QueueLab) -> None:
+@dataclass(frozen=True)
+class Kind:
+    """Of gangs: how one is made, when its own object says that it ended well, and how it goes."""
+
+    make: Callable[[QueueLab, str, int], object]
+    completed: Callable[[QueueLab, str, int], bool]
+    take: Callable[[QueueLab, str], None]
+
+
+def _made(lab: QueueLab, name: str, pods: int) -> Value:
+    return lab.submit("t", name, pods=pods, spec={"containers": [container()]})
+
+
+def container() -> Value:
+    """Of a whole node, which is told where its checkpoints are."""
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "8"}
+    return {
+        "name": "main",
+        "image": "example.invalid/work",
+        "env": [{"name": "CHECKPOINTS", "value": CHECKPOINTS}],
+        "resources": {"requests": amounts, "limits": amounts},
+    }
+
+
+def _completed(lab: QueueLab, name: str, pods: int) -> bool:
+    job = lab.api.call("GET", f"/apis/batch/v1/namespaces/{lab.namespace('t')}/jobs/{name}")
+    assert not job["status"].get("failed"), "a pod that is put out is no failure"
+    return bool(job["status"].get("succeeded") == pods)
+
+
+JOB = Kind(_made, _completed, lambda lab, name: lab.withdraw("t", name))
+Kinds = Mapping[str, Kind]
+JOBS: Kinds = dict.fromkeys(GANGS, JOB)
+
+
+def submitted(lab: QueueLab, kinds: Kinds) -> None:
     for name, pods in GANGS.items():
-        container = {
-            "name": "main",
-            "image": "example.invalid/work",
-            "env": [{"name": "CHECKPOINTS", "value": CHECKPOINTS}],
-            "resources": {"requests": amounts, "limits": amounts},
-        }
-        lab.submit("t", name, pods=pods, spec={"containers": [container]})
+        kinds[name].make(lab, name, pods)
     for name, pods in GANGS.items():
         soon(lambda name=name, pods=pods: lab.running("t", name) == pods, f"{name} to run")
 
@@ -319,6 +347,10 @@ def program_heard() -> Iterator[None]:
 
 
 def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLab):
+    notices(lab, JOBS)
+
+
+def notices(lab: QueueLab, kinds: Kinds) -> None:
     """New gangs after every second notice: a Job waits after each pod that is put out, ever longer.
 
     The second one comes at any moment: while the gang runs, is stopped, waits or starts again.
@@ -327,7 +359,7 @@ def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLa
     seen = Seen()
     ways = rng.sample([*itertools.islice(itertools.cycle((*WAYS, *SCHEDULED)), NOTICES)], NOTICES)
     for few in (ways[each : each + 2] for each in range(0, NOTICES, 2)):
-        submitted(lab)
+        submitted(lab, kinds)
         now = Round(lab, seen)
         with watched(lab) as watch:
             for way in few:
@@ -338,7 +370,7 @@ def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLa
             machine.comes_again()
         for node in now.gone:
             comes_back(lab.api, node)
-        ended(lab)
+        ended(lab, kinds)
         seen.half = max(seen.half, *watch.longest.values())
         assert watch.most_used <= 8 * sum(GANGS.values())
     print(f"\n{NOTICES} notices, seed {SEED}: {seen}")  # noqa: T201  figures of a campaign
@@ -346,7 +378,7 @@ def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLa
     assert seen.half < HALF_SECONDS
 
 
-def ended(lab: QueueLab) -> None:
+def ended(lab: QueueLab, kinds: Kinds) -> None:
     """Each gang ends complete, no pod counts as a failure, and no quota is left in use."""
     for name, pods in GANGS.items():
         for pod in lab.pods("t", name):
@@ -357,16 +389,14 @@ def ended(lab: QueueLab) -> None:
                     {"metadata": {"annotations": {DURATION: "10ms"}}},
                 )
         lab.expect("t", name, "finished")
-        job = lab.api.call("GET", f"/apis/batch/v1/namespaces/{lab.namespace('t')}/jobs/{name}")
-        assert job["status"]["succeeded"] == pods
-        assert not job["status"].get("failed"), "a pod that is put out is no failure"
+        soon(lambda name=name, pods=pods: kinds[name].completed(lab, name, pods), f"{name}'s end")
         assert INTERRUPTED_LABEL not in (
             (lab.workload("t", name) or {})["metadata"].get("labels") or {}
         )
     lab.comes_to(t=0)
     assert quota_in_use(lab) == 0
     for name in GANGS:
-        lab.withdraw("t", name)
+        kinds[name].take(lab, name)
 
 
 def running_of(lab: QueueLab, name: str) -> set[str]:

@@ -16,11 +16,14 @@ import pytest
 import yaml
 
 from cluster.simulated.test_interruption import (
-    CHECKPOINTS,
+    JOB,
     WAYS,
+    Kind,
     asked,
     comes_back,
+    container,
     goes,
+    notices,
     program_of,
     quota_in_use,
     running_of,
@@ -37,7 +40,7 @@ from kit.cluster.queues import DURATION, QueueLab, kueue_as_rendered, soon
 PROGRAM, FOLDER = "GPUYARD_JOBSET", "GPUYARD_JOBSET_CONFIG"
 pytestmark = [
     pytest.mark.search,
-    pytest.mark.timeout(3600),
+    pytest.mark.timeout(7200),
     pytest.mark.skipif(PROGRAM not in os.environ, reason=f"a campaign: {PROGRAM} names no program"),
 ]
 SET = "flock"
@@ -116,18 +119,11 @@ def lab(started: cluster.Outcome, tmp_path_factory: pytest.TempPathFactory) -> I
                 reality.delete(api, reality.path_of(value))
 
 
-def made(space: str) -> Value:
+def made(space: str, name: str = SET) -> Value:
     """Without a single restart to spend, and Jobs without a failure."""
-    amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "8"}
-    container = {
-        "name": "main",
-        "image": "example.invalid/work",
-        "env": [{"name": "CHECKPOINTS", "value": CHECKPOINTS}],
-        "resources": {"requests": amounts, "limits": amounts},
-    }
     template = {
-        "metadata": {"labels": {"job": SET}},
-        "spec": {"restartPolicy": "Never", "containers": [container]},
+        "metadata": {"labels": {"job": name}},
+        "spec": {"restartPolicy": "Never", "containers": [container()]},
     }
 
     def of(count: int) -> Value:
@@ -137,11 +133,11 @@ def made(space: str) -> Value:
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": {"name": SET, "namespace": space},
+        "metadata": {"name": name, "namespace": space},
         "spec": {
             "failurePolicy": {"maxRestarts": 0},
             "replicatedJobs": [
-                {"name": name, "replicas": 1, "template": of(count)} for name, count in PODS.items()
+                {"name": part, "replicas": 1, "template": of(count)} for part, count in PODS.items()
             ],
         },
     }
@@ -177,11 +173,28 @@ def test_a_jobset_that_loses_a_node_is_queued_again_whole_and_counts_no_restart(
         path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
         api.merge(path, {"metadata": {"annotations": {DURATION: "10ms"}}})
     lab.expect("t", SET, "finished")
-    found = soon(
-        lambda: (s := api.get(place(value)) or {}) and condition(s, "Completed") and s, "its end"
-    )
-    assert condition(found, "Completed")["status"] == "True"
-    assert found["status"].get("restarts", 0) == 0
+    soon(lambda: completed(lab, SET), "its end")
     assert quota_in_use(lab) == 0
-    reality.delete(api, place(value))
-    soon(lambda: lab.workload("t", SET) is None and not lab.pods("t", SET), "it to be gone")
+    taken(lab, SET)
+
+
+def completed(lab: QueueLab, name: str, pods: int = sum(PODS.values())) -> bool:
+    """Whether all its pods have succeeded, and without a restart."""
+    assert pods == sum(PODS.values())
+    found = lab.api.call("GET", place(made(lab.namespace("t"), name)))
+    assert found["status"].get("restarts", 0) == 0
+    jobs = found["status"].get("replicatedJobsStatus", [])
+    assert not any(each["failed"] for each in jobs), jobs
+    return bool(condition(found, "Completed").get("status") == "True")
+
+
+def taken(lab: QueueLab, name: str) -> None:
+    reality.delete(lab.api, place(made(lab.namespace("t"), name)))
+    soon(lambda: lab.workload("t", name) is None and not lab.pods("t", name), "it to be gone")
+
+
+JOBSET = Kind(lambda lab, name, _: put(lab.api, made(lab.namespace("t"), name)), completed, taken)
+
+
+def test_jobsets_and_jobs_at_random_moments_stop_whole_and_end_complete(lab: QueueLab):
+    notices(lab, {"two": JOB, "three": JOBSET})
