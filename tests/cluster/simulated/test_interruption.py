@@ -484,5 +484,8 @@ def test_its_account_may_stop_and_start_a_workload_and_nothing_else(lab: QueueLa
         lambda: INTERRUPTED_LABEL not in (lab.api.get(path) or {})["metadata"].get("labels", {}),
         "its turn",
     )
-    assert condition(lab.api.get(path) or {}, "Requeued").get("reason") == "Reactivated"
+    soon(
+        lambda: condition(lab.api.get(path) or {}, "Requeued").get("reason") == "Reactivated",
+        "Kueue to have seen that",
+    )
     lab.withdraw("t", "held")
