@@ -40,6 +40,12 @@ def test_a_live_campaign_fails_where_its_parts_are_missing(ran):
     assert run.environment == {"GPUYARD_REQUIRE": "engine,cluster", "GPUYARD_SEEDS": "20"}
 
 
+def test_jobsets_and_jobs_get_as_many_notices_as_asked(ran):
+    for name in ("notices", "jobset"):
+        assert campaign.main([name, "--seed", "8"]) == 0
+    assert [run.environment["GPUYARD_NOTICES"] for run in ran[0]] == ["100:8", "100:8"]
+
+
 def test_each_round_of_stutter_has_a_seed_of_its_own(ran):
     campaign.main(["stutter", "--count", "3", "--seed", "7"])
     assert [run.environment["GPUYARD_STUTTER"] for run in ran[0]] == ["7", "8", "9"]
