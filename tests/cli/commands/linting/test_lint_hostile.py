@@ -123,7 +123,7 @@ LAUGHS = "".join(
         (b"\xff\xfea:\x00", "not text (byte 0 is not UTF-8)"),
         (b"a: \x00b", "not YAML: "),
         (DEEP.encode(), "nested more than 60 deep"),
-        (f"a: &a [x]\n{LAUGHS}".encode(), "values once anchors are expanded"),
+        (f"a: &a [x]\n{LAUGHS}".encode(), "it is more than one run keeps in memory"),
         (b"a: &a [*a]\n", "*a has no anchor &a before it that is complete"),
         (b"a: *b\n", "*b has no anchor &b before it"),
         (b"{[1]: 2}", "a mapping or list as a key"),
