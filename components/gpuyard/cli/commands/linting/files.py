@@ -23,7 +23,7 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tfstate",
 """What is read of a folder; a file that is named itself is read whatever it is called."""
 MOST_KEPT = 1_000_000
 """Parts of documents, of about 130 bytes each, that one run keeps: below 300 MB, whatever it reads."""
-OF_ITEM, OF_TEXT, OF_TERRAFORM = 8, 128, 6
+OF_ITEM, OF_TEXT, OF_TERRAFORM = 8, 128, 3
 """In such parts: what an item costs beside its values; bytes of text, and of Terraform, that cost as one."""
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 _SIGNS = frozenset("*?[")
@@ -86,7 +86,7 @@ def _read_all(
             files.append(_shown(name))
             continue
         shown = "<stdin>" if name == STDIN else _shown(name)
-        if shown.endswith(TERRAFORM) and not space.take(len(data) // OF_TERRAFORM):
+        if shown.endswith(TERRAFORM) and not space.take(_room_of(data)):
             reading = FilesRead((), (Unread(shown, NO_ROOM),), (shown,))
         elif shown.endswith(TERRAFORM):
             modules.setdefault(os.path.dirname(shown), {})[shown] = data  # noqa: PTH120  a name as it is
@@ -108,6 +108,13 @@ def _read_all(
     # who names a file wants to know why it is not read
     unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
     return FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples)), ignores
+
+
+def _room_of(terraform: bytes) -> int:
+    from gpuyard.lint.languages.terraform_files import is_read
+
+    parsed = len(terraform) <= MAX_BYTES and is_read(terraform)  # larger ones are refused
+    return len(terraform) // (OF_TERRAFORM if parsed else OF_TEXT)
 
 
 def _kept(
