@@ -22,8 +22,8 @@ from gpuyard.spec.yaml_tree import MAX_BYTES
 SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tfstate", LIST, *TERRAFORM})
 """What is read of a folder; a file that is named itself is read whatever it is called."""
 MOST_KEPT = 1_000_000
-"""Parts of documents, of about 130 bytes each, that one run keeps: below 300 MB, whatever it reads."""
-OF_ITEM, OF_TEXT, OF_TERRAFORM = 8, 128, 3
+"""Parts of documents, of about 130 bytes each, that one run keeps: it stays below 300 MB by it."""
+OF_ITEM, OF_TEXT, OF_TERRAFORM = 8, 128, 6
 """In such parts: what an item costs beside its values; bytes of text, and of Terraform, that cost as one."""
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 _SIGNS = frozenset("*?[")
