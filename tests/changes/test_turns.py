@@ -1,15 +1,17 @@
 """Which pool goes first where several change, and when there is no first."""
 
+import pytest
 from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.changes.announced import announced
 from gpuyard.changes.deployed import stand_of
+from gpuyard.changes.platforms import driver_of, exchanged_pools, redriven, report_of
 from gpuyard.changes.turns import turns
 from gpuyard.render.cloud_graph import graph_of
 from kit.clouds.deployments import Deployment, exported
 from kit.every import every
 from kit.generated.changed import planned
-from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
+from kit.stacks import cut_pool, plan_of, platform, pool, shape, shared_pool, team
 
 A, B, C = (pool(name, machine="p4d.24xlarge", nodes=2) for name in "abc")
 MORE = {**A, "nodes": 1}
@@ -68,11 +70,39 @@ def test_in_a_cloud_those_whose_nodes_are_made_anew_take_turns():
     assert told(before, before, state) == ()
 
 
-def test_a_driver_that_the_operator_exchanges_waits_for_no_pool():
-    """It takes the nodes of all of them by itself."""
-    old, new = (
-        plan_of(platform([pool(), shared_pool()], software={"driver": driver}))
-        for driver in ("580.159.03", "595.91.07")
-    )
-    assert announced(new, None, stand_of(exported(old))).losses
-    assert told(old, new, exported) == ()
+OLD, NEW = "580.159.03", "595.91.07"
+
+
+def of_driver(driver, pools, **more):
+    return plan_of(platform(pools, software={"driver": driver}, **more))
+
+
+@pytest.mark.parametrize("cloud", ["none", "simulated"])
+def test_pools_get_a_driver_of_the_operator_in_turns(cloud):
+    """One pool alone has nobody who waits for it; it is told all the same."""
+    two = [pool(), shared_pool()]
+    old, new = (of_driver(driver, two, cloud=cloud) for driver in (OLD, NEW))
+    said = announced(new, None, stand_of(exported(old)))
+    assert said.turns == (("dev",), ("train",))
+    assert said.driven == {"dev": OLD, "train": OLD}
+    assert len(said.losses) == 2
+    assert announced(old, None, stand_of(exported(old))).driven == {}
+    old, new = (of_driver(driver, two[:1], cloud=cloud) for driver in (OLD, NEW))
+    said = announced(new, None, stand_of(exported(old)))
+    assert (said.turns, said.driven) == ((), {"train": OLD})
+
+
+def test_a_driver_and_a_layout_are_in_one_order():
+    old = of_driver(OLD, [pool(), cut_pool()], cloud="simulated")
+    cut = cut_pool(sharing={"mig": {"1g.5gb": 7}})
+    new = of_driver(NEW, [pool(), cut], cloud="simulated")
+    assert announced(new, None, stand_of(exported(old))).turns == (("serve",), ("train",))
+
+
+def test_where_gpus_are_claimed_no_policy_exchanges_drivers():
+    claims = platform([pool(sharing="dra")], shapes=[shape("s", gpus_per_node=8)])
+    plan = plan_of(claims)
+    assert driver_of(plan, plan.pools[0])
+    assert (exchanged_pools(plan), redriven(report_of(None), plan)) == ([], {})
+    simulated = plan_of({**claims, "cloud": "simulated"})
+    assert driver_of(simulated, simulated.pools[0]) == ""

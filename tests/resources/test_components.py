@@ -3,8 +3,10 @@
 import pulumi
 import pytest
 
+from gpuyard.changes.platforms import driver_of
 from gpuyard.errors import LateValueMissing
 from gpuyard.findings import Finding, Severity
+from gpuyard.render.gpu_operator.drivers import driver_object
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.render.validation.jobs import checked_pools, verdict_object
 from gpuyard.resources import Platform, Queueing, Team
@@ -41,7 +43,8 @@ def test_a_platform_registers_exactly_the_rendered_objects():
     passed = [verdict_object(plan, each) for each in checked_pools(plan)]
     for each in passed:
         each["data"] = {**each["data"], "figures": "{}", "mixed": "{}"}  # nobody looks here
-    rendered = platform_objects(plan) + passed
+    drivers = [driver_object(plan, each, driver_of(plan, each)) for each in plan.pools]
+    rendered = platform_objects(plan) + passed + drivers
     assert sorted(map(named, registered)) == sorted(map(named, rendered))
     by_name = {named(obj): obj for obj in registered}
     assert [by_name[named(obj)] for obj in rendered] == rendered
@@ -135,7 +138,7 @@ def test_a_platform_says_what_became_of_the_spec():
             "nvidia.com/mig-2g.10gb": 8,
             "nvidia.com/mig-3g.20gb": 8,
         },
-        "driver": "",
+        "driver": plan_of(LAB).software["driver"],
     }
     assert outputs["teams"]["speech"] == {
         "namespaces": ["speech"],

@@ -2,10 +2,13 @@
 
 import asyncio
 
+import pulumi
 import pytest
 
 from gpuyard.render.gpu_operator.joining import needed_values
 from gpuyard.render.gpu_operator.values import operator_values
+from gpuyard.resources import GpuOperator
+from gpuyard.resources.component import Component
 from gpuyard.resources.gpu_operator import looking
 from gpuyard.resources.releases import RELEASE_TYPE
 from kit.components import component, waits_for
@@ -75,6 +78,37 @@ def test_on_gke_the_chart_of_the_driver_of_claims_is_what_teams_wait_for(pulumi_
         "Namespace:gpu-operator",
         "ResourceQuota:gpu-operator/gpuyard-critical-pods",
     }
+
+
+@pytest.mark.parametrize(
+    ("cloud", "told"), [("none", RELEASE), ("simulated", "ClusterPolicy:cluster-policy")]
+)
+def test_what_says_which_driver_comes_has_its_hooks_beside_the_provider_s(
+    pulumi_mocks, monkeypatch, cloud, told
+):
+    seen = {}
+    real = Component._register
+
+    def noted(self, objects, late=None, first=None, stays=()):
+        objects = list(objects)
+        seen.update({f"{o['kind']}:{o['metadata']['name']}": first for o in objects})
+        return real(self, objects, late, None, stays)
+
+    monkeypatch.setattr(Component, "_register", noted)
+    released = []
+    monkeypatch.setattr(
+        "gpuyard.resources.gpu_operator.component.register_release",
+        lambda _parent, _release, opts: released.append(opts.hooks) or _parent,
+    )
+    bound = pulumi.ResourceHookBinding(before_update=["hold"])
+    monkeypatch.setattr(GpuOperator, "_telling", lambda _self: bound)
+    pulumi_mocks.run(lambda: component("GpuOperator", platform(cloud=cloud)))
+    if cloud == "none":
+        assert released[0].before_update == ["hold"]
+        assert bound not in seen.values()
+    else:
+        assert (released, seen[told]) == ([], bound)
+        assert [each for each in seen.values() if each is not None] == [bound]
 
 
 def test_where_objects_become_files_the_chart_is_one(pulumi_mocks):

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from gpuyard.names import UPGRADE_LABEL
 from gpuyard.simulate.agents import cloud_node
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.loop import Agents
 from gpuyard.simulate.api import ApiError, Unreachable
+from gpuyard.simulate.drivers.upgrading import BROKEN, POD
 from kit.waiting import SHORTER
 
 NODES = "/api/v1/nodes"
@@ -141,6 +143,33 @@ def test_the_runtime_class_comes_once_with_each_policy_and_goes_with_it():
     loop._policies._objects["cluster-policy"]["metadata"]["uid"] = "2"
     loop._work_on({None})
     assert len(api.applied) == 2
+
+
+def test_another_driver_is_exchanged_by_the_operator_and_what_fails_is_told():
+    states = gpu_node("a", **{UPGRADE_LABEL: "upgrade-done"}), gpu_node("b", fake="no")
+    for each in states:
+        each["metadata"]["annotations"] |= {POD: "580.159.03", BROKEN: "595.91.07: lost"}
+    asks = policy(driver={"version": "595.91.07", "upgradePolicy": {"autoUpgrade": True}})
+    api = FakeApi(nodes=[*states], policies=[asks])
+    agents(api)._work_on({"a"})
+    change = {"metadata": {"labels": {UPGRADE_LABEL: "upgrade-required"}}}
+    assert [each for each in api.patches if each[1] == change] == [(f"{NODES}/a", change)]
+    states[0]["metadata"]["labels"][UPGRADE_LABEL] = "pod-restart-required"
+    states[0]["metadata"]["annotations"][POD] = "595.91.07"
+    agents(api)._work_on({"a"})
+    assert [name.partition(".")[0] for name in api.events] == ["a"]
+
+
+def test_a_pod_that_ends_lets_an_exchange_go_on():
+    loop = agents(FakeApi(nodes=[gpu_node("a", **{UPGRADE_LABEL: "wait-for-jobs-required"})]))
+    loop._pod_changed("vision/one")
+    assert "" in loop._wait_for_work()
+
+
+def test_a_policy_that_has_gone_meanwhile_exchanges_nothing():
+    api = FakeApi(nodes=[gpu_node("a")])
+    agents(api)._exchange_drivers()
+    assert api.patches == []
 
 
 def test_pods_that_check_nodes_are_handed_on():

@@ -8,6 +8,7 @@ import pytest
 from gpuyard.simulate.agents import cloud_node, cluster_policy
 from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator, read_operator
 from gpuyard.simulate.agents.node import Event, changes, is_ours
+from gpuyard.simulate.drivers import upgrading
 from gpuyard.simulate.tolerating import USUAL
 from kit.every import every
 
@@ -373,6 +374,29 @@ def test_a_node_says_which_driver_the_operator_has_brought(
     item["metadata"]["annotations"] = annotations
     found = changes(item, Operator(driver_version="595.91.07"), lambda: 0).labels
     assert found.get("nvidia.com/cuda.driver-version.full") == driver
+
+
+def test_a_driver_stays_until_its_pod_is_made_anew():
+    """The policy alone changes nothing on a node that has one."""
+    item, newest = node("g6.12xlarge"), Operator(driver_version="595.91.07")
+    settle(item, Operator(driver_version="580.159.03"))
+    assert item["metadata"]["annotations"][upgrading.POD] == "580.159.03"
+    assert settle(item, newest) == ([], [])
+    assert item["metadata"]["labels"]["nvidia.com/cuda.driver-version.full"] == "580.159.03"
+    item["metadata"]["annotations"][upgrading.POD] = "595.91.07"
+    settle(item, newest)
+    assert item["metadata"]["labels"]["nvidia.com/cuda.driver-version.full"] == "595.91.07"
+    settle(item, Operator())
+    assert upgrading.POD not in item["metadata"]["annotations"]
+
+
+def test_a_driver_that_does_not_come_up_leaves_no_devices():
+    item, operator = node("g6.12xlarge"), Operator(driver_version="595.91.07")
+    settle(item, operator)
+    item["metadata"]["annotations"][upgrading.BROKEN] = "595.91.07: no symbol version"
+    assert changes(item, operator, lambda: 0).waits
+    settle(item, operator)
+    assert devices(item) == {}
 
 
 # ── taints ──────────────────────────────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ is of what is lost and by which values, so that consent to one change is no cons
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -24,6 +24,7 @@ from gpuyard.changes.platforms import (
     other_machine,
     pools_gone,
     recut,
+    redriven,
     report_of,
     reshared,
     teams_gone,
@@ -82,7 +83,9 @@ class Announced:
     unforeseen: tuple[tuple[str, str], ...]
     """What only the engine's own preview says: replace or delete, and a name."""
     turns: Turns = ()
-    """The order in which pools change that the deployment itself changes."""
+    """The order in which pools change."""
+    driven: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Pools, by their first names, of which the GPU Operator exchanges the driver: the one that they have."""
 
 
 def platform_in(stand: Stand, component: str = "") -> Deployed | None:
@@ -102,6 +105,7 @@ def announced(
     wanted = graph or CloudGraph(())
     there = stand.of_clouds(name, wanted) if name else {}
     changes = graph_changes(wanted, there)
+    driven = redriven(report, plan)
     teller = _Teller(plan, report, changes)
     losses = (
         *teller.replaced(),
@@ -117,7 +121,8 @@ def announced(
         losses=losses,
         lowered=tuple(lowered(report, plan)),
         unforeseen=tuple(_unforeseen(stand, there, changes)),
-        turns=turns(plan, teller.drained(), reshared(report, plan)),
+        turns=turns(plan, [*teller.drained(), *driven], reshared(report, plan)),
+        driven=driven,
     )
 
 
@@ -242,7 +247,7 @@ class _Teller:
             )
 
     def drained(self) -> list[str]:
-        """Pools of which this deployment takes nodes in turn; the operator takes those of all by itself."""
+        """Pools whose nodes the deployment itself makes anew, or cuts anew."""
         names = [pool.stable_name for pool in self.plan.pools if self._rolling(pool.stable_name)]
         anew = {
             each.part

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from gpuyard.catalogue.cluster.times import CONTROL_PLANES
 from gpuyard.changes.announced import Announced, Does, Loss
 from gpuyard.changes.holding import Holds
-from gpuyard.changes.platforms import Drained, LostGuarantee
+from gpuyard.changes.platforms import Drained, LostGuarantee, driver_of
 from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
 from gpuyard.plan.capacity.beginning import slowest
 from gpuyard.plan.records import PlatformPlan
@@ -47,7 +47,8 @@ def _in_turns(plan: PlatformPlan, said: Announced) -> Iterator[Finding]:
     name = next(pool.name for pool in plan.pools if pool.stable_name == first)
     required = plan.validation is not None and plan.validation.required
     awaited = required and name in {pool.name for pool in checked_pools(plan)}
-    until = "its check has passed" if awaited else "its nodes are there"
+    there = f"have driver {driver}" if (driver := _comes(plan, said, first)) else "are there"
+    until = "its check has passed" if awaited else f"its nodes {there}"
     names = [pool.name for pool in plan.pools if pool.stable_name in rest]
     yield note(
         "change.turns",
@@ -61,6 +62,12 @@ def _in_turns(plan: PlatformPlan, said: Announced) -> Iterator[Finding]:
             else "nothing; with `validation` and an image a check of hardware is awaited between them"
         ),
     )
+
+
+def _comes(plan: PlatformPlan, said: Announced, pool: str) -> str:
+    """The driver that a pool gets; empty where it keeps its own."""
+    found = [driver_of(plan, each) for each in plan.pools if each.stable_name == pool]
+    return found[0] if pool in said.driven else ""
 
 
 def _of_loss(plan: PlatformPlan, loss: Loss) -> Finding:

@@ -10,6 +10,7 @@ from gpuyard.catalogue.software.images import Owner
 from gpuyard.changes.deployed import Deployed
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.sharing.by_gke import is_by_gke
+from gpuyard.plan.sharing.claims import installs_claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,27 @@ def other_driver(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPla
             yield pool, name, was, comes
 
 
+def redriven(report: Reported, plan: PlatformPlan) -> dict[str, str]:
+    """Pools by their first names on whose nodes the operator puts another driver, and the one that they have.
+
+    Its upgrade controller reads a ClusterPolicy, and where GPUs are claimed there is none.
+    """
+    if installs_claims(plan.spec):
+        return {}
+    return {pool.stable_name: was for pool, _, was, _ in other_driver(report, plan)}
+
+
+def exchanged_pools(plan: PlatformPlan) -> list[PoolPlan]:
+    """Pools on which it could."""
+    claimed = installs_claims(plan.spec)
+    return [pool for pool in plan.pools if not claimed and driver_of(plan, pool)]
+
+
 def driver_of(plan: PlatformPlan, pool: PoolPlan) -> str:
     """The driver that our GPU Operator puts on its nodes; empty where anybody else brings it."""
+    if plan.simulated:
+        policy = not plan.queueing.dispatch and not installs_claims(plan.spec)
+        return plan.software["driver"] if policy else ""
     ours = plan.operator is not None and plan.operator.install
     found = pool.node_software
     if not ours or found is None or found.owners["driver"] != Owner.OPERATOR:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
 
-from gpuyard.changes.platforms import driver_of
+from gpuyard.changes.platforms import driver_of, exchanged_pools
 from gpuyard.changes.turns import Turns
 from gpuyard.findings import Finding, Severity, in_order
 from gpuyard.names import GKE_NETWORKING_GROUP, system_namespace
@@ -16,13 +16,14 @@ from gpuyard.plan.records.late import Late
 from gpuyard.plan.sharing.claims import answers_claims
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
+from gpuyard.render.gpu_operator.drivers import driver_object
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.platform import cloud_objects, record_objects
 from gpuyard.render.scaling.keeping import keeping_objects
 from gpuyard.render.supply.prepull import prepull_objects
 from gpuyard.render.validation.jobs import FIGURES, FIGURES_KEY
 from gpuyard.render.validation.work import late_jobs, work_objects
-from gpuyard.resources.clusters.guarding import guard
+from gpuyard.resources.clusters.guarding import Foreseen, guard
 from gpuyard.resources.clusters.making import (
     autoscaler_for,
     cluster_for,
@@ -32,6 +33,8 @@ from gpuyard.resources.clusters.making import (
 from gpuyard.resources.component import Component
 from gpuyard.resources.diagnosis.gone_teams import tell_of_gone_teams
 from gpuyard.resources.gpu_operator.component import GpuOperator
+from gpuyard.resources.gpu_operator.driver_hooks import record_hooks
+from gpuyard.resources.gpu_operator.exchanging import Exchange
 from gpuyard.resources.gpu_operator.labelling import labelled_pools
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.pools import GpuNodePool, GpuNodePoolArgs, refuse_what_is_not_made
@@ -149,9 +152,9 @@ class Platform(Component):
             self._enter(provider_inside(name, plan, cluster, pulumi.ResourceOptions(parent=self)))
         if self._ours is not None and self._ours.looks is not None:
             tell_of_gone_teams(self._ours.looks, plan)
-        nodes = self._make(name, plan, late, cluster, changes.turns)
+        nodes = self._make(name, plan, late, cluster, changes)
         told = plan.simulated or labelled_pools(plan)
-        self._report(plan, proof.findings, nodes if told else ())
+        self._report(plan, proof.findings, [each.nodes for each in nodes] if told else [])
 
     def _make(
         self,
@@ -159,15 +162,17 @@ class Platform(Component):
         plan: PlatformPlan,
         late: Mapping[str, Any],
         cluster: "CloudCluster | None",
-        turns: Turns,
+        changes: Foreseen,
     ) -> list[GpuNodePool]:
         self._register(record_objects(plan), late)
         operator, chart = None, list[pulumi.CustomResource]()
         self.validation = pulumi.Output.from_input({})
-        self._checked = list[pulumi.CustomResource]()
+        self._checked, self._driven = list[pulumi.CustomResource](), list[pulumi.CustomResource]()
         nodes = list[GpuNodePool]()
         if not plan.queueing.dispatch:
-            operator = GpuOperator(f"{name}-gpu-operator", {"platform": plan}, self._child())
+            self._exchange = Exchange(changes.driven, changes.turns[1] if changes.turns else ())
+            called, child = f"{name}-gpu-operator", self._child()
+            operator = GpuOperator(called, {"platform": plan}, child, exchange=self._exchange)
             chart = operator.chart if answers_claims(plan.spec) else []  # it defines ComputeDomains
         autoscaler_for(f"{name}-cluster-autoscaler", plan, self._child())
         if plan.cloud is Cloud.GCP:
@@ -178,7 +183,7 @@ class Platform(Component):
             if labelled_pools(plan):
                 first += operator.chart  # its MIG manager cuts what gets a label
             karpenter_for(f"{name}-karpenter", plan, self._child(first), cluster)
-            nodes += self._make_in_turns(name, plan, cluster, operator, first, turns)
+            nodes += self._make_in_turns(name, plan, cluster, operator, first, changes.turns)
         elif plan.validation is not None:
             self.validation = Validation(
                 f"{name}-validation", {"platform": plan}, self._child()
@@ -243,9 +248,10 @@ class Platform(Component):
         later = turns[1] if turns else ()
         now = [pool for pool in plan.pools if pool.stable_name not in later]
         nodes = self._make_pools(name, plan, now, cluster, first)
+        self._record_drivers(name, plan, now, [*operator.told, *nodes])
         check = None
         if plan.validation is not None:
-            child = self._child([*nodes, operator])
+            child = self._child([*nodes, operator, *self._driven])
             check = Validation(f"{name}-validation", {"platform": plan}, child, later=later)
         if later:
             tried = [
@@ -253,13 +259,32 @@ class Platform(Component):
             ]
             rest = [pool for pool in plan.pools if pool.stable_name in later]
             passed = check.passed(turns[0]) if check is not None else ()
-            nodes += self._make_pools(name, plan, rest, cluster, [*first, *tried, *passed])
+            goes = [*tried, *self._driven, *passed]
+            nodes += self._make_pools(name, plan, rest, cluster, [*first, *goes])
+            self._record_drivers(name, plan, rest, [*operator.told, *nodes, *goes])
             if check is not None:
-                check.then(later, nodes)
+                check.then(later, [*nodes, *self._driven])
         if check is not None:
             self.validation = check.pools
             self._checked = check.passed(pool.stable_name for pool in plan.pools)
         return nodes
+
+    def _record_drivers(
+        self,
+        name: str,
+        plan: PlatformPlan,
+        pools: Iterable[PoolPlan],
+        after: Iterable[pulumi.Resource],
+    ) -> None:
+        """What is written down once the operator may exchange a pool's driver, or has done so."""
+        looks = self._ours.looks if self._ours is not None else None
+        waits_for, self._waits_for = self._waits_for, self._after(after)
+        driven = {pool.name for pool in exchanged_pools(plan)}
+        for pool in (each for each in pools if each.name in driven):
+            hooks = record_hooks(name, looks, plan, pool, self._exchange) if looks else None
+            record = driver_object(plan, pool, driver_of(plan, pool))
+            self._driven += self._register([record], first=hooks)
+        self._waits_for = waits_for
 
     def _make_pools(
         self,
@@ -283,9 +308,13 @@ class Platform(Component):
                 pulumi.log.warn(str(finding), self)
 
     def _report(
-        self, plan: PlatformPlan, findings: tuple[Finding, ...], nodes: Iterable[GpuNodePool]
+        self,
+        plan: PlatformPlan,
+        findings: tuple[Finding, ...],
+        nodes: Iterable[pulumi.Output[list[str]]],
     ) -> None:
         """What the next deployment is compared with: it says nothing that nodes failed to become."""
+        became = [*nodes, *(each.urn for each in self._driven)]
         bill: BillSummary = {
             "floor_usd_per_hour": _rounded(plan.bill.floor_usd),
             "expected_usd_per_hour": _rounded(plan.bill.expected_usd),
@@ -294,7 +323,7 @@ class Platform(Component):
             "simulated": plan.bill.simulated,
         }
         pools = {p.name: _pool_summary(plan, p) for p in plan.pools}
-        self.pools = pulumi.Output.all(*(pool.nodes for pool in nodes)).apply(lambda _: pools)
+        self.pools = pulumi.Output.all(*became).apply(lambda _: pools)
         self.teams = pulumi.Output.from_input({t.name: _team_summary(t) for t in plan.teams})
         self.bill = pulumi.Output.from_input(bill)
         self.digest = pulumi.Output.from_input(spec_digest(plan.spec))

@@ -64,6 +64,33 @@ def test_the_others_wait_for_the_first_one_and_its_verdict(graph, validation):
         assert made.one(name=NAME).registered_outputs["validation"] == {}
 
 
+def test_pools_get_another_driver_in_turns(graph):
+    """The second one waits for the record and the verdict of the first, and its check for its own record."""
+    raw = of(validation=IMAGE, software={"driver": "595.91.07"})
+    made, plan = graph(of(validation=IMAGE, software={"driver": "580.159.03"}), raw), plan_of(raw)
+
+    def record(name):
+        return f"ConfigMap:gpuyard-lab/gpuyard-driver-{name}"
+
+    assert made.one(name=f"{NAME}:{record('train')}").inputs["data"] == {
+        "pool": "train",
+        "driver": "595.91.07",
+    }
+    (first,) = [each for each in ("train", "serve", "dev") if not nodes_first(made, record(each))]
+    for name in {"train", "serve", "dev"} - {first}:
+        waits = waits_for(made, f"{NAME}:{record(name)}")
+        verdict = f"ConfigMap:gpu-operator/{check_name(plan, plan.pool(first))}-passed"
+        assert {record(first), verdict, "ClusterPolicy:cluster-policy"} <= waits
+    for name in ("train", "serve", "dev"):
+        job = f"{NAME}-validation:Job:gpu-operator/{check_name(plan, plan.pool(name))}"
+        assert record(name) in waits_for(made, job)
+    assert "ClusterPolicy:cluster-policy" in waits_for(made, f"{NAME}:{record(first)}")
+
+
+def nodes_first(made, record):
+    return [each for each in waits_for(made, f"{NAME}:{record}") if "gpuyard-driver-" in each]
+
+
 @pytest.mark.parametrize("state", [of(), platform([pool("old")], cloud="simulated")])
 def test_where_nothing_or_everything_is_new_nobody_waits(graph, state):
     made = graph(state, of(validation=IMAGE))

@@ -111,6 +111,7 @@ def changes_document(said: "Announced", source: str) -> dict[str, Any]:
             for loss in said.losses
         ],
         "turns": [list(pools) for pools in said.turns],
+        "drivers": dict(said.driven),
         "lowered": [
             {"team": lost.team, "pool": lost.pool, "resource": lost.resource, "to": left}
             | {"from": tree(lost.count)}

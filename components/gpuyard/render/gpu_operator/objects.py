@@ -18,6 +18,7 @@ from gpuyard.plan.records import PlatformPlan, Taint
 from gpuyard.plan.sharing.claims import installs_claims
 from gpuyard.plan.software.gpu_operator import config_map_names, joins_operator
 from gpuyard.render.gpu_operator.configurations import mig_parted_config, plugin_config
+from gpuyard.render.gpu_operator.upgrades import policy_upgrades
 from gpuyard.render.objects import Object, made, namespace_object, toleration_object
 from gpuyard.render.text import yaml_text
 from gpuyard.spec.platform import Cloud
@@ -98,7 +99,11 @@ def _cluster_policy(plan: PlatformPlan) -> Object:
         # in it, server-side apply leaves null, which the API server refuses.
         "operator": {"runtimeClass": "nvidia"},
         "daemonsets": {"tolerations": agents_tolerate(plan)},
-        "driver": {"enabled": True, "version": plan.software["driver"]},
+        "driver": {
+            "enabled": True,
+            "version": plan.software["driver"],
+            "upgradePolicy": policy_upgrades(),
+        },
         "toolkit": {"enabled": False},
         "devicePlugin": {"enabled": True, "config": {"name": PLUGIN_CONFIGMAP, "default": ""}},
         "dcgm": {"enabled": False},

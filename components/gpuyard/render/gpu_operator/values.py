@@ -20,7 +20,6 @@ from gpuyard.catalogue.software.pins import GPU_OPERATOR
 from gpuyard.names import (
     ARCH_LABEL,
     GPU_OPERATOR_NAMESPACE,
-    PODSET_LABEL,
     POOL_LABEL,
     SYSTEM_POOL,
 )
@@ -32,6 +31,7 @@ from gpuyard.render.gpu_operator.objects import (
     PRIORITY_CLASS,
     agents_tolerate,
 )
+from gpuyard.render.gpu_operator.upgrades import CHART_UPGRADES
 from gpuyard.render.mirror import chart_location, chart_repository, mirrored
 from gpuyard.render.objects import Object, system_tolerations
 from gpuyard.spec.platform import Cloud
@@ -48,22 +48,6 @@ _EVERY_RELEASE = frozenset({"operator", "validator"})
 """Parts of the chart that have no switch of ours."""
 _UNPRIVILEGED = {"ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false"}
 """Else any pod that sets NVIDIA_VISIBLE_DEVICES has GPUs of others. Devices reach pods by CDI."""
-_UPGRADES = {
-    "autoUpgrade": True,
-    "maxParallelUpgrades": 1,
-    "maxUnavailable": "25%",
-    "waitForCompletion": {"podSelector": PODSET_LABEL, "timeoutSeconds": 0},
-    "gpuPodDeletion": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
-    "drain": {
-        "enable": False,
-        "force": False,
-        "podSelector": "",
-        "timeoutSeconds": 300,
-        "deleteEmptyDir": False,
-    },
-}
-"""Another driver reaches one node at a time, closed to new pods, when its last job of a queue has ended; no
-pod is deleted that nobody makes anew, or that has data on the node."""
 
 
 def gpu_operator_release(plan: PlatformPlan) -> Release | None:
@@ -179,7 +163,7 @@ def _driver(parts: OperatorParts) -> dict[str, Any]:
     return {
         "version": parts.driver,
         "kernelModuleType": parts.kernel_modules,
-        "upgradePolicy": _UPGRADES,
+        "upgradePolicy": CHART_UPGRADES,
     }
 
 

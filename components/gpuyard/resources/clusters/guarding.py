@@ -4,7 +4,8 @@ A program is told its own last state by the engine (`pulumi:pulumi:readStackReso
 every resource, at a preview as at an `up`. `gpuyard check --against` says the same of an exported state.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import pulumi
 from pulumi.runtime.proto import resource_pb2
@@ -31,6 +32,8 @@ class Foreseen:
     findings: tuple[Finding, ...] = ()
     turns: Turns = ()
     """Where several pools change: which first."""
+    driven: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Pools that get another driver by the operator, and the one that they have."""
 
 
 def guard(name: str, plan: PlatformPlan) -> Foreseen:
@@ -53,7 +56,7 @@ def guard(name: str, plan: PlatformPlan) -> Foreseen:
     found = change_findings(plan, said)
     if refused := [each for each in found if each.severity is Severity.REFUSE]:
         raise PlatformRefused(f"the change of the platform {plan.name}", refused)
-    return Foreseen(tuple(found), said.turns)
+    return Foreseen(tuple(found), said.turns, said.driven)
 
 
 def last_state() -> Stand | None:

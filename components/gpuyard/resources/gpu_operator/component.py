@@ -1,10 +1,12 @@
 """GpuOperator component: the operator's chart, or what another's operator is to read."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 import pulumi
 
 from gpuyard.changes.carried import with_carried
+from gpuyard.changes.platforms import exchanged_pools
 from gpuyard.names import DRA_DRIVER_RELEASE, OPERATOR_RELEASE
 from gpuyard.plan.sharing.claims import installs_claims
 from gpuyard.plan.software.gpu_operator import config_map_names
@@ -12,8 +14,11 @@ from gpuyard.render.charts import release_object
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects, operator_namespace
 from gpuyard.render.gpu_operator.values import gpu_operator_release
+from gpuyard.render.objects import Object
 from gpuyard.resources.clusters.guarding import last_state
 from gpuyard.resources.component import Component, once_made
+from gpuyard.resources.gpu_operator.driver_hooks import telling_hooks
+from gpuyard.resources.gpu_operator.exchanging import Exchange
 from gpuyard.resources.gpu_operator.looking import tell_of_another
 from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.releases import register_release
@@ -22,6 +27,8 @@ from gpuyard.spec.sections import Apply
 
 if TYPE_CHECKING:
     from gpuyard.plan.records import PlatformPlan
+
+NOTHING_EXCHANGED = Exchange()
 
 
 class GpuOperatorArgs(TypedDict):
@@ -47,15 +54,23 @@ class GpuOperator(Component):
         name: str,
         args: GpuOperatorArgs,
         opts: pulumi.ResourceOptions | None = None,
+        *,
+        exchange: Exchange = NOTHING_EXCHANGED,
     ) -> None:
+        """`exchange`: which pools get another driver in this deployment, and which of them wait."""
         given = read_args("GpuOperator", args, required=("platform",))
         plan = prove(given["platform"]).plan
         state = {"platform": plan.name, "gpuOperator": state_of(plan.spec.gpu_operator)}
         super().__init__("gpuyard:index:GpuOperator", name, state, opts)
+        self._plan, self._called, self._exchange = plan, name, exchange
         stand = last_state() if self._ours is not None else None
         objects = gpu_operator_objects(plan)
-        made = self._register(with_carried(objects, stand) if stand else objects)
+        told, beside = _apart(with_carried(objects, stand) if stand else objects)
+        made = self._register(beside)
+        made += (policy := self._register(told, first=self._telling()))
         self.chart = self._install_chart(plan, made)
+        self.told = policy or self.chart
+        """What says which driver comes."""
         if self._ours is not None and self._ours.looks is not None:
             tell_of_another(self._ours.looks, plan)
         mig, plugin = config_map_names(plan.spec)
@@ -63,7 +78,12 @@ class GpuOperator(Component):
         reads = bool(made) and not installs_claims(plan.spec)
         self.configurations = once_made(names if reads else {}, *made)
         self.register_outputs({"configurations": self.configurations})
-        self._plan = plan
+
+    def _telling(self) -> pulumi.ResourceHookBinding | None:
+        looks = self._ours.looks if self._ours is not None else None
+        if looks is None or not exchanged_pools(self._plan):
+            return None
+        return telling_hooks(self._called, looks, self._plan, self._exchange)
 
     def _install_chart(
         self, plan: "PlatformPlan", made: list[pulumi.CustomResource]
@@ -79,7 +99,10 @@ class GpuOperator(Component):
             if plan.spec.apply is Apply.RENDER:
                 installed += self._register([release_object(plan.name, name, release)])
             else:
-                installed.append(register_release(self, release, self._hooked(self._after(made))))
+                opts = self._hooked(self._after(made))
+                if name == OPERATOR_RELEASE and (hooks := self._telling()) is not None:
+                    opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=hooks))
+                installed.append(register_release(self, release, opts))
         return installed
 
     def read_by_agents(self) -> list[pulumi.CustomResource]:
@@ -87,3 +110,9 @@ class GpuOperator(Component):
         space = operator_namespace(self._plan)
         read = () if installs_claims(self._plan.spec) else config_map_names(self._plan.spec)
         return [self._object("ConfigMap", each, space) for each in read]
+
+
+def _apart(objects: Sequence[Object]) -> tuple[list[Object], list[Object]]:
+    """The policy, by which fakes are told which driver comes, and everything beside it."""
+    told = [each for each in objects if each["kind"] == "ClusterPolicy"]
+    return told, [each for each in objects if each["kind"] != "ClusterPolicy"]

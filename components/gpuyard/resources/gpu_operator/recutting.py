@@ -23,6 +23,7 @@ from gpuyard.names import (
     WORKLOAD_ANNOTATION,
 )
 from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.gpu_operator.saying import last_said, told
 
 PAUSE_SECONDS = 1.0
 EMPTY_SECONDS = 600.0
@@ -142,18 +143,12 @@ async def relabel(kubectl: Kubectl, node: str, labels: Labels) -> str:
 
 async def _reason(kubectl: Kubectl, node: str, config: str) -> str:
     """What the manager's pod said last; else the node's event of this configuration."""
-    where = ("-A", "-l", "app=nvidia-mig-manager", "--field-selector", f"spec.nodeName={node}")
-    for pod in (await kubectl.get("pods", *where) or {}).get("items") or []:
-        meta = pod["metadata"]
-        if said := await kubectl.said("logs", meta["name"], "-n", meta["namespace"], "--tail=3"):
-            return " ".join(said.split())
-    fields = f"involvedObject.name={node},reason={_FAILED}"
-    async for found in _until(
-        3 * PAUSE_SECONDS, lambda: kubectl.get("events", "-A", "--field-selector", fields)
-    ):
-        for event in (found or {}).get("items") or []:
-            if event["message"].startswith(f"{config}: "):
-                return str(event["message"].removeprefix(f"{config}: "))
+    if said := await last_said(kubectl, "nvidia-mig-manager", node):
+        return said
+    async for events in _until(3 * PAUSE_SECONDS, lambda: told(kubectl, node, _FAILED)):
+        for message in events:
+            if message.startswith(f"{config}: "):
+                return str(message.removeprefix(f"{config}: "))
     return "the MIG manager says failed, and not why"
 
 

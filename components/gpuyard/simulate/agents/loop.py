@@ -13,6 +13,7 @@ from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.cloud_node import agent_in
 from gpuyard.simulate.agents.provisioning import FakeAutoscaler
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
+from gpuyard.simulate.drivers.controller import FakeUpgrades, waits_for_pods
 from gpuyard.simulate.validation.gate import FakeGate
 from gpuyard.simulate.validation.pods import FakeValidator
 
@@ -36,6 +37,7 @@ class Agents:
         self._pods = Watched(api, _PODS, self._pod_changed, _ON_NODES)
         self._provisioning = FakeAutoscaler(api, say)
         self._validator = FakeValidator(api, self._fake_node, say)
+        self._upgrades = FakeUpgrades(api, self._tell_of_driver)
         self._classed = ""
         self._agents: dict[str, tuple[str, str]] = {}
         """Of pods that tell of devices or bring a driver: the node, and which they are."""
@@ -89,7 +91,18 @@ class Agents:
                 self._write(nodes[name], wishes)
         self._waiting &= nodes.keys()
         if wishes:
+            self._exchange_drivers()
             self._report_policy(wishes)
+
+    def _exchange_drivers(self) -> None:
+        policy = self._policies.all().get(gpu_operator.POLICY)
+        if policy is not None:
+            nodes = self._nodes.all()
+            ours = {name: each for name, each in nodes.items() if node.is_ours(each)}
+            self._upgrades.look(ours, policy, self._pods.all())
+
+    def _tell_of_driver(self, item: ApiObject, message: str) -> None:
+        self._tell(item, node.Event("GPUDriverUpgrade", message, "gpu-operator"))
 
     def _operator(self) -> gpu_operator.Operator | None:
         policy = self._policies.all().get(gpu_operator.POLICY)
@@ -116,6 +129,8 @@ class Agents:
     def _pod_changed(self, changed: str | None) -> None:
         self._follow_agents()
         self._admit(changed)
+        if waits_for_pods(self._nodes.all()):
+            self._work.put("")  # no node has changed, and the operator goes on with one
         pods = self._pods.all()
         self._gate.wake(pods)
         for name in pods if changed is None else {changed} & pods.keys():

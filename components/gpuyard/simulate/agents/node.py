@@ -13,6 +13,7 @@ from gpuyard.simulate.agents.device_plugin import devices, refuses
 from gpuyard.simulate.agents.gpu_operator import Operator
 from gpuyard.simulate.agents.hardware import LAYOUT, Hardware, hardware_of, layout_text
 from gpuyard.simulate.agents.plugin_config import STARTED, ConfigRefused, PluginConfig, config_for
+from gpuyard.simulate.drivers import upgrading
 from gpuyard.simulate.tolerating import reaches
 
 FAKE: Final = "kwok.x-k8s.io/node"
@@ -126,6 +127,7 @@ class _Draft:
         self._hardware = hardware
         self._pending = False
         self._restarts = False
+        self._pod = ""
         self._cloud = made
         self._devices: dict[str, str] = {}
         self._again = made.gpus_from if made is not None and made.gpus_from > now else None
@@ -147,12 +149,23 @@ class _Draft:
         """Whether anybody has brought a driver: without one no agent finds a GPU."""
         if self._again is not None:
             return False
-        return self._cloud is None or self._cloud.has_driver or operator.driver
+        if self._cloud is not None and self._cloud.has_driver:
+            return True
+        self._pod = self._driver_pod(operator)
+        return (self._cloud is None or operator.driver) and not upgrading.why_broken(self._node)
 
-    def _driver_of(self, operator: Operator) -> str:
+    def _driver_pod(self, operator: Operator) -> str:
+        """Of which version it is: one that is made now is of the newest, and one that runs stays."""
+        kept: str | None = self._annotations.get(upgrading.POD)
+        wanted = (kept or operator.driver_version) if operator.driver_version else None
+        if wanted != kept:
+            self._new_annotations[upgrading.POD] = wanted
+        return wanted or ""
+
+    def _driver_of(self) -> str:
         """What the operator brings where the image has none; whoever asks the driver is told the same."""
         if self._cloud is None or not self._cloud.has_driver:
-            return operator.driver_version
+            return self._pod
         return self._cloud.driver_version
 
     def cut(self, operator: Operator, gpu_pods: Callable[[], int]) -> None:
@@ -189,7 +202,7 @@ class _Draft:
             config, kept = config_for(self._labels, operator, started)
             if kept != self._annotations.get(STARTED):
                 self._new_annotations[STARTED] = kept
-            driver = feature_discovery.driver_labels(self._driver_of(operator))
+            driver = feature_discovery.driver_labels(self._driver_of())
             self._label(driver | feature_discovery.labels(self._hardware, config))
             if not self._pending and self._plugin_of_operator(operator):
                 found = devices(self._hardware, config)

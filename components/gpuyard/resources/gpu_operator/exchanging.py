@@ -1,0 +1,280 @@
+"""Drivers that the GPU Operator exchanges, pool by pool: who waits is skipped by it, who is tried is watched.
+
+The operator takes nodes of all pools by a policy of its own, and leaves out a node with the label
+`nvidia.com/gpu-driver-upgrade.skip=true`. So before it is told another driver, nodes of pools that are to
+wait get that label, with one of ours beside it: a label that a hand has put there stays. The first pool's
+record of its driver is written when each of its nodes has the new one; that of the others when their label is
+off. A deployment that ends between the two is gone on with by the next one, since a record changes once.
+"""
+
+import time
+from asyncio import sleep
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+
+from gpuyard.names import (
+    DRIVER_VERSION_LABEL,
+    DRIVER_WAITS_LABEL,
+    PODSET_LABEL,
+    POOL_LABEL,
+    SKIP_UPGRADE_LABEL,
+    UPGRADE_LABEL,
+)
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.gpu_operator.saying import last_said, told
+
+PAUSE_SECONDS = 2.0
+STILL_SECONDS = 1800.0
+"""So long nothing changes on any node of the first pool: a driver is built and loaded within it."""
+BACK_SECONDS = 180.0
+"""Until the operator has looked at a node again: it does so every two minutes."""
+TOLD_SECONDS = 30.0
+"""Until what Helm has written has reached the operator's own DaemonSet."""
+_OFF = (f"{SKIP_UPGRADE_LABEL}-", f"{DRIVER_WAITS_LABEL}-")
+_DRIVER = "nvidia-driver-daemonset"
+_EVENT = "GPUDriverUpgrade"
+_DONE, _REQUIRED, _FAILED = "upgrade-done", "upgrade-required", "upgrade-failed"
+_JOBS = "wait-for-jobs-required"
+_REACH = "deploy where kubectl reaches the cluster"
+_Node = Mapping[str, Any]
+
+
+class NotExchanged(pulumi.RunError):
+    """Nodes that do not have the driver that they are to have, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a deployment does to drivers, by pools' first names."""
+
+    had: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Pools that get another driver, and the one that they have."""
+    waiting: Collection[str] = ()
+    """Those of the second turn."""
+
+    def waits(self, pool: PoolPlan) -> bool:
+        """Whether its driver is left until the first pool has proved the new one."""
+        return pool.stable_name in self.had and pool.stable_name in self.waiting
+
+    def tries(self, pool: PoolPlan) -> bool:
+        """Whether the deployment waits for its nodes."""
+        return (
+            pool.stable_name in self.had
+            and pool.stable_name not in self.waiting
+            and pool.start_nodes > 0
+        )
+
+
+async def hold(kubectl: Kubectl, plan: PlatformPlan, exchange: Exchange) -> None:
+    """Before the operator is told: nodes of pools that wait are left out.
+
+    Raises:
+        NotExchanged: they cannot be, and the operator was told nothing.
+    """
+    for pool in filter(exchange.waits, plan.pools):
+        chosen = f"{POOL_LABEL}={pool.stable_name},{SKIP_UPGRADE_LABEL}!=true"
+        marks = (f"{SKIP_UPGRADE_LABEL}=true", f"{DRIVER_WAITS_LABEL}={plan.name}")
+        if problem := await kubectl.change("label", "nodes", "-l", chosen, *marks, "--overwrite"):
+            raise NotExchanged(
+                f"the nodes of pool {pool.name} cannot be told to wait for another pool's driver, so no"
+                f" driver was exchanged: {problem}\n  fix: {_REACH}"
+            )
+
+
+async def release(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> None:
+    """Let the operator have the nodes of a pool: the label goes where it is ours.
+
+    Raises:
+        NotExchanged: it cannot be taken off.
+    """
+    chosen = f"{POOL_LABEL}={pool.stable_name},{DRIVER_WAITS_LABEL}={plan.name}"
+    if problem := await kubectl.change("label", "nodes", "-l", chosen, *_OFF):
+        raise NotExchanged(
+            f"the nodes of pool {pool.name} still wait for another pool's driver: {problem}\n"
+            f"  fix: {kubectl.command('label', 'nodes', '-l', chosen, *_OFF)}, or {_REACH}"
+        )
+
+
+async def tried(
+    kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan, *, had: str, comes: str
+) -> None:
+    """Wait until each node of the first pool has the new driver.
+
+    Raises:
+        NotExchanged: one failed, nothing goes on, or nobody can look.
+    """
+    await release(kubectl, plan, pool)
+    await _begin_again(kubectl, await _failed_nodes(kubectl, [pool]))
+    seen, end = None, time.monotonic() + STILL_SECONDS
+    while True:
+        nodes = await _nodes(kubectl, f"{POOL_LABEL}={pool.stable_name}")
+        if nodes is None:
+            raise NotExchanged(
+                f"the nodes of pool {pool.name} cannot be looked at, so nobody knows which driver they have;"
+                f" the other pools wait\n  fix: {_REACH}"
+            )
+        for node in nodes:
+            if _label(node, UPGRADE_LABEL) == _FAILED:
+                raise NotExchanged(await _failed(kubectl, plan, node, pool, had, comes))
+        left = [node for node in nodes if not _has(node, comes) and not _is_kept(node)]
+        if not left:
+            _tell(pool, nodes, comes)
+            return
+        picture = {_name(node): _picture(node) for node in left}
+        if picture != seen:
+            seen, end = picture, time.monotonic() + STILL_SECONDS
+        elif time.monotonic() >= end:
+            raise NotExchanged(_still(kubectl, pool, left, had, comes))
+        await sleep(PAUSE_SECONDS)
+
+
+async def back(kubectl: Kubectl, plan: PlatformPlan, exchange: Exchange) -> None:
+    """After the operator was told: who waits for nothing goes free, and nodes that failed are begun again.
+
+    Where the driver of before was written again, nodes that waited have it, and are marked for another one
+    all the same. The operator compares drivers of nodes at rest alone, and would close and empty them for
+    nothing: so that mark goes first, until it has compared. What stays is said, and ends no deployment.
+    """
+    compared = await _free(kubectl, plan, exchange)
+    failed = await _failed_nodes(kubectl, plan.pools)
+    if failed and not compared:
+        # one that is begun before the operator has the new version fails with the old
+        await sleep(TOLD_SECONDS)
+    await _begin_again(kubectl, failed)
+
+
+async def _free(kubectl: Kubectl, plan: PlatformPlan, exchange: Exchange) -> bool:
+    """Whether the operator has compared a node, so that it knows the version by now."""
+    waiting = {pool.stable_name for pool in filter(exchange.waits, plan.pools)}
+    ours, end, compared = (
+        f"{DRIVER_WAITS_LABEL}={plan.name}",
+        time.monotonic() + BACK_SECONDS,
+        False,
+    )
+    while True:
+        found = await _nodes(kubectl, ours)
+        left = [each for each in found or () if _label(each, POOL_LABEL) not in waiting]
+        if found is not None and not left:
+            return compared
+        if time.monotonic() >= end:
+            names = ", ".join(map(_name, left)) or "nodes"
+            pulumi.log.warn(
+                f"{names} may keep {SKIP_UPGRADE_LABEL}, by which the GPU Operator leaves their driver\n"
+                f"  fix: {kubectl.command('label', 'nodes', '-l', ours, *_OFF)}"
+            )
+            return compared
+        for node in left:
+            goes_on = _label(node, POOL_LABEL) in exchange.had
+            compared |= await _set_free(kubectl, node, at_once=goes_on)
+        await sleep(PAUSE_SECONDS)
+
+
+async def _set_free(kubectl: Kubectl, node: _Node, *, at_once: bool) -> bool:
+    """Whether it was compared; only then its label goes, or at once where it is to get another driver."""
+    state = _label(node, UPGRADE_LABEL)
+    if state == _REQUIRED and not at_once:
+        await kubectl.change("label", "node", _name(node), f"{UPGRADE_LABEL}-")
+    elif state or at_once:
+        await kubectl.change("label", "node", _name(node), *_OFF)
+        return not at_once
+    return False
+
+
+async def _failed_nodes(kubectl: Kubectl, pools: Iterable[PoolPlan]) -> list[str]:
+    """One that failed is begun by nobody, and takes the place of another."""
+    names = {pool.stable_name for pool in pools}
+    found = await _nodes(kubectl, f"{UPGRADE_LABEL}={_FAILED}") or []
+    return [_name(node) for node in found if _label(node, POOL_LABEL) in names]
+
+
+async def _begin_again(kubectl: Kubectl, nodes: Iterable[str]) -> None:
+    for node in nodes:
+        await kubectl.change("label", "node", node, f"{UPGRADE_LABEL}={_REQUIRED}", "--overwrite")
+
+
+async def _failed(
+    kubectl: Kubectl, plan: PlatformPlan, node: _Node, pool: PoolPlan, had: str, comes: str
+) -> str:
+    name = _name(node)
+    events = await told(kubectl, name, _EVENT)
+    why = await last_said(kubectl, _DRIVER, name) or (
+        events[-1] if events else "it does not say why"
+    )
+    return (
+        f"driver {comes} does not come up on node {name} of pool {pool.name}: {why}\n"
+        f"  {_others(plan, pool)} The GPU Operator has closed the node, and begins no other.\n"
+        f"  fix: mend the node and deploy again; or go back: write `software: {{driver: {had}}}` and deploy"
+    )
+
+
+def _others(plan: PlatformPlan, pool: PoolPlan) -> str:
+    if len(plan.pools) == 1:
+        return "No other pool has it."
+    return f"Only pool {pool.name} was begun: nodes of other pools keep their driver."
+
+
+def _still(kubectl: Kubectl, pool: PoolPlan, left: list[_Node], had: str, comes: str) -> str:
+    """Nothing has failed, and nothing goes on."""
+    said = ", ".join(f"{_name(node)} ({_picture(node)[0] or 'not begun'})" for node in left)
+    busy = [_name(node) for node in left if _picture(node)[0] == _JOBS]
+    if busy:
+        fields = f"spec.nodeName={busy[0]}"
+        look = kubectl.command("get", "pods", "-A", "-l", PODSET_LABEL, "--field-selector", fields)
+        fix = f"the operator waits until jobs have ended ({look}): deploy again when they have"
+    else:
+        fix = (
+            "see which nodes are closed or in progress, and count:"
+            f" {kubectl.command('get', 'nodes', '-L', UPGRADE_LABEL, '-L', DRIVER_VERSION_LABEL)}"
+        )
+    return (
+        f"pool {pool.name} does not get driver {comes}: for {STILL_SECONDS / 60:.0f} minutes nothing has"
+        f" changed on {said}; the other pools wait\n"
+        f"  fix: {fix}; or go back: write `software: {{driver: {had}}}` and deploy"
+    )
+
+
+def _tell(pool: PoolPlan, nodes: list[_Node], comes: str) -> None:
+    """What the first pool does not tell of the others."""
+    kept = [_name(node) for node in nodes if _is_kept(node) and not _has(node, comes)]
+    if kept:
+        pulumi.log.warn(
+            f"{', '.join(kept)} of pool {pool.name} keep their driver: a hand has put"
+            f" {SKIP_UPGRADE_LABEL}=true on them"
+        )
+    if len(nodes) == len(kept):
+        pulumi.log.warn(
+            f"pool {pool.name} has no node that got driver {comes}: the other pools get it untried"
+        )
+
+
+async def _nodes(kubectl: Kubectl, chosen: str) -> list[_Node] | None:
+    found = await kubectl.get("nodes", "-l", chosen)
+    return None if found is None else list(found["items"])
+
+
+def _has(node: _Node, driver: str) -> bool:
+    """A node that has just come may have no state yet, and its driver is the newest."""
+    here = _label(node, DRIVER_VERSION_LABEL) == driver
+    return here and _label(node, UPGRADE_LABEL) in {"", _DONE}
+
+
+def _is_kept(node: _Node) -> bool:
+    """Whether a hand, and not we, has the operator leave it out."""
+    labels = node["metadata"].get("labels") or {}
+    return labels.get(SKIP_UPGRADE_LABEL) == "true" and DRIVER_WAITS_LABEL not in labels
+
+
+def _picture(node: _Node) -> tuple[str, str]:
+    return _label(node, UPGRADE_LABEL), _label(node, DRIVER_VERSION_LABEL)
+
+
+def _label(node: _Node, key: str) -> str:
+    return str((node["metadata"].get("labels") or {}).get(key, ""))
+
+
+def _name(node: _Node) -> str:
+    return str(node["metadata"]["name"])

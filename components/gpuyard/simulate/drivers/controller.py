@@ -1,0 +1,74 @@
+"""The upgrade controller's hands: what it decides is written on nodes, and pods are put out."""
+
+from collections.abc import Callable, Mapping
+
+from gpuyard.names import UPGRADE_LABEL
+from gpuyard.simulate.api import Api, ApiError, ApiObject, merge_if_there
+from gpuyard.simulate.drivers.upgrading import DRAIN, JOBS, PODS, Step, read_policy, steps
+
+_GONE = 404
+_HELD = 429
+"""A budget of disruption keeps the pod for now."""
+Tell = Callable[[ApiObject, str], None]
+
+
+class FakeUpgrades:
+    """Looks at all nodes at once, as the real one does, whenever anything has changed."""
+
+    def __init__(self, api: Api, tell: Tell) -> None:
+        self._api = api
+        self._tell = tell
+
+    def look(
+        self, nodes: Mapping[str, ApiObject], policy: ApiObject, pods: Mapping[str, ApiObject]
+    ) -> None:
+        """One look; what it writes brings the next one."""
+        spec = policy["spec"]
+        driver = spec.get("driver") or {}
+        version = "" if driver.get("enabled") is False else str(driver.get("version") or "")
+        if not version:
+            return
+
+        def on(name: str) -> list[ApiObject]:
+            return [pod for pod in pods.values() if pod["spec"].get("nodeName") == name]
+
+        for name, step in steps(nodes, read_policy(spec), version, on).items():
+            self._carry_out(nodes[name], step)
+
+    def _carry_out(self, node: ApiObject, step: Step) -> None:
+        for pod in step.evicts:
+            if not self._evict(pod):
+                return  # it is tried again with the next look
+        change: ApiObject = {"metadata": {"labels": {UPGRADE_LABEL: step.state}}}
+        if step.annotations:
+            change["metadata"]["annotations"] = dict(step.annotations)
+        if step.closed is not None:
+            change["spec"] = {"unschedulable": step.closed or None}
+        if step.says:
+            self._tell(node, step.says)
+        merge_if_there(self._api, f"/api/v1/nodes/{node['metadata']['name']}", change)
+
+    def _evict(self, pod: ApiObject) -> bool:
+        """Whether it goes."""
+        space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"namespace": space, "name": name},
+        }
+        try:
+            self._api.call("POST", f"/api/v1/namespaces/{space}/pods/{name}/eviction", body)
+        except ApiError as problem:
+            if problem.status == _HELD:
+                return False
+            if problem.status != _GONE:
+                raise
+        return True
+
+
+def waits_for_pods(nodes: Mapping[str, ApiObject]) -> bool:
+    """Whether a pod that ends can let the controller go on."""
+    states = {
+        (each["metadata"].get("labels") or {}).get(UPGRADE_LABEL, "") for each in nodes.values()
+    }
+    return bool(states & {JOBS, PODS, DRAIN})

@@ -1,0 +1,252 @@
+"""What the upgrade controller does next on each node, from labels, pods and the policy.
+
+As unkind as the real one (NVIDIA/k8s-operator-libs, pkg/upgrade, with what NVIDIA/gpu-operator turns on): a
+driver pod keeps its version until the controller starts it anew; each look moves a node by one state; nodes
+that failed count as in progress, and closed ones as away, whoever closed them; a node that is to be skipped
+waits as `upgrade-required` and is taken from there whatever its driver is by then; one that is closed goes on
+where no slot is free. Jobs are waited for without end, as our policy says: `timeoutSeconds` is not read.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gpuyard.manifests.gpu_requests import is_gpu_resource
+from gpuyard.names import SKIP_UPGRADE_LABEL, UPGRADE_LABEL
+
+POD: Final = "sim.gpuyard.dev/driver-pod"
+"""An annotation: of which version the driver pod on the node is."""
+BROKEN: Final = "sim.gpuyard.dev/driver-fails"
+"""An annotation by which a test has a driver not come up: `VERSION: reason`."""
+INITIAL: Final = "nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable"
+NEW, DONE, REQUIRED = "", "upgrade-done", "upgrade-required"
+CORDON, JOBS, PODS = "cordon-required", "wait-for-jobs-required", "pod-deletion-required"
+DRAIN, RESTART, VALIDATE = "drain-required", "pod-restart-required", "validation-required"
+UNCORDON, FAILED = "uncordon-required", "upgrade-failed"
+_AT_REST: Final = (NEW, DONE, REQUIRED)
+_Object = Mapping[str, Any]
+PodsOn = Callable[[str], Sequence[_Object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`driver.upgradePolicy` of the ClusterPolicy, with the defaults of its definition."""
+
+    auto: bool = False
+    parallel: int = 1
+    unavailable: int | str = "25%"
+    jobs: str = ""
+    """By which label pods are waited for."""
+    force: bool = False
+    empties: bool = False
+    """Whether pods are deleted that nobody makes anew, and those with data on the node."""
+    drain: bool = False
+    drain_force: bool = False
+    drain_empties: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to write on a node, and which pods to put out."""
+
+    state: str | None
+    annotations: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    closed: bool | None = None
+    evicts: tuple[_Object, ...] = ()
+    says: str = ""
+    """An event, where something failed."""
+
+
+def read_policy(spec: _Object) -> Policy:
+    """Of a ClusterPolicy's spec."""
+    said = (spec.get("driver") or {}).get("upgradePolicy") or {}
+    deletes, drain = said.get("podDeletion") or {}, said.get("drain") or {}
+    return Policy(
+        auto=said.get("autoUpgrade") is True,
+        parallel=said.get("maxParallelUpgrades", 1),
+        unavailable=said.get("maxUnavailable", "25%"),
+        jobs=(said.get("waitForCompletion") or {}).get("podSelector") or "",
+        force=deletes.get("force") is True,
+        empties=deletes.get("deleteEmptyDir") is True,
+        drain=drain.get("enable") is True,
+        drain_force=drain.get("force") is True,
+        drain_empties=drain.get("deleteEmptyDir") is True,
+    )
+
+
+def why_broken(node: _Object) -> str:
+    """Why the driver pod of a node does not come up; empty where it runs."""
+    notes = node["metadata"].get("annotations") or {}
+    version, _, reason = notes.get(BROKEN, "").partition(": ")
+    return reason if version and version == notes.get(POD) else ""
+
+
+def steps(
+    nodes: Mapping[str, _Object], policy: Policy, version: str, pods_on: PodsOn
+) -> dict[str, Step]:
+    """One look of the controller, at nodes that have a driver pod."""
+    managed = {
+        name: node
+        for name, node in sorted(nodes.items())
+        if POD in (node["metadata"].get("annotations") or {})
+    }
+    if not policy.auto:
+        return {name: Step(None) for name, node in managed.items() if _state(node) != NEW}
+    controller = _Controller(policy, version, pods_on)
+    found = {name: controller.next(name, node) for name, node in managed.items()}
+    begins = dict.fromkeys(_begun(managed, policy), Step(CORDON))
+    return {name: step for name, step in (found | begins).items() if step is not None}
+
+
+def _begun(nodes: Mapping[str, _Object], policy: Policy) -> Iterator[str]:
+    """Nodes that are taken now."""
+    free = _free(list(nodes.values()), policy)
+    for name, node in nodes.items():
+        skipped = _labels(node).get(SKIP_UPGRADE_LABEL) == "true"
+        if _state(node) == REQUIRED and not skipped and (free > 0 or _closed(node)):
+            free -= 1
+            yield name
+
+
+def _free(nodes: Sequence[_Object], policy: Policy) -> int:
+    """How many more may begin."""
+    states = Counter(map(_state, nodes))
+    at_rest = sum(states[each] for each in _AT_REST)
+    most = _scaled(policy.unavailable, len(nodes))
+    away = sum(_closed(node) or not _ready(node) for node in nodes) + states[CORDON]
+    if away >= most:
+        return 0
+    free = policy.parallel - (len(nodes) - at_rest) if policy.parallel else states[REQUIRED]
+    return min(free, most - away if most < len(nodes) else most)
+
+
+def _scaled(value: int | str, total: int) -> int:
+    """A number, or a part of all, rounded up."""
+    if isinstance(value, int):
+        return value
+    return math.ceil(int(value.removesuffix("%")) * total / 100)
+
+
+@dataclass(frozen=True, slots=True)
+class _Controller:
+    policy: Policy
+    version: str
+    pods_on: PodsOn
+
+    def next(self, name: str, node: _Object) -> Step | None:  # noqa: PLR0911  a state each
+        """The next state of a node that is not to begin."""
+        match _state(node):
+            case "" | "upgrade-done" as state:
+                return self._rest(node, state)
+            case "cordon-required":
+                return Step(JOBS, closed=True)
+            case "wait-for-jobs-required":
+                return None if self._jobs(name) else Step(PODS)
+            case "pod-deletion-required":
+                return self._delete(name)
+            case "drain-required":
+                return self._drain(name)
+            case "pod-restart-required":
+                return self._restart(node)
+            case "validation-required":
+                return _end(node)
+            case "upgrade-failed":
+                return _end(node) if self._runs(node) else None
+            case "uncordon-required":
+                return Step(DONE, closed=False)
+            case _:
+                return None
+
+    def _rest(self, node: _Object, state: str) -> Step | None:
+        if self._synced(node):
+            return Step(DONE) if state == NEW else None
+        return Step(REQUIRED, {INITIAL: "true"} if _closed(node) else {})
+
+    def _jobs(self, name: str) -> bool:
+        """Whether a pod that is waited for runs there; one that is pending does not count."""
+        return bool(self.policy.jobs) and any(
+            _phase(pod) == "Running" and self.policy.jobs in _labels(pod)
+            for pod in self.pods_on(name)
+        )
+
+    def _delete(self, name: str) -> Step:
+        pods = [pod for pod in self.pods_on(name) if _holds_gpus(pod)]
+        if all(_may_go(pod, force=self.policy.force, empties=self.policy.empties) for pod in pods):
+            return Step(DRAIN, evicts=tuple(pods))
+        if self.policy.drain:
+            return Step(DRAIN)
+        return Step(FAILED, says="Cannot delete all required pods")
+
+    def _drain(self, name: str) -> Step:
+        if not self.policy.drain:
+            return Step(RESTART)
+        pods = [pod for pod in self.pods_on(name) if not _by_daemon_set(pod)]
+        force, empties = self.policy.drain_force, self.policy.drain_empties
+        if all(_may_go(pod, force=force, empties=empties) for pod in pods):
+            return Step(RESTART, evicts=tuple(pods))
+        return Step(FAILED, says="Failed to drain node")
+
+    def _restart(self, node: _Object) -> Step:
+        if not self._synced(node):
+            return Step(RESTART, {POD: self.version})
+        reason = why_broken(node)
+        return Step(FAILED, says=f"driver {self.version}: {reason}") if reason else Step(VALIDATE)
+
+    def _synced(self, node: _Object) -> bool:
+        return bool(node["metadata"]["annotations"][POD] == self.version)
+
+    def _runs(self, node: _Object) -> bool:
+        return self._synced(node) and not why_broken(node)
+
+
+def _end(node: _Object) -> Step:
+    """One that was closed before stays closed."""
+    if INITIAL in node["metadata"]["annotations"]:
+        return Step(DONE, {INITIAL: None})
+    return Step(UNCORDON)
+
+
+def _labels(item: _Object) -> Mapping[str, str]:
+    return item["metadata"].get("labels") or {}
+
+
+def _state(node: _Object) -> str:
+    return _labels(node).get(UPGRADE_LABEL, NEW)
+
+
+def _closed(node: _Object) -> bool:
+    return bool((node.get("spec") or {}).get("unschedulable"))
+
+
+def _ready(node: _Object) -> bool:
+    said = (node.get("status") or {}).get("conditions") or []
+    return all(each["status"] == "True" for each in said if each["type"] == "Ready")
+
+
+def _phase(pod: _Object) -> str:
+    return str((pod.get("status") or {}).get("phase", ""))
+
+
+def _owners(pod: _Object) -> list[_Object]:
+    return [each for each in pod["metadata"].get("ownerReferences") or [] if each.get("controller")]
+
+
+def _by_daemon_set(pod: _Object) -> bool:
+    return any(each["kind"] == "DaemonSet" for each in _owners(pod))
+
+
+def _holds_gpus(pod: _Object) -> bool:
+    limits = [
+        (each.get("resources") or {}).get("limits") or {} for each in pod["spec"]["containers"]
+    ]
+    return not _by_daemon_set(pod) and any(
+        is_gpu_resource(name) for limit in limits for name in limit
+    )
+
+
+def _may_go(pod: _Object, *, force: bool, empties: bool) -> bool:
+    """Whether it is deleted: somebody makes it anew, and it has no data on the node."""
+    keeps = any("emptyDir" in each for each in pod["spec"].get("volumes") or [])
+    return (force or bool(_owners(pod))) and (empties or not keeps)
