@@ -293,7 +293,7 @@ def lives_with_less(live: Yard, pinned: dict) -> None:
     annotate(live, "train-001", None)
 
 
-@pytest.mark.timeout(900)  # five deployments, and that of the fixture
+@pytest.mark.timeout(900)  # six deployments, and that of the fixture
 def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live: Yard):
     annotate(live, "train-002", FLASHED)
     code, said = deploy(live, spec(live))
@@ -318,7 +318,11 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     assert figures(live) == measured
     assert output(live, "mixed")["train"] == UNLIKE, "that of the check that stands"
 
-    pinned = {"software": {"driver": "580.173.02"}}
+    pinned: dict[str, Any] = {"software": {"driver": "580.173.02"}}
+    code, said = deploy(live, spec(live, **pinned))
+    assert code != 0, "no job survives another driver"
+    pinned["consent"] = sorted(set(re.findall(r"with consent: (sha256:[0-9a-f]{12})", said)))
+    assert len(pinned["consent"]) == 3, said
     annotate(live, "train-001", WORSE)
     code, said = deploy(live, spec(live, **pinned))
     assert code != 0
