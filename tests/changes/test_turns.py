@@ -1,5 +1,7 @@
 """Which pool goes first where several change, and when there is no first."""
 
+from dataclasses import replace
+
 import pytest
 from testbed.plugins.cloud.shapes import Place
 
@@ -38,6 +40,20 @@ ALL = ("a", "b", "c")
 def test_who_is_missed_least_goes_first(pools, teams, drained, shared, found):
     plan = planned(platform(pools, teams, cloud="aws"), "aws")
     assert turns(plan, drained, shared) == found
+
+
+def test_who_leaves_its_nodes_as_they_are_tells_nothing():
+    """Karpenter does, however many run from the beginning; where all pools are its own nobody goes first."""
+    mine = [{**A, "scaling": "karpenter", "nodes": "0..4"}, B, C]
+    plan = planned(platform(mine, cloud="aws"), "aws")
+    assert turns(plan, ALL, ()) == (("b",), ("a", "c"))
+    assert turns(plan, ["a"], ()) == ()
+    warm = replace(
+        plan, pools=tuple(replace(each, start_nodes=1) for each in plan.pools[:1]) + plan.pools[1:]
+    )
+    assert turns(warm, "ab", ()) == (("b",), ("a",))
+    two = [{**each, "scaling": "karpenter", "nodes": "0..4"} for each in (A, B)]
+    assert turns(planned(platform(two, cloud="aws"), "aws"), "ab", ()) == ()
 
 
 def test_slices_count_as_their_share_of_a_node():

@@ -14,6 +14,7 @@ from typing import Any
 from gpuyard.changes.deployed import Deployed, Stand
 from gpuyard.changes.graphs import TEMPLATE, Fate, ResourceChange, graph_changes, roots
 from gpuyard.changes.holding import HOLDING, Holds, rolls
+from gpuyard.changes.node_classes import reclassed
 from gpuyard.changes.platforms import (
     Drained,
     LostGuarantee,
@@ -121,7 +122,11 @@ def announced(
         losses=losses,
         lowered=tuple(lowered(report, plan)),
         unforeseen=tuple(_unforeseen(stand, there, changes)),
-        turns=turns(plan, [*teller.drained(), *driven], reshared(report, plan)),
+        turns=turns(
+            plan,
+            [*teller.drained(), *driven, *reclassed(plan, stand, name)],
+            reshared(report, plan),
+        ),
         driven=driven,
     )
 

@@ -7,6 +7,7 @@ is asked first. A failure there stops the deployment, and the others are as they
 from collections.abc import Iterable
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.spec.pools import Scaling
 
 Turns = tuple[tuple[str, ...], ...]
 """Pools by their first names, turn by turn; none where fewer than two change."""
@@ -16,7 +17,7 @@ def turns(plan: PlatformPlan, drained: Iterable[str], shared: Iterable[str]) -> 
     """`drained` lose what runs on them, `shared` have as many GPUs in other shares and lose nothing."""
     hard, every = set(drained), {*drained, *shared}
     changing = [pool for pool in plan.pools if pool.stable_name in every]
-    if not changing[1:] or not any(pool.start_nodes for pool in changing):
+    if not changing[1:] or not any(map(_tells, changing)):
         return ()
     first = min(changing, key=lambda pool: _missed(plan, pool, hard))
     rest = tuple(pool.stable_name for pool in changing if pool is not first)
@@ -26,11 +27,16 @@ def turns(plan: PlatformPlan, drained: Iterable[str], shared: Iterable[str]) -> 
 def _missed(plan: PlatformPlan, pool: PoolPlan, hard: set[str]) -> tuple[bool, bool, float, int]:
     """What runs nowhere tells nothing, nor does what drains nobody; then by what teams are promised of it."""
     return (
-        not pool.start_nodes,
+        not _tells(pool),
         pool.stable_name not in hard,
         _promised(plan, pool),
         pool.start_nodes * pool.machine.gpus,
     )
+
+
+def _tells(pool: PoolPlan) -> bool:
+    """Whether nodes run that become other ones by it: Karpenter leaves those that it has as they are."""
+    return bool(pool.start_nodes) and pool.scaling is not Scaling.KARPENTER
 
 
 def _promised(plan: PlatformPlan, pool: PoolPlan) -> float:

@@ -127,11 +127,16 @@ def karpenter_releases(plan: PlatformPlan) -> list[Release]:
 
 def karpenter_nodes(plan: PlatformPlan) -> list[Object]:
     """What Karpenter makes nodes by."""
-    if not installs_karpenter(plan.spec):
-        return []
-    from gpuyard.render.aws.karpenter.nodes import karpenter_objects
+    return [each for objects in karpenter_nodes_of(plan).values() for each in objects]
 
-    return karpenter_objects(plan)
+
+def karpenter_nodes_of(plan: PlatformPlan) -> dict[str, list[Object]]:
+    """The same by the first name of the pool."""
+    if not installs_karpenter(plan.spec):
+        return {}
+    from gpuyard.render.aws.karpenter.nodes import karpenter_pools, pool_objects
+
+    return {pool.stable_name: list(pool_objects(plan, pool)) for pool in karpenter_pools(plan)}
 
 
 def record_objects(plan: PlatformPlan) -> list[Object]:

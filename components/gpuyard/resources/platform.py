@@ -182,7 +182,8 @@ class Platform(Component):
             first = [*operator.read_by_agents(), *networks]
             if labelled_pools(plan):
                 first += operator.chart  # its MIG manager cuts what gets a label
-            karpenter_for(f"{name}-karpenter", plan, self._child(first), cluster)
+            child, later = self._child(first), self._exchange.waiting
+            self._karpenter = karpenter_for(f"{name}-karpenter", plan, child, cluster, later)
             nodes += self._make_in_turns(name, plan, cluster, operator, first, changes.turns)
         elif plan.validation is not None:
             self.validation = Validation(
@@ -261,6 +262,8 @@ class Platform(Component):
             passed = check.passed(turns[0]) if check is not None else ()
             goes = [*tried, *self._driven, *passed]
             nodes += self._make_pools(name, plan, rest, cluster, [*first, *goes])
+            if self._karpenter is not None:
+                self._karpenter.then(later, goes)
             self._record_drivers(name, plan, rest, [*operator.told, *nodes, *goes])
             if check is not None:
                 check.then(later, [*nodes, *self._driven])

@@ -7,6 +7,8 @@ from gpuyard.plan.records.late import bind
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.charts import karpenter_values
 from gpuyard.resources import Karpenter
+from gpuyard.resources import platform as platforms
+from gpuyard.resources.clusters.guarding import Foreseen
 from gpuyard.resources.releases import RELEASE_TYPE
 from kit.clouds import answers
 from kit.components import component, waits_for
@@ -67,6 +69,42 @@ def test_where_objects_become_files_charts_are_some(pulumi_mocks):
         data = graph.one(name=name).inputs["data"]
         assert data["version"] == "1.14.1"
         assert ("the-interruptions.name" in data["values.yaml"]) is (chart == "karpenter")
+
+
+TWO = platform(
+    [
+        pool("base", nodes=1),
+        pool(nodes="0..4", scaling="karpenter"),
+        pool("calm", nodes="0..4", scaling="karpenter"),
+    ],
+    cloud="aws",
+)
+
+
+def groups(graph, name):
+    """Of those that it waits for."""
+    return [
+        each for each in graph.one(name=name).dependencies if "nodeGroup" in each and "base" in each
+    ]
+
+
+def test_of_pools_that_wait_it_is_told_later_and_nothing_else_changes(pulumi_mocks, monkeypatch):
+    """They keep their class until the first pool has new nodes, and new ones of theirs are of the old one."""
+    clouds = pulumi_mocks.but(outputs=answers.outputs, calls=answers.calls())
+    names = [f"lab-karpenter:{kind}:train-on-demand" for kind in ("EC2NodeClass", "NodePool")]
+
+    def made(*turns):
+        monkeypatch.setattr(platforms, "guard", lambda *_: Foreseen(turns=turns))
+        return clouds.run(lambda: component("Platform", TWO))
+
+    at_once, later = made(), made(("base",), ("train",))
+    for name in names:
+        assert not groups(at_once, name)
+        assert groups(later, name)
+        assert at_once.one(name=name).inputs == later.one(name=name).inputs
+    calm = "lab-karpenter:NodePool:calm-on-demand"
+    assert waits_for(later, calm) == waits_for(at_once, calm)
+    assert {each.urn for each in at_once} == {each.urn for each in later}
 
 
 def test_elsewhere_it_is_empty(pulumi_mocks):

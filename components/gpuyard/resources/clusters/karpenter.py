@@ -1,6 +1,6 @@
 """Karpenter component: its charts, and what it makes the nodes of its pools by."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NotRequired, TypedDict
 
@@ -13,7 +13,7 @@ from gpuyard.names import KARPENTER_RELEASE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import bind, late_names
 from gpuyard.render.charts import Release, release_object
-from gpuyard.render.platform import karpenter_nodes, karpenter_releases
+from gpuyard.render.platform import karpenter_nodes_of, karpenter_releases
 from gpuyard.resources.component import Component
 from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.releases import register_release
@@ -41,12 +41,15 @@ class Karpenter(Component):
         name: str,
         args: KarpenterArgs,
         opts: pulumi.ResourceOptions | None = None,
+        *,
+        later: Collection[str] = (),
     ) -> None:
+        """Of pools in `later`, by their first names, it is told when `then` is called."""
         given = read_args("Karpenter", args, required=("platform",), optional=("stores",))
         plan = prove(given["platform"]).plan
-        objects, charts = karpenter_nodes(plan), karpenter_releases(plan)
-        late = given.get("stores") or {}
-        wanted = late_names([objects, [chart.values for chart in charts]])
+        self._nodes, charts = karpenter_nodes_of(plan), karpenter_releases(plan)
+        self._late = late = given.get("stores") or {}
+        wanted = late_names([self._nodes, [chart.values for chart in charts]])
         if missing := sorted(wanted - late.keys()):
             raise LateValueMissing(
                 f"{name}: what Karpenter's nodes start from, nobody says: give `stores` {listed(missing)}"
@@ -56,8 +59,17 @@ class Karpenter(Component):
             self._waits_for = self._after([self._chart(plan, chart, late)])
         for group in (NODE_CLASS_GROUP, POOL_GROUP):
             self._expect(group)
-        self._register(objects, late)
+        for pool, objects in self._nodes.items():
+            if pool not in later:
+                self._register(objects, late)
         self.register_outputs({})
+
+    def then(self, pools: Collection[str], after: Iterable[pulumi.Resource]) -> None:
+        """Tell it of the pools that came later, once others have proved what their nodes are to be."""
+        self._waits_for = self._after(after)
+        for pool, objects in self._nodes.items():
+            if pool in pools:
+                self._register(objects, self._late)
 
     def _chart(
         self, plan: PlatformPlan, chart: Release, late: Mapping[str, pulumi.Input[str]]

@@ -1,5 +1,6 @@
 """Which cluster a platform asks for: one of its cloud, with what its pools rest on; or none that is made."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, TypeAlias
 
 import pulumi
@@ -14,6 +15,7 @@ from gpuyard.spec.sections import Apply
 if TYPE_CHECKING:
     from gpuyard.resources.clusters.eks import EksCluster
     from gpuyard.resources.clusters.gke import GkeCluster
+    from gpuyard.resources.clusters.karpenter import Karpenter
 
     CloudCluster: TypeAlias = EksCluster | GkeCluster
 
@@ -50,12 +52,15 @@ def karpenter_for(
     plan: PlatformPlan,
     opts: pulumi.ResourceOptions,
     cluster: "CloudCluster | None",
-) -> None:
-    """What makes nodes of EKS, where the platform brings it."""
+    later: Collection[str],
+) -> "Karpenter | None":
+    """What makes nodes of EKS, where the platform brings it; of pools in `later` it is told later."""
     if installs_karpenter(plan.spec) and cluster is not None:
         from gpuyard.resources.clusters.karpenter import Karpenter
 
-        Karpenter(name, {"platform": plan, "stores": {**cluster.store_names}}, opts)
+        stores = {**cluster.store_names}
+        return Karpenter(name, {"platform": plan, "stores": stores}, opts, later=later)
+    return None
 
 
 def provider_inside(

@@ -60,10 +60,11 @@ def karpenter_pools(plan: PlatformPlan) -> tuple[PoolPlan, ...]:
 
 def karpenter_objects(plan: PlatformPlan) -> list[Object]:
     """Of every pool: classes, what they are used by, and what no machine type says of its nodes."""
-    return [each for pool in karpenter_pools(plan) for each in _objects(plan, pool)]
+    return [each for pool in karpenter_pools(plan) for each in pool_objects(plan, pool)]
 
 
-def _objects(plan: PlatformPlan, pool: PoolPlan) -> Iterator[Object]:
+def pool_objects(plan: PlatformPlan, pool: PoolPlan) -> Iterator[Object]:
+    """Of one pool."""
     sizes = group_sizes(pool)
     for place, size in enumerate(sizes):
         yield _node_class(plan, pool, size.rung)

@@ -1,0 +1,88 @@
+"""Whether Karpenter is told another node for a pool, from what the last deployment left."""
+
+import pytest
+from testbed.plugins.cloud.shapes import Place
+
+from gpuyard.changes.announced import announced
+from gpuyard.changes.deployed import Stand, stand_of
+from gpuyard.changes.node_classes import reclassed
+from gpuyard.plan.records.late import bind
+from gpuyard.render.aws.karpenter import nodes
+from gpuyard.render.cloud_graph import graph_of
+from gpuyard.render.platform import karpenter_nodes
+from kit.clouds.deployments import NAME, Deployment
+from kit.generated.changed import planned
+from kit.stacks import platform, pool
+
+
+def of(minor="1.34", **more):
+    """A pool of a fixed size, two of Karpenter's."""
+    mine = {"nodes": "0..4", "scaling": "karpenter"}
+    pools = [pool("base", nodes=1), pool("burst", **mine, **more), pool("other", **mine)]
+    return planned(platform(pools, cloud="aws", kubernetes=minor), "aws")
+
+
+def state(plan, name=NAME, change=lambda spec: spec):
+    """As the API server shows it: late values told, and fields of its own beside ours."""
+    found = []
+    for obj in bind(karpenter_nodes(plan), lambda late: f"the-{late}"):
+        spec = change(obj["spec"] | {"added": "by the API server"})
+        urn = f"urn:pulumi:dev::lab::x::{name}-karpenter:{obj['kind']}:{obj['metadata']['name']}"
+        found.append({"urn": urn, "type": "kubernetes:x:y", "outputs": {"spec": spec}})
+    return found
+
+
+def stand(plan, **more):
+    return stand_of({"version": 3, "deployment": {"resources": state(plan, **more)}})
+
+
+def test_what_was_deployed_is_no_change():
+    assert reclassed(of(), stand(of()), NAME) == []
+
+
+def test_another_release_of_images_is_a_change_of_every_pool_and_a_disk_of_its_own(monkeypatch):
+    """Another minor is none: Karpenter takes the image of the release for the cluster's own."""
+    before = stand(of())
+    assert reclassed(of(disk_gib=900), before, NAME) == ["burst"]
+    assert reclassed(of("1.35"), before, NAME) == []
+    monkeypatch.setattr(nodes, "AL2023_RELEASES", {"1.34": "1.34.9-20270101"})
+    assert reclassed(of(), before, NAME) == ["burst", "other"]
+
+
+def test_labels_of_nodes_are_in_the_template_and_bounds_are_not():
+    assert reclassed(of(labels={"rack": "r1"}), stand(of()), NAME) == ["burst"]
+    more = {"nodes": "0..8", "scaling": "karpenter"}
+    pools = [pool("base", nodes=1), pool("burst", **more), pool("other", **more)]
+    plan = planned(platform(pools, cloud="aws", kubernetes="1.34"), "aws")
+    assert reclassed(plan, stand(of()), NAME) == []
+
+
+@pytest.mark.parametrize("change", [lambda spec: None, lambda spec: {}, lambda spec: "[secret]"])
+def test_a_class_of_which_nothing_can_be_read_is_another(change):
+    assert reclassed(of(), stand(of(), change=change), NAME) == ["burst", "other"]
+
+
+def test_what_is_new_or_of_another_platform_changes_nothing():
+    assert reclassed(of(), Stand((), {}), NAME) == []
+    assert reclassed(of(disk_gib=900), stand(of(), name="another"), NAME) == []
+    fixed = planned(platform([pool("base", nodes=1)], cloud="aws"), "aws")
+    assert reclassed(fixed, stand(of()), NAME) == []
+
+
+def test_karpenter_is_told_after_a_pool_whose_nodes_are_made_anew():
+    """One that is its own alone has nobody who goes first."""
+    before, after = of(), of("1.35", disk_gib=900)
+    whole = Deployment(graph_of(before), Place(cloud="aws", region="us-east-1")).export(before)
+    whole["deployment"]["resources"] += state(before)
+    said = announced(after, graph_of(after), stand_of(whole))
+    assert said.turns == (("base",), ("burst",))
+    smaller = of(disk_gib=900)
+    assert announced(smaller, graph_of(smaller), stand_of(whole)).turns == ()
+
+
+def test_a_list_of_another_length_is_another():
+    longer = {"subnetSelectorTerms": [{"id": each} for each in "abcdef"]}
+    assert reclassed(of(), stand(of(), change=lambda spec: spec | longer), NAME) == [
+        "burst",
+        "other",
+    ]
