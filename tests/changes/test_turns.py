@@ -115,6 +115,12 @@ def test_a_driver_and_a_layout_are_in_one_order():
     assert announced(new, None, stand_of(exported(old))).turns == (("serve",), ("train",))
 
 
+def test_where_objects_become_files_another_tells_the_operator():
+    plan = of_driver(NEW, [pool()], apply="render")
+    assert driver_of(plan, plan.pools[0]) == NEW
+    assert exchanged_pools(plan) == []
+
+
 def test_where_gpus_are_claimed_no_policy_exchanges_drivers():
     claims = platform([pool(sharing="dra")], shapes=[shape("s", gpus_per_node=8)])
     plan = plan_of(claims)

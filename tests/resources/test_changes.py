@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpuyard.render.platform import platform_objects
 from gpuyard.resources import Platform
 from gpuyard.testing import StackRunner
+from kit.records import objects_of
 from kit.searches import examples
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
@@ -159,7 +159,7 @@ def test_any_platform_registers_its_rendered_objects_known_or_not(raw):
         return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
     made = sorted((one.inputs for one in known if one.custom), key=key)
-    assert made == sorted(platform_objects(plan_of(raw)), key=key)
+    assert made == sorted(objects_of(plan_of(raw)), key=key)
     seen: set[str] = set()
     for one in known:
         assert set(one.dependencies) <= seen

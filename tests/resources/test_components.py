@@ -3,16 +3,15 @@
 import pulumi
 import pytest
 
-from gpuyard.changes.platforms import driver_of
 from gpuyard.errors import LateValueMissing
 from gpuyard.findings import Finding, Severity
-from gpuyard.render.gpu_operator.drivers import driver_object
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.render.validation.jobs import checked_pools, verdict_object
 from gpuyard.resources import Platform, Queueing, Team
 from gpuyard.resources.proofs import due_today
 from kit.components import COMPONENTS, LAB, component, graph_of, token, waits_for
 from kit.levels import upstream
+from kit.records import objects_of
 from kit.stacks import plan_of, platform, pool, spec_of, team
 
 
@@ -43,8 +42,7 @@ def test_a_platform_registers_exactly_the_rendered_objects():
     passed = [verdict_object(plan, each) for each in checked_pools(plan)]
     for each in passed:
         each["data"] = {**each["data"], "figures": "{}", "mixed": "{}"}  # nobody looks here
-    drivers = [driver_object(plan, each, driver_of(plan, each)) for each in plan.pools]
-    rendered = platform_objects(plan) + passed + drivers
+    rendered = objects_of(plan) + passed
     assert sorted(map(named, registered)) == sorted(map(named, rendered))
     by_name = {named(obj): obj for obj in registered}
     assert [by_name[named(obj)] for obj in rendered] == rendered

@@ -12,10 +12,10 @@ import yaml
 
 from gpuyard import planned, read_stack_file
 from gpuyard.plan.records.late import Late
-from gpuyard.render.platform import platform_objects
 from kit.clouds import answers
 from kit.clouds.given import account_with
 from kit.levels import upstream
+from kit.records import objects_of
 
 ROOT = Path(__file__).parents[2]
 STACKS = sorted((ROOT / "stacks").glob("Pulumi.*.yaml"))
@@ -53,7 +53,7 @@ def test_a_stack_registers_its_rendered_objects_known_or_not(pulumi_mocks, stack
     clouds = pulumi_mocks.but(outputs=answers.outputs, calls=calls)
     graph, _ = clouds.assert_same_when_unknown(ROOT, config=stack)
     told = plan.name if isinstance(plan.cluster_name, Late) else plan.cluster_name
-    rendered = platform_objects(replace(plan, cluster_name=told))
+    rendered = objects_of(replace(plan, cluster_name=told))
     objects = {one.name: str(one.inputs) for one in kubernetes_objects(graph)}
     wanted = {str({key: sort_keys(obj[key]) for key in sorted(obj)}) for obj in rendered}
     assert wanted <= set(objects.values())

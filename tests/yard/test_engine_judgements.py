@@ -7,11 +7,11 @@ import time
 import pytest
 from testbed.yard.jobs import Gang, look, remove, submit
 
-from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import state
 from kit import waiting
 from kit.cluster.lab import slack
 from kit.cluster.yard import QUIET, STACK
+from kit.records import objects_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 WORK = Gang("vision", "works", pods=2, gpus=4)
@@ -83,7 +83,7 @@ def test_kueue_killed_while_up_runs_loses_nothing(up, working):
     up.run("scripts/up")
     assert pods(up.api) == working
     assert look(up.api, WORK).admitted
-    assert len(up.owned()) == len(platform_objects(up.plan()))
+    assert len(up.owned()) == len(objects_of(up.plan()))
     up.pulumi("preview", "--stack", STACK, "--expect-no-changes", "--non-interactive")
 
 

@@ -10,8 +10,8 @@ import signal
 
 import pytest
 
-from gpuyard.render.platform import platform_objects
 from kit.cluster.yard import QUIET, STACK
+from kit.records import objects_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 SEEDS = int(os.environ.get("GPUYARD_SEEDS") or 4)
@@ -47,4 +47,4 @@ def converged(up, seed):
         "preview", "--stack", STACK, "--expect-no-changes", "--non-interactive", code=None
     )
     assert "no changes were expected" not in said, (seed, said[-3000:])
-    assert len(up.owned()) == len(set(up.owned())) == len(platform_objects(up.plan())), seed
+    assert len(up.owned()) == len(set(up.owned())) == len(objects_of(up.plan())), seed

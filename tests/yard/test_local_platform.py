@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.render.platform import platform_objects
 from kit import waiting
 from kit.cluster.lab import condition, kept_off
+from kit.records import objects_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +58,7 @@ def test_the_stack_file_and_the_tree_stay_as_they_were(up):
 
 
 def test_every_rendered_object_is_live_and_nothing_else_is_ours(up):
-    assert len(up.owned()) == len(set(up.owned())) == len(platform_objects(up.plan()))
+    assert len(up.owned()) == len(set(up.owned())) == len(objects_of(up.plan()))
 
 
 def test_every_cluster_queue_is_active(up):
@@ -182,7 +182,7 @@ def test_a_cluster_made_anew_gets_its_platform_again(up):
     up.run(".venv/bin/gpuyard", "sim", "reset", "--name", "local")
     said = up.run("scripts/up")
     assert "is up (" in said
-    assert len(up.owned()) == len(platform_objects(up.plan()))
+    assert len(up.owned()) == len(objects_of(up.plan()))
 
 
 def test_kueue_runs_with_the_configuration_of_the_platform(up):

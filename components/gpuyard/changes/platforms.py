@@ -11,6 +11,7 @@ from gpuyard.changes.deployed import Deployed
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.sharing.by_gke import is_by_gke
 from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.spec.sections import Apply
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +123,20 @@ def other_driver(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPla
 
 
 def redriven(report: Reported, plan: PlatformPlan) -> dict[str, str]:
-    """Pools by their first names on whose nodes the operator puts another driver, and the one that they have.
-
-    Its upgrade controller reads a ClusterPolicy, and where GPUs are claimed there is none.
-    """
-    if installs_claims(plan.spec):
-        return {}
-    return {pool.stable_name: was for pool, _, was, _ in other_driver(report, plan)}
+    """Of these by their first names those that get another driver, and the one that they have."""
+    may = {pool.name for pool in exchanged_pools(plan)}
+    return {p.stable_name: was for p, _, was, _ in other_driver(report, plan) if p.name in may}
 
 
 def exchanged_pools(plan: PlatformPlan) -> list[PoolPlan]:
-    """Pools on which it could."""
-    claimed = installs_claims(plan.spec)
-    return [pool for pool in plan.pools if not claimed and driver_of(plan, pool)]
+    """Pools on whose nodes a deployment of ours has the operator exchange drivers.
+
+    Its upgrade controller reads a ClusterPolicy, and where GPUs are claimed there is none. Where objects
+    become files another tells it.
+    """
+    if installs_claims(plan.spec) or plan.spec.apply is Apply.RENDER:
+        return []
+    return [pool for pool in plan.pools if driver_of(plan, pool)]
 
 
 def driver_of(plan: PlatformPlan, pool: PoolPlan) -> str:

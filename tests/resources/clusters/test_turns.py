@@ -72,10 +72,8 @@ def test_pools_get_another_driver_in_turns(graph):
     def record(name):
         return f"ConfigMap:gpuyard-lab/gpuyard-driver-{name}"
 
-    assert made.one(name=f"{NAME}:{record('train')}").inputs["data"] == {
-        "pool": "train",
-        "driver": "595.91.07",
-    }
+    data = made.one(name=f"{NAME}:{record('train')}").inputs["data"]
+    assert data == {"driver": "595.91.07"}
     (first,) = [each for each in ("train", "serve", "dev") if not nodes_first(made, record(each))]
     for name in {"train", "serve", "dev"} - {first}:
         waits = waits_for(made, f"{NAME}:{record(name)}")

@@ -13,5 +13,5 @@ def driver_object(plan: PlatformPlan, pool: PoolPlan, driver: str) -> Object:
         "ConfigMap",
         f"gpuyard-driver-{pool.stable_name}",
         namespace=system_namespace(plan.name),
-        data={"pool": pool.name, "driver": driver},
+        data={"driver": driver},
     )
