@@ -9,9 +9,9 @@ from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.render.validation.jobs import checked_pools, verdict_object
 from gpuyard.resources import Platform, Queueing, Team
 from gpuyard.resources.proofs import due_today
+from kit.cases.records import objects_of
 from kit.components import COMPONENTS, LAB, component, graph_of, token, waits_for
 from kit.levels import upstream
-from kit.records import objects_of
 from kit.stacks import plan_of, platform, pool, spec_of, team
 
 

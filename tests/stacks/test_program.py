@@ -12,10 +12,10 @@ import yaml
 
 from gpuyard import planned, read_stack_file
 from gpuyard.plan.records.late import Late
+from kit.cases.records import objects_of
 from kit.clouds import answers
 from kit.clouds.given import account_with
 from kit.levels import upstream
-from kit.records import objects_of
 
 ROOT = Path(__file__).parents[2]
 STACKS = sorted((ROOT / "stacks").glob("Pulumi.*.yaml"))

@@ -9,9 +9,9 @@ from testbed.yard.jobs import Gang, look, remove, submit
 
 from gpuyard.simulate import state
 from kit import waiting
+from kit.cases.records import objects_of
 from kit.cluster.lab import slack
 from kit.cluster.yard import QUIET, STACK
-from kit.records import objects_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 WORK = Gang("vision", "works", pods=2, gpus=4)

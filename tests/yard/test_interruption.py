@@ -10,8 +10,8 @@ import signal
 
 import pytest
 
+from kit.cases.records import objects_of
 from kit.cluster.yard import QUIET, STACK
-from kit.records import objects_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 SEEDS = int(os.environ.get("GPUYARD_SEEDS") or 4)

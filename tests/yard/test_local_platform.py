@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from kit import waiting
+from kit.cases.records import objects_of
 from kit.cluster.lab import condition, kept_off
-from kit.records import objects_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 ROOT = Path(__file__).resolve().parents[2]

@@ -365,12 +365,29 @@ def test_marks_that_stay_are_said_and_end_nothing(warned):
     world.settle()
     world.deaf = "forbidden"
     go_back(world)
+    (first,) = warned
+    assert first.startswith("train-0, train-1 may keep nvidia.com/gpu-driver-upgrade.skip")
+    assert f"-l {DRIVER_WAITS_LABEL}=lab {SKIP_UPGRADE_LABEL}- {DRIVER_WAITS_LABEL}-" in first
+
+
+def test_who_cannot_look_waits_for_nobody(warned):
+    world = held(World())
     world.blind = True
     go_back(world)
-    first, second = warned
-    assert first.startswith("train-0, train-1 may keep nvidia.com/gpu-driver-upgrade.skip")
-    assert second.startswith("nodes may keep")
-    assert f"-l {DRIVER_WAITS_LABEL}=lab {SKIP_UPGRADE_LABEL}- {DRIVER_WAITS_LABEL}-" in first
+    assert (warned, world.marked()) == ([], ["train-0", "train-1"])
+
+
+def test_a_look_that_fails_between_two_changes_nothing(monkeypatch):
+    world = held(World())
+    world.settle()
+    looks, real = itertools.count(), World.get
+
+    async def now_and_then(self, *what):
+        return None if next(looks) % 2 else await real(self, *what)
+
+    monkeypatch.setattr(World, "get", now_and_then)
+    go_back(world)
+    assert world.marked() == []
 
 
 def test_a_node_that_the_operator_never_compares_keeps_its_mark(warned):

@@ -150,20 +150,19 @@ async def back(kubectl: Kubectl, plan: PlatformPlan, exchange: Exchange) -> None
 async def _free(kubectl: Kubectl, plan: PlatformPlan, exchange: Exchange) -> bool:
     """Whether the operator has compared a node, so that it knows the version by now."""
     waiting = {pool.stable_name for pool in filter(exchange.waits, plan.pools)}
-    ours, end, compared = (
-        f"{DRIVER_WAITS_LABEL}={plan.name}",
-        time.monotonic() + BACK_SECONDS,
-        False,
-    )
+    ours, end = f"{DRIVER_WAITS_LABEL}={plan.name}", time.monotonic() + BACK_SECONDS
+    compared = False
+    left: list[_Node] = []
     while True:
         found = await _nodes(kubectl, ours)
-        left = [each for each in found or () if _label(each, POOL_LABEL) not in waiting]
-        if found is not None and not left:
+        if found is not None:
+            left = [each for each in found if _label(each, POOL_LABEL) not in waiting]
+        if not left:  # who cannot look has marked none
             return compared
         if time.monotonic() >= end:
-            names = ", ".join(map(_name, left)) or "nodes"
             pulumi.log.warn(
-                f"{names} may keep {SKIP_UPGRADE_LABEL}, by which the GPU Operator leaves their driver\n"
+                f"{', '.join(map(_name, left))} may keep {SKIP_UPGRADE_LABEL}, by which the GPU Operator"
+                " leaves their driver\n"
                 f"  fix: {kubectl.command('label', 'nodes', '-l', ours, *_OFF)}"
             )
             return compared
