@@ -317,7 +317,7 @@ class Platform(Component):
         nodes: Iterable[pulumi.Output[list[str]]],
     ) -> None:
         """What the next deployment is compared with: it says nothing that nodes failed to become."""
-        became = [*nodes, *(each.urn for each in self._driven)]
+        became: list[pulumi.Output[Any]] = [*nodes, *(each.urn for each in self._driven)]
         bill: BillSummary = {
             "floor_usd_per_hour": _rounded(plan.bill.floor_usd),
             "expected_usd_per_hour": _rounded(plan.bill.expected_usd),

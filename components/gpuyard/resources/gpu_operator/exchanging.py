@@ -109,7 +109,8 @@ async def tried(
     """
     await release(kubectl, plan, pool)
     await _begin_again(kubectl, await _failed_nodes(kubectl, [pool]))
-    seen, end = None, time.monotonic() + STILL_SECONDS
+    seen: dict[str, tuple[str, str]] = {}
+    end = time.monotonic() + STILL_SECONDS
     while True:
         nodes = await _nodes(kubectl, f"{POOL_LABEL}={pool.stable_name}")
         if nodes is None:
