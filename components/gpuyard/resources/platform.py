@@ -171,8 +171,8 @@ class Platform(Component):
         nodes = list[GpuNodePool]()
         if not plan.queueing.dispatch:
             self._exchange = Exchange(changes.driven, changes.turns[1] if changes.turns else ())
-            called, child = f"{name}-gpu-operator", self._child()
-            operator = GpuOperator(called, {"platform": plan}, child, exchange=self._exchange)
+            called, below = f"{name}-gpu-operator", self._child()
+            operator = GpuOperator(called, {"platform": plan}, below, exchange=self._exchange)
             chart = operator.chart if answers_claims(plan.spec) else []  # it defines ComputeDomains
         autoscaler_for(f"{name}-cluster-autoscaler", plan, self._child())
         if plan.cloud is Cloud.GCP:
@@ -182,8 +182,8 @@ class Platform(Component):
             first = [*operator.read_by_agents(), *networks]
             if labelled_pools(plan):
                 first += operator.chart  # its MIG manager cuts what gets a label
-            child, later = self._child(first), self._exchange.waiting
-            self._karpenter = karpenter_for(f"{name}-karpenter", plan, child, cluster, later)
+            below, later = self._child(first), self._exchange.waiting
+            self._karpenter = karpenter_for(f"{name}-karpenter", plan, below, cluster, later)
             nodes += self._make_in_turns(name, plan, cluster, operator, first, changes.turns)
         elif plan.validation is not None:
             self.validation = Validation(

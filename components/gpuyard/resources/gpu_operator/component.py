@@ -1,7 +1,7 @@
 """GpuOperator component: the operator's chart, or what another's operator is to read."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import pulumi
 
@@ -14,7 +14,6 @@ from gpuyard.render.charts import release_object
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects, operator_namespace
 from gpuyard.render.gpu_operator.values import gpu_operator_release
-from gpuyard.render.objects import Object
 from gpuyard.resources.clusters.guarding import last_state
 from gpuyard.resources.component import Component, once_made
 from gpuyard.resources.gpu_operator.driver_hooks import telling_hooks
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from gpuyard.plan.records import PlatformPlan
 
 NOTHING_EXCHANGED = Exchange()
+_Object = Mapping[str, Any]
 
 
 class GpuOperatorArgs(TypedDict):
@@ -112,7 +112,7 @@ class GpuOperator(Component):
         return [self._object("ConfigMap", each, space) for each in read]
 
 
-def _apart(objects: Sequence[Object]) -> tuple[list[Object], list[Object]]:
+def _apart(objects: Sequence[_Object]) -> tuple[list[_Object], list[_Object]]:
     """The policy, by which fakes are told which driver comes, and everything beside it."""
     told = [each for each in objects if each["kind"] == "ClusterPolicy"]
     return told, [each for each in objects if each["kind"] != "ClusterPolicy"]

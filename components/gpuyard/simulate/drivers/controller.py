@@ -1,6 +1,7 @@
 """The upgrade controller's hands: what it decides is written on nodes, and pods are put out."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from gpuyard.names import UPGRADE_LABEL
 from gpuyard.simulate.api import Api, ApiError, ApiObject, merge_if_there
@@ -48,7 +49,7 @@ class FakeUpgrades:
             self._tell(node, step.says)
         merge_if_there(self._api, f"/api/v1/nodes/{node['metadata']['name']}", change)
 
-    def _evict(self, pod: ApiObject) -> bool:
+    def _evict(self, pod: Mapping[str, Any]) -> bool:
         """Whether it goes."""
         space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         body = {
