@@ -56,7 +56,7 @@ class World:
                 "spec": {},
             }
         self.blind, self.deaf, self.logs, self.events = False, "", None, []
-        self.emptied = set()
+        self.emptied, self.calls = set(), []
 
     def labels(self, name):
         return self.nodes[name]["metadata"]["labels"]
@@ -109,17 +109,30 @@ class World:
         self.look()
         return None if self.blind else {"items": list(self.chosen(rest[1]))}
 
+    async def names(self, *what):
+        found = await self.get(*what)
+        return found and [f"node/{each['metadata']['name']}" for each in found["items"]]
+
+    async def said_nothing(self, *_):
+        return []
+
     async def said(self, *what):
         assert what[:2] == ("logs", "driver-x")
         return self.logs
 
-    async def change(self, verb, kind, *rest):
+    async def change(self, verb, *rest):
         assert verb == "label"
         if self.deaf:
             return self.deaf
-        nodes = self.chosen(rest[1]) if kind == "nodes" else [self.nodes[rest[0]]]
-        given = rest[2:] if kind == "nodes" else rest[1:]
-        for node in nodes:
+        if rest[0] == "node":
+            names, given = rest[1:2], rest[2:]
+        else:
+            names = [each.partition("/")[2] for each in rest if each.startswith("node/")]
+            given = rest[len(names) :]
+        self.calls.append(len(names))
+        if gone := [name for name in names if name not in self.nodes]:
+            return f'nodes "{gone[0]}" not found'
+        for node in (self.nodes[name] for name in names):
             for word in given:
                 key, _, value = word.partition("=")
                 if word.endswith("-"):
@@ -201,6 +214,46 @@ def test_which_pools_wait_and_which_are_tried():
     assert not later.waits(TRAIN), "one that changes in another way keeps its driver anyway"
     idle = plan_of(platform([pool(nodes="0..4", scaling="autoscaler")], cloud="none")).pools[0]
     assert not Exchange({"train": OLD}).tries(idle)
+
+
+def test_nodes_are_labelled_as_many_at_a_time_as_kubectl_has_time_for(monkeypatch):
+    monkeypatch.setattr(exchanging, "AT_ONCE", 1)
+    world = held(World())
+    assert (world.marked(), world.calls) == (["train-0", "train-1"], [1, 1])
+
+
+def test_a_node_that_goes_while_others_are_labelled_stops_nothing(monkeypatch):
+    world, real = World(), World.change
+
+    async def one_goes(self, *what):
+        self.nodes.pop("train-0", None)
+        return await real(self, *what)
+
+    monkeypatch.setattr(World, "change", one_goes)
+    assert held(world).marked() == ["train-1"]
+
+
+def test_nodes_of_ones_own_are_known_by_the_labels_that_their_pools_select():
+    """They have no label of ours: `select` alone says whose they are."""
+    own = [pool(nodes=2, select={"rack": "a"}), shared_pool(nodes=2, select={"rack": "b"})]
+    plan = plan_of(platform(own, software={"driver": NEW}))
+    world = World()
+    for name, node in world.nodes.items():
+        labels = node["metadata"]["labels"]
+        labels["rack"] = "a" if name.startswith("train") else "b"
+        del labels[POOL_LABEL]
+    asyncio.run(hold(world, plan, EXCHANGE))
+    assert world.marked() == ["train-0", "train-1"]
+    world.breaks("dev-0")
+    with pytest.raises(NotExchanged, match="does not come up on node dev-0 of pool dev"):
+        asyncio.run(tried(world, plan, plan.pool("dev"), had=OLD, comes=NEW))
+    asyncio.run(back(world, plan, EXCHANGE))
+    assert world.marked() == ["train-0", "train-1"], "they wait on"
+    world.version = OLD
+    asyncio.run(back(world, plan, Exchange()))
+    world.settle()
+    assert (world.marked(), world.drivers()) == ([], [OLD] * 4)
+    assert not world.emptied & {"train-0", "train-1"}
 
 
 def test_a_label_that_a_hand_has_put_stays(warned):
@@ -306,21 +359,42 @@ def test_where_nothing_is_begun_the_places_that_are_taken_are_to_be_looked_at():
     assert "dev-0 (upgrade-done)" in refused(world)
 
 
+@pytest.mark.parametrize("step", ["hold", "release"])
+def test_who_cannot_look_labels_nobody(step):
+    world = held(World())
+    world.blind = True
+    call = hold(world, PLAN, EXCHANGE) if step == "hold" else release(world, PLAN, TRAIN)
+    with pytest.raises(NotExchanged, match="nobody could look for them"):
+        asyncio.run(call)
+
+
+def test_labels_that_do_not_stay_are_said_once_and_not_written_for_ever(monkeypatch):
+    world = World()
+
+    async def in_vain(*_):
+        return ""
+
+    monkeypatch.setattr(world, "change", in_vain)
+    with pytest.raises(NotExchanged, match="node/train-0, node/train-1: the labels do not stay"):
+        held(world)
+
+
 @pytest.mark.parametrize("step", ["hold", "tried", "release"])
 def test_who_cannot_reach_the_cluster_exchanges_nothing(step):
-    world = held(World())
+    world = World() if step == "hold" else held(World())
     world.deaf = "forbidden"
     calls = {
         "hold": lambda: hold(world, PLAN, EXCHANGE),
-        "tried": lambda: tried(world, PLAN, DEV, had=OLD, comes=NEW),
+        "tried": lambda: tried(world, PLAN, TRAIN, had=OLD, comes=NEW),
         "release": lambda: release(world, PLAN, TRAIN),
     }
     with pytest.raises(NotExchanged, match="forbidden"):
         asyncio.run(calls[step]())
 
 
-def test_who_cannot_look_knows_nothing():
+def test_who_cannot_look_knows_nothing(monkeypatch):
     world = held(World())
+    monkeypatch.setattr(world, "names", world.said_nothing)
     world.blind = True
     assert "cannot be looked at, so nobody knows which driver they have" in refused(world)
 

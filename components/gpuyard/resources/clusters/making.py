@@ -56,10 +56,10 @@ def karpenter_for(
 ) -> "Karpenter | None":
     """What makes nodes of EKS, where the platform brings it; of pools in `later` it is told later."""
     if installs_karpenter(plan.spec) and cluster is not None:
-        from gpuyard.resources.clusters.karpenter import Karpenter
+        from gpuyard.resources.clusters.karpenter import Karpenter, KarpenterArgs
 
-        stores = {**cluster.store_names}
-        return Karpenter(name, {"platform": plan, "stores": stores}, opts, later=later)
+        given: KarpenterArgs = {"platform": plan, "stores": {**cluster.store_names}}
+        return Karpenter(name, given, opts, later=later)
     return None
 
 

@@ -12,6 +12,11 @@ import pulumi
 from gpuyard.kubectl import as_object, change, in_context, look, said
 
 
+def chosen_by(labels: Mapping[str, str], *more: str) -> str:
+    """A selector of nodes that have all these labels, and what `more` says."""
+    return ",".join((*(f"{key}={value}" for key, value in sorted(labels.items())), *more))
+
+
 @dataclass(frozen=True, slots=True)
 class Kubectl:
     """How a provider reaches its cluster: a kubeconfig (text or path), else the ambient one; its context."""

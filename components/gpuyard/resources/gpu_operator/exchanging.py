@@ -19,12 +19,11 @@ from gpuyard.names import (
     DRIVER_VERSION_LABEL,
     DRIVER_WAITS_LABEL,
     PODSET_LABEL,
-    POOL_LABEL,
     SKIP_UPGRADE_LABEL,
     UPGRADE_LABEL,
 )
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.diagnosis.kubectl import Kubectl, chosen_by
 from gpuyard.resources.gpu_operator.saying import last_said, told
 
 PAUSE_SECONDS = 2.0
@@ -34,6 +33,8 @@ BACK_SECONDS = 180.0
 """Until the operator has looked at a node again: it does so every two minutes."""
 TOLD_SECONDS = 30.0
 """Until what Helm has written has reached the operator's own DaemonSet."""
+AT_ONCE = 200
+"""Nodes that one call labels: kubectl takes one after the other, and has 45 seconds."""
 _OFF = (f"{SKIP_UPGRADE_LABEL}-", f"{DRIVER_WAITS_LABEL}-")
 _DRIVER = "nvidia-driver-daemonset"
 _EVENT = "GPUDriverUpgrade"
@@ -75,10 +76,10 @@ async def hold(kubectl: Kubectl, plan: PlatformPlan, exchange: Exchange) -> None
     Raises:
         NotExchanged: they cannot be, and the operator was told nothing.
     """
+    marks = (f"{SKIP_UPGRADE_LABEL}=true", f"{DRIVER_WAITS_LABEL}={plan.name}", "--overwrite")
     for pool in filter(exchange.waits, plan.pools):
-        chosen = f"{POOL_LABEL}={pool.stable_name},{SKIP_UPGRADE_LABEL}!=true"
-        marks = (f"{SKIP_UPGRADE_LABEL}=true", f"{DRIVER_WAITS_LABEL}={plan.name}")
-        if problem := await kubectl.change("label", "nodes", "-l", chosen, *marks, "--overwrite"):
+        free = chosen_by(pool.node_selector, f"{SKIP_UPGRADE_LABEL}!=true")
+        if problem := await _label_all(kubectl, free, marks):
             raise NotExchanged(
                 f"the nodes of pool {pool.name} cannot be told to wait for another pool's driver, so no"
                 f" driver was exchanged: {problem}\n  fix: {_REACH}"
@@ -91,11 +92,11 @@ async def release(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> None:
     Raises:
         NotExchanged: it cannot be taken off.
     """
-    chosen = f"{POOL_LABEL}={pool.stable_name},{DRIVER_WAITS_LABEL}={plan.name}"
-    if problem := await kubectl.change("label", "nodes", "-l", chosen, *_OFF):
+    ours = chosen_by(pool.node_selector, f"{DRIVER_WAITS_LABEL}={plan.name}")
+    if problem := await _label_all(kubectl, ours, _OFF):
         raise NotExchanged(
             f"the nodes of pool {pool.name} still wait for another pool's driver: {problem}\n"
-            f"  fix: {kubectl.command('label', 'nodes', '-l', chosen, *_OFF)}, or {_REACH}"
+            f"  fix: {kubectl.command('label', 'nodes', '-l', ours, *_OFF)}, or {_REACH}"
         )
 
 
@@ -112,7 +113,7 @@ async def tried(
     seen: dict[str, tuple[str, str]] = {}
     end = time.monotonic() + STILL_SECONDS
     while True:
-        nodes = await _nodes(kubectl, f"{POOL_LABEL}={pool.stable_name}")
+        nodes = await _nodes(kubectl, chosen_by(pool.node_selector))
         if nodes is None:
             raise NotExchanged(
                 f"the nodes of pool {pool.name} cannot be looked at, so nobody knows which driver they have;"
@@ -150,14 +151,15 @@ async def back(kubectl: Kubectl, plan: PlatformPlan, exchange: Exchange) -> None
 
 async def _free(kubectl: Kubectl, plan: PlatformPlan, exchange: Exchange) -> bool:
     """Whether the operator has compared a node, so that it knows the version by now."""
-    waiting = {pool.stable_name for pool in filter(exchange.waits, plan.pools)}
+    waiting = [pool for pool in plan.pools if exchange.waits(pool)]
+    driven = [pool for pool in plan.pools if pool.stable_name in exchange.had]
     ours, end = f"{DRIVER_WAITS_LABEL}={plan.name}", time.monotonic() + BACK_SECONDS
     compared = False
     left: list[_Node] = []
     while True:
         found = await _nodes(kubectl, ours)
         if found is not None:
-            left = [each for each in found if _label(each, POOL_LABEL) not in waiting]
+            left = [each for each in found if not _is_of(each, waiting)]
         if not left:  # who cannot look has marked none
             return compared
         if time.monotonic() >= end:
@@ -168,8 +170,7 @@ async def _free(kubectl: Kubectl, plan: PlatformPlan, exchange: Exchange) -> boo
             )
             return compared
         for node in left:
-            goes_on = _label(node, POOL_LABEL) in exchange.had
-            compared |= await _set_free(kubectl, node, at_once=goes_on)
+            compared |= await _set_free(kubectl, node, at_once=_is_of(node, driven))
         await sleep(PAUSE_SECONDS)
 
 
@@ -184,11 +185,10 @@ async def _set_free(kubectl: Kubectl, node: _Node, *, at_once: bool) -> bool:
     return False
 
 
-async def _failed_nodes(kubectl: Kubectl, pools: Iterable[PoolPlan]) -> list[str]:
+async def _failed_nodes(kubectl: Kubectl, pools: Collection[PoolPlan]) -> list[str]:
     """One that failed is begun by nobody, and takes the place of another."""
-    names = {pool.stable_name for pool in pools}
     found = await _nodes(kubectl, f"{UPGRADE_LABEL}={_FAILED}") or []
-    return [_name(node) for node in found if _label(node, POOL_LABEL) in names]
+    return [_name(node) for node in found if _is_of(node, pools)]
 
 
 async def _begin_again(kubectl: Kubectl, nodes: Iterable[str]) -> None:
@@ -251,9 +251,27 @@ def _tell(pool: PoolPlan, nodes: list[_Node], comes: str) -> None:
         )
 
 
-async def _nodes(kubectl: Kubectl, chosen: str) -> list[_Node] | None:
-    found = await kubectl.get("nodes", "-l", chosen)
+async def _label_all(kubectl: Kubectl, selector: str, labels: Iterable[str]) -> str:
+    """Until none is selected any more: what was said against it. A node that goes meanwhile is no problem."""
+    before, problem = list[str](), ""
+    while names := await kubectl.names("nodes", "-l", selector):
+        if names == before:
+            return problem or f"{', '.join(names)}: the labels do not stay as they were written"
+        before, problem = names, await kubectl.change("label", *names[:AT_ONCE], *labels)
+    return "nobody could look for them" if names is None else ""
+
+
+async def _nodes(kubectl: Kubectl, selector: str) -> list[_Node] | None:
+    found = await kubectl.get("nodes", "-l", selector)
     return None if found is None else list(found["items"])
+
+
+def _is_of(node: _Node, pools: Iterable[PoolPlan]) -> bool:
+    """Whether it is of one of these pools."""
+    return any(
+        all(_label(node, key) == value for key, value in pool.node_selector.items())
+        for pool in pools
+    )
 
 
 def _has(node: _Node, driver: str) -> bool:

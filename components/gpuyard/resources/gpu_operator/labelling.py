@@ -18,7 +18,7 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.nodes import label_owner, node_labels
 from gpuyard.render.objects import Object
 from gpuyard.resources.clusters.guarding import last_state
-from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.diagnosis.kubectl import Kubectl, chosen_by
 
 _NODE_PATCH = "kubernetes:core/v1:NodePatch"
 
@@ -47,7 +47,7 @@ def labelled(kubectl: Kubectl | None, plan: PlatformPlan, pool: PoolPlan) -> lis
             " `gpuyard plan -v` says"
         )
         return []
-    chosen = ",".join(f"{key}={value}" for key, value in sorted(pool.node_selector.items()))
+    chosen = chosen_by(pool.node_selector)
     found = _sync_await(kubectl.get("nodes", "-l", chosen))
     if found is None:
         raise NotLabelled(

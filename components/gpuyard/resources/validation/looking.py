@@ -15,7 +15,7 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation.jobs import check_name
 from gpuyard.render.validation.work import LateJob
-from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.diagnosis.kubectl import Kubectl, chosen_by
 from gpuyard.resources.validation.alike import kept_mixed, mixed_text, warning
 from gpuyard.resources.validation.figures import figures_text, last_words, words
 
@@ -136,8 +136,7 @@ async def failed_check(kubectl: Kubectl, inputs: _Object) -> str:
     if pods is None:
         return f"What the pods of {name} found, their last words say: {look}"
     chosen = inputs["spec"]["template"]["spec"]["nodeSelector"]
-    labels = ",".join(f"{key}={value}" for key, value in sorted(chosen.items()))
-    whole = kubectl.command("get", "nodes", "-l", labels, "-L", COUNT_LABEL)
+    whole = kubectl.command("get", "nodes", "-l", chosen_by(chosen), "-L", COUNT_LABEL)
     if not pods and QUEUE_LABEL in (inputs["metadata"].get("labels") or {}):
         return waited(kubectl, inputs)
     if _is_of(inputs, "volumes"):
