@@ -7,7 +7,7 @@ import pytest
 
 from gpuyard.render.gpu_operator.joining import needed_values
 from gpuyard.render.gpu_operator.values import operator_values
-from gpuyard.resources import GpuOperator
+from gpuyard.resources import ClusterProvider, GpuOperator
 from gpuyard.resources.component import Component
 from gpuyard.resources.gpu_operator import looking
 from gpuyard.resources.releases import RELEASE_TYPE
@@ -101,7 +101,7 @@ def test_what_says_which_driver_comes_has_its_hooks_beside_the_provider_s(
         lambda _parent, _release, opts: released.append(opts.hooks) or _parent,
     )
     bound = pulumi.ResourceHookBinding(before_update=["hold"])
-    monkeypatch.setattr(GpuOperator, "_telling", lambda _self: bound)
+    monkeypatch.setattr(GpuOperator, "_telling_hooks", lambda *_: bound)
     pulumi_mocks.run(lambda: component("GpuOperator", platform(cloud=cloud)))
     if cloud == "none":
         assert released[0].before_update == ["hold"]
@@ -109,6 +109,18 @@ def test_what_says_which_driver_comes_has_its_hooks_beside_the_provider_s(
     else:
         assert (released, seen[told]) == ([], bound)
         assert [each for each in seen.values() if each is not None] == [bound]
+
+
+@pytest.mark.parametrize("cloud", ["none", "simulated"])
+def test_beside_a_provider_of_ours_each_hook_is_made_once(pulumi_mocks, cloud):
+    """The engine refuses the second; the monitor of these tests does, too."""
+
+    def program():
+        given = pulumi.ResourceOptions(providers=[ClusterProvider("lab", "lab")])
+        made = component("GpuOperator", platform(cloud=cloud), given)
+        assert made._telling is not None
+
+    pulumi_mocks.run(program)
 
 
 def test_where_objects_become_files_the_chart_is_one(pulumi_mocks):

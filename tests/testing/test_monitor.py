@@ -315,3 +315,18 @@ def test_unknown_is_falsy_and_shows_itself():
     assert not UNKNOWN
     assert repr(UNKNOWN) == "<unknown>"
     assert type(UNKNOWN)() is UNKNOWN
+
+
+def test_two_hooks_of_one_name_are_refused_as_by_the_engine():
+    def program(*names):
+        def run():
+            for number, name in enumerate(names):
+                hook = pulumi.ResourceHook(name, lambda _: None)
+                hooks = pulumi.ResourceHookBinding(before_update=[hook])
+                ConfigMap(f"c{number}", opts=pulumi.ResourceOptions(hooks=hooks))
+
+        return run
+
+    assert MOCKS.run(program("one", "another")).violations == []
+    with pytest.raises(StackViolations, match=r"\[hook\] one: is registered twice"):
+        MOCKS.run(program("one", "one"))

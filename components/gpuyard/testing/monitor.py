@@ -62,6 +62,7 @@ class StrictMonitor(MockMonitor):
         self._own_transforms: dict[str, list[callback_pb2.Callback]] = {}
         self._stack_callbacks: list[callback_pb2.Callback] = []
         self._stack_urn = ""
+        self._hooks: set[str] = set()
 
     def make_urn(self, parent: str, type_: str, name: str) -> str:
         """Build a URN as the engine does: the types of all parents but the stack, joined by `$`."""
@@ -202,6 +203,16 @@ class StrictMonitor(MockMonitor):
                 text = "registered its outputs twice; call register_outputs once"
                 self.graph.violations.append(StackViolation("outputs", resource.label, text))
             resource.registered_outputs = decoded.values
+        return empty_pb2.Empty()
+
+    def RegisterResourceHook(  # noqa: N802 the protocol's name
+        self, request: resource_pb2.RegisterResourceHookRequest
+    ) -> empty_pb2.Empty:
+        """The engine knows a hook by its name, and refuses a second one of the same."""
+        if request.name in self._hooks:
+            text = "is registered twice; make the hook once, and bind it where it is to run"
+            self.graph.violations.append(StackViolation("hook", request.name, text))
+        self._hooks.add(request.name)
         return empty_pb2.Empty()
 
     def Invoke(  # noqa: N802 the protocol's name

@@ -62,12 +62,13 @@ class GpuOperator(Component):
         plan = prove(given["platform"]).plan
         state = {"platform": plan.name, "gpuOperator": state_of(plan.spec.gpu_operator)}
         super().__init__("gpuyard:index:GpuOperator", name, state, opts)
-        self._plan, self._called, self._exchange = plan, name, exchange
+        self._telling = self._telling_hooks(name, plan, exchange)
+        self._plan = plan
         stand = last_state() if self._ours is not None else None
         objects = gpu_operator_objects(plan)
         told, beside = _apart(with_carried(objects, stand) if stand else objects)
         made = self._register(beside)
-        made += (policy := self._register(told, first=self._telling()))
+        made += (policy := self._register(told, first=self._telling))
         self.chart = self._install_chart(plan, made)
         self.told = policy or self.chart
         """What says which driver comes."""
@@ -79,11 +80,14 @@ class GpuOperator(Component):
         self.configurations = once_made(names if reads else {}, *made)
         self.register_outputs({"configurations": self.configurations})
 
-    def _telling(self) -> pulumi.ResourceHookBinding | None:
+    def _telling_hooks(
+        self, name: str, plan: "PlatformPlan", exchange: Exchange
+    ) -> pulumi.ResourceHookBinding | None:
+        """Made once: the engine knows each hook by its name, and takes none twice."""
         looks = self._ours.looks if self._ours is not None else None
-        if looks is None or not exchanged_pools(self._plan):
+        if looks is None or not exchanged_pools(plan):
             return None
-        return telling_hooks(self._called, looks, self._plan, self._exchange)
+        return telling_hooks(name, looks, plan, exchange)
 
     def _install_chart(
         self, plan: "PlatformPlan", made: list[pulumi.CustomResource]
@@ -100,8 +104,9 @@ class GpuOperator(Component):
                 installed += self._register([release_object(plan.name, name, release)])
             else:
                 opts = self._hooked(self._after(made))
-                if name == OPERATOR_RELEASE and (hooks := self._telling()) is not None:
-                    opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=hooks))
+                if name == OPERATOR_RELEASE and self._telling is not None:
+                    told = pulumi.ResourceOptions(hooks=self._telling)
+                    opts = pulumi.ResourceOptions.merge(opts, told)
                 installed.append(register_release(self, release, opts))
         return installed
 
