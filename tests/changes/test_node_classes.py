@@ -62,6 +62,12 @@ def test_a_class_of_which_nothing_can_be_read_is_another(change):
     assert reclassed(of(), stand(of(), change=change), NAME) == ["burst", "other"]
 
 
+def test_an_overlay_of_shares_makes_no_node():
+    shared = of(sharing={"time_slicing": 2})
+    assert "NodeOverlay" in {obj["kind"] for obj in karpenter_nodes(shared)}
+    assert reclassed(shared, stand(shared), NAME) == []
+
+
 def test_what_is_new_or_of_another_platform_changes_nothing():
     assert reclassed(of(), Stand((), {}), NAME) == []
     assert reclassed(of(disk_gib=900), stand(of(), name="another"), NAME) == []

@@ -71,6 +71,7 @@ def test_a_renamed_team_keeps_every_urn_and_every_object():
     assert changed(LAB, {**LAB, "teams": renamed}) == [
         "lab",
         "lab-vision",
+        "lab:ConfigMap:gpuyard-lab/gpuyard-report",  # it names pools and teams
     ]
 
 
@@ -86,6 +87,7 @@ def test_a_renamed_pool_keeps_every_urn_and_every_object():
         "lab-train",
         "lab-vision",
         "lab:ConfigMap:gpuyard-lab/gpuyard-platform",  # it lists the pools by name
+        "lab:ConfigMap:gpuyard-lab/gpuyard-report",
     ]
 
 

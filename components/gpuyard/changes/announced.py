@@ -30,6 +30,7 @@ from gpuyard.changes.platforms import (
     reshared,
     teams_gone,
 )
+from gpuyard.changes.reporting import written_down
 from gpuyard.changes.settling import Mark, has_mark
 from gpuyard.changes.turns import Turns, turns
 from gpuyard.findings import Path
@@ -102,7 +103,7 @@ def announced(
     """Compare what a plan gives with what is there; `component` is the platform's logical name, if known."""
     platform = platform_in(stand, component)
     name = component or (platform.name if platform else "")
-    report = report_of(platform)
+    report = report_of(platform, written_down(stand, plan.name))
     wanted = graph or CloudGraph(())
     there = stand.of_clouds(name, wanted) if name else {}
     changes = graph_changes(wanted, there)

@@ -59,9 +59,14 @@ class Reported:
                     yield LostGuarantee(team, pool, resource, int(count))
 
 
-def report_of(platform: Deployed | None) -> Reported:
-    """Of its outputs; an empty one where there is no platform yet."""
+def report_of(platform: Deployed | None, written: Mapping[str, Any] | None = None) -> Reported:
+    """Of its outputs; where its last deployment ended early, and left none, what was written down before it.
+
+    An empty one where there is no platform yet.
+    """
     outputs = platform.outputs if platform else {}
+    if platform and "pools" not in outputs:
+        outputs = written or {}
     return Reported(outputs.get("pools") or {}, outputs.get("teams") or {})
 
 

@@ -7,12 +7,14 @@ from gpuyard.catalogue.software.images import SoftwarePart
 from gpuyard.names import (
     COUNT_LABEL,
     DRIVER_VERSION_LABEL,
+    DRIVER_WAITS_LABEL,
     GPU,
     GPU_OPERATOR_NAMESPACE,
     KUBE_SYSTEM,
     KUEUE_NAMESPACE,
     MIG_CONFIG_LABEL,
     OPERANDS_LABEL,
+    SKIP_UPGRADE_LABEL,
     UPGRADE_LABEL,
     admission_name,
     nccl_name,
@@ -44,6 +46,10 @@ _OLD = (
 _DRIVER = ("driver.too_old", "driver.too_new", "driver.pools_disagree")
 _EXPORTER = "dcgm-exporter"
 _NO_PROGRAM = "no program of NVIDIA's runs on them"
+_WAITS = (
+    "it waits for another pool's driver; where no `up` runs, deploy again, or take the labels"
+    f" {DRIVER_WAITS_LABEL} and {SKIP_UPGRADE_LABEL} off"
+)
 _NOT_EXCHANGED = "upgrade-failed"
 """What the operator says of a node that got another driver and is not well; it counts as one in progress, and
 we let it exchange one at a time (NVIDIA/k8s-operator-libs, pkg/upgrade/common_manager.go)."""
@@ -114,6 +120,8 @@ def _of_one_driver(
         version, state = label(node, key), label(node, UPGRADE_LABEL)
         if state == _NOT_EXCHANGED:
             return f"{version or 'none'}, {state}", "until it is mended, no other gets a new driver"
+        if label(node, DRIVER_WAITS_LABEL):
+            return f"{version or 'none'}, waits", _WAITS
         wrong = "" if version == as_all else f"{as_all or 'nothing'} is that of its pool"
         return version or "none", wrong if version else "no driver answers"
 

@@ -140,9 +140,8 @@ def _refused(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
 
 def _canary(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
     yield from simulated(subject, "no driver runs on them")
-    yield bad(
-        "plan.pools", len(subject.plan.pools), "this release changes no pool before the others"
-    )
+    wrong = "drivers take turns by pools; another version of the GPU Operator reaches all at once"
+    yield bad("plan.pools", len(subject.plan.pools), wrong)
 
 
 def _turns(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 import pulumi
 
 from gpuyard.changes.platforms import driver_of, exchanged_pools
+from gpuyard.changes.reporting import guarantee_report, pool_report, report_objects
 from gpuyard.changes.turns import Turns
 from gpuyard.findings import Finding, Severity, in_order
 from gpuyard.names import GKE_NETWORKING_GROUP, system_namespace
@@ -211,6 +212,8 @@ class Platform(Component):
         self._register(keeping_objects(plan))
         self._waits_for = self._after(self._checked)
         self._put_to_work(name, plan, stores)
+        self._waits_for = self._after([*nodes, *self._driven])
+        self._register(report_objects(plan))
         return nodes
 
     def _put_to_work(self, name: str, plan: PlatformPlan, stores: Mapping[str, Any]) -> None:
@@ -325,7 +328,7 @@ class Platform(Component):
             "unknown": list(plan.bill.unknown),
             "simulated": plan.bill.simulated,
         }
-        pools = {p.name: _pool_summary(plan, p) for p in plan.pools}
+        pools = {p.name: cast("PoolSummary", pool_report(plan, p)) for p in plan.pools}
         self.pools = pulumi.Output.all(*became).apply(lambda _: pools)
         self.teams = pulumi.Output.from_input({t.name: _team_summary(t) for t in plan.teams})
         self.bill = pulumi.Output.from_input(bill)
@@ -347,19 +350,9 @@ def _rounded(usd: float | None) -> float | None:
     return None if usd is None else round(usd, 4)
 
 
-def _pool_summary(plan: PlatformPlan, pool: PoolPlan) -> PoolSummary:
-    return {
-        "machine": pool.machine.name,
-        "nodes": str(pool.nodes),
-        "sharing": pool.sharing.value,
-        "resources": {a.resource: a.per_node for a in pool.advertised},
-        "driver": driver_of(plan, pool),
-    }
-
-
 def _team_summary(team: TeamPlan) -> TeamSummary:
     return {
         "namespaces": [space.name for space in team.namespaces],
         "queue": team.local_queue,
-        "guarantee": {f"{q.pool} {q.resource}": q.nominal for q in team.quotas if q.nominal},
+        "guarantee": guarantee_report(team),
     }

@@ -55,10 +55,11 @@ class Deployment:
 
 
 def _component(plan: PlatformPlan) -> dict[str, Any]:
-    from gpuyard.resources.platform import _pool_summary, _team_summary
+    from gpuyard.changes.reporting import pool_report
+    from gpuyard.resources.platform import _team_summary
 
     outputs = {
-        "pools": {pool.name: _pool_summary(plan, pool) for pool in plan.pools},
+        "pools": {pool.name: pool_report(plan, pool) for pool in plan.pools},
         "teams": {team.name: _team_summary(team) for team in plan.teams},
     }
     kind = "gpuyard:index:Platform"

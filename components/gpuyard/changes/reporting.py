@@ -1,0 +1,68 @@
+"""What a platform reports of itself, and where it is written down.
+
+The next deployment is compared with it. The component has it as its outputs, and the engine forgets those of
+one whose deployment ended early: a second `up` after a failed pool would know of no change, and would take
+no turns. So it stands in a ConfigMap, too, which changes last: until then the state has the one before.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from gpuyard.changes.deployed import Stand
+from gpuyard.changes.platforms import driver_of
+from gpuyard.names import REPORT_CONFIGMAP, system_namespace
+from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
+from gpuyard.render.objects import Object, made
+from gpuyard.spec.sections import Apply
+
+_CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+
+
+def pool_report(plan: PlatformPlan, pool: PoolPlan) -> dict[str, Any]:
+    """A pool in a few words."""
+    return {
+        "machine": pool.machine.name,
+        "nodes": str(pool.nodes),
+        "sharing": pool.sharing.value,
+        "resources": {each.resource: each.per_node for each in pool.advertised},
+        "driver": driver_of(plan, pool),
+    }
+
+
+def guarantee_report(team: TeamPlan) -> dict[str, int]:
+    """What a team can always have, by pool and resource name."""
+    return {f"{q.pool} {q.resource}": q.nominal for q in team.quotas if q.nominal}
+
+
+def report_objects(plan: PlatformPlan) -> list[Object]:
+    """The report as it is written down; not where objects become files, which no failure leaves half made."""
+    if plan.spec.apply is Apply.RENDER:
+        return []
+    teams = {team.name: {"guarantee": guarantee_report(team)} for team in plan.teams}
+    pools = {pool.name: pool_report(plan, pool) for pool in plan.pools}
+    home, data = system_namespace(plan.name), {"pools": _text(pools), "teams": _text(teams)}
+    return [made(plan.name, "v1", "ConfigMap", REPORT_CONFIGMAP, namespace=home, data=data)]
+
+
+def written_down(stand: Stand, platform: str) -> Mapping[str, Any]:
+    """The last whole report of a platform of that name; nothing where there is none that can be read."""
+    place = (system_namespace(platform), REPORT_CONFIGMAP)
+    for each in stand.resources:
+        meta = each.outputs.get("metadata") if each.kind == _CONFIG_MAP else None
+        if isinstance(meta, Mapping) and (meta.get("namespace"), meta.get("name")) == place:
+            data = each.outputs.get("data")
+            return {key: _read(data, key) for key in ("pools", "teams")}
+    return {}
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def _read(data: Any, key: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(data[key])
+    except (KeyError, TypeError, ValueError):
+        return {}
+    return found if isinstance(found, Mapping) else {}
