@@ -146,7 +146,7 @@ def test_more_to_borrow_updates_exactly_the_queue_and_the_quota_of_that_team(up)
     assert set(changes.values()) == {"update"}
 
 
-def test_a_rename_through_formerly_touches_no_object_but_the_record(up):
+def test_a_rename_through_formerly_touches_no_object_but_the_records(up):
     spec = up.spec()
     spec["pools"][1] |= {"name": "inference", "formerly": ["serve"]}
     spec["teams"][2] |= {"name": "discovery", "formerly": ["search"]}
@@ -156,7 +156,8 @@ def test_a_rename_through_formerly_touches_no_object_but_the_record(up):
                 k.replace("serve/", "inference/"): v for k, v in team.get(kind, {}).items()
             }
     changes = up.changes(spec)
-    assert objects(changes) == {"ConfigMap:gpuyard-local/gpuyard-platform": "update"}
+    records = ("gpuyard-platform", "gpuyard-report")
+    assert objects(changes) == {f"ConfigMap:gpuyard-local/{each}": "update" for each in records}
     assert set(changes.values()) == {"update"}
 
 
