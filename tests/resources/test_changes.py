@@ -46,6 +46,7 @@ def test_moving_a_quota_changes_both_teams_and_nothing_else():
         "lab-speech:ResourceQuota:speech/gpuyard",
         "lab-vision",
         "lab-vision:ResourceQuota:vision/gpuyard",
+        "lab:ConfigMap:gpuyard-lab/gpuyard-report",  # what the next deployment is compared with
     ]
 
 

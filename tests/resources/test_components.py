@@ -5,7 +5,7 @@ import pytest
 
 from gpuyard.errors import LateValueMissing
 from gpuyard.findings import Finding, Severity
-from gpuyard.render.platform import object_groups, platform_objects
+from gpuyard.render.platform import object_groups
 from gpuyard.render.validation.jobs import checked_pools, verdict_object
 from gpuyard.resources import Platform, Queueing, Team
 from gpuyard.resources.proofs import due_today
@@ -416,7 +416,7 @@ HUB = platform(
 def test_a_platform_that_sends_its_jobs_away_registers_no_node(pulumi_mocks):
     graph = pulumi_mocks.run(lambda: component("Platform", HUB))
     registered = [one.inputs for one in graph if one.custom]
-    assert sorted(map(named, registered)) == sorted(map(named, platform_objects(plan_of(HUB))))
+    assert sorted(map(named, registered)) == sorted(map(named, objects_of(plan_of(HUB))))
     assert not [one for one in graph if one.type == token("GpuNodePool")]
     assert {o["kind"] for o in registered}.isdisjoint({"Node", "ClusterPolicy", "Secret"})
 
