@@ -293,7 +293,20 @@ def lives_with_less(live: Yard, pinned: dict) -> None:
     annotate(live, "train-001", None)
 
 
-@pytest.mark.timeout(900)  # six deployments, and that of the fixture
+def consents(said: str) -> list[str]:
+    """What a refused deployment says that it goes with."""
+    return sorted(set(re.findall(r"with consent: (sha256:[0-9a-f]{12})", said)))
+
+
+def takes_back_its_driver(live: Yard) -> None:
+    """Who comes next deploys the platform as it was, and nobody has consented to that driver yet."""
+    code, said = deploy(live, live.spec())
+    assert code != 0, "it is another driver again"
+    code, said = deploy(live, live.spec() | {"consent": consents(said)})
+    assert code == 0, said
+
+
+@pytest.mark.timeout(900)  # eight deployments, and that of the fixture
 def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live: Yard):
     annotate(live, "train-002", FLASHED)
     code, said = deploy(live, spec(live))
@@ -321,7 +334,7 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     pinned: dict[str, Any] = {"software": {"driver": "580.173.02"}}
     code, said = deploy(live, spec(live, **pinned))
     assert code != 0, "no job survives another driver"
-    pinned["consent"] = sorted(set(re.findall(r"with consent: (sha256:[0-9a-f]{12})", said)))
+    pinned["consent"] = consents(said)
     assert len(pinned["consent"]) == 3, said
     annotate(live, "train-001", WORSE)
     code, said = deploy(live, spec(live, **pinned))
@@ -350,6 +363,8 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     assert "[DeadlineExceeded]" in said, said
     assert "  4 of 4 nodes have no verdict" in said, said
     assert 60 <= time.monotonic() - began < PATIENCE
+    live.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": None}})
+    takes_back_its_driver(live)
 
 
 @pytest.mark.timeout(900)  # with the deployment of the fixture
