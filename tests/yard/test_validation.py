@@ -255,6 +255,8 @@ def test_idle_nodes_are_checked_again_by_the_clock_and_those_at_work_wait(live: 
     code, said = deploy(live, live.spec() | {"validation": again})
     assert code == 0, said
     until(lambda: all(state(live, node) == OPEN for node in NODES))
+    # by the minute an idle node is sent: a job that comes there meanwhile finds it being looked at
+    until(lambda: 10 < time.time() % 60 < 40, what="a minute's turn to be over")
     job = occupied(live, "train-000")
     for node in ("train-000", "train-002"):
         annotate(live, node, BAD)
