@@ -1,6 +1,6 @@
 """How much may be read in one run, whatever it is part of: memory is bounded by it."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -34,7 +34,7 @@ class MemoryRoom:
         return True
 
     @contextmanager
-    def shared(self) -> Iterator[None]:
+    def shared(self) -> Generator[None]:
         """All that is read within takes of it."""
         token = _ROOM.set(self)
         try:
