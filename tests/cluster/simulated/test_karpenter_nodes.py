@@ -32,7 +32,8 @@ pytestmark = needs_karpenter()
 MINUTES = float(os.environ.get("GPUYARD_KARPENTER_MINUTES", "2"))
 MANY_NODES = int(os.environ.get("GPUYARD_KARPENTER_NODES", "25"))
 JOBS = int(os.environ.get("GPUYARD_KARPENTER_JOBS", "200"))
-BATCH = 70
+AT_A_TIME = 40
+"""Jobs, each with a pool of its own: in one pool the scheduler puts pods on nodes that came for another's."""
 DRIFTS_AT = 12
 """Of the jobs that pass by."""
 
@@ -291,12 +292,17 @@ def memory(karpenter_pid):
 
 
 # ── what is said of jobs whose nodes do not run yet ───────────────────────────────────────────────
+KINDS_OF_POOLS = (
+    pool("l4", nodes="0..9", machine="g6.12xlarge", scaling="karpenter"),
+    pool("h100", nodes="0..9", scaling="karpenter"),
+    {**shared_pool(nodes="0..9", scaling="karpenter"), "name": "shared"},
+    {**cut_pool(nodes="0..9", scaling="karpenter"), "name": "cut"},
+)
 SAID = platform(
     [
-        pool("l4", nodes="0..90", machine="g6.12xlarge", scaling="karpenter"),
-        pool("h100", nodes="0..90", scaling="karpenter"),
-        {**shared_pool(nodes="0..90", scaling="karpenter"), "name": "shared"},
-        {**cut_pool(nodes="0..90", scaling="karpenter"), "name": "cut"},
+        {**each, "name": f"{each['name']}-{number}"}
+        for number in range(AT_A_TIME // len(KINDS_OF_POOLS))
+        for each in KINDS_OF_POOLS
     ],
     [],
     cloud="aws",
@@ -317,9 +323,9 @@ def test_what_is_said_of_jobs_without_a_node_is_what_karpenter_does(program):
         waiting.until(lambda each=each: put(api, each), errors=(ApiError,))
     apart, seen = [], Counter()
     try:
-        for first in range(0, JOBS, BATCH):
-            numbers = range(first, min(first + BATCH, JOBS))
-            jobs = {f"j{n}": any_job(plan, f"j{n}", chance) for n in numbers}
+        for first in range(0, JOBS, AT_A_TIME):
+            numbers = range(first, min(first + AT_A_TIME, JOBS))
+            jobs = {f"j{n}": any_job(plan, n, chance) for n in numbers}
             apart += one_batch(api, plan, jobs, seen)
             sys.stdout.write(f"{numbers.stop} jobs: {dict(seen)}, apart {apart}\n")
     finally:
@@ -337,13 +343,13 @@ def plan_by_teams():
     teams = []
     for name, each in held.items():
         key = f"{name}/{each.unit}" if each.unit else name
-        teams.append(team(f"t-{name}", guarantee={key: each.per_node * 90}))
+        teams.append(team(f"t-{name}", guarantee={key: each.per_node * 9}))
     return plan_of({**SAID, "teams": teams})
 
 
-def any_job(plan, name, chance):
-    """Of one of the teams; some ask for more than any node has, of GPUs, CPUs or memory."""
-    where = chance.choice(plan.pools)
+def any_job(plan, number, chance):
+    """Of the next of the teams; some ask for more than any node has, of GPUs, CPUs or memory."""
+    where = plan.pools[number % AT_A_TIME]
     advertised = where.advertised[0]
     most = advertised.per_node
     count = chance.choice([1, 1, most, max(1, most // 2), chance.randint(1, most + 3)])
@@ -360,7 +366,7 @@ def any_job(plan, name, chance):
         "resources": {"requests": amounts, "limits": amounts},
     }
     home = next(t for t in plan.teams if t.name == f"t-{where.name}")
-    metadata = {"name": name, "namespace": home.home.name, "labels": {}}
+    metadata = {"name": f"j{number}", "namespace": home.home.name, "labels": {}}
     pods = chance.choice([1, 1, 2, 3, 4])
     template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
     spec = {"parallelism": pods, "completions": pods, "template": template}
@@ -368,7 +374,7 @@ def any_job(plan, name, chance):
 
 
 def one_batch(api, plan, jobs, seen):
-    """What does not agree, in words. No job has pods of another one beside it: each is said of alone."""
+    """What does not agree, in words. No job has another one beside it in its pool: each is said of alone."""
     said = {name: said_of(plan, job) for name, job in jobs.items()}
     pods = {name: list(pods_of(plan, name, job)) for name, job in jobs.items()}
     for each in (pod for found in pods.values() for pod in found):
@@ -384,7 +390,8 @@ def one_batch(api, plan, jobs, seen):
         whole = None not in nodes and running(api, pods[name])
         foreseen = sum(told.nodes_to_start.values())
         agrees = whole and len(nodes) == foreseen if told.verdict is Verdict.STARTS else not whole
-        seen[f"{told.verdict} {jobs[name]['metadata']['namespace']}"] += 1
+        kind = jobs[name]["metadata"]["namespace"].rpartition("-")[0].removeprefix("t-")
+        seen[f"{told.verdict} {kind}"] += 1
         if not agrees:
             wants = jobs[name]["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
             apart.append(
@@ -400,12 +407,6 @@ def one_batch(api, plan, jobs, seen):
 def pods_of(plan, name, job):
     """As its queue and the Job controller make them."""
     where = plan.pool(job["metadata"]["namespace"].removeprefix("t-"))
-    apart = [
-        {"key": "job", "operator": "Exists"},
-        {"key": "job", "operator": "NotIn", "values": [name]},
-    ]
-    term = {"labelSelector": {"matchExpressions": apart}, "topologyKey": "kubernetes.io/hostname"}
-    rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     for number in range(job["spec"]["parallelism"]):
         yield {
             "apiVersion": "v1",
@@ -419,6 +420,5 @@ def pods_of(plan, name, job):
                 **job["spec"]["template"]["spec"],
                 "nodeSelector": {POOL_LABEL: where.stable_name},
                 "tolerations": [toleration_object(taint) for taint in where.taints],
-                "affinity": rules,
             },
         }
