@@ -184,7 +184,8 @@ def _write(
 ) -> bool:
     """Whether it was done; else it is judged anew in the next look, and keeps no other from its own.
 
-    The event first: it is said again after an accident, under the same name, and so only once.
+    The event first: it is said again after an accident, under the same name, and so only once. Its name
+    has the generation: a change of the spec moves that on, and Kueue's many writes of the status do not.
     """
     metadata = workload["metadata"]
     space, name = metadata["namespace"], metadata["name"]
@@ -210,7 +211,7 @@ def _event(workload: dict[str, Any], reason: str, message: str) -> dict[str, Any
         "gpuyard-requeue",
         {**about, "namespace": metadata["namespace"]},
         namespace=metadata["namespace"],
-        once=f"{metadata['uid']} {metadata['resourceVersion']} {reason}",
+        once=f"{metadata['uid']} {metadata['generation']} {reason}",
         reason=reason,
         message=message,
         warns=reason == "GangInterrupted",

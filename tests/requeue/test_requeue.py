@@ -93,6 +93,7 @@ def workload(
             "namespace": SPACE,
             "uid": f"uid-of-{name}",
             "resourceVersion": "7",
+            "generation": 1,
             "labels": {LABEL: "true"} if label else {},
             "ownerReferences": [reference] if owner else [],
         },
@@ -318,6 +319,9 @@ class Cluster:
             raise Refused(409, "changed")
         ((key, value),) = body["metadata"]["labels"].items()
         metadata["labels"] = {key: value} if value else {}
+        metadata["generation"] += any(
+            there["spec"].get(k) != v for k, v in body.get("spec", {}).items()
+        )
         there["spec"] |= body.get("spec", {})
         metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
         if body.get("spec", {}).get("active") is False:
@@ -426,6 +430,22 @@ def test_what_is_refused_of_one_keeps_no_other_from_its_own(fails, changed, says
     cluster.fails = fails
     assert look(cluster, SETTINGS, lines.append) == changed
     assert any(line.startswith(says) for line in lines), lines
+
+
+def test_what_kueue_has_changed_meanwhile_is_told_once():
+    cluster = yard()
+    cluster.fails = {("PATCH", "job-gang"): 409}
+    look(cluster, SETTINGS, print)
+    cluster.fails = {}
+    cluster.workloads["job-gang"]["metadata"]["resourceVersion"] = "9"
+    for _ in range(2):
+        look(cluster, SETTINGS, print)
+    assert cluster.states() == {"job-gang": AGAIN, "job-b": RUNS, "job-c": RUNS, "job-d": AGAIN}
+    assert cluster.told() == [
+        ("GangInterrupted", "job-gang"),
+        ("GangRequeued", "job-d"),
+        ("GangRequeued", "job-gang"),
+    ]
 
 
 def test_without_nodes_to_be_read_the_look_has_failed():
