@@ -78,7 +78,7 @@ def test_a_cluster_that_is_made_anew_takes_the_pools_with_it_and_consent_lets_it
     for words in (
         "the cluster is replaced: a change of kubernetesNetworkConfig.serviceIpv4Cidr makes it anew",
         "pool train is drained: up to 4 nodes with 32 GPUs",
-        "teams lose vision 16 nvidia.com/gpu of train until a new cluster and new nodes have come: 18 to 37",
+        "teams lose vision 16 nvidia.com/gpu of train until a new cluster and new nodes have come: 14 to 24",
         "is protected: the engine refuses it until `cluster.protect: false` is deployed",
     ):
         assert words in found.problem

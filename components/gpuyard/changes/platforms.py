@@ -65,7 +65,7 @@ def report_of(platform: Deployed | None, written: Mapping[str, Any] | None = Non
     An empty one where there is no platform yet.
     """
     outputs = platform.outputs if platform else {}
-    if platform and "pools" not in outputs:
+    if platform and outputs.keys().isdisjoint({"pools", "teams"}):
         outputs = written or {}
     return Reported(outputs.get("pools") or {}, outputs.get("teams") or {})
 

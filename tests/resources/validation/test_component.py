@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gpuyard.names import REPORT_CONFIGMAP
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
 from gpuyard.render.validation.shares import share_job_name, tried_shares
@@ -175,14 +176,17 @@ def test_a_platform_that_asks_for_none_has_none(pulumi_mocks):
     assert outputs(made(pulumi_mocks, raw)) == {}
 
 
-def test_in_a_platform_it_comes_after_the_operator_and_the_nodes_and_nothing_after_it(pulumi_mocks):
+def test_in_a_platform_it_comes_after_the_operator_and_the_nodes_and_only_the_report_after_it(
+    pulumi_mocks,
+):
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": TWO}))
     job = check_name(plan_of(TWO), plan_of(TWO).pools[0])
     waits = waits_for(graph, f"lab-validation:Job:gpu-operator/{job}")
     assert {"Node:train-000", "Node:train-001", "ClusterPolicy:cluster-policy"} <= waits
     names = {one.urn for one in graph if one.name.startswith("lab-validation")}
     later = [one.name for one in graph if names & set(one.dependencies)]
-    assert all(name.startswith("lab-validation") for name in later)
+    after = [name for name in later if not name.startswith("lab-validation")]
+    assert after == [f"lab:ConfigMap:gpuyard-lab/{REPORT_CONFIGMAP}"]
 
 
 def test_alone_it_registers_what_is_rendered_and_the_verdicts(pulumi_mocks):
