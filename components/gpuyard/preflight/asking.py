@@ -134,11 +134,17 @@ def _last(text: str) -> str:
     return lines[-1].rstrip(".")[:_SHOWN] if lines else "no word why"
 
 
-def items(value: Any, *path: str) -> list[Any] | None:
-    """The list that stands there; None where the answer has another form."""
+def at(value: Any, *path: str) -> Any:
+    """What stands at a path of an answer; None where it leads nowhere."""
     for step in path:
         value = value.get(step) if isinstance(value, Mapping) else None
-    return value if isinstance(value, list) and all(isinstance(v, Mapping) for v in value) else None
+    return value
+
+
+def items(value: Any, *path: str) -> list[Any] | None:
+    """The list that stands there; None where the answer has another form."""
+    found = at(value, *path)
+    return found if isinstance(found, list) and all(isinstance(v, Mapping) for v in found) else None
 
 
 NOT_FOUND = "NOT_FOUND"

@@ -20,7 +20,7 @@ from gpuyard.preflight.asking import (
 from gpuyard.preflight.given import KEY, cloud_kms_heard, unfit_for_gke
 from gpuyard.preflight.limits import PROJECT_QUOTAS, project_heard
 from gpuyard.preflight.places import heard_of, judge_offers, judge_zones, of_pool, subnets_said
-from gpuyard.preflight.quotas import judge_quota
+from gpuyard.preflight.quotas import google_heard
 from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
 from gpuyard.preflight.taken import LEFT, OWN, is_own, left_heard, names_given, own_heard
 from gpuyard.preflight.wants import Ahead, gce_wants, zones_without_pools
@@ -259,28 +259,8 @@ def _offerings(plan: PlatformPlan, types: list[Any] | None) -> Heard | None:
 
 
 def _quotas(plan: PlatformPlan, quotas: list[Any] | None, *, deployed: bool) -> Heard | None:
-    """What is used takes from it, but for the platform's own once that is deployed."""
-    if quotas is None:
-        return None
-    there = {str(each.get("metric")): each for each in quotas}
-    heard = Heard()
-    for want in gce_wants(plan):
-        metric = next((name for name in want.quotas if name in there), None)
-        limit, usage = (there[metric].get(key) if metric else None for key in ("limit", "usage"))
-        if (
-            metric is None
-            or not isinstance(limit, int | float)
-            or not isinstance(usage, int | float)
-        ):
-            why = f"the region's list has no {' or '.join(want.quotas) or 'quota that we know'}"
-            heard += Heard(unasked=(Unasked(f"quota for {want.what}", why, ours=True),))
-            continue
-        others = 0 if deployed else usage
-        ask = f"IAM & Admin, Quotas: {metric} in {plan.region}, {others + want.most:g}"
-        heard += judge_quota(
-            want, f"{metric} ({usage:g} of {limit:g} are used)", limit - others, ask
-        )
-    return heard
+    place = f" in {plan.region}"
+    return google_heard(gce_wants(plan), quotas, deployed=deployed, whose="region", place=place)
 
 
 def _version(plan: PlatformPlan, value: Any) -> Heard | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.cluster.ranges import cluster_of
-from gpuyard.preflight.asking import NOT_FOUND, Answer, Heard
+from gpuyard.preflight.asking import NOT_FOUND, Answer, Heard, at
 from gpuyard.preflight.places import heard_of
 from gpuyard.preflight.wants import Ahead
 
@@ -62,30 +62,22 @@ def unfit_for_gke(ahead: Ahead, cluster: Mapping[str, Any]) -> Iterator[Finding]
 def _lacking(ahead: Ahead, cluster: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """What GKE refuses the pools for, what it would take, and what there is to do."""
     pools = [each.inputs for each in ahead.graph.resources if each.kind == _POOL]
-    if _at(cluster, "autopilot", "enabled") is True:
+    if at(cluster, "autopilot", "enabled") is True:
         yield "is of Autopilot, which takes no node pools", "a Standard cluster", "name another"
         return
-    networks = [
-        each for each in pools if _at(each, "networkConfig", "additionalNodeNetworkConfigs")
-    ]
-    if networks and _at(cluster, "networkConfig", "enableMultiNetworking") is not True:
+    networks = [each for each in pools if at(each, "networkConfig", "additionalNodeNetworkConfigs")]
+    if networks and at(cluster, "networkConfig", "enableMultiNetworking") is not True:
         yield (
             "has no multi-networking, which the fabric's networks need",
             "a cluster made with it: it cannot be turned on later",
             "name another, or leave `existing` out",
         )
-    if not _at(cluster, "workloadIdentityConfig", "workloadPool"):
+    if not at(cluster, "workloadIdentityConfig", "workloadPool"):
         yield (
             "has no Workload Identity, and the pools' nodes would give pods none",
             "a cluster with a workload pool",
             f"gcloud container clusters update {cluster.get('name')} --workload-pool=PROJECT.svc.id.goog",
         )
-
-
-def _at(value: Any, *path: str) -> Any:
-    for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
 
 
 def _minor(version: str) -> int:
@@ -98,10 +90,10 @@ def _minor(version: str) -> int:
 def kms_heard(ahead: Ahead, answer: Answer) -> Heard | None:
     """A key of KMS: there, enabled, and symmetric."""
     key = str(cluster_of(ahead.plan.spec).key)
-    about = _at(answer.value, "KeyMetadata")
+    about = at(answer.value, "KeyMetadata")
     if answer.error.startswith("NotFound"):
         return _key(key, "is not there")
-    state, spec = _at(about, "KeyState"), _at(about, "KeySpec")
+    state, spec = at(about, "KeyState"), at(about, "KeySpec")
     if not isinstance(state, str):
         return None
     if state != "Enabled":
@@ -116,7 +108,7 @@ def cloud_kms_heard(ahead: Ahead, answer: Answer) -> Heard | None:
     key = str(cluster_of(ahead.plan.spec).key)
     if answer.error == NOT_FOUND:
         return _key(key, "is not there")
-    purpose, state = _at(answer.value, "purpose"), _at(answer.value, "primary", "state")
+    purpose, state = at(answer.value, "purpose"), at(answer.value, "primary", "state")
     if not isinstance(purpose, str):
         return None
     if purpose != "ENCRYPT_DECRYPT":

@@ -9,7 +9,7 @@ from gpuyard.catalogue.cluster.quotas import EC2_ADDRESSES, EC2_NETWORKS, GCE_AL
 from gpuyard.findings import Path
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.preflight.asking import NO_FORM, Answer, AnswersByName, Heard, Unasked, items
-from gpuyard.preflight.quotas import judge_quota
+from gpuyard.preflight.quotas import google_heard, judge_quota
 from gpuyard.preflight.wants import Ahead, Want, gce_wants
 from gpuyard.render.cloud.graph import CloudGraph
 
@@ -97,22 +97,7 @@ def _tags(there: Mapping[str, Any]) -> dict[Any, Any]:
 # ── Google ────────────────────────────────────────────────────────────────────────────────────────
 def project_heard(ahead: Ahead, quotas: list[Any] | None, *, deployed: bool) -> Heard | None:
     """What a project may have in all regions; the platform's own is in what is used once it is deployed."""
-    if quotas is None:
-        return None
-    there = {str(each.get("metric")): each for each in quotas}
-    heard = Heard()
-    for want in _of_project(ahead):
-        (metric,) = want.quotas
-        limit, usage = (there.get(metric, {}).get(key) for key in ("limit", "usage"))
-        if not isinstance(limit, int | float) or not isinstance(usage, int | float):
-            why = f"the project's list has no {metric}"
-            heard += Heard(unasked=(Unasked(f"quota for {want.what}", why, ours=True),))
-            continue
-        others = 0 if deployed else usage
-        ask = f"IAM & Admin, Quotas: {metric}, {others + want.most:g}"
-        said = f"{metric} ({usage:g} of {limit:g} are used)"
-        heard += judge_quota(want, said, limit - others, ask)
-    return heard
+    return google_heard(_of_project(ahead), quotas, deployed=deployed, whose="project")
 
 
 def _of_project(ahead: Ahead) -> Iterator[Want]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.findings import Fix, Path, listed, refuse, warn
-from gpuyard.preflight.asking import NOT_FOUND, Answer, Heard
+from gpuyard.preflight.asking import NOT_FOUND, Answer, Heard, at
 from gpuyard.preflight.wants import Ahead
 
 OWN, LEFT = "own", "left"
@@ -27,10 +27,7 @@ def is_free(answer: Answer) -> bool:
 
 def is_own(answer: Answer, platform: str, *path: str) -> bool:
     """Whether the cluster that is there says at this path that it is the platform's."""
-    there = answer.value
-    for step in path:
-        there = there.get(step) if isinstance(there, Mapping) else None
-    return bool(there == platform)
+    return bool(at(answer.value, *path) == platform)
 
 
 def own_heard(platform: str, answer: Answer, *path: str) -> Heard | None:
@@ -39,9 +36,7 @@ def own_heard(platform: str, answer: Answer, *path: str) -> Heard | None:
         return Heard(said=(f"no cluster is called {platform} yet",))
     if is_own(answer, platform, *path):
         return Heard(said=(f"cluster {platform} is this platform's own: it is deployed",))
-    there = answer.value
-    for step in path[:-2]:
-        there = there.get(step) if isinstance(there, Mapping) else None
+    there = at(answer.value, *path[:-2])
     if answer.error or not isinstance(there, Mapping) or "name" not in there:
         return None
     problem = f"a cluster is called {platform} already, and it is not this platform's"
