@@ -14,7 +14,7 @@ help: ## list the targets
 environment: ## make .venv from requirements.lock, when it has changed
 	@scripts/bootstrap
 
-up: environment ## deploy the local stack on a simulated cluster; STACK=aws-training another, on a fake cloud, and with PACE=0.05 its nodes take their time
+up: environment ## deploy the local stack on a simulated cluster; STACK=aws-training another, on a fake cloud, and with PACE=0.05 its nodes take their time; RESERVED=file.json has its reservations
 	@scripts/up
 
 down: environment ## destroy the local stack and stop the simulated cluster; STACK=aws-training another, with its fake account

@@ -29,6 +29,7 @@ from testbed.plugins.cloud import installing
 from testbed.plugins.cloud.account import CALLER
 from testbed.plugins.cloud.inside import control_plane
 from testbed.plugins.cloud.motion import pace
+from testbed.plugins.cloud.service import reservations
 from testbed.yard import engine as local
 from testbed.yard import first
 from testbed.yard.jobs import Gang, look, remove, submit, wait
@@ -179,6 +180,20 @@ def set_pace(stand: Stand, asked: str) -> str:
     stand.account.mkdir(parents=True, exist_ok=True)
     pace.write(stand.account, factor=factor)
     return f"New nodes take {factor:g} times as long as the plan says (PACE)."
+
+
+def set_reserved(stand: Stand, file: Path) -> str:
+    """Let the fake account hold what a file says that somebody reserved; what is to be said of it.
+
+    Raises:
+        UsageError: it is no such file.
+    """
+    try:
+        held = {side.value: reservations.held_in(file, side.value) for side in NAMES}
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"RESERVED names a file of reservations: {problem}") from None
+    reservations.write(stand.account, held)
+    return f"The fake account holds {sum(map(len, held.values()))} reservations (RESERVED)."
 
 
 def deploy(stand: Stand, engine: CloudEngine, say: Callable[[str], None]) -> bool:

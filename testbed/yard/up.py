@@ -90,6 +90,8 @@ def in_a_cloud(began: float) -> int:
         )
         if asked := os.environ.get("PACE"):
             say(cloud.set_pace(stand, asked))
+        if held := os.environ.get("RESERVED"):
+            say(cloud.set_reserved(stand, Path(held)))
         announce()
         build_tools()
         outcome = cluster.up(STACK, say)

@@ -316,8 +316,46 @@ def reserved_at_google():
     ],
 )
 def test_a_reservation_of_google_is_compared_by_what_it_says(there, problems):
-    heard = gcp._held(reserved_at_google(), [{"name": "held", **there}])
+    heard = gcp._held(reserved_at_google(), "", [{"name": "held", **there}])
     assert [f.problem.removeprefix("reservation held ") for f in heard.findings] == problems
+
+
+def test_another_project_s_reservation_is_asked_of_that_project_by_its_own_name():
+    """Google lists a project's own; a part of a reservation is no reservation."""
+    block = "projects/capacity/reservations/shared/reservationBlocks/block-1"
+    rungs = [{"reserved": "held", "nodes": 2}, {"reserved": block, "nodes": 2}]
+    plan = on_gcp(pool(machine="a2-highgpu-8g", nodes=4, zones=["us-central1-a"], capacity=rungs))
+    asked = {
+        each.name: each.words
+        for each in gcp.gcp_questions(on(plan))
+        if each.name.startswith("reservations")
+    }
+    assert {name: words[4:6] for name, words in asked.items()} == {
+        "reservations": ("--filter=name=(held)", "--project=lab"),
+        "reservations capacity": ("--filter=name=(shared)", "--project=capacity"),
+    }
+    there = {"status": "READY", "zone": "us-central1-a"}
+    heard = gcp._held(plan, "capacity", [{"name": "shared", **there}])
+    assert (heard.findings, len(heard.said)) == ((), 1)
+    (found,) = gcp._held(plan, "", [{"name": "shared", **there}]).findings
+    assert found.problem == "no reservation held is there"
+
+
+def test_two_pools_of_one_reservation_are_both_judged():
+    first, second = (
+        pool(name, machine="p5.48xlarge", zones=[zone], capacity=[{"reserved": HELD, "nodes": 4}])
+        for name, zone in (("one", "us-east-1a"), ("two", "us-east-1b"))
+    )
+    there = {
+        "State": "active",
+        "InstanceType": "p5.48xlarge",
+        "AvailabilityZone": "us-east-1a",
+        "TotalInstanceCount": 8,
+    }
+    heard = aws._reservation(plan_on_aws([first, second]), HELD, [there], "")
+    assert [(f.where, f.problem) for f in heard.findings] == [
+        ("pools[1].capacity", f"reservation {HELD} is in us-east-1a")
+    ]
 
 
 def test_all_that_is_wrong_with_a_reservation_of_ec2_is_said():

@@ -1,7 +1,6 @@
 """Answers that come before anything is registered, and what is said of them."""
 
 from gpuyard.preflight.before import heard_before
-from gpuyard.preflight.places import elsewhere
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
@@ -21,14 +20,6 @@ def sold(*zones, machine="p5.48xlarge"):
 
 def at_google(zone, *machines):
     return {f"asked-offers-{zone}": {"machineTypes": [{"name": each} for each in machines]}}
-
-
-BLOCK = {"zones": ["us-east-1a"], "capacity": [{"block": "cr-0a", "nodes": 4}]}
-SOLD = {**AWS_ZONES, **sold("us-east-1a")}
-
-
-def held(zone, machine="p5.48xlarge"):
-    return {"asked-block-cr-0a": {"availabilityZone": zone, "instanceType": machine}}
 
 
 CASES = {
@@ -72,15 +63,6 @@ CASES = {
         *("aws", {}, {}, sold()),
         [("live.offering", "pools[0].machine", "p5.48xlarge is not sold in the region")],
     ),
-    "a block where the pool is": ("aws", BLOCK, {}, {**SOLD, **held("us-east-1a")}, []),
-    "a block of another zone": (
-        *("aws", BLOCK, {}, {**SOLD, **held("us-east-1b")}),
-        [("live.reservation", "pools[0].capacity", "reservation cr-0a is in us-east-1b")],
-    ),
-    "a block of another machine": (
-        *("aws", BLOCK, {}, {**SOLD, **held("us-east-1a", "p4d.24xlarge")}),
-        [("live.reservation", "pools[0].capacity", "reservation cr-0a is of p4d.24xlarge")],
-    ),
     "subnets of the network": ("aws", {}, GIVEN, {"asked-subnets": {"ids": SUBNETS}}, []),
     "a subnet of another network": (
         *("aws", {}, GIVEN, {"asked-subnets": {"ids": SUBNETS[1:]}}),
@@ -119,12 +101,3 @@ def test_what_is_named_and_not_there_is_refused_with_its_place(case):
     found = heard_before(plan, told)
     assert [(each.id, each.where, each.problem) for each in found] == said
     assert all(each.severity.value == "refuse" for each in found)
-
-
-def test_a_reservation_that_says_neither_machine_nor_zone_is_not_taken_for_the_pool_s():
-    """`--live` asks for both: an answer without them is no answer to rest on."""
-    plan = plan_of(platform([pool(**BLOCK)], cloud="aws"))
-    assert [problem for problem, _, _ in elsewhere(plan.pools[0], None, None)] == [
-        "is of None",
-        "is in None",
-    ]

@@ -1,5 +1,6 @@
 """Around `make up STACK=…`: the copied project, what is played of charts, and the job that ends it."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ import yaml
 from testbed.plugins import environment
 from testbed.plugins.cloud.account import CALLER
 from testbed.plugins.cloud.motion import pace
+from testbed.plugins.cloud.service import reservations
 from testbed.yard import charts, cloud, down, first, up
 from testbed.yard import engine as local
 
@@ -71,6 +73,21 @@ def test_a_pace_that_nothing_can_have_is_refused(asked):
     with pytest.raises(UsageError, match=refused):
         cloud.set_pace(cloud.Stand("aws-training"), asked)
     assert not cloud.Stand("aws-training").account.exists()
+
+
+def test_a_stack_that_names_a_reservation_is_played_in_an_account_that_holds_it(state, tmp_path):
+    stand, file = cloud.Stand("aws-training"), tmp_path / "held.json"
+    one = {"id": "cr-0a", "instanceType": "g6.xlarge", "availabilityZone": "a", "instanceCount": 1}
+    file.write_text(json.dumps({"aws": [one]}))
+    assert cloud.set_reserved(stand, file) == "The fake account holds 1 reservations (RESERVED)."
+    assert reservations.read(stand.account, "aws") == [one]
+    for text in ("{", '{"azure": []}', '{"gcp": [{"name": "held"}]}'):
+        file.write_text(text)
+        with pytest.raises(UsageError, match="RESERVED names a file of reservations: "):
+            cloud.set_reserved(stand, file)
+    with pytest.raises(UsageError, match="No such file"):
+        cloud.set_reserved(stand, tmp_path / "none.json")
+    assert reservations.read(stand.account, "aws") == [one]
 
 
 def test_a_pace_for_the_local_stack_or_one_that_is_refused_ends_up_before_anything_is_made(

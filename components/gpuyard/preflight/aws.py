@@ -1,19 +1,18 @@
 """Questions about a plan to an account of AWS, and what the answers mean. Nothing here asks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.catalogue.cluster.eks import AUTO_SCALING_ROLE, ZONES_WITHOUT
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan.cluster.ranges import cluster_of
-from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.asking import NO_FORM, Answer, AnswersByName, Heard, Question, Unasked, items
 from gpuyard.preflight.blocks import BOUGHT, OFFER, block_questions, judge_block
 from gpuyard.preflight.given import KEY, kms_heard, unfit_for_eks
 from gpuyard.preflight.limits import LIMIT_QUESTIONS, limit_questions, limits_heard
 from gpuyard.preflight.places import (
-    elsewhere,
     heard_of,
     judge_offers,
     judge_zones,
@@ -23,6 +22,7 @@ from gpuyard.preflight.places import (
     zones_named,
 )
 from gpuyard.preflight.quotas import judge_quota
+from gpuyard.preflight.reservations import Reserved, draws, judge_reserved, not_reserved, whole
 from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
 from gpuyard.preflight.taken import LEFT, OWN, left_heard, own_heard
 from gpuyard.preflight.wants import Ahead, ec2_wants, zones_without_pools
@@ -91,7 +91,7 @@ def aws_questions(ahead: Ahead) -> list[Question]:
     if disk_key(plan):
         words = ("iam", "get-role", "--role-name", _AUTO_SCALING)
         asked.append(_question(plan, ROLE, "the role of Auto Scaling", *words))
-    for held, _, _ in _reservations(plan):
+    for held in dict.fromkeys(draw.id for draw in draws(plan)):
         words = ("ec2", "describe-capacity-reservations", "--capacity-reservation-ids", held)
         asked.append(_question(plan, f"reservation {held}", f"reservation {held}", *words))
     asked += [_question(plan, name, about, *words) for name, about, words in block_questions(plan)]
@@ -128,13 +128,6 @@ def _in_region(plan: PlatformPlan) -> str:
 
 def _types(plan: PlatformPlan) -> list[str]:
     return sorted({name for pool in plan.pools for name in pool.machines})
-
-
-def _reservations(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, LadderRung]]:
-    for pool in plan.pools:
-        for rung in pool.ladder:
-            if rung.reservation and not rung.buys:
-                yield rung.reservation, pool, rung
 
 
 def _buckets(ahead: Ahead) -> list[WantedBucket]:
@@ -326,55 +319,22 @@ def _wrong_subnet(there: Mapping[str, Any] | None, at: Path, subnet: str, networ
 def _reservation(
     plan: PlatformPlan, held: str, found: list[Any] | None, error: str
 ) -> Heard | None:
-    pool, rung = next((p, r) for each, p, r in _reservations(plan) if each == held)
-    at: Path = (*of_pool(plan, pool), "capacity")
+    here = [draw for draw in draws(plan) if draw.id == held]
     if error.startswith("InvalidCapacityReservationId") or found == []:
-        fix = Fix(says="give the id of a reservation of this account and region")
-        return heard_of(
-            refuse("live.reservation", at, f"no reservation {held} is there", given=held, fix=fix)
-        )
+        return heard_of(*(not_reserved(plan, draw) for draw in here))
     if found is None:
         return None
-    wrong = list(_wrong_with(found[0], pool, rung))
-    if not wrong:
-        return heard_of(
-            said=f"reservation {held} is active and holds {rung.most} of {pool.machine.type_name}"
-        )
-    return heard_of(
-        *(
-            (refuse if grave else warn)(
-                "live.reservation",
-                at,
-                f"reservation {held} {problem}",
-                given=given,
-                fix=Fix(says=fix),
-            )
-            for grave, problem, given, fix in wrong
-        )
+    there = Reserved(
+        state=found[0].get("State"),
+        machine=found[0].get("InstanceType"),
+        zone=found[0].get("AvailabilityZone"),
+        count=whole(found[0].get("TotalInstanceCount")),
     )
-
-
-def _wrong_with(
-    there: Mapping[str, Any], pool: PoolPlan, rung: LadderRung
-) -> Iterator[tuple[bool, str, str, str]]:
-    state, machine, zone = (there.get(k) for k in ("State", "InstanceType", "AvailabilityZone"))
-    total = there.get("TotalInstanceCount")
-    if state not in {"active", "scheduled"}:
-        yield True, f"is {state}", held_by(rung), "name one that is active"
-    for each in elsewhere(pool, machine, zone):
-        yield (True, *each)
-    if isinstance(total, int) and total < rung.most:
-        yield (
-            False,
-            f"holds {total} machines",
-            f"{rung.most} nodes",
-            f"write nodes: {total} on its rung",
-        )
-
-
-def held_by(rung: LadderRung) -> str:
-    """A rung as the stack file writes it."""
-    return f"{rung.mode}: {rung.reservation}"
+    heard = Heard()
+    for draw in here:
+        said = f"reservation {held} is active and holds {draw.rung.most} of {draw.pool.machine.type_name}"
+        heard += heard_of(*judge_reserved(plan, draw, there), said=said)
+    return heard
 
 
 def _image(plan: PlatformPlan, name: str, error: str) -> Heard | None:

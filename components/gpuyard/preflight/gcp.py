@@ -1,12 +1,12 @@
 """Questions about a plan to a project of Google, and what the answers mean. Nothing here asks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.catalogue.permissions.gcp import GCP_KINDS
-from gpuyard.findings import Fix, Path, listed, refuse, warn
+from gpuyard.findings import Fix, listed, refuse
 from gpuyard.plan.cluster.ranges import cluster_of
-from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
+from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.preflight.asking import (
     NO_FORM,
     NOT_FOUND,
@@ -19,15 +19,23 @@ from gpuyard.preflight.asking import (
 )
 from gpuyard.preflight.given import KEY, cloud_kms_heard, unfit_for_gke
 from gpuyard.preflight.limits import PROJECT_QUOTAS, project_heard
-from gpuyard.preflight.places import heard_of, judge_offers, judge_zones, of_pool, subnets_said
+from gpuyard.preflight.places import heard_of, judge_offers, judge_zones, subnets_said
 from gpuyard.preflight.quotas import google_heard
+from gpuyard.preflight.reservations import (
+    Draw,
+    Reserved,
+    draws,
+    judge_reserved,
+    not_reserved,
+    whole,
+)
 from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
 from gpuyard.preflight.taken import LEFT, OWN, is_own, left_heard, names_given, own_heard
 from gpuyard.preflight.wants import Ahead, gce_wants, zones_without_pools
 from gpuyard.render.gcp.names import PLATFORM_KEY
 from gpuyard.render.gcp.place import place_of
 
-CALLER = "caller"
+CALLER, RESERVED = "caller", "reservations"
 _SILENT = Answer(why="not asked")
 _THERE_OR_NOT = frozenset({"cluster", OWN, KEY})
 PERMISSIONS = Unasked(
@@ -86,9 +94,10 @@ def gcp_questions(ahead: Ahead) -> list[Question]:
     if key := cluster_of(plan.spec).key:
         words = ("kms", "keys", "describe", key)
         asked.append(_question(project, KEY, "the key of the cluster", *words))
-    if names := sorted({held for held, _, _ in _reservations(plan)}):
+    for owner, names in _reserved_by(plan).items():
         words = ("compute", "reservations", "list", f"--filter=name=({' '.join(names)})")
-        asked.append(_question(project, "reservations", f"reservation {listed(names)}", *words))
+        about, name = f"reservation {listed(names)}", f"{RESERVED} {owner}".strip()
+        asked.append(_question(owner or project, name, about, *words))
     if zones_without_pools(plan):
         words = ("compute", "zones", "list")
         asked.append(_question(project, "zones", "zones of the region", *words))
@@ -116,11 +125,12 @@ def _types(pool: PoolPlan) -> tuple[str, ...]:
     return tuple(name.partition("+")[0] for name in pool.machines)
 
 
-def _reservations(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, LadderRung]]:
-    for pool in plan.pools:
-        for rung in pool.ladder:
-            if rung.reservation:
-                yield rung.reservation.rpartition("/")[2], pool, rung
+def _reserved_by(plan: PlatformPlan) -> dict[str, list[str]]:
+    """Names of reservations by the project that shares them; "" is the stack's own."""
+    by: dict[str, set[str]] = {}
+    for draw in draws(plan):
+        by.setdefault(draw.project, set()).add(draw.name)
+    return {owner: sorted(names) for owner, names in by.items()}
 
 
 def _buckets(ahead: Ahead) -> list[WantedBucket]:
@@ -183,7 +193,7 @@ def _one(ahead: Ahead, question: Question, value: Any, own: Answer) -> Heard | N
         case "version":
             heard = _version(plan, value)
         case _:
-            heard = _held(plan, items(value))
+            heard = _held(plan, question.name.removeprefix(RESERVED).strip(), items(value))
     return heard
 
 
@@ -289,50 +299,32 @@ def _version(plan: PlatformPlan, value: Any) -> Heard | None:
     )
 
 
-def _held(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:
+def _held(plan: PlatformPlan, owner: str, found: list[Any] | None) -> Heard | None:
+    """Reservations of one project: the stack's own, or one that shares them with it."""
     if found is None:
         return None
     there = {str(each.get("name")): each for each in found}
     heard = Heard()
-    for name, pool, rung in _reservations(plan):
-        at: Path = (*of_pool(plan, pool), "capacity")
-        if name not in there:
-            fix = Fix(
-                says="give the name of a reservation of this project, or of one shared with it"
-            )
-            problem = f"no reservation {name} is there"
-            heard += Heard((refuse("live.reservation", at, problem, given=name, fix=fix),))
+    for draw in draws(plan):
+        if draw.project != owner:
             continue
-        wrong = list(_wrong_with(there[name], pool, rung))
-        said = f"reservation {name} holds {rung.most} of {pool.machine.type_name}"
-        heard += Heard(said=() if wrong else (said,))
-        for grave, problem, given, says in wrong:
-            make = refuse if grave else warn
-            text = f"reservation {name} {problem}"
-            heard += Heard((make("live.reservation", at, text, given=given, fix=Fix(says=says)),))
+        if draw.name not in there:
+            heard += heard_of(not_reserved(plan, draw))
+            continue
+        said = f"reservation {draw.name} holds {draw.rung.most} of {draw.pool.machine.type_name}"
+        heard += heard_of(*judge_reserved(plan, draw, _reserved(there[draw.name], draw)), said=said)
     return heard
 
 
-def _wrong_with(
-    there: Mapping[str, Any], pool: PoolPlan, rung: LadderRung
-) -> Iterator[tuple[bool, str, str, str]]:
-    """What of a reservation is not as its rung has it; a field that is not there says nothing."""
-    zone, state = str(there.get("zone", "")).rpartition("/")[2], there.get("status")
+def _reserved(there: Mapping[str, Any], draw: Draw) -> Reserved:
+    """A field that is not there says nothing."""
     held = there.get("specificReservation")
     held = held if isinstance(held, Mapping) else {}
     shape = held.get("instanceProperties")
     machine = shape.get("machineType") if isinstance(shape, Mapping) else None
-    count = str(held.get("count", ""))
-    if state != "READY":
-        yield True, f"is {state}", f"{rung.mode}: {rung.reservation}", "name one that is READY"
-    if machine and machine != pool.machine.type_name:
-        yield True, f"is of {machine}", pool.machine.type_name, "name one of the pool's machine"
-    if pool.zones and zone not in pool.zones:
-        yield True, f"is in {zone}", listed(pool.zones), f"write zones: [{zone}]"
-    if count.isdigit() and int(count) < rung.most:
-        yield (
-            False,
-            f"holds {count} machines",
-            f"{rung.most} nodes",
-            f"write nodes: {count} on its rung",
-        )
+    return Reserved(
+        state=there.get("status"),
+        machine=machine or draw.pool.machine.type_name,
+        zone=str(there.get("zone", "")).rpartition("/")[2],
+        count=whole(held.get("count")),
+    )

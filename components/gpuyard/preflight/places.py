@@ -4,7 +4,6 @@ A program judges them too, before it registers anything: it loads this module, a
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from gpuyard.catalogue.cluster.eks import ZONES_WITHOUT
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
@@ -105,11 +104,3 @@ def judge_offers(plan: PlatformPlan, zones: Mapping[str, set[str]]) -> Heard:
             )
         )
     return heard
-
-
-def elsewhere(pool: PoolPlan, machine: Any, zone: Any) -> Iterator[tuple[str, str, str]]:
-    """Why a reservation holds nothing for a pool: what it is, what was given, and what to do."""
-    if machine != pool.machine.type_name:
-        yield f"is of {machine}", pool.machine.type_name, "name one of the pool's machine"
-    if pool.zones and zone not in pool.zones:
-        yield f"is in {zone}", listed(pool.zones), f"write zones: [{zone}]"

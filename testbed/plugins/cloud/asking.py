@@ -8,6 +8,7 @@ from testbed.plugins.cloud import calls, facts, faults, shapes
 from testbed.plugins.cloud.account import Account, Refused, caller
 from testbed.plugins.cloud.checking import nearest
 from testbed.plugins.cloud.inside import entering
+from testbed.plugins.cloud.service import reservations
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import ACCOUNT, Place
 from testbed.plugins.kubernetes.values import Secret
@@ -16,6 +17,7 @@ Arguments = Mapping[str, Any]
 _VPC, _SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
 _BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
 _GET_BLOCK = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
+_GET_RESERVATION = "gcp:compute/getReservation:getReservation"
 _TAGGED = "aws:resourcegroupstaggingapi/getResources:getResources"
 _KINDS_OF_TAGGED = {"ec2:capacity-reservation": _BLOCK}
 _EKS, _GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
@@ -138,17 +140,17 @@ def _subnets(given: Arguments, account: Account, place: Place) -> dict[str, Any]
 
 
 def _block(given: Arguments, account: Account, _place: Place) -> dict[str, Any]:
-    """One that is bought. Where no id is given the provider sends an empty one beside its filters."""
+    """One of any kind. Where no id is given the provider sends an empty one beside its filters."""
     if not given.get("id"):
         raise Refused(
             "operation error EC2: DescribeCapacityReservations, https response error StatusCode: 400,"
             " api error InvalidCapacityReservationId.Malformed:"
             " The ID for the Capacity Reservation is malformed"
         )
-    one = account.find(_BLOCK, given["id"])
-    if one is None or not _matches(one, given):
+    held = reservations.of_ec2(account.folder, account.all(), given["id"])
+    if held is None or not _matches(Resource(_BLOCK, given["id"], {}, held), given):
         raise Refused("couldn't find resource")
-    return {**_known(_GET_BLOCK, one.state), "id": one.id, "state": "scheduled"}
+    return _known(_GET_BLOCK, held)
 
 
 def _tagged(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
@@ -260,6 +262,19 @@ def _machine_types(given: Arguments, account: Account, place: Place) -> dict[str
     return {"id": f"projects/{project}/zones/{zone}/machineTypes", "machineTypes": sold}
 
 
+def _reservation(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
+    """One of a zone. Of none the provider answers with an id alone: it takes a 404 for one that is gone."""
+    zone, project = given["zone"], given.get("project") or place.project
+    if zone not in shapes.zones_of(zone.rpartition("-")[0]):
+        raise Refused(
+            f"Error 400: Invalid value for field 'zone': '{zone}'. Unknown zone., invalid"
+        )
+    asked = (given["name"], zone, project, place.project)
+    held = reservations.of_gce(account.folder, account.all(), *asked) or {}
+    id_ = f"projects/{project}/zones/{zone}/reservations/{given['name']}"
+    return {**_known(_GET_RESERVATION, held), "id": id_, "project": project}
+
+
 def _gke(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
     project = given.get("project") or place.project
     location = given.get("location") or place.zone or place.region
@@ -311,6 +326,7 @@ _ANSWERS: Mapping[str, Callable[[Arguments, Account, Place], dict[str, Any]]] = 
     "gcp:organizations/getClientConfig:getClientConfig": _client,
     "gcp:organizations/getProject:getProject": _project,
     "gcp:compute/getMachineTypes:getMachineTypes": _machine_types,
+    _GET_RESERVATION: _reservation,
     "gcp:compute/getZones:getZones": _gcp_zones,
     "gcp:container/getCluster:getCluster": _gke,
 }

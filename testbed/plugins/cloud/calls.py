@@ -29,6 +29,7 @@ QUESTIONS: Mapping[str, tuple[str, ...]] = {
     "aws:resourcegroupstaggingapi/getResources:getResources": ("tag:GetResources",),
     "aws:ssm/getParameter:getParameter": ("ssm:GetParameter",),
     "gcp:compute/getMachineTypes:getMachineTypes": ("compute.machineTypes.list",),
+    "gcp:compute/getReservation:getReservation": ("compute.reservations.get",),
     "gcp:compute/getZones:getZones": ("compute.zones.list",),
     "gcp:container/getCluster:getCluster": ("container.clusters.get",),
     "gcp:organizations/getProject:getProject": ("resourcemanager.projects.get",),

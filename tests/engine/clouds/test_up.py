@@ -16,6 +16,7 @@ from testbed.plugins.cloud import faults, installing
 from testbed.plugins.cloud.account import CALLER, Account
 from testbed.plugins.cloud.inside import control_plane
 from testbed.plugins.cloud.inside.classes.definition import definition
+from testbed.plugins.cloud.service import reservations
 from testbed.plugins.kubernetes.cluster import Cluster
 from testbed.plugins.kubernetes.failures import ApiError, ProviderError
 from testbed.plugins.kubernetes.settings import load_kubeconfig
@@ -325,6 +326,8 @@ def test_a_pool_of_karpenter_lives_and_goes_while_its_controller_is_there(
     """The API server holds our objects to upstream's own definitions and their rules."""
     lab = yard("aws")
     ladder = [{"reserved": "cr-0123456789abcdef0", "nodes": 1}, "spot", "on-demand"]
+    held = {"id": "cr-0123456789abcdef0", "instanceType": "p5.48xlarge", "instanceCount": 1}
+    reservations.write(lab.folder, {"aws": [{**held, "availabilityZone": "us-east-1a"}]})
     pools = [
         pool(nodes="0..4", scaling="karpenter", capacity=ladder, zones=["us-east-1a"]),
         shared_pool(nodes="0..2", scaling="karpenter"),

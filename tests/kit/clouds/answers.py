@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+import grpc  # type: ignore[import-untyped]  # has no stubs of its own
 from testbed.plugins.cloud import asking, facts, shapes
-from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.account import Account, Refused
 from testbed.plugins.kubernetes.values import transform
 
 from gpuyard.testing import Registered
@@ -30,7 +31,24 @@ QUESTIONS = (
     "gcp:container/getCluster:getCluster",
     "gcp:compute/getZones:getZones",
     "gcp:compute/getMachineTypes:getMachineTypes",
+    "gcp:compute/getReservation:getReservation",
 )
+
+
+class NotAnswered(grpc.RpcError):  # type: ignore[misc]  # has no stubs of its own
+    """What an engine gives a program whose question a provider refused; a program may go on without."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
+        self._said = said
+
+    def code(self) -> grpc.StatusCode:
+        """As the engine says it of all that providers refuse."""
+        return grpc.StatusCode.UNKNOWN
+
+    def details(self) -> str:
+        """The provider's own words."""
+        return self._said
 
 
 def outputs(resource: Registered) -> Mapping[str, Any]:
@@ -50,6 +68,13 @@ def calls(account: Account | None = None) -> dict[str, Any]:
 
     def answered(token: str) -> Any:
         place = PLACES[token.partition(":")[0]]
-        return lambda args: transform(asking.answer(token, args, there, place), lambda leaf: leaf)
+
+        def ask(args: dict[str, Any]) -> Any:
+            try:
+                return transform(asking.answer(token, args, there, place), lambda leaf: leaf)
+            except Refused as said:
+                raise NotAnswered(str(said)) from None
+
+        return ask
 
     return {token: answered(token) for token in QUESTIONS}

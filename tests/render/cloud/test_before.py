@@ -1,7 +1,7 @@
 """What a cloud is asked before anything is registered."""
 
 from gpuyard.render.aws.graph import aws_graph
-from gpuyard.render.cloud.before import zones_said
+from gpuyard.render.cloud.before import EC2_RESERVATION, GCE_RESERVATION, zones_said
 from gpuyard.render.gcp.graph import gcp_graph
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
@@ -70,6 +70,33 @@ def kinds(calls):
 )
 def test_only_what_is_named_is_asked_for(cloud, more, found):
     assert kinds(asked(cloud, **more)) == found
+
+
+def test_each_reservation_is_asked_for_once_by_its_id_and_at_google_in_its_pool_s_zone():
+    def rungs(*held):
+        most = 4 * len(held)
+        ladder = [{"reserved": each, "nodes": 4} for each in held]
+        return {"nodes": f"0..{most}", "capacity": ladder}
+
+    one, two = rungs("cr-0a", "cr-0b"), rungs("cr-0b")
+    at = {"zones": ["us-east-1a"]}
+    calls = asked("aws", [pool("one", **one, **at), pool("two", **two, **at)])
+    found = {k: v for k, v in calls.items() if k.startswith("asked-reservation")}
+    assert {k: (v.kind, v.args) for k, v in found.items()} == {
+        f"asked-reservation-{each}": (EC2_RESERVATION, {"id": each}) for each in ("cr-0a", "cr-0b")
+    }
+    shared = "projects/capacity/reservations/h200/reservationBlocks/b-1"
+    googles = {**GOOGLES, "zones": ["us-central1-a"]}
+    found = asked("gcp", [pool(**rungs("held", shared), **googles)])
+    args = {k: v.args for k, v in found.items() if v.kind == GCE_RESERVATION}
+    assert args == {
+        "asked-reservation-held-us-central1-a": {"name": "held", "zone": "us-central1-a"},
+        f"asked-reservation-{shared}-us-central1-a": {
+            "name": "h200",
+            "zone": "us-central1-a",
+            "project": "capacity",
+        },
+    }
 
 
 def test_one_question_is_for_all_machines_and_one_for_all_subnets():

@@ -5,9 +5,12 @@ import json
 import pulumi
 import pytest
 from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.service import reservations
 from testbed.plugins.cloud.shapes import Place
 
+from gpuyard.changes.deployed import stand_of
 from gpuyard.resources import Platform
+from gpuyard.resources.clusters import asking
 from gpuyard.resources.errors import PlatformRefused
 from gpuyard.testing import StackRunner
 from kit.clouds import answers
@@ -76,6 +79,111 @@ def test_a_zone_that_will_not_do_is_refused_before_anything_is_bought(
     (found,), made = refused(Account(tmp_path), cloud, of_pool)
     assert (found.problem, found.path[:3]) == (said, ("pools", 0, "zones"))
     assert not [each for each in made if each.startswith(("aws:", "gcp:", "kubernetes:"))]
+
+
+CR = {"id": "cr-0a", "instanceType": "p5.48xlarge", "instanceCount": 4}
+H100 = {"name": "held", "machineType": "a3-megagpu-8g", "count": 4}
+ON_AWS = {"zones": ["us-east-1a"], "capacity": [{"reserved": "cr-0a", "nodes": 4}]}
+AT_GOOGLE = {
+    **GOOGLES,
+    "zones": ["us-central1-a"],
+    "capacity": [{"reserved": "held", "nodes": 4}],
+}
+GET_EC2 = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
+GET_GCE = "gcp:compute/getReservation:getReservation"
+
+
+@every(
+    ("cloud", "of_pool", "there", "said"),
+    [
+        (*("aws", ON_AWS, {}), "no reservation cr-0a is there"),
+        (
+            *("aws", ON_AWS, {"aws": [{**CR, "availabilityZone": "us-east-1b"}]}),
+            "reservation cr-0a is in us-east-1b",
+        ),
+        (
+            "aws",
+            ON_AWS,
+            {"aws": [{**CR, "availabilityZone": "us-east-1a", "instanceCount": 3}]},
+            "reservation cr-0a holds 3 machines",
+        ),
+        (
+            *("gcp", AT_GOOGLE, {"gcp": [{**H100, "zone": "us-central1-b"}]}),
+            "no reservation held is in us-central1-a",
+        ),
+        (
+            "gcp",
+            AT_GOOGLE,
+            {"gcp": [{**H100, "zone": "us-central1-a", "machineType": "a2-highgpu-8g"}]},
+            "reservation held is of a2-highgpu-8g",
+        ),
+    ],
+)
+def test_a_reservation_that_will_not_do_is_refused_before_anything_is_bought(
+    tmp_path, cloud, of_pool, there, said
+):
+    reservations.write(tmp_path, there)
+    (found,), made = refused(Account(tmp_path), cloud, of_pool)
+    assert (found.problem, found.where) == (said, "pools[0].capacity")
+    assert not [each for each in made if each.startswith(("aws:", "gcp:", "kubernetes:"))]
+
+
+def _forbidden(_args):
+    raise answers.NotAnswered(
+        "Error 403: Required 'compute.reservations.get' permission, forbidden"
+    )
+
+
+def _unauthorized(_args):
+    raise answers.NotAnswered("api error UnauthorizedOperation: You are not authorized")
+
+
+@every(
+    ("cloud", "of_pool", "kind", "answer"),
+    [
+        ("aws", ON_AWS, GET_EC2, _unauthorized),
+        ("aws", ON_AWS, GET_EC2, {}),
+        ("aws", ON_AWS, GET_EC2, {"instanceType": "p5.48xlarge"}),
+        ("gcp", AT_GOOGLE, GET_GCE, _forbidden),
+        ("gcp", AT_GOOGLE, GET_GCE, {}),
+    ],
+)
+def test_whoever_may_not_ask_for_reservations_is_kept_from_nothing(cloud, of_pool, kind, answer):
+    said = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pulumi.log, "info", lambda text, *_: said.append(text))
+        calls = {**answers.calls(), kind: answer}
+        assert StackRunner(outputs=answers.outputs, calls=calls).run(program(cloud, of_pool))
+    (text,) = said
+    assert text.startswith(f"{kind} is not answered, so nothing is said of it")
+
+
+def test_fewer_machines_than_may_run_are_a_warning_that_is_said_once(tmp_path):
+    few = {**CR, "availabilityZone": "us-east-1a", "instanceCount": 3}
+    reservations.write(tmp_path, {"aws": [few]})
+    graph = runner(Account(tmp_path)).run(program("aws", {**ON_AWS, "nodes": "0..4"}))
+    said = [each.message for each in graph.logs if each.severity == "warning"]
+    about = [text for text in said if "cr-0a holds 3 machines" in text]
+    assert len(about) == 1
+    assert "write nodes: 3 on its rung" in about[0]
+
+
+@pytest.mark.parametrize("drew", [False, True])
+def test_a_reservation_that_ended_keeps_nobody_from_changing_what_drew_on_it(
+    tmp_path, monkeypatch, drew
+):
+    target = {"capacityReservationTarget": {"capacityReservationId": "cr-0a" if drew else "cr-0"}}
+    held = {"capacityReservationSpecification": target}
+    template = {"urn": "urn:x", "type": "aws:ec2/launchTemplate:LaunchTemplate", "outputs": held}
+    stand = stand_of({"deployment": {"resources": [template]}})
+    monkeypatch.setattr(asking, "last_state", lambda: stand)
+    if not drew:
+        (found,), _ = refused(Account(tmp_path), "aws", ON_AWS)
+        assert found.problem == "no reservation cr-0a is there"
+        return
+    graph = runner(Account(tmp_path)).run(program("aws", ON_AWS))
+    said = [each.message for each in graph.logs if each.severity == "warning"]
+    assert any("no reservation cr-0a is there" in text for text in said)
 
 
 def test_a_subnet_of_another_network_is_refused_before_anything_is_bought():

@@ -1,21 +1,27 @@
 """What check says of a golden stack, up does: none is fine for one and refused by the other."""
 
+import json
 from pathlib import Path
 
 import pulumi
 import pytest
 import yaml
+from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.service import reservations
 
 from gpuyard.judging import judge
-from gpuyard.render.cloud.before import BLOCK_BOUGHT
 from gpuyard.resources import Platform, PlatformRefused
 from gpuyard.spec.read import read_stack_file
+from gpuyard.testing import StackRunner
 from kit.clouds import answers
 from kit.clouds.given import account_with
 
 FOLDER = Path(__file__).parents[2] / "golden_stacks"
 SHIPPED = Path(__file__).parents[3] / "stacks"
+RESERVED = {path.stem: path for path in sorted((FOLDER / "reservations").glob("*.json"))}
+"""What the account of a stack holds, as its owner would see it: no test reads it off the stack."""
 FILES = sorted([*FOLDER.glob("*.yaml"), *SHIPPED.glob("Pulumi.*.yaml")])
+GET_SUBNETS = "aws:ec2/getSubnets:getSubnets"
 BY_NAME = {
     "aws": {"cluster": {"existing": "blue"}},
     "gcp": {"cluster": {"existing": "blue", "endpoint": {"dns": True}}},
@@ -53,16 +59,34 @@ def subnets(args):
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
-def test_up_makes_what_check_finds_fine(pulumi_mocks, file):
+def test_up_makes_what_check_finds_fine(pulumi_mocks, tmp_path, file):
     text = file.read_text(encoding="utf-8")
     platform = yaml.safe_load(text)["config"]["gpuyard:platform"]
     given = platform["cloud"] != "none" and "existing" in platform.get("cluster", {})
-    there = answers.calls(account_with(platform) if given else None)
-    there[BLOCK_BOUGHT] = {"instanceType": "p6-b200.48xlarge", "availabilityZone": "us-east-1d"}
+    there = answers.calls(account_with(platform) if given else Account(tmp_path))
+    if file.stem in RESERVED:
+        reservations.write(tmp_path, json.loads(RESERVED[file.stem].read_text("utf-8")))
     if not given:
-        there["aws:ec2/getSubnets:getSubnets"] = subnets
+        there[GET_SUBNETS] = subnets
     runner = pulumi_mocks.but(outputs=answers.outputs, calls=there)
     assert (check(text), up(runner, text)) == ([], [])
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_a_stack_whose_reservations_are_not_there_is_refused_and_makes_nothing(tmp_path, name):
+    text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    made = []
+    seen = StackRunner(
+        outputs=lambda each: made.append(each.type) or answers.outputs(each),
+        calls=answers.calls(Account(tmp_path)) | {GET_SUBNETS: subnets},
+    )
+    assert "no reservation" in "".join(up(seen, text))
+    assert not [each for each in made if each.startswith(("aws:", "gcp:", "kubernetes:"))]
+
+
+def test_each_golden_stack_that_names_a_reservation_has_an_account_that_holds_some():
+    naming = {path.stem for path in FOLDER.glob("*.yaml") if ": cr-" in path.read_text("utf-8")}
+    assert set(RESERVED) >= naming
 
 
 @pytest.mark.parametrize("name", ["aws-training", "gcp-inference"])

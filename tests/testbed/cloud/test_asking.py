@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from testbed.plugins.cloud import asking, configuring, faults, installing
 from testbed.plugins.cloud.account import Account, Refused
+from testbed.plugins.cloud.service import reservations
 from testbed.plugins.cloud.shapes import Place
 from testbed.plugins.kubernetes.values import Secret
 
@@ -301,6 +302,87 @@ def test_a_block_is_found_by_its_id_alone(account: Account) -> None:
         _ask(account, GET_BLOCK, id="cr-0123456789abcdef0")
     with pytest.raises(Refused, match="couldn't find resource"):
         _ask(account, GET_BLOCK, id=held, filters=[{**tag, "values": ["cb-0b"]}])
+
+
+ODCR = "aws:ec2/capacityReservation:CapacityReservation"
+ON_EC2 = {
+    "instanceType": "p5.48xlarge",
+    "availabilityZone": "us-east-1a",
+    "instanceCount": 8,
+}
+GET_GCE, ON_GCE = (
+    "gcp:compute/getReservation:getReservation",
+    {"name": "h200", "zone": "us-central1-b", "machineType": "a3-ultragpu-8g", "count": 4},
+)
+
+
+def test_the_same_question_finds_a_reservation_of_any_kind(tmp_path: Path) -> None:
+    """The provider asks EC2 for the id; nothing in its question says of which kind it is to be."""
+    reservations.write(tmp_path, {"aws": [{"id": "cr-0a", **ON_EC2}]})
+    account = Account(tmp_path, "aws")
+    found = _ask(account, GET_BLOCK, id="cr-0a")
+    assert {key: found[key] for key in ON_EC2} == ON_EC2
+    assert (found["state"], found["reservationType"]) == ("active", "default")
+    made = account.create(ODCR, "r", {**ON_EC2, "instancePlatform": "Linux/UNIX"}, AWS)
+    assert _ask(account, GET_BLOCK, id=made.id)["availabilityZone"] == "us-east-1a"
+    with pytest.raises(Refused, match="couldn't find resource"):
+        _ask(account, GET_BLOCK, id="cr-0b")
+    assert account.asked() >= {"ec2:DescribeCapacityReservations"}
+
+
+def test_a_reservation_of_google_is_in_one_zone_of_one_project(tmp_path: Path) -> None:
+    """The provider takes a 404 for one that is gone, and its data source sets the id all the same."""
+    shared = {**ON_GCE, "name": "shared", "project": "capacity", "status": "CREATING"}
+    reservations.write(tmp_path, {"gcp": [ON_GCE, shared]})
+    account = Account(tmp_path, "gcp")
+    there = _ask(account, GET_GCE, name="h200", zone="us-central1-b")
+    (held,) = there["specificReservations"]
+    assert (there["status"], held["count"]) == ("READY", 4)
+    assert held["instanceProperties"] == [{"machineType": "a3-ultragpu-8g"}]
+    for given in (
+        {"name": "h200", "zone": "us-central1-a"},
+        {"name": "h201", "zone": "us-central1-b"},
+        {"name": "h200", "zone": "us-central1-b", "project": "capacity"},
+        {"name": "shared", "zone": "us-central1-b"},
+    ):
+        none = _ask(account, GET_GCE, **given)
+        assert none["id"].endswith(f"/zones/{given['zone']}/reservations/{given['name']}")
+        assert not none.keys() & {"status", "specificReservations"}
+    asked = {"name": "shared", "zone": "us-central1-b", "project": "capacity"}
+    assert _ask(account, GET_GCE, **asked)["status"] == "CREATING"
+    with pytest.raises(Refused, match=re.escape("'us-central1-z'. Unknown zone.")):
+        _ask(account, GET_GCE, name="h200", zone="us-central1-z")
+    assert account.asked() == {"compute.reservations.get"}
+
+
+def test_a_reservation_that_a_program_made_is_found_too(account: Account) -> None:
+    shape = {"machineType": "a3-ultragpu-8g"}
+    given = {
+        "name": "h200",
+        "zone": "us-central1-b",
+        "specificReservation": {"count": 4, "instanceProperties": shape},
+    }
+    account.create("gcp:compute/reservation:Reservation", "r", given, GCP)
+    found = _ask(account, GET_GCE, name="h200", zone="us-central1-b")
+    assert (found["status"], found["specificReservations"][0]["count"]) == ("READY", 4)
+
+
+@every(
+    ("said", "why"),
+    [
+        ({"azure": []}, "has azure; allowed: aws, gcp"),
+        (
+            {"aws": [{"id": "cr-0a"}]},
+            r"aws\[0\]: availabilityZone, instanceCount, instanceType: it has",
+        ),
+        ({"gcp": [{**ON_GCE, "region": "x"}]}, r"gcp\[0\]: region: it has"),
+    ],
+)
+def test_a_file_of_reservations_that_cannot_be_meant_is_an_error(said, why):
+    with tempfile.TemporaryDirectory() as folder:
+        reservations.write(Path(folder), said)
+        with pytest.raises(ValueError, match=why):
+            reservations.read(Path(folder), next(iter(set(said) & {"aws", "gcp"}), "aws"))
 
 
 def test_what_has_a_tag_is_a_list_that_may_be_empty(account: Account) -> None:

@@ -205,6 +205,7 @@ GCP_CALLS: Mapping[str, tuple[str, ...]] = {
     "gcp:container/getCluster:getCluster": ("container.clusters.get",),
     "gcp:compute/getZones:getZones": ("compute.zones.list",),
     "gcp:compute/getMachineTypes:getMachineTypes": ("compute.machineTypes.list",),
+    "gcp:compute/getReservation:getReservation": ("compute.reservations.get",),
     "gcp:organizations/getProject:getProject": ("resourcemanager.projects.get",),
     # The provider answers itself.
     "gcp:organizations/getClientConfig:getClientConfig": (),

@@ -3,21 +3,29 @@
 The answers are judged as those of `gpuyard check --live` (`preflight/before.py`); no resource rests on them.
 """
 
-from gpuyard.catalogue.machines import Capacity
+import re
+from collections.abc import Iterator
+
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudCall
 
 _OFFERS = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
 _MACHINES = "gcp:compute/getMachineTypes:getMachineTypes"
-BLOCK_BOUGHT = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
-"""Where a block is, by its id alone: without one the provider asks for an empty id, tags or not."""
+EC2_RESERVATION = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
+"""What a block is, or any other reservation: the provider asks EC2 for the id, whatever kind it is of.
+
+By its id alone: without one it asks for an empty id, tags or not.
+"""
+GCE_RESERVATION = "gcp:compute/getReservation:getReservation"
 TAGGED = "aws:resourcegroupstaggingapi/getResources:getResources"
 """Asked by whoever is about to buy a block: only what has the tag of the offer stands against it."""
-ONLY_JUDGED = frozenset({_OFFERS, _MACHINES, BLOCK_BOUGHT, TAGGED})
+ONLY_JUDGED = frozenset({_OFFERS, _MACHINES, EC2_RESERVATION, GCE_RESERVATION, TAGGED})
 """What is asked for nothing else: a test of a program that has no answer to these says nothing wrong."""
 ASKED_ZONES, ASKED_OFFERS = "asked-zones", "asked-offers"
-ASKED_SUBNETS, ASKED_BLOCKS = "asked-subnets", "asked-block"
+ASKED_SUBNETS, ASKED_RESERVED = "asked-subnets", "asked-reservation"
+
+_SHARED = re.compile(r"projects/(?P<project>[^/]+)/reservations/(?P<name>[^/]+)(/.*)?")
 
 
 def zones_said(plan: PlatformPlan) -> tuple[str, ...]:
@@ -44,25 +52,34 @@ def asked_of_aws(plan: PlatformPlan) -> tuple[CloudCall, ...]:
         args={"state": "available"},
         outputs=("names", "zoneIds"),
     )
-    return (*((zones,) if zones_said(plan) else ()), offers, *_subnets(plan), *_blocks(plan))
+    return (*((zones,) if zones_said(plan) else ()), offers, *_subnets(plan), *_of_ec2(plan))
 
 
-def _blocks(plan: PlatformPlan) -> tuple[CloudCall, ...]:
-    """Where each block is that is there already; of other reservations the provider has no question."""
-    held = {
-        rung.reservation: None
+def held(plan: PlatformPlan) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each reservation that the stack file names, with the zones of the pool that draws on it.
+
+    A block that is still to be bought is none.
+    """
+    seen = {
+        (rung.reservation, pool.zones): None
         for pool in plan.pools
         for rung in pool.ladder
-        if rung.mode == Capacity.BLOCK.value and rung.reservation and rung.buys is None
+        if rung.reservation and rung.buys is None
     }
+    yield from seen
+
+
+def _of_ec2(plan: PlatformPlan) -> tuple[CloudCall, ...]:
+    """What each reservation is, on-demand or a block."""
     return tuple(
         CloudCall(
-            kind=BLOCK_BOUGHT,
-            name=f"{ASKED_BLOCKS}-{each}",
+            kind=EC2_RESERVATION,
+            name=f"{ASKED_RESERVED}-{each}",
             args={"id": each},
             outputs=("availabilityZone", "instanceType"),
+            may_lack=("state", "instanceCount"),
         )
-        for each in held
+        for each in dict.fromkeys(name for name, _ in held(plan))
     )
 
 
@@ -93,7 +110,8 @@ def asked_of_gcp(plan: PlatformPlan) -> tuple[CloudCall, ...]:
         args={"region": plan.region} if plan.region else {},
         outputs=("names",),
     )
-    return (*((zones,) if said else ()), *(_machines(plan, zone) for zone in said))
+    machines = (_machines(plan, zone) for zone in said)
+    return (*((zones,) if said else ()), *machines, *_of_gce(plan))
 
 
 def _machines(plan: PlatformPlan, zone: str) -> CloudCall:
@@ -105,3 +123,23 @@ def _machines(plan: PlatformPlan, zone: str) -> CloudCall:
         args={"zone": zone, "filter": " OR ".join(f'name = "{name}"' for name in names)},
         outputs=("machineTypes",),
     )
+
+
+def _of_gce(plan: PlatformPlan) -> Iterator[CloudCall]:
+    """What each reservation is in the zone of its pool: Google is asked for one zone at a time."""
+    for each, zones in held(plan):
+        project, name = of_google(each)
+        for zone in zones:
+            yield CloudCall(
+                kind=GCE_RESERVATION,
+                name=f"{ASKED_RESERVED}-{each}-{zone}",
+                args={"name": name, "zone": zone, **({"project": project} if project else {})},
+                outputs=("id",),
+                may_lack=("status", "specificReservations"),
+            )
+
+
+def of_google(reservation: str) -> tuple[str, str]:
+    """Project and name of a reservation, whichever part of it is named; "" is the stack's own project."""
+    shared = _SHARED.fullmatch(reservation)
+    return (shared["project"], shared["name"]) if shared else ("", reservation.partition("/")[0])

@@ -143,6 +143,8 @@ class CloudCall:
     name: str
     args: Mapping[str, Any]
     outputs: tuple[str, ...]
+    may_lack: tuple[str, ...] = ()
+    """Outputs that an answer may be without."""
 
     def get(self, output: str) -> Late:
         """What a resource is given of the answer, or of what stands inside it: `ids.0`."""
