@@ -170,6 +170,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         lambda count, _: pytest(
             "tests/cluster/simulated/test_karpenter.py", "tests/cluster/simulated/test_karpenter_nodes.py",
             "tests/cluster/simulated/test_karpenter_moves.py",
+            "tests/cluster/simulated/test_karpenter_explained.py",
             "-s", "-n", "0", "--timeout", "7200", needs=LIVE,
             GPUYARD_KARPENTER_MINUTES=count, GPUYARD_KARPENTER_NODES=250,
             GPUYARD_KARPENTER=os.environ.get("GPUYARD_KARPENTER", ".testbed/bin/karpenter"),

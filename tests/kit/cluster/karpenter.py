@@ -14,7 +14,9 @@ from urllib.request import urlopen
 import pytest
 
 from gpuyard.catalogue.machines import MACHINES, Machine
+from gpuyard.manifests.quantities import MILLI
 from gpuyard.names import EFA, GPU, INSTANCE_TYPE_LABEL, POOL_LABEL, ZONE_LABEL
+from gpuyard.plan.pools.room import plan_room
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
 from gpuyard.plan.records.late import bind
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
@@ -29,6 +31,9 @@ SPOT_OF_LIST = 0.4
 """Of the price on demand: the catalogue has none for spot."""
 RESERVED_OF_LIST = 1e-7
 """What is paid for already costs next to nothing, as Karpenter reckons it for EC2."""
+KEPT_CPU, KEPT_MIB = 100, 10
+"""What the provider takes off every machine; a kubelet's share, which EC2's takes off, is ours to take."""
+KIB = 1024
 CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
 Value = dict[str, Any]
 Nodes = Counter[tuple[str, str]]
@@ -60,9 +65,10 @@ def _type(machine: Machine) -> Value:
         "spot": price * SPOT_OF_LIST,
         "reserved": price * RESERVED_OF_LIST,
     }
+    room = plan_room(machine)
     held = {
-        "cpu": str(machine.vcpus),
-        "memory": f"{int(machine.memory_gib)}Gi",
+        "cpu": f"{room.cpu * MILLI + KEPT_CPU}m",
+        "memory": f"{room.memory_gib * KIB + KEPT_MIB}Mi",
         "ephemeral-storage": "200Gi",
         "pods": "110",
         GPU: str(machine.gpus) if machine.gpu_fraction == 1 else "0",
