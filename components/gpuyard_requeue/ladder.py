@@ -28,6 +28,8 @@ class Ladder:
     """The ways of buying of one pool."""
 
     pool: str
+    selector: str
+    """Of the pool's nodes."""
     label: str
     rungs: tuple[Rung, ...]
 
@@ -38,7 +40,7 @@ def read_ladder(raw: dict[str, Any]) -> Ladder:
         Rung(says=each["says"], names=tuple(each["names"]), most=each["most"])
         for each in raw["rungs"]
     )
-    return Ladder(pool=raw["pool"], label=raw["label"], rungs=rungs)
+    return Ladder(pool=raw["pool"], selector=raw["selector"], label=raw["label"], rungs=rungs)
 
 
 def fallen(

@@ -47,7 +47,7 @@ class Settings:
     interrupted: str
     """Label of workloads, from the moment when they are stopped until they queue again."""
     ladders: tuple[Ladder, ...]
-    """Of pools that are bought in several ways."""
+    """Of pools that are bought in several ways, whether their nodes may go or not."""
 
 
 @dataclass(slots=True)
@@ -77,14 +77,16 @@ def look(server: Server, settings: Settings, say: Say) -> int:
         Refused, Unreachable: the API server did not do what it was asked.
     """
     going: list[Leaving] = []
-    there: list[dict[str, Any]] = []
+    there: dict[str, list[dict[str, Any]]] = {}
+    for selector in (*settings.selectors, *(each.selector for each in settings.ladders)):
+        if selector not in there:
+            there[selector] = list(listed(server, "/api/v1/nodes", labelSelector=selector))
     for selector, flavor in zip(settings.selectors, settings.flavors, strict=True):
-        nodes = list(listed(server, "/api/v1/nodes", labelSelector=selector))
+        nodes = there[selector]
         going += [found for node in nodes if (found := leaving(node, settings.taints, flavor))]
-        there += nodes
-    _TOLD.intersection_update(node["metadata"].get("uid", "") for node in there)
+    _TOLD.intersection_update(n["metadata"].get("uid", "") for each in there.values() for n in each)
     for ladder in settings.ladders:
-        _tell_of(server, ladder, there, say)
+        _tell_of(server, ladder, there[ladder.selector], say)
     changed = 0
     for space in settings.namespaces:
         try:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gpuyard.render.kueue.requeue import requeue_objects
+from gpuyard.render.kueue.requeue import requeue_objects, spared_objects
 from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard_idle.web import Refused
 from gpuyard_requeue import look as looking
@@ -27,14 +27,20 @@ LABELS = {
 }
 
 
-def settings_of(how="karpenter", capacity=None):
+def planned(how="karpenter", capacity=None):
     place = CLOUDS[how]
     rungs = capacity or (LADDER if place["cloud"] == "aws" else LADDER[1:])
     words = {"nodes": "0..4", "zones": ["us-east-1a"], "capacity": rungs, **place["words"]}
-    raw = platform([pool(**words)], [team(guarantee={"train": 8})], cloud=place["cloud"])
-    objects = requeue_objects(plan_of(raw))
+    return plan_of(platform([pool(**words)], [team(guarantee={"train": 8})], cloud=place["cloud"]))
+
+
+def settings_in(objects):
     found = next(o for o in objects if SETTINGS_FILE in o.get("data", {}))
     return read_settings(found["data"][SETTINGS_FILE])
+
+
+def settings_of(how="karpenter", capacity=None):
+    return settings_in(requeue_objects(planned(how, capacity)))
 
 
 def node(name, rung, minutes=1, label="karpenter.sh/nodepool"):
@@ -93,10 +99,41 @@ def test_each_cloud_says_in_its_own_label_which_rung_a_node_is_of(how):
 
 def test_what_is_bought_in_one_way_has_no_ladder():
     assert settings_of(capacity=["spot"]).ladders == ()
+    assert planned("eks", ["on-demand"]).interruption is None
     raw = platform([pool(capacity=LADDER[1:], nodes=2)], [team(guarantee={"train": 8})])
-    objects = requeue_objects(plan_of({**raw, "cloud": "simulated"}))
-    found = next(o for o in objects if SETTINGS_FILE in o.get("data", {}))
-    assert read_settings(found["data"][SETTINGS_FILE]).ladders == ()
+    plan = plan_of({**raw, "cloud": "simulated"})
+    assert settings_in(requeue_objects(plan)).ladders == plan.interruption.ladders == ()
+
+
+STEADY = [LADDER[0], "on-demand"]
+"""No node of it goes while jobs run."""
+
+
+def test_a_ladder_of_which_no_node_goes_is_told_of_too_and_no_workload_touched():
+    """By node groups: beside Karpenter, whom AWS tells, nodes go all the same."""
+    plan = planned("eks", STEADY)
+    objects = requeue_objects(plan)
+    settings = settings_in(objects)
+    assert (settings.selectors, settings.flavors, settings.namespaces) == ((), (), ())
+    (ladder,) = settings.ladders
+    (told,) = fallen([node("a", ladder.rungs[-1].names[0], label=ladder.label)], ladder, NOW)
+    assert told[1].startswith("It was bought on-demand: pool train has 0 of 1 reserved")
+    rights = [rule for each in objects for rule in each.get("rules", ())]
+    assert sorted((*rule["resources"], *rule["verbs"]) for rule in rights) == [
+        ("events", "create"),
+        ("nodes", "list"),
+    ]
+    assert not any(each["kind"].startswith("Validating") for each in objects)
+    assert spared_objects(plan) == []
+    assert spared_objects(planned("eks")) != []
+
+
+@pytest.mark.parametrize("capacity", [None, STEADY], ids=["nodes go", "none goes"])
+def test_the_rungs_that_are_told_of_are_those_of_the_plan(capacity):
+    for how in ("karpenter", "eks"):
+        plan = planned(how, capacity)
+        told = [each.pool for each in settings_in(requeue_objects(plan)).ladders]
+        assert tuple(told) == plan.interruption.ladders == ("train",)
 
 
 class Server:
@@ -137,6 +174,25 @@ def test_an_event_of_the_node_says_it_once():
     assert '"type": "Warning"' in event
     assert '"uid": "u-c"' in event
     assert said[0].startswith("c: LadderFellThrough: It was bought on-demand")
+
+
+@pytest.mark.usefixtures("told")
+def test_nodes_are_asked_for_once_a_look_and_also_where_none_goes():
+    for settings in (settings_of(), settings_of("eks", STEADY)):
+        asked = []
+
+        class Asked(Server):
+            def ask(self, method, path, body=None, kind=""):
+                asked.append(path)  # noqa: B023  used before the next
+                return super().ask(method, path, body, kind)
+
+        (ladder,) = settings.ladders
+        lowest = node("c", ladder.rungs[-1].names[0], label=ladder.label)
+        server = Asked(lowest)
+        looking._TOLD.clear()
+        look(server, settings, lambda _: None)
+        assert len(server.events) == 1
+        assert sum("/nodes" in path for path in asked) == 1
 
 
 @pytest.mark.usefixtures("told")

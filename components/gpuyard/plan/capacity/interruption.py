@@ -15,6 +15,7 @@ from gpuyard.findings import Finding, Fix, Path, listed, note, warn
 from gpuyard.plan.capacity.moving_up import moves
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import InterruptionPlan, PoolInterruption, PoolPlan, ShapePlan, SpotLoss
+from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.queueing import InterruptionSpec
 
@@ -24,13 +25,24 @@ _SAID: Path = ("queueing", "interruption")
 
 
 def decide_interruption(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """The program, where nodes may go under jobs of teams; another cluster's jobs are that cluster's."""
+    """The program, where nodes may go under jobs of teams, or be bought in a lower way than the best.
+
+    Another cluster's jobs are that cluster's.
+    """
     spec = draft.spec
     pools = tuple(_pool(draft, pool) for pool in draft.sound.values() if goes(pool))
-    if not pools or not spec.teams or draft.queueing.dispatch:
+    ladders = tuple(pool.name for pool in draft.sound.values() if _sold_in_ways(spec.cloud, pool))
+    if not (pools or ladders) or not spec.teams or draft.queueing.dispatch:
         return draft, []
     image = PYTHON.at(spec.mirror.images if spec.mirror else None)
-    return replace(draft, interruption=InterruptionPlan(image=image, pools=pools)), []
+    asked = InterruptionPlan(image=image, pools=pools, ladders=ladders)
+    return replace(draft, interruption=asked), []
+
+
+def _sold_in_ways(cloud: Cloud, pool: PoolPlan) -> bool:
+    """Whether a node may be bought in a lower way than the best, and the cloud's label says in which."""
+    ways = {(rung.mode, rung.reservation) for rung in pool.ladder}
+    return cloud in {Cloud.AWS, Cloud.GCP} and len(ways) > 1
 
 
 def goes(pool: PoolPlan) -> bool:
@@ -83,7 +95,7 @@ def check_interruption(draft: Draft) -> list[Finding]:
 
 
 def _fails(kubernetes: str, plan: InterruptionPlan) -> Iterator[Finding]:
-    if kubernetes not in KUBERNETES_MINORS or changes_jobs(kubernetes):
+    if not plan.pools or kubernetes not in KUBERNETES_MINORS or changes_jobs(kubernetes):
         return
     yield note(
         "spot.fails_jobs",

@@ -34,7 +34,9 @@ class PoolInterruption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptionPlan:
-    """The program that queues a gang again as a whole, and what a notice costs."""
+    """The program that queues a gang again as a whole and tells of nodes that were bought in a lower way."""
 
     image: str
     pools: tuple[PoolInterruption, ...]
+    ladders: tuple[str, ...] = ()
+    """Pools that a cloud sells in several ways, whether their nodes go or not."""

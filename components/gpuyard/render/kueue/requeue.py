@@ -1,10 +1,13 @@
 """Gangs that lose a node: the program that queues them again whole, and jobs that do not fail by it.
 
+The same program tells of nodes that were bought in a lower way than the best of their pool's ladder.
+
 A pod that is put out of its node ends its job where that allows no failure, and a JobSet counts a restart. So
 jobs of teams that say nothing of failures are told that such a pod is none, by the API server.
 """
 
 import json
+from typing import Any
 
 from gpuyard.catalogue.kubernetes.api import changes_jobs
 from gpuyard.catalogue.kubernetes.interruptions import NOTICES
@@ -19,7 +22,7 @@ from gpuyard.names import (
     system_namespace,
 )
 from gpuyard.plan.capacity.interruption import LOOK_SECONDS
-from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan, PoolPlan
+from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan
 from gpuyard.render.access import RBAC, granted
 from gpuyard.render.admission.accounts import account_policy
 from gpuyard.render.admission.cel import maybe, metadata_kept
@@ -27,7 +30,7 @@ from gpuyard.render.gpu_operator.objects import agents_tolerate
 from gpuyard.render.kueue.priority import API
 from gpuyard.render.objects import Object, made, namespaces_with, service_account
 from gpuyard.render.programs import Looker
-from gpuyard.render.scaling.ladders import ladders_told
+from gpuyard.render.scaling.ladders import ladders_told, selector_of
 
 PACKAGE = "gpuyard_requeue"
 BORROWED = {"gpuyard_gate": ("__init__.py", "loop.py"), "gpuyard_idle": ("__init__.py", "web.py")}
@@ -45,11 +48,12 @@ _KEPT = (
 
 
 def requeue_objects(plan: PlatformPlan) -> list[Object]:
-    """Rights and their limits first; nothing where no node goes under a job of a team."""
+    """Rights and their limits first; nothing where no node goes, and each is bought in one way."""
     asked = plan.interruption
     if asked is None:
         return []
     name, space = requeue_name(plan.name), system_namespace(plan.name)
+    workloads = (KUEUE_GROUP, "*", "workloads")
     looker = Looker(
         name=name,
         namespace=space,
@@ -60,46 +64,44 @@ def requeue_objects(plan: PlatformPlan) -> list[Object]:
     )
     return [
         service_account(plan.name, name, space),
-        *_rights(plan, name, space),
-        *account_policy(plan.name, name, space, (KUEUE_GROUP, "*", "workloads"), _holds()),
+        *_rights(plan, asked, name, space),
+        *(account_policy(plan.name, name, space, workloads, _holds()) if asked.pools else []),
         *looker.objects(plan.name, agents_tolerate(plan)),
     ]
 
 
-def _spaces(plan: PlatformPlan) -> list[NamespacePlan]:
-    return [space for team in plan.teams for space in team.namespaces]
+def _spaces(plan: PlatformPlan, asked: InterruptionPlan) -> list[NamespacePlan]:
+    """Where gangs lose nodes; where none goes it has nothing to do there, and no rights."""
+    return [space for team in plan.teams if asked.pools for space in team.namespaces]
 
 
 def settings_text(plan: PlatformPlan, asked: InterruptionPlan) -> str:
     """What the program is told, as JSON."""
-    pools = _pools(plan, asked)
+    pools = [plan.pool(each.pool) for each in asked.pools]
     told = {
         "every_seconds": LOOK_SECONDS,
-        "selectors": [
-            ",".join(f"{k}={v}" for k, v in sorted(pool.node_selector.items())) for pool in pools
-        ],
+        "selectors": [selector_of(pool) for pool in pools],
         "flavors": [pool.flavor for pool in pools],
-        "namespaces": [space.name for space in _spaces(plan)],
+        "namespaces": [space.name for space in _spaces(plan, asked)],
         "taints": list(NOTICES),
         "kinds": list(STARTS_AGAIN),
         "workload": WORKLOAD_ANNOTATION,
         "interrupted": INTERRUPTED_LABEL,
-        "ladders": ladders_told(plan, pools),
+        "ladders": _ladders(plan, asked),
     }
     return json.dumps(told, indent=2) + "\n"
 
 
-def _pools(plan: PlatformPlan, asked: InterruptionPlan) -> list[PoolPlan]:
-    return [plan.pool(each.pool) for each in asked.pools]
+def _ladders(plan: PlatformPlan, asked: InterruptionPlan) -> list[dict[str, Any]]:
+    return ladders_told(plan, [plan.pool(name) for name in asked.ladders])
 
 
-def _rights(plan: PlatformPlan, name: str, home: str) -> list[Object]:
+def _rights(plan: PlatformPlan, asked: InterruptionPlan, name: str, home: str) -> list[Object]:
     """Nodes to list; where teams run pods to list, workloads to stop and start, and events to tell."""
     who = [{"kind": "ServiceAccount", "name": name, "namespace": home}]
     ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
     nodes = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
     events = [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
-    tells = plan.interruption and ladders_told(plan, _pools(plan, plan.interruption))
     inside = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
         *events,
@@ -109,8 +111,8 @@ def _rights(plan: PlatformPlan, name: str, home: str) -> list[Object]:
         made(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),
         made(plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who),
         # where events of nodes stand, which have no namespace
-        *(granted(plan.name, "default", name, events, who) if tells else []),
-        *(obj for s in _spaces(plan) for obj in granted(plan.name, s.name, name, inside, who)),
+        *(granted(plan.name, "default", name, events, who) if _ladders(plan, asked) else []),
+        *(o for s in _spaces(plan, asked) for o in granted(plan.name, s.name, name, inside, who)),
     ]
 
 
@@ -144,7 +146,8 @@ def spared_objects(plan: PlatformPlan) -> list[Object]:
     Only where the pods are never started again in their place: Kubernetes has no such rule else. Who has
     written rules of their own keeps them.
     """
-    if plan.interruption is None or not changes_jobs(plan.kubernetes):
+    asked = plan.interruption
+    if asked is None or not asked.pools or not changes_jobs(plan.kubernetes):
         return []
     name = spared_name(plan.name)
     rule = {

@@ -13,8 +13,15 @@ def ladders_told(plan: PlatformPlan, pools: list[PoolPlan]) -> list[dict[str, An
     for pool in pools:
         label, rungs = _rungs(plan, pool)
         if rungs[1:]:
-            told.append({"pool": pool.name, "label": label, "rungs": rungs})
+            told.append(
+                {"pool": pool.name, "selector": selector_of(pool), "label": label, "rungs": rungs}
+            )
     return told
+
+
+def selector_of(pool: PoolPlan) -> str:
+    """Nodes of a pool, as an API server is asked for them."""
+    return ",".join(f"{key}={value}" for key, value in sorted(pool.node_selector.items()))
 
 
 def _rungs(plan: PlatformPlan, pool: PoolPlan) -> tuple[str, list[dict[str, Any]]]:
