@@ -29,6 +29,7 @@ STACKS = (
     "mps-inference",
     "reserved-training",
     "slices",
+    "fleet",
 )
 STAYS = {"mig-inference": "mixed"}
 """Pools that Karpenter may not have: GPUs of which some are cut and some are whole (`scaling.miscounts`)."""
