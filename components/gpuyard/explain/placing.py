@@ -157,6 +157,9 @@ def _into_pool(plan: PlatformPlan, pool: str, members: Members, placing: _Placin
         if unknown and not runs:
             placing.cautions.append(cautions.hidden(pool, unknown))
         placing.started[pool] = placing.started.get(pool, 0) + placed.started
+        run = sum(n.count for n in placed.room if n.running)
+        if run > plan.pool(pool).nodes.high:
+            placing.cautions.append(cautions.beyond_its_bound(plan.pool(pool), run))
         for label in filter(None, (discovered(p.selector, p.terms) for p in members)):
             placing.cautions.append(cautions.discovered_late(pool, label))
     return True

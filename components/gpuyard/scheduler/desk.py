@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from gpuyard.plan.capacity.ladder import most_together
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.node_places import one_zone, unseen, where
@@ -151,7 +152,7 @@ class Desk:
             for name, left in free.items()
         )
         others = 0 if self.state.listed else max(0, pool.start_nodes - len(known))
-        later = max(0, pool.nodes.high - len(known) - others)
+        later = max(0, most_together(self.plan.cloud, pool) - len(known) - others)
         if self.state.listed and pool.scaling is Scaling.FIXED:
             later = 0  # whoever brings back a node that is missing, no pod makes them do it
         unknown = unseen(self.plan, pool, set(free), others)

@@ -100,8 +100,8 @@ class Job:
 
     name: str
     pool: object
-    rungs: tuple
-    """Names of its pool's NodePools."""
+    rungs: dict
+    """Its pool's NodePools: how many nodes each may have, by name."""
     pods: list
     told: object
 
@@ -121,7 +121,7 @@ def admitted(plan, number, chance):
     where = plan.pools[number % AT_A_TIME]
     made = [each for each in karpenter.for_kwok(plan) if each["kind"] == "NodePool"]
     mine = [each for each in made if of_pool(each["spec"]["template"]) == where.stable_name]
-    rungs = tuple(each["metadata"]["name"] for each in mine)
+    rungs = {each["metadata"]["name"]: int(each["spec"]["limits"]["nodes"]) for each in mine}
     while True:
         value = any_job(plan, where, number, chance)
         read = read_job(value)
@@ -153,7 +153,7 @@ def any_job(plan, where, number, chance):
     }
     home = next(t for t in plan.teams if t.name == f"t-{where.name}")
     metadata = {"name": f"j{number}", "namespace": home.home.name, "labels": {}}
-    pods = chance.choice([1, 1, 2, 3, 4])
+    pods = chance.choice([1, 1, 2, 3, 4, 5])
     template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
     spec = {"parallelism": pods, "completions": pods, "template": template}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
@@ -251,7 +251,7 @@ def differs(job, cluster):
         return
     if job.why not in (TOO_BIG, TOO_MANY):
         yield "no reason that is known here"
-    last = 0 if job.why == TOO_BIG else job.pool.nodes.high
+    last = 0 if job.why == TOO_BIG else sum(job.rungs.values())
     if not len(on) == len(came) == last or run == len(job.pods):
         yield f"{run} of {len(job.pods)} pods run, on {len(on)} of {len(came)} nodes that came, not {last}"
     heard = [

@@ -5,8 +5,12 @@ import pytest
 from gpuyard.catalogue.buying import RESERVATIONS, ZONES
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.findings import Severity
+from gpuyard.plan.capacity.ladder import most_together
 from gpuyard.plan.records import Ec2Purchase, GkePurchase
+from gpuyard.render.aws.pools import group_sizes
+from gpuyard.render.gcp.rungs import groups
 from gpuyard.spec.pools import Pool
+from kit.every import every
 from kit.stacks import findings, plan_of, platform, pool
 
 HELD = {"reserved": "cr-0a", "block": "cr-0b"}
@@ -164,3 +168,44 @@ def test_what_is_suggested_instead_needs_no_reservation():
     assert (finding.path, finding.given) == (("pools", 0, "capacity"), "on-demand, by default")
     assert finding.allowed.startswith("reserved")
     assert finding.fix.value == ["flex-start"]
+
+
+AT_EC2 = {"reserved": "cr-0123456789abcdef0", "nodes": 2}
+AT_GCE = {"reserved": "projects/p/reservations/r", "nodes": 2}
+
+
+@every(
+    ("cloud", "words", "together"),
+    [
+        ("aws", {"capacity": ["spot", "on-demand"]}, 8),
+        ("aws", {"capacity": [{"spot": True, "nodes": 1}, "on-demand"]}, 5),
+        ("aws", {"capacity": [AT_EC2, {"spot": True, "nodes": 1}, "on-demand"]}, 7),
+        ("aws", {"capacity": ["on-demand"]}, 4),
+        ("aws", {"capacity": [{"spot": True, "nodes": 3}, {"spot": True, "nodes": 2}]}, 4),
+        ("gcp", {"capacity": ["spot", "on-demand"]}, 8),
+        ("gcp", {"capacity": ["on-demand"]}, 4),
+        ("gcp", {"capacity": [AT_GCE, {"spot": True, "nodes": 1}, "on-demand"]}, 5),
+        ("simulated", {"capacity": ["spot", "on-demand"]}, 4),
+    ],
+)
+def test_autoscalers_let_a_pool_have_what_all_that_is_made_of_its_rungs_may_have(
+    cloud, words, together
+):
+    machine = "g2-standard-96" if cloud == "gcp" else "g6.12xlarge"
+    zone = {"gcp": ["us-central1-a"], "aws": ["us-east-1a"]}.get(cloud)
+    zones = {"zones": zone} if zone else {}
+    plan = plan_of(platform([pool(machine=machine, nodes="0..4", **zones, **words)], cloud=cloud))
+    (one,) = plan.pools
+    assert most_together(plan.cloud, one) == together
+    made = {
+        "aws": lambda: sum(each.high for each in group_sizes(one)),
+        "gcp": lambda: sum(each.most for each in groups(one)),
+        "simulated": lambda: one.nodes.high,
+    }
+    assert made[cloud]() == together
+
+
+def test_a_pool_of_one_size_is_bounded_by_it():
+    words = {"machine": "g6.12xlarge", "nodes": 4, "capacity": ["spot", "on-demand"]}
+    plan = plan_of(platform([pool(**words)], cloud="aws"))
+    assert most_together(plan.cloud, plan.pools[0]) == 4

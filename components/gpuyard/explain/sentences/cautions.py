@@ -41,6 +41,15 @@ def blocks_itself() -> str:
     )
 
 
+def beyond_its_bound(pool: PoolPlan, run: int) -> str:
+    """More nodes than the stack file says, for no autoscaler bounds all rungs of a ladder together."""
+    return (
+        f"{pool.name} has {phrases.some(run, 'node')} then, more than its {pool.nodes.high}: each rung of its"
+        " ladder is bounded by itself, and its queues count GPUs, not nodes; where a rung has no machines"
+        " left, it does not start"
+    )
+
+
 def not_judged(resources: Sequence[str]) -> str:
     """Resources of which the plan does not know what nodes have."""
     return f"whether its nodes have {phrases.listed(resources)} is not known here"

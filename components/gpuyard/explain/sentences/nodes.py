@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from gpuyard.explain.sentences import phrases, queue
 from gpuyard.manifests.quantities import show_amount
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.capacity.ladder import most_together
+from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import counted
 from gpuyard.scheduler.nodes import Room, largest_free, node_of
@@ -47,10 +48,12 @@ def lacks(plan: PlatformPlan, pool: str, pods: PodSet, short: Sequence[str]) -> 
 
 def too_many_for_pool(plan: PlatformPlan, pool: str, pods: PodSet) -> str:
     """All pods are more than all nodes."""
-    nodes = plan.pool(pool).nodes.high
+    one = plan.pool(pool)
+    nodes = most_together(plan.cloud, one)
+    rungs = ", those of all its rungs together," if nodes > one.nodes.high else ""
     apart = ", each on a node of its own" if pods.apart else ""
     return (
-        f"its queue sends it to {pool}, whose {phrases.some(nodes, 'node')} do not hold"
+        f"its queue sends it to {pool}, whose {phrases.some(nodes, 'node')}{rungs} do not hold"
         f" {phrases.some(pods.count, 'pod')} with {each_asks(pods)}{apart}"
     )
 
@@ -108,11 +111,15 @@ def starts(pools: Sequence[str], nodes: int, started: Mapping[str, int], pods: i
 
 def nodes_first(desk: Desk, started: Mapping[str, int]) -> tuple[str, ...]:
     """Nodes that must start first."""
-    return tuple(
-        f"after {phrases.some(count, 'node')} of {pool} {'has' if count == 1 else 'have'} started"
-        f" ({desk.running_nodes(pool)} of at most {desk.plan.pool(pool).nodes.high} run)"
-        for pool, count in started.items()
-    )
+    return tuple(_first(desk, desk.plan.pool(pool), count) for pool, count in started.items())
+
+
+def _first(desk: Desk, pool: PoolPlan, count: int) -> str:
+    run, most = desk.running_nodes(pool.name), pool.nodes.high
+    if run + count > most:
+        most = most_together(desk.plan.cloud, pool)
+    have = "has" if count == 1 else "have"
+    return f"after {phrases.some(count, 'node')} of {pool.name} {have} started ({run} of at most {most} run)"
 
 
 def nodes_taken(nodes: int) -> str:

@@ -1,5 +1,6 @@
 """The capacity ladder: ways to buy a pool's nodes, best first, in the words of the cloud that sells them."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from gpuyard.catalogue.buying import stay
@@ -7,10 +8,10 @@ from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.catalogue.node_pools import ec2_words, gke_words, may_be_compact, workload_policy
 from gpuyard.plan.capacity.moving_up import moves_to
-from gpuyard.plan.records import Ec2Purchase, GkePurchase, LadderRung
+from gpuyard.plan.records import Ec2Purchase, GkePurchase, LadderRung, PoolPlan
 from gpuyard.plan.records.nodes import BoughtBlock
 from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import Pool, Rung
+from gpuyard.spec.pools import Pool, Rung, Scaling
 from gpuyard.spec.sections import Provisioning
 
 HELD = frozenset({Capacity.RESERVED, Capacity.BLOCK})
@@ -53,6 +54,28 @@ def _bought(rung: Rung) -> BoughtBlock | None:
 def most(rung: Rung, pool: Pool) -> int:
     """The most nodes a rung can give."""
     return min(rung.nodes or pool.nodes.high, pool.nodes.high)
+
+
+def most_together(cloud: Cloud, pool: PoolPlan) -> int:
+    """The most nodes that autoscalers let a pool have: they bound each way of buying by itself.
+
+    A job that finds no spot node must find as many on demand. Queues keep the pool in its own bound, as far
+    as GPUs do: jobs that fill nodes by their CPUs or memory take more of them.
+    """
+    high = pool.nodes.high
+    if pool.scaling is Scaling.FIXED or cloud not in {Cloud.AWS, Cloud.GCP}:
+        return high
+    held = sum(rung.most for rung in pool.ladder if rung.reservation)
+    ways: Counter[tuple[str, str | None]] = Counter()
+    for rung in pool.ladder:
+        key = (rung.mode, rung.reservation)
+        if cloud is Cloud.AWS:
+            ways[key] = min(ways[key] + rung.most, high)
+        elif rung.reservation:
+            ways[key] += rung.most
+        else:
+            ways[key] += min(rung.most, max(0, high - held)) * len(pool.machines)
+    return max(high, ways.total())
 
 
 def _ec2(mode: Capacity) -> Ec2Purchase:
