@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.image_sizes import Sizes, ask_sizes, size_words
 from gpuyard.cli.options import Format, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Console, results, write
@@ -35,6 +36,14 @@ def images(
             help="How to write the result; skopeo and crane: a script that fills the stack's mirror.",
         ),
     ] = ImagesFormat.TEXT,
+    sizes: Annotated[
+        bool,
+        typer.Option(
+            "--sizes",
+            help="Ask each registry how large its images are, as nodes pull them: compressed, for their"
+            " processors. Nobody is signed in for it.",
+        ),
+    ] = False,
 ) -> int:
     """List every image and chart that a stack pulls. By digest where known, for mirrors and for review."""
     judged = judge_stack(stack)
@@ -43,6 +52,10 @@ def images(
         return refused("images", judged, said, images=None, charts=None)
     plan = judged.plan
     if format in {ImagesFormat.SKOPEO, ImagesFormat.CRANE}:
+        if sizes:
+            raise UsageError(
+                f"--format {format.value} writes a script, without sizes. Drop --sizes."
+            )
         if plan.spec.mirror is None:
             raise UsageError(
                 "The stack file has no `mirror`, so nothing says where copies go."
@@ -51,22 +64,28 @@ def images(
         write(copy_script(plan, Copier(format.value)))
         return FINE
     found, charts = pulled_images(plan), pulled_charts(plan)
+    asked = ask_sizes(plan, found) if sizes else None
     if format is ImagesFormat.JSON:
-        rows = {"images": [_row(each) for each in found], "charts": [_chart(c) for c in charts]}
+        rows = {
+            "images": [_row(each, asked) for each in found],
+            "charts": [_chart(c) for c in charts],
+        }
         write(as_json(document("images", judged, **rows)))
     else:
-        _show(plan, found, charts, results())
-    return FINE
+        _show(plan, found, charts, asked, results())
+    return asked.code if asked else FINE
 
 
-def _row(image: PulledImage) -> dict[str, object]:
-    """Sizes are part of the answer, and unknown: nobody has asked a registry."""
+def _row(image: PulledImage, asked: Sizes | None) -> dict[str, object]:
+    """Without `--sizes` nobody has asked a registry, and sizes are unknown."""
+    size = asked.of(image) if asked else None
     return {
         "image": image.reference,
         "repository": image.repository,
         "tag": image.tag or None,
         "digest": image.digest or None,
-        "size_mib": None,
+        "compressed_bytes": dict(size.compressed) if size and size.compressed else None,
+        "size_unknown_because": (size.why or None) if size else "no registry was asked",
         "of": image.of,
         "adds": image.adds or None,
         "home": image.home,
@@ -85,7 +104,11 @@ def _chart(chart: PulledChart) -> dict[str, object]:
 
 
 def _show(
-    plan: PlatformPlan, found: list[PulledImage], charts: list[PulledChart], console: Console
+    plan: PlatformPlan,
+    found: list[PulledImage],
+    charts: list[PulledChart],
+    asked: Sizes | None,
+    console: Console,
 ) -> None:
     if not found:
         console.say(f"{plan.name} pulls no image: " + _why_none(plan))
@@ -93,12 +116,15 @@ def _show(
     console.title("Images", "that the platform's own pods pull")
     for image in found:  # whole on one line, so that it can be copied
         pinned = "" if image.digest else ", tag only"
-        console.say(f"  {image.reference}  {image.of}{pinned}")
+        size = f", {size_words(asked.of(image))}" if asked else ""
+        console.say(f"  {image.reference}  {image.of}{pinned}{size}")
     for image in found:
         if image.adds:
             console.tell(f"{image.repository}: after the tag stands {image.adds}", indent=2)
         if image.why_by_tag:
             console.tell(f"{image.repository}: by tag, for {image.why_by_tag}", indent=2)
+        if asked and (why := asked.of(image).why):
+            console.tell(f"{image.repository}: size unknown: {why}", indent=2)
     if charts:
         console.title("Charts", "that Helm installs")
     for chart in charts:
@@ -106,8 +132,11 @@ def _show(
         pinned = f"@{chart.digest}" if chart.digest else ""
         console.say(f"  {chart.chart} {chart.version}{pinned}{where}")
     by_tag = sum(not image.digest for image in found)
+    told = (
+        asked.told() if asked else "sizes are not known: no registry was asked (--sizes asks them)"
+    )
     console.tell(
-        f"{len(found)} images, {by_tag} by tag only; sizes are not known: no registry was asked."
+        f"{len(found)} images, {by_tag} by tag only; {told}."
         " What the cloud puts on its nodes, and what teams run, is not counted.",
         indent=2,
     )

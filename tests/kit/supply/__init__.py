@@ -1,0 +1,1 @@
+"""Who serves images, in tests."""
