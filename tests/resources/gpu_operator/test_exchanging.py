@@ -22,6 +22,7 @@ from gpuyard.resources.gpu_operator.exchanging import (
     NotExchanged,
     back,
     hold,
+    let_go,
     release,
     tried,
 )
@@ -203,6 +204,28 @@ def test_the_first_pool_goes_and_the_others_wait_until_they_are_let_go():
     assert world.marked() == []
     world.settle()
     assert world.drivers() == [NEW] * 4
+
+
+def test_what_the_operator_has_yet_to_do_when_the_deployment_ends_is_said(monkeypatch):
+    said = []
+    monkeypatch.setattr(pulumi.log, "info", said.append)
+    world = held(World())
+    try_first(world)
+    world.nodes["train-1"]["metadata"]["annotations"][POD] = NEW  # has come meanwhile
+    world.labels("train-1")[DRIVER_VERSION_LABEL] = NEW
+    del world.labels("train-1")[UPGRADE_LABEL]
+    asyncio.run(let_go(world, PLAN, TRAIN, comes=NEW))
+    assert world.marked() == []
+    (text,) = said
+    assert text.startswith(
+        f"pool train: from now on the GPU Operator puts driver {NEW} on its nodes"
+    )
+    assert "1 of 2 have yet to get it" in text
+    assert "goes on by itself: no other `up` is needed" in text
+    assert "`gpuyard readiness STACK --live` says how far it is (INF-02)" in text
+    world.settle()
+    asyncio.run(let_go(world, PLAN, TRAIN, comes=NEW))
+    assert len(said) == 1, "where all have it nothing is left to say"
 
 
 def test_which_pools_wait_and_which_are_tried():
@@ -499,7 +522,7 @@ def hooked(monkeypatch):
 
         return call
 
-    for name in ("hold", "back", "release", "tried"):
+    for name in ("hold", "back", "let_go", "tried"):
         monkeypatch.setattr(driver_hooks, name, noted(name))
     monkeypatch.setattr(
         pulumi, "ResourceHook", lambda name, call: SimpleNamespace(name=name, call=call)
@@ -530,7 +553,7 @@ def test_a_record_waits_for_the_first_pool_and_lets_the_others_go(hooked):
     assert first.before_create == first.before_update
     assert hooked([*first.before_update, *later.before_update]) == [
         ("tried", DEV, OLD, NEW),
-        ("release", TRAIN),
+        ("let_go", TRAIN, NEW),
     ]
     assert first.before_update[0].name == "gpuyard:lab:drivers:dev"
     assert driver_hooks.record_hooks("lab", World(), PLAN, DEV, Exchange()) is None

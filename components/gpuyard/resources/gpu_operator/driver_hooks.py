@@ -5,7 +5,7 @@ import pulumi
 from gpuyard.changes.platforms import driver_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.gpu_operator.exchanging import Exchange, back, hold, release, tried
+from gpuyard.resources.gpu_operator.exchanging import Exchange, back, hold, let_go, tried
 
 
 def telling_hooks(
@@ -34,10 +34,11 @@ def record_hooks(
         return None
 
     async def before(_: pulumi.ResourceHookArgs) -> None:
+        comes = driver_of(plan, pool)
         if waits:
-            await release(kubectl, plan, pool)
+            await let_go(kubectl, plan, pool, comes=comes)
         else:
-            had, comes = exchange.had[pool.stable_name], driver_of(plan, pool)
+            had = exchange.had[pool.stable_name]
             await tried(kubectl, plan, pool, had=had, comes=comes)
 
     hook = pulumi.ResourceHook(f"gpuyard:{name}:drivers:{pool.stable_name}", before)

@@ -100,6 +100,25 @@ async def release(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> None:
         )
 
 
+async def let_go(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan, *, comes: str) -> None:
+    """Release a pool of the second turn, and say what the operator goes on with after the deployment.
+
+    Raises:
+        NotExchanged: its nodes still wait.
+    """
+    await release(kubectl, plan, pool)
+    nodes = await _nodes(kubectl, chosen_by(pool.node_selector)) or []
+    left = [_name(node) for node in nodes if not _has(node, comes) and not _is_kept(node)]
+    if left:
+        pulumi.log.info(
+            f"pool {pool.name}: from now on the GPU Operator puts driver {comes} on its nodes, one of all"
+            " nodes at a time, when the last job on it has ended;"
+            f" {len(left)} of {len(nodes)} have yet to get it."
+            " What is left when this deployment has ended goes on by itself: no other `up` is needed."
+            " `gpuyard readiness STACK --live` says how far it is (INF-02)"
+        )
+
+
 async def tried(
     kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan, *, had: str, comes: str
 ) -> None:

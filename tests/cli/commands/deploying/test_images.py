@@ -5,6 +5,7 @@ import json
 import pytest
 
 from gpuyard.catalogue.software.digests import pinned
+from gpuyard.cli import image_sizes
 from gpuyard.registries import sizes as sizes_module
 from gpuyard.registries.sizes import Size
 from kit.stacks import platform, pool, stack_file, team
