@@ -1,7 +1,8 @@
 """What people install on a cluster of a cloud beside the platform, played: no chart can be had here.
 
 The GPU Operator, whose ClusterPolicy the agents of fake nodes read; Kueue's configuration, since a simulated
-cluster brings Kueue itself; in a cluster of GKE that exists, Google's driver installer.
+cluster brings Kueue itself; in a cluster of GKE that exists, Google's driver installer; on GKE the driver
+that answers claims.
 """
 
 from typing import Any
@@ -13,9 +14,11 @@ from gpuyard.names import (
 )
 from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.render.gcp.inside.driver import driver_objects
+from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.simulate.api import MANAGER, Api, ApiObject
+from gpuyard.simulate.claims.slices import device_classes
 from gpuyard.spec.platform import Cloud
 
 _PATHS = {
@@ -77,3 +80,31 @@ def _cluster_policy(plan: PlatformPlan, brought: OperatorParts) -> ApiObject:
         "metadata": {"name": CLUSTER_POLICY},
         "spec": spec,
     }
+
+
+def claim_driver(plan: PlatformPlan) -> list[ApiObject]:
+    """What the chart of the DRA driver makes on GKE, with the values that the plan says; nothing elsewhere.
+
+    Its classes, and its kubelet plugin, as templates of v0.4.1 have them: a container for GPUs, one for
+    compute domains where they are on. Its namespace is the platform's: it is there once that is deployed.
+    """
+    release = dra_driver_release(plan)
+    if release is None:
+        return []
+    values, name = release.values, f"{release.name}-kubelet-plugin"
+    kinds = {"gpus": "gpus", "computeDomains": "compute-domains"}
+    on = [word for key, word in kinds.items() if values["resources"][key]["enabled"]]
+    image = f"{values['image']['repository']}:{values['image']['tag']}"
+    placed = {key: values["kubeletPlugin"][key] for key in ("nodeSelector", "tolerations")}
+    labels = {"app.kubernetes.io/name": release.name}
+    pod = {**placed, "containers": [{"name": each, "image": image} for each in on]}
+    daemon_set: ApiObject = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": release.namespace},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+    return [*device_classes(domains="compute-domains" in on), daemon_set]

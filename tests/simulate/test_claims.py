@@ -127,7 +127,57 @@ def driver(cluster=True, *nodes, on=True, **more):
     spec = {"draDriver": {"computeDomains": {"enabled": on}}, **more}
     made = [{"metadata": {"name": "gpu-cluster"}, "spec": spec}] if cluster else []
     found._clusters, found._nodes = Followed(*made), Followed(*nodes)
+    found._plugins = Followed()
     return found, server
+
+
+CHART = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.4.1@sha256:0a"
+
+
+def plugin(*containers, image=CHART, **pod):
+    """The DaemonSet of the driver's own chart."""
+    made = [{"name": each, "image": image} for each in containers or ("gpus",)]
+    return {"metadata": {"name": "p"}, "spec": {"template": {"spec": {"containers": made, **pod}}}}
+
+
+def test_the_driver_s_own_chart_answers_claims_without_the_operator_and_makes_no_class():
+    rack = node("a4x-highgpu-4g")
+    for containers, slices in (
+        (("gpus",), ["n-gpu.nvidia.com"]),
+        (("compute-domains", "gpus"), ["n-compute-domain.nvidia.com", "n-gpu.nvidia.com"]),
+    ):
+        one, server = driver(False, rack)
+        one._plugins = Followed(plugin(*containers))
+        one.publish()
+        assert (sorted(of_nodes(server)), len(server.objects)) == (slices, len(slices))
+        one._plugins.items.clear()
+        one.publish()
+        assert server.objects == {}
+
+
+def test_another_daemon_set_answers_no_claims():
+    one, server = driver(False, node())
+    one._plugins = Followed(plugin(image="registry.example/dra-driver-nvidia-gpu-exporter:1"))
+    one.publish()
+    assert (server.objects, one._nodes.started) == ({}, 0)
+
+
+def test_the_plugin_runs_where_its_selector_and_its_tolerations_let_it():
+    chosen = node(name="chosen")
+    chosen["metadata"]["labels"]["nvidia.com/gpu.deploy.operands"] = "false"
+    fenced = tainted(node(name="fenced"), POOL_TAINT)
+    fenced["metadata"]["labels"]["nvidia.com/gpu.deploy.operands"] = "false"
+    one, server = driver(False, chosen, node(name="counted"), fenced)
+    selector = {"nodeSelector": {"nvidia.com/gpu.deploy.operands": "false"}}
+    one._plugins = Followed(plugin(**selector))
+    one.publish()
+    assert of_nodes(server) == ["chosen-gpu.nvidia.com"]
+    one._plugins = Followed(plugin(**selector, tolerations=BEARS))
+    one.publish()
+    assert sorted(of_nodes(server)) == ["chosen-gpu.nvidia.com", "fenced-gpu.nvidia.com"]
+    one._plugins = Followed(plugin(**selector))
+    one.publish()
+    assert len(of_nodes(server)) == 2, "a pod that runs is ended by no taint of this kind"
 
 
 def test_what_nodes_have_is_written_once():

@@ -298,3 +298,36 @@ def test_down_that_is_interrupted_says_how_to_go_on(monkeypatch, capsys):
     monkeypatch.setattr(cluster, "down", interrupted)
     assert down.main() == 130
     assert "`make down STACK=aws-training` goes on" in capsys.readouterr().err
+
+
+def test_the_driver_of_claims_is_played_as_its_chart_is_told():
+    """Of machines of a rack it answers claims of compute domains too."""
+    for machine, containers, classes in (
+        ("g2-standard-48", ["gpus"], 2),
+        ("a4x-highgpu-4g", ["gpus", "compute-domains"], 4),
+    ):
+        raw = platform(
+            [
+                pool(
+                    machine=machine,
+                    nodes=1,
+                    zones=["us-central1-a"],
+                    sharing="dra",
+                    capacity=[{"reserved": "held", "nodes": 1}],
+                )
+            ],
+            cloud="gcp",
+        )
+        *made, daemon_set = charts.claim_driver(plan_of(raw))
+        assert [each["kind"] for each in made] == ["DeviceClass"] * classes
+        assert daemon_set["metadata"]["namespace"] == "gpu-operator"
+        spec = daemon_set["spec"]["template"]["spec"]
+        assert [each["name"] for each in spec["containers"]] == containers
+        assert {each["image"].partition(":")[0] for each in spec["containers"]} == {
+            "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu"
+        }
+        assert spec["nodeSelector"] == {"nvidia.com/gpu.deploy.operands": "false"}
+    assert (
+        charts.claim_driver(plan_of(platform(cloud="gcp", pools=[pool(machine="a3-megagpu-8g")])))
+        == []
+    )

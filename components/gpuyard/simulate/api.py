@@ -38,6 +38,7 @@ _PLURALS: Final[Mapping[str, str]] = {
     "Secret": "secrets",
     "ConfigMap": "configmaps",
     "Node": "nodes",
+    "DaemonSet": "daemonsets",
     "DeviceClass": "deviceclasses",
     "ResourceSlice": "resourceslices",
     "RuntimeClass": "runtimeclasses",

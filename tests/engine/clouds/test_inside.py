@@ -233,6 +233,63 @@ def _workload(played: Played) -> dict[str, Any] | None:
     return next(owned, None)
 
 
+@pytest.mark.parametrize("played", ["gcp-training"], indirect=True)
+def test_pods_claim_gpus_of_nodes_that_gke_made_and_one_too_many_waits(played):
+    """By the DRA driver of its own chart, played; GKE's own plugin counts nothing there."""
+    pace.write(played.folder, factor=0)
+    played.up(_with_claims)
+    for each in charts.claim_driver(plan_of(played.platform())):
+        played.api.apply(each)
+    (node,) = waiting.until(lambda: played.nodes("claims"))
+    slices = "/apis/resource.k8s.io/v1/resourceslices"
+
+    def devices() -> list[str]:
+        found = played.api.call("GET", slices)["items"]
+        here = [each for each in found if each["spec"]["nodeName"] == node]
+        return [device["name"] for each in here for device in each["spec"]["devices"]]
+
+    waiting.until(devices, lambda found: found == [f"gpu-{number}" for number in range(4)])
+    assert _gpus(played, "claims") == [""], "what is claimed is counted by nobody"
+    for name in ("first", "second"):
+        create(played.api, JOBS, _claiming(name))
+        waiting.until(lambda name=name: _nodes_of(played, name) == [node], what=f"{name} to run")
+    create(played.api, JOBS, _claiming("third"))
+    waiting.until(lambda: _waits_for_quota(played, "third"), what="Kueue to let the third wait")
+    assert _nodes_of(played, "third") == []
+    delete(played.api, f"{JOBS}/first", "Foreground")
+    waiting.until(
+        lambda: _nodes_of(played, "third") == [node], what="the third to run in its place"
+    )
+
+
+def _with_claims(platform: dict[str, Any]) -> None:
+    """A pool more: one node of four L4, two of which a shape claims."""
+    pool = {"name": "claims", "machine": "g2-standard-48", "nodes": 1, "zones": ["us-central1-a"]}
+    platform["pools"].append({**pool, "capacity": ["on-demand"], "sharing": "dra"})
+    half = {"name": "half", "pool": "claims", "nodes": 1, "gpus_per_node": 2}
+    platform["shapes"].append(half)
+    platform["teams"][0]["guarantee"]["claims"] = 4
+    platform.pop("budget")
+
+
+def _claiming(name: str) -> dict[str, Any]:
+    """A job of one pod that claims by the template of its team's shape."""
+    job = _job(name, pool="claims", pods=1)
+    spec = job["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    container["resources"] = {"limits": {"cpu": "2", "memory": "8Gi"}, "claims": [{"name": "gpus"}]}
+    spec["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": "half"}]
+    spec["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    return job
+
+
+def _waits_for_quota(played: Played, job: str) -> bool:
+    path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/workloads"
+    found: list[dict[str, Any]] = played.api.call("GET", path)["items"]
+    owned = [each for each in found if job in str(each["metadata"].get("ownerReferences"))]
+    return bool(owned) and condition(owned[0], "QuotaReserved").get("status") == "False"
+
+
 # ── a ladder ──────────────────────────────────────────────────────────────────────────────────────
 def _a_spot_rung_without_machines_falls_to_the_next_one(played: Played) -> None:
     """A pool more, from zero; who scales it reads the account and the cluster, and no stack file."""

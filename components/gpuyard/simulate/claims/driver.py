@@ -1,11 +1,12 @@
-"""Watch the GPUCluster and nodes, and write device classes and slices of what nodes have.
+"""Watch the GPUCluster, the driver's own DaemonSet and nodes, and write what nodes have.
 
-Without a GPUCluster it makes nothing, and takes away what it has made: nobody answers claims then. Its pod
-starts where nothing keeps it off, as any DaemonSet's; a taint that comes later ends none that runs.
+Without either it makes nothing, and takes away what it has made: nobody answers claims then. Its pod
+starts where nothing keeps it off, as any DaemonSet's; a taint that comes later ends none that runs. Device
+classes come with a GPUCluster; the driver's own chart makes those that stand beside its DaemonSet.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuyard.names import GPU_CLUSTER, OPERANDS_LABEL
@@ -17,6 +18,11 @@ from gpuyard.simulate.tolerating import reaches, tolerations_of
 
 _CLUSTERS: Final = "/apis/nvidia.com/v1alpha1/gpuclusters"
 _NODES: Final = "/api/v1/nodes"
+_PLUGINS: Final = "/apis/apps/v1/daemonsets"
+PLUGIN_IMAGE: Final = "dra-driver-nvidia-gpu"
+"""How the image of the chart's kubelet plugin ends, before its tag."""
+_DOMAINS: Final = "compute-domains"
+"""The container that answers claims of compute domains; the one of GPUs is called `gpus`."""
 _AGAIN_SECONDS: Final = 1.0
 
 
@@ -28,6 +34,7 @@ class FakeDraDriver:
         self._say = say
         self._changed = threading.Event()
         self._clusters = Watched(api, _CLUSTERS, lambda _: self._changed.set())
+        self._plugins = Watched(api, _PLUGINS, lambda _: self._changed.set())
         self._nodes = Watched(api, _NODES, lambda _: self._changed.set())
         self._following = False
         self._there: dict[str, ApiObject] = {}
@@ -36,6 +43,7 @@ class FakeDraDriver:
     def start(self) -> None:
         """Write until the process ends."""
         self._clusters.start()
+        self._plugins.start()
         threading.Thread(target=self._run, daemon=True, name="dra-driver").start()
 
     def _run(self) -> None:
@@ -51,12 +59,14 @@ class FakeDraDriver:
                 again = True
 
     def publish(self) -> None:
-        """Write what differs from what it wrote last; nodes are followed from the first GPUCluster on."""
+        """Write what differs from what it wrote last; nodes are followed from the first driver on."""
         cluster = self._clusters.all().get(GPU_CLUSTER)
-        if cluster is not None and not self._following:
+        plugins = [pod for each in self._plugins.all().values() if (pod := _plugin_of(each))]
+        if (cluster is not None or plugins) and not self._following:
             self._following = True
             self._nodes.start()
         wanted = self._wanted(cluster) if cluster is not None else {}
+        wanted |= {path_of(each): each for pod in plugins for each in self._by_plugin(pod)}
         for path in self._there.keys() - wanted.keys():
             self._remove(path)
         for path, manifest in wanted.items():
@@ -75,6 +85,17 @@ class FakeDraDriver:
                 found += slices if runs or _starts(node, tolerations) else []
         return {path_of(each): each for each in found}
 
+    def _by_plugin(self, pod: Mapping[str, Any]) -> Iterator[ApiObject]:
+        """What the kubelet plugin of the driver's own chart tells of each node that its pod starts on."""
+        domains = any(each["name"] == _DOMAINS for each in pod["containers"])
+        for node in self._nodes.all().values():
+            slices = resource_slices(node, domains=domains) if is_ours(node) else []
+            runs = any(path_of(each) in self._there for each in slices)
+            labels = node["metadata"].get("labels") or {}
+            chosen = (pod.get("nodeSelector") or {}).items() <= labels.items()
+            if chosen and (runs or reaches(pod.get("tolerations") or (), node)):
+                yield from slices
+
     def _remove(self, path: str) -> None:
         try:
             self._api.call("DELETE", path)
@@ -82,6 +103,13 @@ class FakeDraDriver:
             if problem.status != 404:  # noqa: PLR2004  it went with its node
                 raise
         del self._there[path]
+
+
+def _plugin_of(daemon_set: ApiObject) -> Mapping[str, Any] | None:
+    """The pod of a DaemonSet that is the driver's kubelet plugin; None of any other."""
+    pod: Mapping[str, Any] = daemon_set["spec"]["template"]["spec"]
+    names = (each["image"].partition("@")[0].rpartition("/")[2] for each in pod["containers"])
+    return pod if any(name.partition(":")[0] == PLUGIN_IMAGE for name in names) else None
 
 
 def _starts(node: ApiObject, tolerations: Sequence[Mapping[str, Any]]) -> bool:
