@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from gpuyard.spec.yaml.room import NO_ROOM, NoRoomError, room
+
 MAX_DEPTH = 100
+OF_A_TERM, OF_A_BLOCK = 2, 16
+"""Parts of the room of a run: an expression with its value and its place, and a block with its item."""
+_AT_ONCE = 64
 _SPACE = re.compile(r"(?:[ \t\r\ufeff]+|#[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _LINES = re.compile(r"(?:\s+|\ufeff|#[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _IDENT = re.compile(r"[^\W\d][\w-]*")
@@ -90,6 +95,7 @@ def parse_hcl(text: str) -> HclBlock:
     reader.body(found)
     if reader.at < len(text):
         raise reader.error("a name")
+    reader.pay()
     return found
 
 
@@ -100,6 +106,7 @@ class _Reader:
         self.text = text
         self.at = 0
         self.depth = 0
+        self.room, self.owed = room(), 0
         self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     # ── where it is ──
@@ -134,6 +141,18 @@ class _Reader:
         if self.depth > MAX_DEPTH:
             raise HclError(self.place()[0], f"nested more than {MAX_DEPTH} deep")
 
+    # ── what it takes of the room of a run ──
+
+    def owe(self, parts: int) -> None:
+        self.owed += parts
+        if self.owed >= _AT_ONCE:
+            self.pay()
+
+    def pay(self) -> None:
+        if self.room and not self.room.take(self.owed):
+            raise NoRoomError(NO_ROOM)
+        self.owed = 0
+
     # ── blocks and attributes ──
 
     def body(self, into: HclBlock) -> None:
@@ -153,6 +172,7 @@ class _Reader:
         self.depth -= 1
 
     def block(self, type_: str, line: int, column: int) -> HclBlock:
+        self.owe(OF_A_BLOCK)
         labels: list[str] = []
         while (sign := self.skip(lines=False)) != "{":
             if sign == '"':
@@ -173,6 +193,7 @@ class _Reader:
     def expression(self, *, inside: bool) -> HclTerm:
         """One that ends where its line does, or inside brackets, where a sign ends it."""
         self.deeper()
+        self.owe(OF_A_TERM)
         line, column = self.place()
         found = self.primary()
         if not self.ended(inside=inside):
@@ -322,6 +343,7 @@ class _Reader:
             after = self.text[rest.end() : rest.end() + 1] if rest else ""
             if after in {"=", ":"}:
                 self.at = match.end()
+                self.owe(OF_A_TERM)
                 return HclTerm(HclForm.LITERAL, line, column, match[0])
         return self.expression(inside=False)
 

@@ -13,6 +13,7 @@ from typing import Any
 from gpuyard.lint.languages.hcl import HclBlock, HclError, parse_hcl
 from gpuyard.lint.languages.hcl_values import Module
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
+from gpuyard.spec.yaml.room import NoRoomError
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 _CALLS = re.compile(rb'^\s*source\s*=\s*"\.\.?(?:/|")', re.MULTILINE)
@@ -110,7 +111,7 @@ class Calls:
 def _parsed(data: bytes) -> list[HclBlock]:
     try:
         return parse_hcl(data.decode("utf-8-sig")).blocks
-    except (HclError, UnicodeDecodeError):
+    except (HclError, NoRoomError, UnicodeDecodeError):
         return []
 
 

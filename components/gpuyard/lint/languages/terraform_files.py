@@ -32,6 +32,7 @@ from gpuyard.lint.terraform import (
     terraform_name,
 )
 from gpuyard.rules.rule import UNKNOWN, Resource
+from gpuyard.spec.yaml.room import NO_ROOM, NoRoomError
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 NOTHING = "no resource that rules know; what variables and modules give is in a plan: `terraform show -json`"
@@ -102,6 +103,8 @@ def read_terraform(files: Mapping[str, bytes], given: Mapping[str, Any]) -> File
             parsed[file] = parse_hcl(data.decode("utf-8-sig"))
         except HclError as e:
             unread.append(Unread(file, str(e), e.line))
+        except NoRoomError:
+            unread.append(Unread(file, NO_ROOM))
         except UnicodeDecodeError as e:
             unread.append(Unread(file, f"not text (byte {e.start} is not UTF-8)"))
     blocks = [block for top in parsed.values() for block in top.blocks]

@@ -322,3 +322,60 @@ def test_values_at_the_limit_end_in_bounded_time_and_memory(tmp_path, name, unit
     assert code == 2, said
     assert (by_itself if most < MOST_KEPT else NO_ROOM) in " ".join(said.split())
     assert seconds < (40 if SHARE == 1 else 10)
+
+
+MOST_MEMORY = 300
+"""MiB, of any repository."""
+KEEPING = """
+import sys
+from gpuyard.cli import main
+from gpuyard.cli.commands.linting import files
+files.MOST_KEPT //= int(sys.argv[1])
+sys.exit(main(sys.argv[2:]))
+"""
+GROUP = 'resource "aws_eks_node_group" "g%d" {{\n  {}\n}}\n'
+OBJECT = 'resource "kubernetes_manifest" "g%d" {{\n  manifest = {{{}}}\n}}\n'
+CONTAINER = '{name="a",image="a",resources={limits={"nvidia.com/gpu"=1}}}'
+TERRAFORM_UNITS = {
+    "findings": GROUP.format(
+        'instance_types = ["p5.48xlarge"]\n  ami_type = "AL2_x86_64_GPU"',
+    ),
+    "numbers": GROUP.format(f"instance_types = [{'0,' * 16}]"),
+    "objects": OBJECT.format(
+        'apiVersion="v1",kind="Pod",metadata={name="a"},spec={hostIPC=true,containers=['
+        f"{CONTAINER}]}}",
+    ),
+}
+
+
+def memory_of(folder: Path) -> tuple[int, str]:
+    """The most memory that linting it had, in MiB, and what was said of files that were not read."""
+    said = folder / "said"
+    with said.open("w") as err:
+        run = subprocess.Popen(
+            [sys.executable, "-c", KEEPING, str(SHARE), "lint", str(folder)],
+            stdout=subprocess.DEVNULL,
+            stderr=err,
+        )
+        _, status, used = os.wait4(run.pid, 0)
+    run.returncode = os.waitstatus_to_exitcode(status)
+    assert run.returncode in ENDS, said.read_text()
+    return used.ru_maxrss // 1024, " ".join(said.read_text().split())
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("unit", TERRAFORM_UNITS)
+def test_terraform_of_any_size_is_read_in_bounded_memory_and_the_rest_is_named(tmp_path, unit):
+    (tmp_path / "0.tf").write_text("# eks nvidia\n" + TERRAFORM_UNITS[unit] % 0)
+    least, said = memory_of(tmp_path)
+    assert "not read" not in said
+    number, whole = 1, 9 * 1024**2 // SHARE
+    for name in range(9):
+        size, text = 0, []
+        while size < whole // 9:
+            text.append(TERRAFORM_UNITS[unit] % (number := number + 1))
+            size += len(text[-1])
+        (tmp_path / f"{name + 1}.tf").write_text("".join(text))
+    most, said = memory_of(tmp_path)
+    assert NO_ROOM in said
+    assert most < least + (MOST_MEMORY - least) / SHARE

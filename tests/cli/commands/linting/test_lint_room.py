@@ -8,6 +8,7 @@ from gpuyard.lint import passed_over
 from gpuyard.lint import read as reading
 from gpuyard.lint.ignores import WHOLE_FILE, ignores_in
 from gpuyard.lint.items import FilesRead
+from gpuyard.lint.languages.hcl import OF_A_BLOCK, OF_A_TERM
 from gpuyard.lint.passed_over import lines_of_json
 from gpuyard.lint.read import read
 from gpuyard.spec import yaml_tree
@@ -88,7 +89,7 @@ def test_a_text_inside_a_file_takes_room_too_and_is_missed(folder, monkeypatch):
 def test_so_do_terraforms_files(folder, monkeypatch):
     (folder / "a.tf").write_text(TERRAFORM)
     (folder / "b.tf").write_text(TERRAFORM)
-    found = kept(monkeypatch, len(TERRAFORM) // files.OF_TERRAFORM + 2)
+    found = kept(monkeypatch, OF_A_BLOCK + OF_A_TERM + 2)
     assert [item.place.file for item in found.items] == ["a.tf"]
     assert [(each.file, each.reason) for each in found.unread] == [("b.tf", NO_ROOM)]
 
@@ -96,8 +97,19 @@ def test_so_do_terraforms_files(folder, monkeypatch):
 def test_and_the_texts_in_them(folder, monkeypatch):
     text = 'resource "helm_release" "a" {\n  chart = "gpu-operator"\n  values = ["{a: [1, 2, 3, 4]}"]\n}\n'
     (folder / "a.tf").write_text(text)
-    found = kept(monkeypatch, len(text) // files.OF_TERRAFORM + 2)
+    found = kept(monkeypatch, OF_A_BLOCK + 4 * OF_A_TERM + 2)
     assert [(each.file, each.reason) for each in found.unread] == [("a.tf", NO_ROOM)]
+
+
+def test_what_a_folder_says_of_its_variables_takes_of_it_too(folder, monkeypatch):
+    (folder / "a.tf").write_text('variable "a" {\n  default = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n}\n')
+    (folder / "c").mkdir()
+    (folder / "c/b.tf").write_text('module "m" {\n  source = "../"\n}\n')
+    assert not [each for each in kept(monkeypatch, 99).unread if each.reason == NO_ROOM]
+    found = kept(monkeypatch, OF_A_BLOCK + 2 * OF_A_TERM)
+    assert [(each.file, each.reason) for each in found.unread if not each.foreign] == [
+        ("a.tf", NO_ROOM)
+    ]
 
 
 def test_what_programs_make_takes_of_it_as_well(folder, monkeypatch):

@@ -23,8 +23,8 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tfstate",
 """What is read of a folder; a file that is named itself is read whatever it is called."""
 MOST_KEPT = 1_000_000
 """Parts of documents, of about 130 bytes each, that one run keeps: it stays below 300 MB by it."""
-OF_ITEM, OF_TEXT, OF_TERRAFORM = 8, 128, 6
-"""In such parts: what an item costs beside its values; bytes of text, and of Terraform, that cost as one."""
+OF_ITEM, OF_TEXT = 8, 128
+"""In such parts: what an item costs beside its values; bytes of text that cost as one."""
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 _SIGNS = frozenset("*?[")
 
@@ -86,7 +86,7 @@ def _read_all(
             files.append(_shown(name))
             continue
         shown = "<stdin>" if name == STDIN else _shown(name)
-        if shown.endswith(TERRAFORM) and not space.take(_room_of(data)):
+        if shown.endswith(TERRAFORM) and not space.take(len(data) // OF_TEXT):
             reading = FilesRead((), (Unread(shown, NO_ROOM),), (shown,))
         elif shown.endswith(TERRAFORM):
             modules.setdefault(os.path.dirname(shown), {})[shown] = data  # noqa: PTH120  a name as it is
@@ -101,20 +101,13 @@ def _read_all(
             samples.add(shown)
     space.short = False
     reading = read_modules(modules, samples)
-    if space.short:
+    if space.short and not any(each.reason == NO_ROOM for each in reading.unread):
         unread.append(Unread(min(map(min, modules.values())), NO_ROOM))
     items += reading.items
     unread += reading.unread
     # who names a file wants to know why it is not read
     unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
     return FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples)), ignores
-
-
-def _room_of(terraform: bytes) -> int:
-    from gpuyard.lint.languages.terraform_files import is_read
-
-    parsed = len(terraform) <= MAX_BYTES and is_read(terraform)  # larger ones are refused
-    return len(terraform) // (OF_TERRAFORM if parsed else OF_TEXT)
 
 
 def _kept(
