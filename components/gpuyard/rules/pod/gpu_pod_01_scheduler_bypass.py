@@ -18,7 +18,13 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, pods_of
+from gpuyard.rules.subjects.pods import (
+    POD_KINDS,
+    SYSTEM_NAMESPACES,
+    Pod,
+    is_an_agent,
+    pods_of,
+)
 
 _SOCKETS = "/var/lib/kubelet/device-plugins"
 _CLASS = "runtimeClassName"
@@ -32,15 +38,16 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     for pod in pods_of(resource):
         if resource.group_kind == "apps/DaemonSet" and (_is_a_plugin(pod) or _is_an_exporter(pod)):
             continue  # who hands out the GPUs of a node, or measures them, looks at all of them
+        agent = is_an_agent(resource, pod)
         for slip in bypasses_of(pod):
             if _is_unknown(resource, slip.path):
                 continue
             if slip.path != pod.at(_CLASS):
-                yield Violation(slip.path, slip.problem, slip.fix)
-        yield from _by_class(pod)
+                yield Violation(slip.path, slip.problem, slip.fix, choice=agent)
+        yield from _by_class(pod, agent=agent)
 
 
-def _by_class(pod: Pod) -> Iterator[Violation]:
+def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
     """The runtime class gives an image what its own variable asks for, and no file says what that is."""
     slips = [slip for slip in bypasses_of(pod) if slip.path == pod.at(_CLASS)]
     if not slips:
@@ -54,7 +61,7 @@ def _by_class(pod: Pod) -> Iterator[Violation]:
         one.fix if one else "request nvidia.com/gpu, or leave runtimeClassName out",
         severity=Severity.WARN,
         # beside a container that asks for GPUs the class is there for that one
-        choice=any(pod.gpus().values()) or pod.claims_devices,
+        choice=agent or any(pod.gpus().values()) or pod.claims_devices,
     )
 
 

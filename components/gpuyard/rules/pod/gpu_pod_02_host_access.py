@@ -24,6 +24,7 @@ from gpuyard.rules.subjects.pods import (
     SYSTEM_NAMESPACES,
     Pod,
     is_a_fabric,
+    is_an_agent,
     is_gpu_pod,
     pods_of,
 )
@@ -42,6 +43,8 @@ _OF_A_RACKS_NODE = 4
 """Nodes of a rack that is one NVLink domain have four; claims of the domain's channels tell them."""
 _RACK = re.compile(r"compute-?domain|\bimex\b|gb[23]00", re.IGNORECASE)
 _PRIVILEGE = ("securityContext", "privileged")
+_FIRST = "initContainers"
+"""What only waits before others needs none of their privileges."""
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
@@ -51,7 +54,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     for pod in pods_of(resource):
         if not (is_gpu_pod(pod) or _reaches_for_devices(pod)):
             continue
-        whole = _has_the_node(pod)
+        whole, keeper = _has_the_node(pod), is_an_agent(resource, pod)
         for slip in _host(pod):
             mine = whole and slip.path[-1] == _SHARED_MEMORY
             yield Violation(slip.path, slip.problem, slip.fix, choice=mine)
@@ -59,9 +62,11 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         grave = Severity.WARN if whole or _on_a_fabric(pod) else None
         for slip in () if _tests_a_node(pod) else _privileged(pod):
             if slip.path[: -len(_PRIVILEGE)] not in agents:
-                mine = whole and meant and not _is_given_cards(pod)
+                mine = (whole and meant and not _is_given_cards(pod)) or (
+                    keeper and _FIRST not in slip.path
+                )
                 yield Violation(slip.path, slip.problem, slip.fix, severity=grave, choice=mine)
-        yield from _volumes(pod)
+        yield from _volumes(pod, keeper=keeper)
 
 
 def _agents(resource: Resource) -> set[Path]:
@@ -136,7 +141,7 @@ def _privileged(pod: Pod) -> Iterator[Slip]:
             yield PRIVILEGED.slip(where, container=text(container.get("name")))
 
 
-def _volumes(pod: Pod) -> Iterator[Violation]:
+def _volumes(pod: Pod, *, keeper: bool) -> Iterator[Violation]:
     shm = _shm_volumes(pod)
     for index, volume in enumerate(items(pod.spec.get("volumes"))):
         path, where = _path(volume), pod.at("volumes", index)
@@ -150,6 +155,7 @@ def _volumes(pod: Pod) -> Iterator[Violation]:
                 if path.strip("/")
                 else root,
                 "remove the volume; the device plugin mounts what the pod was given",
+                choice=keeper and bool(path.strip("/")),
             )
         yield from _shared_memory(volume, where, shm)
 

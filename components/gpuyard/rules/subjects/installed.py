@@ -28,8 +28,8 @@ _IMAGES = {
 _BASES = ("resources", "bases", "components")
 _KUEUE_SINCE = (0, 15)
 """The first Kueue that serves v1beta2, and reads a queue's name in a label alone."""
-_OF_A_VENDOR = ("kueue.openshift.io/Kueue", "datasciencecluster.opendatahub.io/DataScienceCluster")
-"""Operators that bring a Kueue of their own time, of which no file says the version."""
+_OF_A_VENDOR = (".openshift.io", ".opendatahub.io")
+"""How groups of a platform end whose operators bring a Kueue of their own time, in a version no file says."""
 _SHOWN_BY = "opendatahub.io/"
 """Labels by which the platform of such an operator shows a namespace to its users."""
 
@@ -66,7 +66,8 @@ def has_vendors_kueue(stack: Stack) -> bool:
     """Whether Kueue is brought by an operator of a vendor."""
     namespaces = [mapping(each.properties, "metadata", "labels") for each in stack.of("Namespace")]
     shown = any(str(label).startswith(_SHOWN_BY) for labels in namespaces for label in labels)
-    return shown or bool(stack.of(*_OF_A_VENDOR))
+    groups = (kind.partition("/")[0] for kind in stack.by_kind)
+    return shown or any(group.endswith(_OF_A_VENDOR) for group in groups)
 
 
 def _versions(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from gpuyard.admission.bypass import asks
 from gpuyard.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
 from gpuyard.manifests.templates import KINDS, Kind, PodsForm, templates_of
 from gpuyard.manifests.templates import POD_KINDS as WITH_PODS
@@ -19,6 +20,7 @@ __all__ = [
     "Pod",
     "gpu_requests",
     "is_a_fabric",
+    "is_an_agent",
     "is_gpu_pod",
     "pods_in",
     "pods_of",
@@ -38,6 +40,11 @@ SYSTEM_NAMESPACES = (
 )
 """Where those run who bring GPUs to nodes, as their own guides name it."""
 _OF_FABRIC = re.compile(r"gpudirect|tcpx|nccl-tests?\b")
+_OF_AGENTS = re.compile(
+    r"exporter|monitor|metric|telemetr|collector|agent|probe|health|check|diagnos|observ|dcgm|"
+    r"plugin|driver|installer|toolkit|snapshot|remediat",
+    re.IGNORECASE,
+)
 _KEPT = 64
 """Of so many resources, the last that were asked for."""
 OTHER_ACCELERATORS = (
@@ -74,6 +81,15 @@ def pods_of(resource: Resource) -> Iterator[Pod]:
     yield from found
     if not known_to_the_end:
         raise NotEvaluatedError
+
+
+def is_an_agent(resource: Resource, pod: Pod) -> bool:
+    """Whether it is on every node, asks for no GPU, and says that it measures, tests or keeps them all."""
+    if resource.group_kind != "apps/DaemonSet" or asks(pod):
+        return False
+    containers = [container for _, container in pod.containers()]
+    said = [f"{text(each.get('name'))} {text(each.get('image'))}" for each in containers]
+    return bool(_OF_AGENTS.search(resource.name)) or all(map(_OF_AGENTS.search, said))
 
 
 @lru_cache(maxsize=_KEPT)
