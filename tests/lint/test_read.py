@@ -4,9 +4,13 @@ import json
 
 import pytest
 
+from gpuyard.findings import Severity
 from gpuyard.lint.items import Unread
 from gpuyard.lint.read import read
+from gpuyard.lint.together.judging import judged
 from gpuyard.render.files import render_files
+from gpuyard.rules import RULES
+from gpuyard.rules.run import AS_THEY_ARE
 from kit.stacks import plan_of, platform, stack_file
 
 QUOTA = b"""\
@@ -138,3 +142,36 @@ def test_a_list_of_counters_is_read_and_any_other_table_is_nobodys():
     assert reading.items[0].resource.properties == {"fields": ["DCGM_FI_DEV_GPU_UTIL"]}
     other = read(b"a,b\n1,2\n", "data.csv")
     assert (other.items, other.unread, other.files) == ((), (), ())
+
+
+def test_values_of_the_device_plugins_own_chart_are_told_from_the_operators():
+    text = b"gfd: {enabled: true}\ndevicePlugin: {enabled: true}\ncompatWithCPUManager: true\n"
+    (item,) = read(text, "values.yaml").items
+    assert item.resource.kind == "values:nvidia-device-plugin"
+    (item,) = read(text + b"toolkit: {}\n", "values.yaml").items
+    assert item.resource.kind == "values:gpu-operator"
+
+
+def test_a_copy_of_a_chart_says_which_version_reads_the_objects_beside_it():
+    pool = (
+        b"apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: gpu}\n"
+        b"spec: {template: {spec: {nodeClassRef: {name: gpu}}}}\n"
+    )
+
+    def said(*charts):
+        found = read(pool, "karpenter/pool.yaml")
+        for number, each in enumerate(charts):
+            found += read(each, f"karpenter/{number}/Chart.yaml")
+        outcomes = judged(found, RULES, AS_THEY_ARE)
+        return [o.severity for o in outcomes if o.rule.id == "GPU-CFG-03"]
+
+    copy = b"apiVersion: v2\nname: karpenter\nversion: 0.33.1\n"
+    parent = (
+        b"apiVersion: v2\nname: mine\nversion: 9.0.0\n"
+        b"dependencies: [{name: karpenter, version: 0.37.0}]\n"
+    )
+    other = b"apiVersion: v2\nname: mine\nversion: 0.1.0\n"
+    assert said(other) == [Severity.WARN, Severity.WARN]
+    assert said(copy) == said(parent) == said(copy, parent) == [Severity.NOTE]
+    newer = copy.replace(b"0.33.1", b"1.6.0")
+    assert said(copy, newer) == [Severity.WARN, Severity.WARN]

@@ -99,7 +99,8 @@ def said(case, rule_id, resources):
     grave = case.get("severity", BY_ID[rule_id].severity)
     grave = set(map(Severity, [grave] if isinstance(grave, str) else grave))
     assert {o.severity for o in outcomes} <= grave
-    assert {o.choice for o in outcomes} <= {case.get("choice", False)}
+    choices = case.get("choice", False)
+    assert {o.choice for o in outcomes} <= set(choices if isinstance(choices, list) else [choices])
     where = sorted(show_path(o.path) for o in outcomes)
     return where, " ".join(f"{o.problem} {o.fix}" for o in outcomes)
 

@@ -49,6 +49,9 @@ _SURE: Mapping[str, frozenset[str]] = {
     "cluster-autoscaler": frozenset({"expanderPriorities", "autoDiscovery"}),
 }
 """Keys of which one is enough."""
+_OF_PLUGIN = _KEYS["nvidia-device-plugin"] - TOP_LEVEL
+_OF_OPERATOR = _KEYS["gpu-operator"] - {"devicePlugin", "nfd"} - _KEYS["nvidia-device-plugin"]
+"""Keys that only the plugin's own chart has, and that only the operator's has: both have a devicePlugin."""
 _OF_PARENTS = frozenset({"enabled", "global", "tags"})
 """What Helm itself reads there, as the condition of a dependency."""
 _APP = "app-template"
@@ -70,7 +73,7 @@ def chart_of(value: Any) -> str | None:
     settings = value.get("settings")
     if not (isinstance(settings, Mapping) and {"clusterName", "interruptionQueue"} & set(settings)):
         found.pop("karpenter")
-    if _is_another_chart(keys):
+    if _is_another_chart(keys) or (keys & _OF_PLUGIN and not keys & _OF_OPERATOR):
         found.pop("gpu-operator")
     best = max(found, key=lambda chart: found[chart], default=None)
     return best if best is not None and found[best] >= _LEAST else None

@@ -38,6 +38,7 @@ from gpuyard.lint.together.kustomize import (
 )
 from gpuyard.render.charts import is_release
 from gpuyard.rules.rule import Resource
+from gpuyard.rules.subjects.installed import CHART_FILE, PROGRAMS, charted
 from gpuyard.spec.read import platform_in
 from gpuyard.spec.yaml.room import NO_ROOM, NoRoomError
 from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
@@ -64,6 +65,12 @@ def _is_chart(value: Any) -> bool:
     return isinstance(value, Mapping) and {"apiVersion", "name", "version"} <= set(value)
 
 
+def _chart_of_a_program(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+    """A copy of a chart, or one that depends on it, says which version of the program is installed."""
+    if set(charted(value)) & PROGRAMS:
+        yield Item(Resource(CHART_FILE, str(value["name"]), value), place)
+
+
 READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Kubernetes object", is_object, objects),
     ("a list of Kubernetes objects", is_objects, objects),
@@ -76,7 +83,7 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a configuration", has_configuration, embedded),
     ("a release of `gpuyard render`", is_release, _nothing),
     ("a patch", is_operations, operations),
-    ("a chart", _is_chart, _nothing),
+    ("a chart", _is_chart, _chart_of_a_program),
 )
 """What a document can be, in the order in which it is tried: a name, a test, the reader."""
 

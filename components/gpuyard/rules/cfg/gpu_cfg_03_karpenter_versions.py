@@ -143,6 +143,7 @@ def _pool(resource: Resource) -> Iterator[Violation]:
             "expireAfter is read below the template only: here it is dropped, and nodes end after 720h",
             "move it to spec.template.spec.expireAfter",
             severity=Severity.NOTE if same else None,
+            choice=same,
         )
     yield from _labels(properties)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from gpuyard.admission.host import PRIVILEGED, SHARES_HOST
 from gpuyard.admission.requirement import Slip
@@ -12,6 +13,7 @@ from gpuyard.rules.rule import (
     Resource,
     Rule,
     Violation,
+    at,
     is_true,
     items,
     known,
@@ -43,7 +45,7 @@ _OF_A_RACKS_NODE = 4
 """Nodes of a rack that is one NVLink domain have four; claims of the domain's channels tell them."""
 _RACK = re.compile(r"compute-?domain|\bimex\b|gb[23]00", re.IGNORECASE)
 _PRIVILEGE = ("securityContext", "privileged")
-_FIRST = "initContainers"
+_FIRST, _NETWORK = "initContainers", "NET_ADMIN"
 """What only waits before others needs none of their privileges."""
 
 
@@ -65,8 +67,9 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                 mine = (whole and meant and not _is_given_cards(pod)) or (
                     keeper and _FIRST not in slip.path
                 )
+                mine = mine or (_FIRST in slip.path and _sets_up_the_network(resource, slip.path))
                 yield Violation(slip.path, slip.problem, slip.fix, severity=grave, choice=mine)
-        yield from _volumes(pod, keeper=keeper)
+        yield from _volumes(pod, keeper=keeper, alone=whole and is_a_fabric(pod))
 
 
 def _agents(resource: Resource) -> set[Path]:
@@ -124,6 +127,12 @@ def _is_given_cards(pod: Pod) -> bool:
     )
 
 
+def _sets_up_the_network(resource: Resource, path: Path) -> bool:
+    """Before the work begins, as meshes and JupyterHub do, who keep pods off the cloud's own addresses."""
+    added = mapping(at(resource.properties, *path[:-1])).get("capabilities")
+    return _NETWORK in items(mapping(added).get("add"))
+
+
 def _path(volume: object) -> str:
     return text(mapping(mapping(volume).get("hostPath")).get("path"))
 
@@ -141,7 +150,7 @@ def _privileged(pod: Pod) -> Iterator[Slip]:
             yield PRIVILEGED.slip(where, container=text(container.get("name")))
 
 
-def _volumes(pod: Pod, *, keeper: bool) -> Iterator[Violation]:
+def _volumes(pod: Pod, *, keeper: bool, alone: bool) -> Iterator[Violation]:
     shm = _shm_volumes(pod)
     for index, volume in enumerate(items(pod.spec.get("volumes"))):
         path, where = _path(volume), pod.at("volumes", index)
@@ -157,7 +166,8 @@ def _volumes(pod: Pod, *, keeper: bool) -> Iterator[Violation]:
                 "remove the volume; the device plugin mounts what the pod was given",
                 choice=keeper and bool(path.strip("/")),
             )
-        yield from _shared_memory(volume, where, shm)
+        for said in _shared_memory(volume, where, shm):
+            yield replace(said, choice=alone and said.severity is Severity.WARN)
 
 
 def _shm_volumes(pod: Pod) -> dict[str, bool]:

@@ -88,8 +88,11 @@ def _only_the_registry_is(image: str) -> bool:
 def _runs_beside(resource: Resource, where: Path, container: Mapping[str, Any]) -> bool:
     """Not what ends before the work begins, nor a template that only asks for nodes of its size."""
     first = "initContainers" in where and text(container.get("restartPolicy")) != "Always"
-    name = text(container.get("image")).rpartition("/")[2].partition(":")[0]
-    return not (first or name in _ANYBODYS) and resource.group_kind != "PodTemplate"
+    image = text(container.get("image"))
+    name = image.rpartition("/")[2].partition(":")[0]
+    # what no registry has is what was built on the node: it has no digest to pin
+    own = text(container.get("imagePullPolicy")) == "Never" or image.startswith("localhost/")
+    return not (first or own or name in _ANYBODYS) and resource.group_kind != "PodTemplate"
 
 
 def _then(resource: Resource) -> str:

@@ -25,6 +25,8 @@ _NUMBERS = frozenset({"nvidia.com/gpu.memory", "nvidia.com/gpu.count", "nvidia.c
 _PLUGINS = re.compile(r"(^|/)(k8s-device-plugin|dcgm-exporter)(:|@|$)")
 _POD_RESOURCES = "/var/lib/kubelet/pod-resources"
 _ABOUT = "DCGM_EXPORTER_KUBERNETES"
+_OFF = frozenset({"false", "False", "0"})
+"""Of whom a GPU is, it is not to say then."""
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
@@ -107,14 +109,23 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
         text(mapping(mapping(each).get("hostPath")).get("path"))
         for each in items(pod.spec.get("volumes"))
     ]
+    mapped = any(map(_holds_the_socket, mounted))
     for path, container in pod.containers():
-        names = [text(mapping(each).get("name")) for each in items(container.get("env"))]
-        if _ABOUT in names and not any(each.startswith(_POD_RESOURCES) for each in mounted):
+        for index, each in enumerate(map(mapping, items(container.get("env")))):
+            if mapped or text(each.get("name")) != _ABOUT or text(each.get("value")) in _OFF:
+                continue
             yield Violation(
-                (*path, "env", names.index(_ABOUT)),
+                (*path, "env", index),
                 "the exporter cannot say whose GPU it is: the kubelet's socket is not mounted",
                 f"mount hostPath {_POD_RESOURCES}",
             )
+
+
+def _holds_the_socket(path: str) -> bool:
+    """Whether the folder of the socket stands there, below it or above."""
+    return path.startswith(_POD_RESOURCES) or f"{_POD_RESOURCES}/".startswith(
+        f"{path.rstrip('/')}/"
+    )
 
 
 RULE = Rule(

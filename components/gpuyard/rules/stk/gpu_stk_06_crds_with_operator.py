@@ -22,7 +22,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         if is_true(at(resource.properties, "operator", "cleanupCRD")):
             yield Violation(
                 ("operator", "cleanupCRD"),
-                "removing the release removes every ClusterPolicy, and the drivers under running jobs",
+                f"removing the release removes every ClusterPolicy, and {_lost(resource)} under running jobs",
                 "leave operator.cleanupCRD off",
             )
         return
@@ -34,6 +34,11 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             "remove skipCrds, or apply the definitions from their own release first",
             choice=ours <= _APART,
         )
+
+
+def _lost(resource: Resource) -> str:
+    brings = at(resource.properties, "driver", "enabled") is not False
+    return "the drivers" if brings else "the device plugin"
 
 
 RULE = Rule(

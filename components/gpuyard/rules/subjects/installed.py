@@ -1,7 +1,8 @@
 """Programs that a repository itself installs at versions it pins: their words of then are right there."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gpuyard.catalogue.software.versions import is_version, parse_version
 from gpuyard.rules.rule import (
@@ -25,18 +26,31 @@ _IMAGES = {
     "karpenter": re.compile(r"/karpenter/controller$"),
     "gpu-operator": re.compile(r"nvidia/(cloud-native/)?gpu-operator$"),
 }
+PROGRAMS = frozenset({"karpenter", "kueue"})
+"""Of which a chart is looked at: objects are right in the words of the version that reads them."""
+CHART_FILE = "helm:ChartFile"
 _BASES = ("resources", "bases", "components")
 _KUEUE_SINCE = (0, 15)
 """The first Kueue that serves v1beta2, and reads a queue's name in a label alone."""
-_OF_A_VENDOR = (".openshift.io", ".opendatahub.io")
-"""How groups of a platform end whose operators bring a Kueue of their own time, in a version no file says."""
+_OF_A_VENDOR = re.compile(
+    r".+\.opendatahub\.io|"
+    r"(?:kueue|route|project|config|console|operator|security|machine|image|template|user)\.openshift\.io"
+)
+"""Groups of a platform whose operators bring a Kueue of their own time, in a version that no file says; other
+operators of OpenShift's, as that of SR-IOV, run anywhere."""
 _SHOWN_BY = "opendatahub.io/"
 """Labels by which the platform of such an operator shows a namespace to its users."""
 
 
+def charted(chart: Mapping[str, Any]) -> dict[str, str]:
+    """Versions by the name of a chart: its own, as of a copy, and those of charts that it depends on."""
+    said = [chart, *map(mapping, items(chart.get("dependencies")))]
+    return {text(each.get("name")): text(each.get("version")) for each in said}
+
+
 def all_older(stack: Stack, program: str, than: tuple[int, ...]) -> str:
     """The version that is installed here, where all that are pinned come before another; else ""."""
-    found = sorted(set(_versions(stack, program)))
+    found = sorted({*_versions(stack, program), *_of_charts(stack, program)})
     return found[-1][1] if found and found[-1][0] < than else ""
 
 
@@ -67,7 +81,7 @@ def has_vendors_kueue(stack: Stack) -> bool:
     namespaces = [mapping(each.properties, "metadata", "labels") for each in stack.of("Namespace")]
     shown = any(str(label).startswith(_SHOWN_BY) for labels in namespaces for label in labels)
     groups = (kind.partition("/")[0] for kind in stack.by_kind)
-    return shown or any(group.endswith(_OF_A_VENDOR) for group in groups)
+    return shown or any(map(_OF_A_VENDOR.fullmatch, groups))
 
 
 def _versions(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:
@@ -79,6 +93,13 @@ def _versions(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str
         for version in pinned:
             if is_version(program, version):
                 yield parse_version(program, version).numbers, version
+
+
+def _of_charts(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:
+    for resource in stack.of(CHART_FILE):
+        version = charted(resource.properties).get(program, "")
+        if is_version(program, version):
+            yield parse_version(program, version).numbers, version
 
 
 def _pinned(resource: Resource, program: str) -> Iterator[str]:

@@ -45,6 +45,10 @@ _OF_AGENTS = re.compile(
     r"plugin|driver|installer|toolkit|snapshot|remediat",
     re.IGNORECASE,
 )
+_EXPORTERS = re.compile(
+    r"(^|/)(?:nvidia/(?:k8s/)?dcgm-exporter|utkuozdemir/nvidia_gpu_exporter)([:@]|$)"
+)
+"""By whole names: anybody may call an image of theirs an exporter."""
 _KEPT = 64
 """Of so many resources, the last that were asked for."""
 OTHER_ACCELERATORS = (
@@ -84,12 +88,18 @@ def pods_of(resource: Resource) -> Iterator[Pod]:
 
 
 def is_an_agent(resource: Resource, pod: Pod) -> bool:
-    """Whether it is on every node, asks for no GPU, and says that it measures, tests or keeps them all."""
-    if resource.group_kind != "apps/DaemonSet" or asks(pod):
+    """Whether it is on every node, asks for no GPU, and says that it measures, tests or keeps them all.
+
+    Exporters are so as well where they ask for one: who measures all GPUs of a node needs none.
+    """
+    if resource.group_kind != "apps/DaemonSet":
         return False
     containers = [container for _, container in pod.containers()]
+    if containers and all(_EXPORTERS.search(text(each.get("image"))) for each in containers):
+        return True
     said = [f"{text(each.get('name'))} {text(each.get('image'))}" for each in containers]
-    return bool(_OF_AGENTS.search(resource.name)) or all(map(_OF_AGENTS.search, said))
+    agent = bool(_OF_AGENTS.search(resource.name)) or all(map(_OF_AGENTS.search, said))
+    return agent and not asks(pod)
 
 
 @lru_cache(maxsize=_KEPT)
