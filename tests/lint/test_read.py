@@ -171,7 +171,8 @@ def test_a_copy_of_a_chart_says_which_version_reads_the_objects_beside_it():
         b"dependencies: [{name: karpenter, version: 0.37.0}]\n"
     )
     other = b"apiVersion: v2\nname: mine\nversion: 0.1.0\n"
-    assert said(other) == [Severity.WARN, Severity.WARN]
+    queue = b"apiVersion: v2\nname: kueue\nversion: 0.10.0\n"
+    assert said(other) == said(queue) == [Severity.WARN, Severity.WARN]
     assert said(copy) == said(parent) == said(copy, parent) == [Severity.NOTE]
     newer = copy.replace(b"0.33.1", b"1.6.0")
     assert said(copy, newer) == [Severity.WARN, Severity.WARN]

@@ -82,11 +82,6 @@ class _Folder:
     """Whether a provider may add tags: one that says so, or one of a caller's."""
 
 
-def is_read(data: bytes) -> bool:
-    """Whether a file names anything that is looked at; others are known by their names alone."""
-    return _OURS.search(data) is not None
-
-
 def read_terraform(files: Mapping[str, bytes], given: Mapping[str, Any]) -> FilesRead:
     """The files of one folder, and what is known of its variables."""
     large = {f for f, d in files.items() if len(d) > MAX_BYTES}

@@ -18,6 +18,8 @@ from gpuyard.rules.subjects.queries import COUNTERS, QUERY_KINDS, queries, recor
 from gpuyard.spec.nearest import nearest
 
 _FIELD = re.compile(r"DCGM_(FI|EXP)_")
+_OF_OTEL = "_total"
+"""What a collector of OpenTelemetry puts behind the names of counters that it brings."""
 _SUMS = {
     f"{DEV}FB_TOTAL": f"write {DEV}FB_USED + {DEV}FB_FREE + {DEV}FB_RESERVED, or list the field"
 }
@@ -54,7 +56,7 @@ def _unserved(metric: str, served: frozenset[str], *, given: bool) -> tuple[str,
     for autoscaler in AUTOSCALERS:
         if metric.startswith(autoscaler.prefix):
             return _slip_in(metric, autoscaler)
-    if not metric.lower().startswith("dcgm_") or metric in served:
+    if not metric.lower().startswith("dcgm_") or metric.removesuffix(_OF_OTEL) in served:
         return None
     if not _FIELD.match(metric):
         meant = meant_by(metric) or nearest(metric, sorted(DCGM_DEFAULT))

@@ -68,6 +68,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                     keeper and _FIRST not in slip.path
                 )
                 mine = mine or (_FIRST in slip.path and _sets_up_the_network(resource, slip.path))
+                mine = mine or (is_a_fabric(pod) and pod.claims_devices)
                 yield Violation(slip.path, slip.problem, slip.fix, severity=grave, choice=mine)
         yield from _volumes(pod, keeper=keeper, alone=whole and is_a_fabric(pod))
 

@@ -38,6 +38,11 @@ _ANYBODYS = frozenset(
 )
 """Images of which every version does the same for whoever sleeps, copies or says hello by them."""
 
+_OF_NETWORKS = frozenset(
+    {"tailscale", "gluetun", "cloudflared", "envoy", "proxyv2", "oauth2-proxy"}
+)
+"""Those that stand beside the work and carry its traffic: of the GPUs' programs they are none."""
+
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"] or resource.kind.endswith("/DaemonSet"):
@@ -92,7 +97,8 @@ def _runs_beside(resource: Resource, where: Path, container: Mapping[str, Any]) 
     name = image.rpartition("/")[2].partition(":")[0]
     # what no registry has is what was built on the node: it has no digest to pin
     own = text(container.get("imagePullPolicy")) == "Never" or image.startswith("localhost/")
-    return not (first or own or name in _ANYBODYS) and resource.group_kind != "PodTemplate"
+    known = name in _ANYBODYS | _OF_NETWORKS
+    return not (first or own or known) and resource.group_kind != "PodTemplate"
 
 
 def _then(resource: Resource) -> str:

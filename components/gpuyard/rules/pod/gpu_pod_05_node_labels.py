@@ -25,6 +25,7 @@ _NUMBERS = frozenset({"nvidia.com/gpu.memory", "nvidia.com/gpu.count", "nvidia.c
 _PLUGINS = re.compile(r"(^|/)(k8s-device-plugin|dcgm-exporter)(:|@|$)")
 _POD_RESOURCES = "/var/lib/kubelet/pod-resources"
 _ABOUT = "DCGM_EXPORTER_KUBERNETES"
+_WAITS = "--fail-on-init-error=false"
 _OFF = frozenset({"false", "False", "0"})
 """Of whom a GPU is, it is not to say then."""
 
@@ -81,11 +82,17 @@ def _placed(pod: Pod) -> bool:
 
 def _waits(pod: Pod) -> bool:
     """A device plugin that finds no GPU and has been told not to fail: NVIDIA's own manifest is so."""
+    containers = [container for _, container in pod.containers()]
     return any(
         text(mapping(each).get("name")) == "FAIL_ON_INIT_ERROR"
-        and text(mapping(each).get("value")) == "false"
-        for _, container in pod.containers()
+        and text(mapping(each).get("value")) in _OFF
+        for container in containers
         for each in items(container.get("env"))
+    ) or any(
+        text(each) == _WAITS
+        for container in containers
+        for field in ("command", "args")
+        for each in items(container.get(field))
     )
 
 
