@@ -161,4 +161,39 @@ but these rules have seen these files.
 | | findings | true | debatable | false | of them true |
 |---|---:|---:|---:|---:|---:|
 """,
+    13: """
+### Thirteenth: {repositories} more, {files:,} files, {resources:,} resources
+
+Chosen otherwise than before: 297 repositories that an index of public files knows to hold a path such as
+`k8s/vllm-deployment.yaml`, `k8s/nvidia-device-plugin.yaml`, `time-slicing-config.yaml`,
+`gpu-operator/values.yaml`, `monitoring/dcgm-exporter.yaml`, `kueue/cluster-queue.yaml`,
+`terraform/gpu.tf` or a device plugin in a home's releases, and some by name; drawn by lot with a fixed
+seed, as far as a copy was to be had. Most are small, of one person, and have never been looked at by
+anybody else. Linted once, without helm at hand, with rules in which agents that say so, and Kueue beside
+OpenShift's own objects, were already mended. The goals (90 %, 80 %, at most 5 % false) are missed but
+for the last. 13 of what can be argued about are one repository's queues without GPUs, nine are words of
+a Karpenter of which a copy of the chart lies in the next folder. Mended since: copies of charts say
+which version is there, and so do dependencies; values of the device plugin's own chart are told from the
+operator's; an exporter that is not to say whose a GPU is; the whole folder of the kubelet; images that
+are built on the node; exporters that take a GPU, and what sets up a network before the work begins, are
+choices. Left: the only group of a cluster without a taint, copies of charts whose values another file
+goes over, versions that stand in a script alone.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+""",
+    14: """
+### Fourteenth: {repositories} more, {files:,} files, {resources:,} resources
+
+The next of the same list, in the order of the lot, linted once with what the thirteenth had mended, with
+helm at hand. Two copies of repositories seen before, in the thirteenth and here, and eight in which
+there is no file for lint were left out. Of all findings 50 of 58 are true (86 %), two are false (3 %):
+these goals are reached on files that nobody had seen. Of refusals 16 of 18 are true (88 %), one less
+than the goal asks; both false ones are one dashboard, whose names a collector of OpenTelemetry has
+written. Mended since: such names, a device plugin that waits where there is no GPU, sidecars that carry
+traffic, tests of a fabric that claim its devices.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+""",
 }
