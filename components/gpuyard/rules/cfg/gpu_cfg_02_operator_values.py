@@ -1,5 +1,6 @@
 """GPU-CFG-02: values that the GPU Operator reads."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ _INSTEAD: Mapping[tuple[str, ...], str] = {
 }
 """Keys of guides that the chart does not have, or reads and drops."""
 _OFF = {"enabled": False}
+_OLD_OPERATOR, _OLD_TOOLKIT = re.compile(r"v?1\.\d+\."), re.compile(r"1\.[0-7]\.")
 _STRATEGIES = ("none", "single", "mixed", "")
 _LAYOUTS = ("all-disabled", "")
 
@@ -32,9 +34,15 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     in_values = resource.group_kind == OPERATOR_VALUES
     base: Path = () if in_values else ("spec",)
     values = resource.properties if in_values else mapping(resource.properties.get("spec"))
-    if in_values:
+    if in_values and not _of_before(values):
         yield from _unread(values)
     yield from _wrong(values, base)
+
+
+def _of_before(values: Mapping[str, Any]) -> bool:
+    """Whether their versions are of the operator before 22.9: its chart had other keys, tags had no v."""
+    operator, toolkit = (text(at(values, part, "version")) for part in ("operator", "toolkit"))
+    return bool(_OLD_OPERATOR.match(operator) or _OLD_TOOLKIT.match(toolkit))
 
 
 def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
@@ -89,7 +97,7 @@ def _wrong(values: Mapping[str, Any], base: Path) -> Iterator[Violation]:
             "write one of them",
         )
     version = text(at(values, "toolkit", "version"))
-    if version[:1].isdigit():
+    if version[:1].isdigit() and not _of_before(values):
         yield Violation(
             (*base, "toolkit", "version"),
             f"no image of the container toolkit is tagged {version}: tags begin with v",

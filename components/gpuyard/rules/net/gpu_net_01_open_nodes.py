@@ -79,9 +79,16 @@ def _judge(
     if low == high and low in _WEB | _DATABASES:
         return  # a load balancer's front door
     if _WORLD & ranges:
-        yield _open(path, "every port" if high - low > _SSH else f"port {low:.0f}")
+        yield _open(path, _named(low, high))
     elif low <= _SSH <= high and ranges - {""}:
         yield _ssh(path)
+
+
+def _named(low: float, high: float) -> str:
+    """One port, or several: a range with SSH in it is as bad as all of them; media have one of their own."""
+    if high - low > _SSH >= low:
+        return "every port"
+    return f"port {low:.0f}" if low == high else f"ports {low:.0f} to {high:.0f}"
 
 
 def _firewall(resource: Resource) -> Iterator[Violation]:
