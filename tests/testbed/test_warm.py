@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 
@@ -84,6 +85,29 @@ def test_a_plugin_ends_with_an_engine_that_is_killed():
         assert int(engine.stdout.readline())
         engine.kill()
         assert engine.stdout.read() == ""  # nobody has it open any more
+
+
+def test_a_plugin_ends_with_an_engine_that_is_killed_before_the_plugin_is_there(
+    tmp_path, monkeypatch
+):
+    """On a busy machine: then whoever asks late for the engine's number gets another one's."""
+    monkeypatch.setenv("GPUYARD_WARM", str(tmp_path))
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "plugins"))
+        server.listen()
+        server.settimeout(60)
+        plugin = f"{PLUGINS / 'bin' / PROVIDER} 127.0.0.1:1 & wait"
+        with subprocess.Popen(["sh", "-c", plugin]) as engine:
+            link, _ = server.accept()
+            engine.kill()
+        with link:
+            link.settimeout(60)
+            _, descriptors, _, _ = socket.recv_fds(link, 1 << 20, 3)
+            link.sendall(b"y")
+            while link.recv(1 << 20):
+                pass  # the rest of what it asks; then it closes the connection, which kills a plugin
+        for each in descriptors:
+            os.close(each)
 
 
 @pytest.mark.usefixtures("warm")

@@ -25,6 +25,7 @@ FORWARDED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
 
 def main() -> int:
     """Ask, then wait for the end."""
+    engine = os.getppid()  # first of all: it may be killed while we ask
     plugin, *arguments = sys.argv[1:]
     command = (sys.executable, plugin, *arguments)
     link = asking.connect("plugins", command, os.environ, os.getcwd())  # noqa: PTH109
@@ -35,13 +36,12 @@ def main() -> int:
         _signal.signal(number, lambda received, _: link.send(bytes([received])))
     for descriptor in (0, 1, 2):
         os.close(descriptor)  # or the engine would not see that the plugin has closed its output
-    code = await_end(link)
+    code = await_end(link, engine)
     return code if code >= 0 else 128 - code
 
 
-def await_end(link: Any) -> int:
+def await_end(link: Any, engine: int) -> int:
     """The plugin's exit code; the end of an engine that was killed is the plugin's, too (../orphans.py)."""
-    engine = os.getppid()
     link.settimeout(PAUSE_SECONDS)
     while True:
         try:
