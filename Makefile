@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Without byte code each start of a stack's program compiles 250 modules of ours anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help environment up down demo shell test quick repeating campaign check bench tools golden schema advisories facts
+.PHONY: help environment up down demo shell test quick repeating turns campaign check bench tools golden schema advisories facts
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,11 +35,14 @@ quick: environment ## run the tests of what has changed, in a minute
 repeating: environment ## measure which tests run nothing of their own, and write their list
 	@python scripts/repeating.py
 
+turns: environment ## write anew what live tests cost and so their turns, from figures in FOLDER (GPUYARD_SECONDS=FOLDER)
+	@PYTHONPATH=tests python -m kit.measured $(FOLDER)
+
 campaign: environment ## list the long searches; NAME=mutations runs one, with COUNT and SEED if given
 	@python scripts/suite/campaign.py $(NAME) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 check: environment ## run every gate: format, lint, types, floors, sizes, documentation
-	@scripts/check
+	@scripts/check $(GATES)
 
 bench: environment ## run the benchmarks and print figures with versions
 	@scripts/bench

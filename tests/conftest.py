@@ -17,7 +17,7 @@ from kit.searches import examples
 __all__ = ["cold", "require_level", "upstream", "warm"]
 
 # Our own plugin, by hand: by its entry point it would load before coverage measures anything.
-pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced"]
+pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced", "kit.turns"]
 
 HERE = Path(__file__).parent
 

@@ -189,9 +189,18 @@ def test_check_runs_every_gate_and_is_silent_about_those_that_pass(scratch):
     fake_tools(scratch)
     ended = run(scratch / "scripts/check", folder=scratch)
     assert ended.returncode == 0
-    assert [line.split()[:2] for line in ended.stdout.splitlines()] == [
-        ["ok", name] for name in ("format", "lint", "mypy", "pyright", "floors", "house")
+    names = ["floors", "format", "house", "lint", "mypy", "pyright"]
+    assert sorted(line.split()[:2] for line in ended.stdout.splitlines()) == [
+        ["ok", name] for name in names
     ]
+
+
+def test_check_leaves_the_gates_that_are_tests_to_who_runs_all_tests_next(scratch):
+    fake_tools(scratch, failing="pyright")
+    ended = run(scratch / "scripts/check", "static", folder=scratch)
+    assert ended.returncode == 1
+    assert "house" not in ended.stdout
+    assert ended.stdout.endswith("1 gate(s) failed: pyright\n")
 
 
 def test_check_goes_on_after_a_failure_and_names_it_last(scratch):
@@ -208,6 +217,19 @@ def test_only_the_whole_suite_is_held_to_the_coverage_gates(scratch):
     assert run(scratch / "scripts/test", "tests/plan", folder=scratch).returncode == 0
     calls = (scratch / "calls").read_text(encoding="utf-8")
     assert calls == "python -m pytest tests/plan\n"
+
+
+@pytest.mark.parametrize(("said", "turn"), [(None, "commit"), ("all", "all")])
+def test_live_tests_come_in_turns_unless_all_are_asked_for(scratch, said, turn):
+    asked = {"GPUYARD_TURN": said} if said else {}
+    fake_tools(scratch)
+    program(scratch / ".venv/bin/python", 'echo "${GPUYARD_TURN:-none} $*" >>calls')
+    assert run(scratch / "scripts/test", folder=scratch, **asked).returncode == 0
+    calls = (scratch / "calls").read_text(encoding="utf-8").splitlines()
+    live = [
+        line.split()[0] for line in calls if line.endswith(" tests/cluster tests/engine tests/yard")
+    ]
+    assert live == [turn]
 
 
 @pytest.mark.parametrize("failing", ["python", "coverage"])

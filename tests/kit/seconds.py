@@ -1,5 +1,7 @@
 """Where a run of the suite spends its seconds, by folder and by cause: `GPUYARD_SECONDS=1 make test`.
 
+With the name of a folder instead of 1 each run writes what every test took into a file there as well.
+
 CPU is counted as the kernel counts it, so a figure means the same on a busy machine; only the wall does not.
 A process that a test started is counted once it has ended and been waited for; a part of a cluster at once.
 """
@@ -21,6 +23,7 @@ from kit.levels import LEVELS
 
 HERE = Path(__file__).resolve().parent.parent
 SLOWEST = 25
+ASKED = "GPUYARD_SECONDS"
 MARK = "kit.seconds"
 """Under this name a worker's figures travel to the process that prints them."""
 
@@ -132,6 +135,8 @@ class Report:
         """Three tables: by folder, by cause, and the tests that take most."""
         if self.clock is not None and self.clock.rows:
             self.parts.append(self.clock.as_data())
+        if (folder := Path(os.environ[ASKED])).is_dir():
+            (folder / f"{os.getpid()}.json").write_text(json.dumps(self.parts), encoding="utf-8")
         terminalreporter.section("seconds")
         for line in report(self.parts):
             terminalreporter.write_line(line)
@@ -185,7 +190,7 @@ def cells(name: str, count: int, spent: Spent) -> tuple[str, ...]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Only where it is asked for."""
-    if not os.environ.get("GPUYARD_SECONDS"):
+    if not os.environ.get(ASKED):
         return
     clock = Clock()
     clock.planes.watch()
