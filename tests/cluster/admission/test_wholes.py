@@ -14,7 +14,10 @@ from gpuyard.lint.kubernetes import resource
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate.api import Api
+from gpuyard.simulate.cluster import Outcome
+from gpuyard.simulate.kueue import manager as kueue
 from kit.cluster.lab import create
+from kit.cluster.queues import kueue_with
 from kit.cluster.twins import (
     GPU,
     HELD,
@@ -83,7 +86,18 @@ def at(value: Value) -> str:
 
 
 @pytest.fixture(scope="module")
-def defined(held: Api) -> Iterator[Api]:
+def nobodys(started: Outcome) -> Iterator[None]:
+    """A Kueue that takes none of these kinds, whenever it is started.
+
+    The cluster's own takes JobSets where they are defined, and is started anew some time after a file that
+    had it otherwise: in the middle of these tests it would suspend what is to run.
+    """
+    with kueue_with(started.status.name, kueue.default_configuration(["batch/job", "pod"])):
+        yield
+
+
+@pytest.fixture(scope="module")
+def defined(held: Api, nobodys: None) -> Iterator[Api]:
     """The cluster with these kinds, which nobody runs there."""
     made = [definition(kind, version) for kind, version in KINDS.items()]
     for each in made:

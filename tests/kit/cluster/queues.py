@@ -274,7 +274,16 @@ _wanted: dict[str, list[Mapping[str, str]]] = {}
 
 @contextmanager
 def kueue_as_rendered(name: str, raw: Mapping[str, Any], **changes: object) -> Iterator[Api]:
-    """The cluster's Kueue with the configuration that this platform renders, `changes` at its top.
+    """The cluster's Kueue with the configuration that this platform renders, `changes` at its top."""
+    with kueue_with(
+        name, yaml.safe_load(_rendered(raw)["data"][KUEUE_CONFIG_KEY]) | changes
+    ) as api:
+        yield api
+
+
+@contextmanager
+def kueue_with(name: str, content: ApiObject) -> Iterator[Api]:
+    """The cluster's Kueue with this configuration.
 
     Kueue reads it when it starts, and a start is dear. So it stays until somebody wants another one; who
     wants the cluster's own says so, see `kueue_as_it_was`.
@@ -282,7 +291,6 @@ def kueue_as_rendered(name: str, raw: Mapping[str, Any], **changes: object) -> I
     cluster.up(name)
     api = connect(Path(cluster.status(name).kubeconfig))
     _found.setdefault(name, api.get(kueue_manager.CONFIG_MAP))
-    content = yaml.safe_load(_rendered(raw)["data"][KUEUE_CONFIG_KEY]) | changes
     held = _wanted.setdefault(name, [])
     held.append({KUEUE_CONFIG_KEY: yaml.safe_dump(content)})
     _configure(api, name, held[-1])
