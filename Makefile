@@ -36,7 +36,7 @@ repeating: environment ## measure which tests run nothing of their own, and writ
 	@python scripts/repeating.py
 
 turns: environment ## write anew what live tests cost and so their turns, from figures in FOLDER (GPUYARD_SECONDS=FOLDER)
-	@PYTHONPATH=tests python -m kit.measured $(FOLDER)
+	@PYTHONPATH=tests python -m kit.suite.measured $(FOLDER)
 
 campaign: environment ## list the long searches; NAME=mutations runs one, with COUNT and SEED if given
 	@python scripts/suite/campaign.py $(NAME) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))

@@ -17,7 +17,7 @@ from kit.searches import examples
 __all__ = ["cold", "require_level", "upstream", "warm"]
 
 # Our own plugin, by hand: by its entry point it would load before coverage measures anything.
-pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced", "kit.turns"]
+pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced", "kit.suite.turns"]
 
 HERE = Path(__file__).parent
 
@@ -51,14 +51,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Deal tests out the longest first, and what shares a cluster as a whole."""
-    from kit.dealing import LongestFirst
+    from kit.suite.dealing import LongestFirst
 
     return LongestFirst(config, log)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Live tests wait more than they work: `-n auto` starts more workers for them than there are cores."""
-    from kit.dealing import workers
+    from kit.suite.dealing import workers
 
     return workers(config.args, os.cpu_count() or 1)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kit import dealing
+from kit.suite import dealing
 
 KNOWN = dict(dealing.SECONDS)
 LONG = ["tests/yard/test_long.py::test_a", "tests/yard/test_long.py::test_b"]

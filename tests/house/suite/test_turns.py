@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kit import measured, turns
-from kit.turns import Row
+from kit.suite import measured, turns
+from kit.suite.turns import Row
 
 ROOT = Path(__file__).parents[3]
 ROWS = {

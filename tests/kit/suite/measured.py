@@ -1,4 +1,4 @@
-"""Writes tests/kit/live.txt anew, from what a run of all live tests took.
+"""Writes tests/kit/suite/live.txt anew, from what a run of all live tests took.
 
     mkdir /tmp/rows && GPUYARD_TURN=all GPUYARD_SECONDS=/tmp/rows make test
     make turns FOLDER=/tmp/rows
@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit import turns
-from kit.dealing import LIVE, folder_of
+from kit.suite import turns
+from kit.suite.dealing import LIVE, folder_of
 
 WORDS = """\
 # Live tests, as they were measured last: seconds of CPU, whether every run has them, and their name.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.dealing import BY_FILE, LIVE, folder_of
+from kit.suite.dealing import BY_FILE, LIVE, folder_of
 
 TABLE = Path(__file__).with_name("live.txt")
 """Live tests as they were measured last: seconds of CPU, `always` or `turn`, and the name."""

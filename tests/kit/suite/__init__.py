@@ -1,0 +1,1 @@
+"""How the suite itself runs: which live tests, dealt to whom."""
