@@ -171,14 +171,17 @@ def keep(rows: Iterable[Judged], costs: Iterable[Repository]) -> None:
 
 
 def take_second(file: Path) -> None:
-    """Keep what a second reader said of the rows that are drawn, by their ids or the beginnings of these."""
+    """Keep what a second reader said of the rows that are drawn, by their ids or the beginnings of these.
+
+    Rows that say the same for two reasons, or at two severities, have one id and are read as one.
+    """
     said = json.loads(file.read_text(encoding="utf-8"))
     rows = judged()
-    drawn = [row for row in rows if row.drawn]
+    drawn = {row.id for row in rows if row.drawn}
     for key, word in said.items():
-        if word not in WORDS or sum(row.id.startswith(key) for row in drawn) != 1:
+        if word not in WORDS or sum(each.startswith(key) for each in drawn) != 1:
             raise SystemExit(f"{file}: {key}: {word}: no row that is drawn, or no verdict")
-    read = {row.id: word for row in drawn for key, word in said.items() if row.id.startswith(key)}
+    read = {each: word for each in drawn for key, word in said.items() if each.startswith(key)}
     keep([replace(row, second=read.get(row.id, row.second)) for row in rows], repositories())
 
 
@@ -338,7 +341,7 @@ COUNTING = """
 - The mistakes are those of files that people publish to help others, most of them old: every one of us makes such, and a line here is no
   judgement on a project. Where a file has changed since, its commit says which one was read.
 - A share is rounded down.
-- A second reading by somebody else, of a tenth of the rows that a fixed seed draws: {second}.
+- A second reading by somebody else, of a tenth of the rows that a fixed seed draws, where nine of ten alike is the goal: {second}.
 
 ## By rule
 
@@ -448,12 +451,17 @@ def second_reading(rows: Iterable[Judged]) -> str:
     if not read:
         return f"{len(drawn)} rows are drawn, none has been read yet ({earlier})"
     other = [row for row in read if row.second != row.verdict]
-    same = (
-        f"of {len(drawn)} rows {len(read)} are read, {len(read) - len(other)} with the same verdict"
-    )
-    same += f" ({earlier})"
+    alike = len(read) - len(other)
+    same = f"of {len(drawn)} rows {len(read)} are read, {alike} with the same verdict"
+    same += f", {share(alike, len(read))} ({earlier})"
+    if not other:
+        return same
+    falsely = sum(FALSE in {row.second, row.verdict} for row in other)
     told = [f"{row.rule} in {row.repository} {row.second} and not {row.verdict}" for row in other]
-    return f"{same}; else {', '.join(told)}" if told else same
+    return (
+        f"{same}; {len(other) - falsely} differ on whether it can be argued about, {falsely} on whether"
+        f" it is false: {', '.join(told)}"
+    )
 
 
 def _by_rule(own: Sequence[Judged], samples: Sequence[Judged]) -> Iterator[str]:

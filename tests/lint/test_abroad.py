@@ -142,6 +142,7 @@ def test_what_is_kept_is_read_again(tmp_path, monkeypatch):
     assert abroad.repositories() == costs
 
 
+ELSE = "0 differ on whether it can be argued about, 1 on whether it is false: "
 OTHER = "GPU-POD-03 in a/b false and not true"
 EARLIER = "before the rules were mended by it, 16 of 18 were read alike"
 
@@ -150,10 +151,10 @@ EARLIER = "before the rules were mended by it, 16 of 18 were read alike"
     ("second", "says"),
     [
         (["drawn", "drawn"], f"2 rows are drawn, none has been read yet ({EARLIER})"),
-        (["true", "drawn"], f"of 2 rows 1 are read, 1 with the same verdict ({EARLIER})"),
+        (["true", "drawn"], f"of 2 rows 1 are read, 1 with the same verdict, 100 % ({EARLIER})"),
         (
             ["true", "false"],
-            f"of 2 rows 2 are read, 1 with the same verdict ({EARLIER}); else {OTHER}",
+            f"of 2 rows 2 are read, 1 with the same verdict, 50 % ({EARLIER}); {ELSE}{OTHER}",
         ),
     ],
 )
@@ -180,6 +181,18 @@ def test_what_a_second_reader_says_is_taken_by_the_beginning_of_an_id(tmp_path, 
         said.write_text(wrong, encoding="utf-8")
         with pytest.raises(SystemExit, match="no row that is drawn, or no verdict"):
             abroad.take_second(said)
+
+
+def test_rows_of_one_id_are_read_as_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(abroad, "VERDICTS", tmp_path / "verdicts.csv")
+    monkeypatch.setattr(abroad, "REPOSITORIES", tmp_path / "repositories.yaml")
+    one = next(each for n in range(60) if (each := row(problem=str(n))).drawn)
+    other = replace(one, verdict="debatable", why="another place", places=("b.yaml:1",))
+    abroad.keep([one, other], [abroad.Repository("a/b", "0" * 40)])
+    said = tmp_path / "said.json"
+    said.write_text(f'{{"{one.id[:8]}": "true"}}', encoding="utf-8")
+    abroad.take_second(said)
+    assert [each.second for each in abroad.judged()] == ["true", "true"]
 
 
 @every(("part", "whole", "shown"), [(899, 1000, "89 %"), (9, 10, "90 %"), (0, 0, "–")])
