@@ -212,4 +212,23 @@ here are true; but these rules have seen these files.
 | | findings | true | debatable | false | of them true |
 |---|---:|---:|---:|---:|---:|
 """,
+    16: """
+### Sixteenth: {repositories} more, {files:,} files, {resources:,} resources
+
+Drawn as those three were, from 101 others that the same index knows to hold a path such as
+`gpu-pod.yaml`, `gpu-test.yaml`, `k8s/vllm.yaml`, `k8s/triton-deployment.yaml`, `k8s/pytorchjob.yaml`,
+`k8s/gpu-operator.yaml`, `gpu-operator-values.yaml`, `helm/vllm/values.yaml`, `nvidia-device-plugin.yml`
+or `terraform/gpu-nodepool.tf`: the first {repositories} of the lot of which a copy was to be had and in
+which a file says a word of GPUs; a copy of a repository seen before was left out. Linted once with the
+rules as the fifteenth had left them, with helm at hand. Of refusals 40 of 43 are true (93 %), of all
+findings 96 of 108 (88 %), three are false (2 %): the goals are reached on files that nobody had seen. No
+repository has more than an eighth of the findings. Seven of the refusals are said of a chart's values
+and of its template once more; without those 34 of 36 are true (94 %). The one who judged knew the rules;
+by the second reading above some that are true here are to be argued about. False are a driver that the
+installing script switches off, and values of HAMi's chart taken for those of the operator. Left: what a
+script hands to helm.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+""",
 }
