@@ -52,6 +52,8 @@ _SURE: Mapping[str, frozenset[str]] = {
 _OF_PLUGIN = _KEYS["nvidia-device-plugin"] - TOP_LEVEL
 _OF_OPERATOR = _KEYS["gpu-operator"] - {"devicePlugin", "nfd"} - _KEYS["nvidia-device-plugin"]
 """Keys that only the plugin's own chart has, and that only the operator's has: both have a devicePlugin."""
+_OF_SHARERS = frozenset({"scheduler", "schedulerName"})
+"""Keys of HAMi's chart and its like, whose devicePlugin is another: the operator schedules nothing."""
 _OF_PARENTS = frozenset({"enabled", "global", "tags"})
 """What Helm itself reads there, as the condition of a dependency."""
 _APP = "app-template"
@@ -102,8 +104,9 @@ def _has_containers(controllers: Any) -> bool:
 
 
 def _is_another_chart(keys: set[str]) -> bool:
-    """Whether most keys are none of the operator's chart: others have a devicePlugin too."""
-    return len(keys - TOP_LEVEL) > len(keys & (TOP_LEVEL - OF_HELM))
+    """Whether most keys are none of the operator's chart, or one is another's: others have a devicePlugin."""
+    most = len(keys - TOP_LEVEL) > len(keys & (TOP_LEVEL - OF_HELM))
+    return most or bool(keys & _OF_SHARERS)
 
 
 def values(value: Any, place: FilePlace, chart: str | None = None) -> Iterator[Item]:

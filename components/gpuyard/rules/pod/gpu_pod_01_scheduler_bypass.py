@@ -28,6 +28,7 @@ from gpuyard.rules.subjects.pods import (
 
 _SOCKETS = "/var/lib/kubelet/device-plugins"
 _CLASS = "runtimeClassName"
+_MACHINE = "kubernetes.io/hostname"
 _EXPORTERS = re.compile(r"(^|/)(dcgm-exporter|nvidia_gpu_exporter)([:@]|$)")
 _ELSEWHERE = {"configMapKeyRef", "secretKeyRef"}
 
@@ -43,7 +44,8 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
             if _is_unknown(resource, slip.path):
                 continue
             if slip.path != pod.at(_CLASS):
-                yield Violation(slip.path, slip.problem, slip.fix, choice=agent)
+                less = Severity.WARN if _has_one_machine(pod) else None
+                yield Violation(slip.path, slip.problem, slip.fix, severity=less, choice=agent)
         yield from _by_class(pod, agent=agent)
 
 
@@ -63,6 +65,11 @@ def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
         # beside a container that asks for GPUs the class is there for that one
         choice=agent or any(pod.gpus().values()) or pod.claims_devices,
     )
+
+
+def _has_one_machine(pod: Pod) -> bool:
+    """Whether it asks for GPUs of a machine that it names: all of them may be what it was counted for."""
+    return bool(mapping(pod.spec.get("nodeSelector")).get(_MACHINE)) and any(pod.gpus().values())
 
 
 def _is_a_plugin(pod: Pod) -> bool:

@@ -26,6 +26,8 @@ _PLUGINS = re.compile(r"(^|/)(k8s-device-plugin|dcgm-exporter)(:|@|$)")
 _POD_RESOURCES = "/var/lib/kubelet/pod-resources"
 _ABOUT = "DCGM_EXPORTER_KUBERNETES"
 _WAITS = "--fail-on-init-error=false"
+_WAITED = re.compile(r"(^|/)k8s-device-plugin:(1\.|v?0\.[0-6]\.)")
+"""Device plugins of before 0.7, which wait where there is no GPU whatever they are told."""
 _OFF = frozenset({"false", "False", "0"})
 """Of whom a GPU is, it is not to say then."""
 
@@ -83,6 +85,8 @@ def _placed(pod: Pod) -> bool:
 def _waits(pod: Pod) -> bool:
     """A device plugin that finds no GPU and has been told not to fail: NVIDIA's own manifest is so."""
     containers = [container for _, container in pod.containers()]
+    if any(_WAITED.search(text(container.get("image"))) for container in containers):
+        return True
     return any(
         text(mapping(each).get("name")) == "FAIL_ON_INIT_ERROR"
         and text(mapping(each).get("value")) in _OFF
