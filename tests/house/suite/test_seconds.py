@@ -90,6 +90,7 @@ def test_what_says_that_it_runs_nothing_of_its_own_is_not_traced(request, kind):
 
 
 def test_what_was_measured_to_repeat_others_is_not_traced_unless_all_are(request, monkeypatch):
+    monkeypatch.delenv(traced.ALL, raising=False)  # set while the list is measured
     monkeypatch.setattr(traced, "repeating", lambda: {traced.function_of(request.node)})
     assert not traced.is_traced(request.node)
     monkeypatch.setenv(traced.ALL, "1")
