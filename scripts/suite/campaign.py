@@ -51,6 +51,7 @@ def pytest(*places: str, needs: str = "", **environment: object) -> Run:
 
 
 LIVE = "engine,cluster"
+ON_REAL_PARTS = ("tests/cluster", "tests/engine", "tests/yard")
 PROPERTIES = "hypothesis and not engine and not cluster and not gpu"
 """Without `CI` they are others each time, and one that failed is tried first the next time."""
 
@@ -105,6 +106,13 @@ CAMPAIGNS: Mapping[str, Campaign] = {
             "tests/engine/test_engine.py", "-k", "killed_at_random",
             needs=LIVE, GPUYARD_SEEDS=count,
         ),
+        LIVE,
+    ),
+    "live": Campaign(
+        "every test on real parts, whatever its turn; a release needs it",
+        1,
+        "rounds",
+        lambda count, _: [pytest(*ON_REAL_PARTS, "-n", "auto", needs=LIVE)] * count,
         LIVE,
     ),
     "stutter": Campaign(
