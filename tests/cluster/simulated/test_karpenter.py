@@ -95,7 +95,7 @@ def one_shape(api, plan, shape):
         put(api, each)
     found = []
     foreseen = karpenter.foreseen(plan, shape)
-    if not within(90 + 2 * len(wanted), lambda: running(api, wanted)):
+    if not within(90 + 2 * len(wanted), lambda: running(api, wanted, again=True)):
         found.append(f"{shape.name}: not all of {len(wanted)} pods run")
     nodes, zones = karpenter.seen(items(api, OF_KARPENTER))
     sys.stdout.write(f"{plan.name} {shape.name}: {dict(nodes)} in {sorted(zones)}\n")

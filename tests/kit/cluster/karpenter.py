@@ -206,9 +206,16 @@ def items(api: Api, path: str) -> list[Value]:
     return found
 
 
-def running(api: Api, wanted: Sequence[Value]) -> bool:
-    """Whether all of these pods run."""
+def running(api: Api, wanted: Sequence[Value], *, again: bool = False) -> bool:
+    """Whether all of these pods run; with `again` those that are gone are made anew, as their Job would.
+
+    A pod may be bound to a node in the moment before that has its taint of nodes that are not registered yet,
+    and is put out at once: 2 of 250 were.
+    """
     found = [api.get(place(each)) for each in wanted]
+    for each, pod in zip(wanted, found, strict=True) if again else ():
+        if pod is None:
+            put(api, each)
     return all((each or {}).get("status", {}).get("phase") == "Running" for each in found)
 
 
