@@ -135,8 +135,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     turn = turn_asked()
     if turn is None:
         return
-    left_out = [item for item in items if is_left_out(item.nodeid, turn)]
+    left_out, kept = [], []
+    for item in items:
+        (left_out if is_left_out(item.nodeid, turn) else kept).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        kept = set(map(id, left_out))
-        items[:] = [item for item in items if id(item) not in kept]
+        items[:] = kept

@@ -64,11 +64,13 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         grave = Severity.WARN if whole or _on_a_fabric(pod) else None
         for slip in () if _tests_a_node(pod) else _privileged(pod):
             if slip.path[: -len(_PRIVILEGE)] not in agents:
-                mine = (whole and meant and not _is_given_cards(pod)) or (
-                    keeper and _FIRST not in slip.path
+                mine = (
+                    (whole and meant and not _is_given_cards(pod))
+                    or (is_a_fabric(pod) and pod.claims_devices)
+                    or (
+                        _sets_up_the_network(resource, slip.path) if _FIRST in slip.path else keeper
+                    )
                 )
-                mine = mine or (_FIRST in slip.path and _sets_up_the_network(resource, slip.path))
-                mine = mine or (is_a_fabric(pod) and pod.claims_devices)
                 yield Violation(slip.path, slip.problem, slip.fix, severity=grave, choice=mine)
         yield from _volumes(pod, keeper=keeper, alone=whole and is_a_fabric(pod))
 
