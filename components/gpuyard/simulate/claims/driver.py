@@ -79,22 +79,22 @@ class FakeDraDriver:
         found = device_classes(domains=domains)
         tolerations = tolerations_of(cluster["spec"])
         for node in self._nodes.all().values():
-            if is_ours(node):
-                slices = resource_slices(node, domains=domains)
-                runs = any(path_of(each) in self._there for each in slices)
-                found += slices if runs or _starts(node, tolerations) else []
+            found += self._slices(node, domains=domains, starts=_starts(node, tolerations))
         return {path_of(each): each for each in found}
 
     def _by_plugin(self, pod: Mapping[str, Any]) -> Iterator[ApiObject]:
         """What the kubelet plugin of the driver's own chart tells of each node that its pod starts on."""
         domains = any(each["name"] == _DOMAINS for each in pod["containers"])
         for node in self._nodes.all().values():
-            slices = resource_slices(node, domains=domains) if is_ours(node) else []
-            runs = any(path_of(each) in self._there for each in slices)
             labels = node["metadata"].get("labels") or {}
-            chosen = (pod.get("nodeSelector") or {}).items() <= labels.items()
-            if chosen and (runs or reaches(pod.get("tolerations") or (), node)):
-                yield from slices
+            if (pod.get("nodeSelector") or {}).items() <= labels.items():
+                starts = reaches(pod.get("tolerations") or (), node)
+                yield from self._slices(node, domains=domains, starts=starts)
+
+    def _slices(self, node: ApiObject, *, domains: bool, starts: bool) -> list[ApiObject]:
+        """Of one of our nodes on which the driver's pod starts, or runs: a later taint ends none."""
+        slices = resource_slices(node, domains=domains) if is_ours(node) else []
+        return slices if starts or any(path_of(each) in self._there for each in slices) else []
 
     def _remove(self, path: str) -> None:
         try:
