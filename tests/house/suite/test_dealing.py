@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kit.suite import dealing
+from kit.suite import dealing, live
 
-KNOWN = dict(dealing.SECONDS)
+MEASURED = dealing.measured
 LONG = ["tests/yard/test_long.py::test_a", "tests/yard/test_long.py::test_b"]
 SHORT = ["tests/cluster/test_short.py::test_a[x/y]", "tests/cluster/test_short.py::test_b"]
 NEW = ["tests/cluster/test_new.py::test_new"]
@@ -20,12 +20,12 @@ COLLECTED = [*UNITS, *SINGLE[::-1], *SHORT, *NEW, *LONG]
 @pytest.fixture(autouse=True)
 def table(monkeypatch):
     seconds = {
-        "yard/test_long.py": 90,
-        "engine/test_e.py::test_slow": 40,
-        "cluster/test_short.py": 10,
-        "engine/test_e.py::test_quick": 1,
+        "tests/yard/test_long.py": 90.0,
+        "tests/engine/test_e.py::test_slow": 40.0,
+        "tests/cluster/test_short.py": 10.0,
+        "tests/engine/test_e.py::test_quick": 15.0,
     }
-    monkeypatch.setattr(dealing, "SECONDS", seconds)
+    monkeypatch.setattr(dealing, "measured", lambda: seconds)
 
 
 class Worker:
@@ -136,11 +136,36 @@ def test_live_tests_alone_have_more_workers_than_cores(arguments, cores, expecte
 
 
 def test_clusters_of_a_worker_end_when_what_is_left_needs_none():
-    """Of groups that nobody has timed, those come first that need one."""
-    known = "tests/engine/test_a.py::test_x", *NEW
-    assert min(known, key=lambda each: dealing.place_of(dealing.group_of(each))) == NEW[0]
+    """What takes little and needs none waits for all that need one, though these take less."""
     ends = {each: dealing.ends_clusters(each) for each in COLLECTED}
     assert [each for each in COLLECTED if ends[each]] == [*UNITS, SINGLE[1]]
+    assert dealing.seconds_of(SINGLE[1]) > dealing.seconds_of("tests/cluster/test_short.py")
+
+
+def test_no_cluster_that_was_measured_is_needed_once_it_has_ended(monkeypatch):
+    """A cluster is started once a session: a file behind its end would find none."""
+    monkeypatch.setattr(dealing, "measured", MEASURED)
+    groups = sorted({dealing.group_of(name) for name in live.table()}, key=dealing.place_of)
+    ends = [dealing.ends_clusters(group) for group in groups]
+    first = ends.index(True)
+    assert all(ends[first:])
+    assert not any(dealing.folder_of(each) in dealing.BY_FILE for each in groups[first:])
+    assert sum(map(MEASURED().__getitem__, groups[:first])) > 0.9 * sum(MEASURED().values())
+
+
+def test_a_group_takes_what_all_of_its_files_and_tests_took(monkeypatch):
+    rows = {
+        "tests/engine/test_recover.py::test_a[x y]": live.Row(30.0, always=False),
+        "tests/engine/test_ways_out.py::test_b": live.Row(11.0, always=True),
+        "tests/engine/test_e.py::test_c": live.Row(2.0, always=False),
+        "tests/yard/test_y.py": live.Row(7.0, always=False),
+    }
+    monkeypatch.setattr(live, "table", lambda: rows)
+    assert MEASURED.__wrapped__() == {
+        "tests/engine/test_ways_out.py": 41.0,
+        "tests/engine/test_e.py::test_c": 2.0,
+        "tests/yard/test_y.py": 7.0,
+    }
 
 
 def test_files_that_would_wait_for_each_other_are_one_group():
@@ -158,11 +183,7 @@ def test_a_program_that_many_units_read_is_run_by_one_worker():
     assert dealing.seconds_of(dealing.group_of(one)) == 0
 
 
-def test_every_name_in_the_tables_is_a_group_that_there_is():
-    """A file or a test that was renamed would be taken for a short one."""
+def test_every_file_in_the_tables_is_one_that_there_is():
+    """One that was renamed would be dealt apart from those that it shares a cluster with."""
     root = Path(__file__).parents[3]
     assert all((root / file).is_file() for file in (*dealing.TOGETHER, *dealing.ONCE))
-    for name in KNOWN:
-        file, _, function = name.partition("::")
-        assert f"def {function.partition('[')[0]}" in (root / "tests" / file).read_text(), name
-        assert dealing.group_of(f"tests/{name}::test_x").removesuffix("::test_x") == f"tests/{name}"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.suite import measured, turns
-from kit.suite.turns import Row
+from kit.suite import live, measured, turns
+from kit.suite.live import Row
 
 ROOT = Path(__file__).parents[3]
 ROWS = {
@@ -21,7 +21,7 @@ ROWS = {
 def known(monkeypatch):
     """A table of five, dealt to two turns."""
     monkeypatch.setattr(turns, "TURNS", 2)
-    monkeypatch.setattr(turns, "table", lambda: ROWS)
+    monkeypatch.setattr(live, "table", lambda: ROWS)
     monkeypatch.setattr(turns, "turns", lambda: turns.dealt(ROWS, 2))
 
 
@@ -55,8 +55,8 @@ def test_what_nobody_has_measured_is_run_always(known, nodeid):
 
 
 def test_a_file_that_shares_a_cluster_is_chosen_as_a_whole():
-    assert turns.name_of("tests/cluster/a/test_x.py::test_a[1]") == "tests/cluster/a/test_x.py"
-    assert turns.name_of("tests/engine/test_x.py::test_a[1]") == "tests/engine/test_x.py::test_a[1]"
+    assert live.name_of("tests/cluster/a/test_x.py::test_a[1]") == "tests/cluster/a/test_x.py"
+    assert live.name_of("tests/engine/test_x.py::test_a[1]") == "tests/engine/test_x.py::test_a[1]"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_with_each_commit_the_turn_is_another(monkeypatch):
 
 def test_commits_are_counted_where_there_is_a_history(monkeypatch, tmp_path):
     assert turns.commits() > 0
-    monkeypatch.setattr(turns, "TABLE", tmp_path / "live.txt")
+    monkeypatch.setattr(live, "TABLE", tmp_path / "live.txt")
     assert turns.commits() == 0
 
 
@@ -137,12 +137,12 @@ def pytester_like(monkeypatch):
 @pytest.mark.parametrize("line", ["1.0 sometimes tests/x.py", "1.0 always", "much turn tests/x.py"])
 def test_a_line_that_says_something_else_is_refused(line):
     with pytest.raises(ValueError, match=r"allowed: always, turn|unpack|could not convert"):
-        turns.read(f"# words\n{line}\n")
+        live.read(f"# words\n{line}\n")
 
 
 def test_what_is_in_the_table_is_there_and_turns_are_even():
     """Who renames a test renames its line: else nobody sees that it is run always."""
-    rows = turns.read(turns.TABLE.read_text(encoding="utf-8"))
+    rows = live.read(live.TABLE.read_text(encoding="utf-8"))
     for name in rows:
         file, _, function = name.partition("::")
         assert f"def {function.partition('[')[0]}" in (ROOT / file).read_text(encoding="utf-8"), (
@@ -169,10 +169,10 @@ def test_the_table_is_written_from_what_was_measured_and_keeps_what_people_chose
         }
     ]
     (tmp_path / "1.json").write_text(measured.json.dumps(parts), encoding="utf-8")
-    monkeypatch.setattr(turns, "TABLE", tmp_path / "live.txt")
-    monkeypatch.setattr(turns, "table", lambda: ROWS)
+    monkeypatch.setattr(live, "TABLE", tmp_path / "live.txt")
+    monkeypatch.setattr(live, "table", lambda: ROWS)
     assert measured.main([str(tmp_path)]) == 0
-    assert turns.TABLE.read_text(encoding="utf-8").splitlines()[2:] == [
+    assert live.TABLE.read_text(encoding="utf-8").splitlines()[2:] == [
         "   20.0 always tests/yard/test_all.py",
         "   10.0 turn   tests/engine/test_e.py::test_new",
     ]

@@ -5,15 +5,16 @@ and come one by one when no live test is left. Order matters: a group of three m
 last is three minutes in which the other workers have nothing to do.
 """
 
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+import functools
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-BY_FILE = ("cluster", "yard")
-"""Folders whose files prepare one cluster for all of their tests; elsewhere each test is dealt by itself."""
-LIVE = (*BY_FILE, "engine")
+from kit.suite import live
+from kit.suite.live import BY_FILE, LIVE, folder_of
+
 TOGETHER = {
     "tests/engine/clouds/test_up.py": "tests/engine/test_ways_out.py",
     "tests/engine/test_kept_teams.py": "tests/engine/test_ways_out.py",
@@ -30,31 +31,7 @@ plane of the engine's tests), or start the same platform twice."""
 ONCE = ("tests/typed/test_typed.py", "tests/wheel/test_wheel.py")
 """Files without a cluster whose tests share one dear run of a program: two workers would each have one."""
 UNKNOWN = 20.0
-"""Seconds of a live group that is not in the table: early enough that it does no harm if it is a long one."""
-SECONDS: dict[str, float] = {
-    "engine/test_ways_out.py": 600,
-    "engine/clouds/test_inside.py": 120,
-    "yard/test_local_platform.py": 500,
-    "cluster/test_multikueue.py": 190,
-    "cluster/test_queues.py": 150,
-    "yard/test_dispatcher.py": 100,
-    "cluster/simulated/test_lifecycle.py": 90,
-    "cluster/test_topology.py": 80,
-    "cluster/explained/test_explain_reality.py": 70,
-    "cluster/test_tenancy.py": 60,
-    "cluster/test_use.py": 60,
-    "cluster/admission/test_attacks.py": 60,
-    "cluster/admission/test_counted.py": 50,
-    "cluster/admission/test_twins.py": 50,
-}
-"""What groups take, or each test of a file that is none, roughly, on two cores: benchmarks/suite.md. Any
-order is right, this one is quicker; so a figure that is wrong by a third need not be mended."""
-
-
-def folder_of(nodeid: str) -> str:
-    """The folder of tests/ that a test is in."""
-    parts = nodeid.partition("::")[0].split("/")
-    return parts[1] if len(parts) > 2 and parts[0] == "tests" else ""
+"""Seconds of a live group that nobody has measured: early enough that it does no harm if it is a long one."""
 
 
 def group_of(nodeid: str) -> str:
@@ -63,22 +40,32 @@ def group_of(nodeid: str) -> str:
     return TOGETHER.get(file) or (file if folder_of(nodeid) in BY_FILE or file in ONCE else nodeid)
 
 
+@functools.cache
+def measured() -> Mapping[str, float]:
+    """What each live group took last, all of its files and tests together: seconds of CPU.
+
+    On the clock all take longer, and long ones about as much longer as short ones: the order is the same.
+    """
+    found: dict[str, float] = defaultdict(float)
+    for name, row in live.table().items():
+        found[group_of(name)] += row.seconds
+    return dict(found)
+
+
 def seconds_of(group: str) -> float:
     """What a group is expected to take; units count as nothing, so that they come last."""
-    if folder_of(group) not in LIVE:
-        return 0.0
-    name = group.removeprefix("tests/")
-    return SECONDS.get(name, SECONDS.get(name.partition("::")[0], UNKNOWN))
+    return measured().get(group, UNKNOWN) if folder_of(group) in LIVE else 0.0
 
 
-def place_of(group: str) -> tuple[float, bool]:
-    """The longest come first, and of those that take as long the ones whose cluster can be stopped then."""
-    return -seconds_of(group), folder_of(group) not in BY_FILE
+def place_of(group: str) -> tuple[bool, float]:
+    """The longest come first, but what takes little and needs no cluster comes behind all that need one."""
+    seconds = seconds_of(group)
+    return folder_of(group) not in BY_FILE and seconds <= UNKNOWN, -seconds
 
 
 def ends_clusters(nodeid: str) -> bool:
     """Whether a test comes behind all that need a cluster of their worker: groups are dealt in that order."""
-    return folder_of(nodeid) not in BY_FILE and seconds_of(group_of(nodeid)) <= UNKNOWN
+    return place_of(group_of(nodeid))[0]
 
 
 def workers(arguments: list[str], cores: int) -> int:

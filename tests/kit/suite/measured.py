@@ -4,7 +4,8 @@
     make turns FOLDER=/tmp/rows
 
 What is marked `always` stays so: that is chosen by people (docs/decisions/0072-live-tests-in-turns.md). What
-is new is marked `turn`, and said. Figures that are old make turns uneven, and nothing else.
+is new is marked `turn`, and said. Figures that are old make turns uneven, and have what is long
+dealt to workers later than is good; nothing else.
 """
 
 import json
@@ -14,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit.suite import turns
-from kit.suite.dealing import LIVE, folder_of
+from kit.suite import live, turns
+from kit.suite.live import LIVE, folder_of
 
 WORDS = """\
 # Live tests, as they were measured last: seconds of CPU, whether every run has them, and their name.
@@ -29,11 +30,11 @@ def measured(parts: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     for part in parts:
         for nodeid, _, spent in part["rows"]:
             if folder_of(nodeid) in LIVE:
-                found[turns.name_of(nodeid)] += spent["own"] + spent["children"]
+                found[live.name_of(nodeid)] += spent["own"] + spent["children"]
     return dict(found)
 
 
-def written(seconds: Mapping[str, float], before: turns.Table) -> str:
+def written(seconds: Mapping[str, float], before: live.Table) -> str:
     """The file, the dearest first."""
     lines = []
     for name, spent in sorted(seconds.items(), key=lambda each: (-round(each[1], 1), each[0])):
@@ -56,13 +57,13 @@ def main(arguments: Sequence[str]) -> int:
     if not seconds:
         print(f"turns: no live test in {folder}", file=sys.stderr)
         return 1
-    before = turns.table()
-    turns.TABLE.write_text(written(seconds, before), encoding="utf-8")
+    before = live.table()
+    live.TABLE.write_text(written(seconds, before), encoding="utf-8")
     for name in sorted(seconds.keys() - before.keys()):
         print(f"new, in turns: {name}")
     for name in sorted(before.keys() - seconds.keys()):
         print(f"no more: {name}")
-    print(turns.words(1, turns.read(turns.TABLE.read_text("utf-8"))))
+    print(turns.words(1, live.read(live.TABLE.read_text("utf-8"))))
     return 0
 
 

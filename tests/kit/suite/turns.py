@@ -10,54 +10,16 @@ import functools
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from kit.suite.dealing import BY_FILE, LIVE, folder_of
+from kit.suite import live
+from kit.suite.live import LIVE, Table, folder_of, name_of
 
-TABLE = Path(__file__).with_name("live.txt")
-"""Live tests as they were measured last: seconds of CPU, `always` or `turn`, and the name."""
 TURN = "GPUYARD_TURN"
 ALL = "all"
 OF_COMMIT = "commit"
 TURNS = 8
-
-
-@dataclass(frozen=True)
-class Row:
-    """What a file that shares a cluster costs, or a test that shares none, and whether each run has it."""
-
-    seconds: float
-    always: bool
-
-
-Table = Mapping[str, Row]
-
-
-@functools.cache
-def table() -> Table:
-    """What was measured."""
-    return read(TABLE.read_text(encoding="utf-8"))
-
-
-def read(text: str) -> Table:
-    """`12.3 always tests/yard/test_x.py`, line by line; lines of `#` are words for people."""
-    rows = {}
-    for line in text.splitlines():
-        if line and not line.startswith("#"):
-            seconds, when, name = line.split(maxsplit=2)
-            if when not in ("always", "turn"):
-                message = f"{line!r}: the second word is {when!r}; allowed: always, turn"
-                raise ValueError(message)
-            rows[name] = Row(float(seconds), when == "always")
-    return rows
-
-
-def name_of(nodeid: str) -> str:
-    """What is chosen as one: a file whose tests share a cluster, else a test."""
-    return nodeid.partition("::")[0] if folder_of(nodeid) in BY_FILE else nodeid
 
 
 def dealt(rows: Table, turns: int = TURNS) -> dict[str, int]:
@@ -89,7 +51,7 @@ def commits() -> int:
     """How many commits led here: with each the turn is another, and for one commit always the same."""
     counted = subprocess.run(
         ["git", "rev-list", "--count", "HEAD"],
-        cwd=TABLE.parent,
+        cwd=live.TABLE.parent,
         capture_output=True,
         text=True,
         check=False,
@@ -107,7 +69,7 @@ def is_left_out(nodeid: str, turn: int) -> bool:
 @functools.cache
 def turns() -> Mapping[str, int]:
     """The turn of each name in the table."""
-    return dealt(table())
+    return dealt(live.table())
 
 
 def words(turn: int | None, rows: Table) -> str:
@@ -127,7 +89,7 @@ def words(turn: int | None, rows: Table) -> str:
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Say what is left out, where something is."""
     turn = turn_asked()
-    return None if turn is None else words(turn, table())
+    return None if turn is None else words(turn, live.table())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
