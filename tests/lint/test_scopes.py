@@ -441,6 +441,42 @@ def test_of_a_scope_and_all_files_the_less_grave_word_counts(files, severity, wo
     assert [(h.file, h.severity, word in h.problem) for h in hits] == [("a/p.yaml", severity, True)]
 
 
+WHEN_EMPTY = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: gpu}
+spec:
+  disruption: {consolidationPolicy: WhenEmpty}
+  template:
+    spec:
+      expireAfter: Never
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}
+      requirements: [{key: karpenter.k8s.aws/instance-category, operator: In, values: [p]}]
+"""
+PINNED = """\
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: gpu}
+spec: {amiSelectorTerms: [{id: ami-0123456789}]}
+"""
+
+
+@every(
+    "files, state",
+    [
+        ({"a/p.yaml": WHEN_EMPTY, "b/x.yaml": pod("x")}, "open"),
+        ({"a/p.yaml": WHEN_EMPTY, "a/c.yaml": PINNED}, "choice"),
+        # the folder alone would count it; what stands in the next one makes it a choice
+        ({"a/p.yaml": WHEN_EMPTY, "b/c.yaml": PINNED}, "choice"),
+        ({"a/p.yaml": WHEN_EMPTY, "a/c.yaml": PINNED, "b/p.yaml": WHEN_EMPTY}, "choice"),
+    ],
+)
+def test_what_is_a_choice_in_a_scope_or_over_all_files_is_one(files, state):
+    hits = report(reading(files), RULES).hits
+    found = [h for h in hits if h.rule.id == "GPU-CAP-04" and h.file == "a/p.yaml"]
+    assert [h.state for h in found] == [state]
+
+
 OLDER = """\
 resource "helm_release" "karpenter" {
   chart   = "karpenter"

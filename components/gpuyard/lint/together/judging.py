@@ -74,7 +74,7 @@ def _together(
 ) -> Iterator[RuleOutcome]:
     """Of several: what is said of a place over all files and in a scope, in the words of the scope.
 
-    Unless all files make it less grave: a program of yesterday may be pinned in another folder.
+    Unless all files make it less grave, or a choice: a program of yesterday may be pinned in another folder.
     """
     held: HitsByKey = {}
     for scope in found:
@@ -89,14 +89,15 @@ def _together(
             over_all.setdefault(_key(outcome), []).append(outcome)
     for key, outcomes in over_all.items():
         if said := held.pop(key, []):
-            yield from said if _gravest(said) <= _gravest(outcomes) else outcomes
+            yield from said if _weight(said) <= _weight(outcomes) else outcomes
     for (rule, _, _), said in held.items():
         if rule in stopped:  # over all files it came to an end before it had said everything
             yield from said
 
 
-def _gravest(said: Sequence[RuleOutcome]) -> int:
-    return max(each.severity.rank for each in said)
+def _weight(said: Sequence[RuleOutcome]) -> tuple[bool, int]:
+    """What can be defended weighs less than what cannot, however grave it would be."""
+    return max((not each.choice, each.severity.rank) for each in said)
 
 
 _BROKEN = frozenset({RuleVerdict.NOT_EVALUATED, RuleVerdict.FAILED})

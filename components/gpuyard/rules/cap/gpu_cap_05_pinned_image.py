@@ -30,11 +30,12 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     }
     for node_class in stack.of(NODE_CLASS):
         if node_class.name in of_gpus:
-            for said in _of_class(node_class):
+            for said in moving_images(node_class):
                 yield replace(said, resource=node_class)
 
 
-def _of_class(resource: Resource) -> Iterator[Violation]:
+def moving_images(resource: Resource) -> Iterator[Violation]:
+    """The images of a node class that are others from one day to the next."""
     for index, term in enumerate(items(at(resource.properties, "spec", "amiSelectorTerms"))):
         alias = text(mapping(term).get("alias"))
         if alias.endswith("@latest") and not alias.startswith(_ONLY_LATEST):

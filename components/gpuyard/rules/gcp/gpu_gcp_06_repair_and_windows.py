@@ -1,10 +1,11 @@
 """GPU-GCP-06: GPU nodes are repaired, and not upgraded in the middle of a run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
+    NotEvaluatedError,
     Parameters,
     Reference,
     Resource,
@@ -12,10 +13,12 @@ from gpuyard.rules.rule import (
     Stack,
     Violation,
     at,
+    block,
     is_true,
+    mappings,
     text,
 )
-from gpuyard.rules.subjects.pools import NODE_POOL, gpu_pool
+from gpuyard.rules.subjects.pools import NODE_POOL, gpu_pool, gpu_pools
 
 _CLUSTER = "gcp:container/Cluster"
 
@@ -52,7 +55,29 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 "nodes may be upgraded, and drained, at any hour of any day",
                 "set a maintenance window, and exclusions for long training runs",
                 cluster,
+                choice=_end_anyway(cluster, pools),
             )
+
+
+def _end_anyway(cluster: Resource, pools: Sequence[Resource]) -> bool:
+    """Whether all nodes with GPUs in view may be taken at any hour whatever the window; not where unsure."""
+    properties = cluster.properties
+    try:
+        # there GKE makes nodes of its own accord, as pods ask for them
+        if is_true(properties.get("enableAutopilot")) or block(
+            properties.get("clusterAutoscaling")
+        ):
+            return False
+        found = list(gpu_pools((*pools, *_inline(cluster))))
+        return bool(found) and all(pool.only_spot for pool in found)
+    except NotEvaluatedError:
+        return False
+
+
+def _inline(cluster: Resource) -> Iterator[Resource]:
+    """The pools that stand in the cluster itself: the default one, and those that it lists."""
+    for each in (cluster.properties, *mappings(cluster.properties, "nodePools")):
+        yield Resource(NODE_POOL, cluster.name, {"nodeConfig": each.get("nodeConfig")})
 
 
 def _upgraded_by_hand(pool: Resource) -> bool:

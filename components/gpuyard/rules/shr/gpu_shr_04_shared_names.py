@@ -47,6 +47,7 @@ def _of_config(config: Resource, *, counted: bool) -> Iterator[Violation]:
             (*path, "failRequestsGreaterThanOne"),
             "a pod that asks for two turns may get both on one GPU, and is no faster for it",
             "set failRequestsGreaterThanOne: true",
+            choice=slicing.get("failRequestsGreaterThanOne") is False,  # in so many words
         )
 
 

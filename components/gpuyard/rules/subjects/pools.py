@@ -78,6 +78,11 @@ class GpuPool:
         """Whether its nodes may be of those that stay."""
         return _ON_DEMAND in known(self.modes_given)
 
+    @property
+    def only_spot(self) -> bool:
+        """Whether all its nodes may be: what else ends them at any hour adds little."""
+        return set(known(self.modes_given)) == {_SPOT}
+
 
 def gpu_pool(resource: Resource) -> GpuPool | None:
     """The pool, None when its nodes have no GPUs as far as it says."""
