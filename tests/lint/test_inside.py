@@ -172,6 +172,63 @@ def test_a_release_of_a_git_tool_has_values(raw, where):
     ]
 
 
+FLUX = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease"}
+ARGO = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
+KUSTOMIZE = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+CHART = {"chart": {"spec": {"chart": "gpu-operator"}}, "values": OPERATOR}
+
+
+@pytest.mark.parametrize(
+    ("raw", "whole"),
+    [
+        ({**FLUX, "spec": CHART}, True),
+        ({**FLUX, "spec": {**CHART, "valuesFrom": []}}, True),
+        ({**FLUX, "spec": {**CHART, "valuesFrom": [{"kind": "ConfigMap", "name": "v"}]}}, False),
+        (
+            {
+                **ARGO,
+                "spec": {
+                    "source": {
+                        "chart": "gpu-operator",
+                        "helm": {"values": json.dumps(OPERATOR), "valueFiles": ["$v/values.yaml"]},
+                    }
+                },
+            },
+            False,
+        ),
+        ({**KUSTOMIZE, "helmCharts": [{"name": "gpu-operator", "valuesInline": OPERATOR}]}, True),
+        (
+            {
+                **KUSTOMIZE,
+                "helmCharts": [
+                    {"name": "other", "valuesFile": "other.yaml"},
+                    {"name": "gpu-operator", "valuesInline": OPERATOR},
+                ],
+            },
+            True,
+        ),
+        (
+            {
+                **KUSTOMIZE,
+                "helmCharts": [
+                    {"name": "gpu-operator", "valuesInline": OPERATOR, "valuesFile": "v.yaml"}
+                ],
+            },
+            False,
+        ),
+    ],
+)
+def test_what_values_from_elsewhere_may_say_below_these_is_unknown(raw, whole):
+    [values] = [
+        item.resource.properties
+        for item in read(json.dumps(raw).encode(), "kustomization.yaml").items
+        if item.resource.kind == "values:gpu-operator"
+    ]
+    assert values["toolkit"]["enabled"] is False
+    assert values.get("driver") is (None if whole else UNKNOWN)
+    assert values["toolkit"].get("version") is (None if whole else UNKNOWN)
+
+
 def test_a_release_of_pulumi_and_of_terraform_has_values():
     state = {
         "type": "kubernetes:helm.sh/v3:Release",

@@ -10,7 +10,8 @@ from gpuyard.lint.embedded import embedded, priorities, text_documents
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
 from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, cluster, node_groups
-from gpuyard.manifests.fields import NotEvaluatedError
+from gpuyard.lint.languages.hcl_values import overlaid
+from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError
 from gpuyard.rules.subjects.components import CHART_FIELDS, charts_at
 
 _OF_ARGO: tuple[Path, ...] = (("helm", "valuesObject"), ("helm", "values"))
@@ -30,6 +31,13 @@ _ELSEWHERE: Mapping[str, tuple[Path, Path]] = {
     "helm.cattle.io/HelmChart": (("spec", "chart"), ("spec", "valuesContent")),
 }
 """By kind: where the name of a chart and its values stand, where they do not stand together."""
+_UNDER: Mapping[str, tuple[Path, ...]] = {
+    "argoproj.io/Application": (("helm", "valueFiles"),),
+    "argoproj.io/ApplicationSet": (("helm", "valueFiles"),),
+    "kustomize.config.k8s.io/Kustomization": (("valuesFile",), ("additionalValuesFiles",)),
+    "helm.toolkit.fluxcd.io/HelmRelease": (("spec", "valuesFrom"),),
+}
+"""By kind: values from elsewhere, which those that stand here are laid over."""
 _CONFIGURED = frozenset(
     {
         *("ConfigMap", "monitoring.coreos.com/PrometheusRule"),
@@ -51,21 +59,31 @@ def with_inside(item: Item) -> Iterator[Item]:
     if kind == CLUSTER_CONFIG:
         yield from node_groups(properties, item.place)
         yield from cluster(properties, item.place)
-    for to_chart, to_values in _charts(kind, properties):
-        yield from _values(_at(properties, to_values), item, to_values, _at(properties, to_chart))
+    for base, to_chart, to_values in _charts(kind, properties):
+        under = [_at(properties, (*base, *path)) for path in _UNDER.get(kind, ())]
+        found = _values(_at(properties, to_values), item, to_values, _at(properties, to_chart))
+        yield from map(_over_others, found) if any(under) else found
 
 
-def _charts(kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
-    """Where the name of each chart and its values stand."""
+def _over_others(item: Item) -> Item:
+    """Values that are laid over others, which stand elsewhere: what is not among them is unknown."""
+    if not item.resource.kind.startswith("values:"):
+        return item
+    laid = overlaid([UNKNOWN, item.resource.properties], deep=True)
+    return replace(item, resource=replace(item.resource, properties=laid))
+
+
+def _charts(kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[Path, Path, Path]]:
+    """Where each chart stands, its name and its values."""
     if kind in _ELSEWHERE:
-        yield _ELSEWHERE[kind]
+        yield ((), *_ELSEWHERE[kind])
     try:
         found = list(charts_at(kind, properties)) if kind in _VALUES else []
     except NotEvaluatedError:
         return  # how many there are, nobody knows yet
     for path in found:
         for below in _VALUES[kind]:
-            yield (*path, CHART_FIELDS.get(kind, "chart")), (*path, *below)
+            yield path, (*path, CHART_FIELDS.get(kind, "chart")), (*path, *below)
 
 
 def _values(value: Any, item: Item, path: Path, chart: Any) -> Iterator[Item]:

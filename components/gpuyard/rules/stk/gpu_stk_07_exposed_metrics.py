@@ -29,7 +29,13 @@ _TYPES = {
     _EXPORTER_VALUES: (_TYPE, ("service", "type")),
 }
 """Where values say how the exporter is served."""
-_ROUTES = ("networking.k8s.io/Ingress", "gateway.networking.k8s.io/HTTPRoute")
+_BY_RULES = ("networking.k8s.io/Ingress", "gateway.networking.k8s.io/HTTPRoute")
+_OF_ISTIO = "networking.istio.io/VirtualService"
+_OF_TRAEFIK = ("traefik.io/IngressRoute", "traefik.containo.us/IngressRoute")
+_OF_OPENSHIFT = "route.openshift.io/Route"
+_ROUTES = (*_BY_RULES, _OF_ISTIO, *_OF_TRAEFIK, _OF_OPENSHIFT)
+_INSIDE = "mesh"
+"""The gateway of Istio that is every sidecar and no way in, and what a VirtualService without any has."""
 _EXPORTER = "dcgm-exporter"
 _WORDS = ("dcgm", "gpu-metrics", "nvidia-exporter")
 
@@ -52,13 +58,37 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 def _routed(resource: Resource) -> Iterator[Violation]:
     """A way in from outside that ends at the exporter's Service."""
-    for r, rule in enumerate(items(at(resource.properties, "spec", "rules"))):
-        ways = items(at(rule, "http", "paths")) or items(mapping(rule).get("backendRefs"))
-        for way in ways:
-            name = text(at(way, "backend", "service", "name")) or text(mapping(way).get("name"))
-            if _EXPORTER in name:
-                kind = resource.group_kind.rpartition("/")[2]
-                yield _violation(("spec", "rules", r), f"{kind} to {name}")
+    kind = resource.group_kind.rpartition("/")[2]
+    for path, name in _ends(resource):
+        if _EXPORTER in name:
+            yield _violation(path, f"{kind} to {name}")
+
+
+def _ends(resource: Resource) -> Iterator[tuple[Path, str]]:
+    """Each Service that a way ends at, and the rule that says so."""
+    spec = mapping(resource.properties.get("spec"))
+    if resource.group_kind == _OF_OPENSHIFT:
+        yield ("spec", "to"), text(at(spec, "to", "name"))
+    elif resource.group_kind in _OF_TRAEFIK:
+        for r, route in enumerate(items(spec.get("routes"))):
+            for service in items(mapping(route).get("services")):
+                yield ("spec", "routes", r), text(mapping(service).get("name"))
+    elif resource.group_kind == _OF_ISTIO:
+        if set(map(text, items(spec.get("gateways")))) - {_INSIDE}:
+            yield from _of_istio(spec)
+    else:
+        for r, rule in enumerate(items(spec.get("rules"))):
+            for way in items(at(rule, "http", "paths")) or items(mapping(rule).get("backendRefs")):
+                name = text(at(way, "backend", "service", "name")) or text(mapping(way).get("name"))
+                yield ("spec", "rules", r), name
+
+
+def _of_istio(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    for protocol in ("http", "tls", "tcp"):
+        for r, rule in enumerate(items(spec.get(protocol))):
+            for way in items(mapping(rule).get("route")):
+                host = text(at(way, "destination", "host"))
+                yield ("spec", protocol, r), host.partition(".")[0]
 
 
 def _serves_metrics(resource: Resource) -> bool:
