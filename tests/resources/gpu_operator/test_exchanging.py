@@ -15,7 +15,6 @@ from gpuyard.names import (
     SKIP_UPGRADE_LABEL,
     UPGRADE_LABEL,
 )
-from gpuyard.render.gpu_operator.upgrades import policy_upgrades
 from gpuyard.resources.gpu_operator import driver_hooks, exchanging
 from gpuyard.resources.gpu_operator.exchanging import (
     Exchange,
@@ -26,10 +25,10 @@ from gpuyard.resources.gpu_operator.exchanging import (
     release,
     tried,
 )
-from gpuyard.simulate.drivers.upgrading import BROKEN, POD, read_policy, steps, why_broken
+from gpuyard.simulate.drivers.upgrading import BROKEN, POD, why_broken
+from kit.drivers import NEW, OLD, OURS, gpu_node, look
 from kit.stacks import plan_of, platform, pool, shared_pool
 
-OLD, NEW = "580.159.03", "595.91.07"
 PLAN = plan_of(
     platform([pool(nodes=2), shared_pool(nodes=2)], cloud="simulated", software={"driver": NEW})
 )
@@ -38,7 +37,6 @@ BEFORE = plan_of(
 )
 DEV, TRAIN = PLAN.pool("dev"), PLAN.pool("train")
 EXCHANGE = Exchange({"dev": OLD, "train": OLD}, ("train",))
-POLICY = read_policy({"driver": {"upgradePolicy": policy_upgrades()}})
 
 
 class World:
@@ -50,12 +48,9 @@ class World:
         self.version, self.told_after = version, 0
         self.nodes, self.pods = {}, {}
         for name in ("dev-0", "dev-1", "train-0", "train-1"):
-            pool_labels = {POOL_LABEL: name.partition("-")[0], UPGRADE_LABEL: "upgrade-done"}
-            labels = {**pool_labels, DRIVER_VERSION_LABEL: OLD}
-            self.nodes[name] = {
-                "metadata": {"name": name, "labels": labels, "annotations": {POD: OLD}},
-                "spec": {},
-            }
+            labels = {POOL_LABEL: name.partition("-")[0], DRIVER_VERSION_LABEL: OLD}
+            self.nodes[name] = gpu_node(labels=labels)
+            self.nodes[name]["metadata"]["name"] = name
         self.blind, self.deaf, self.logs, self.events = False, "", None, []
         self.emptied, self.calls = set(), []
 
@@ -69,19 +64,12 @@ class World:
         """Of the operator; its DaemonSet has the version that it was told some looks ago."""
         self.told_after -= 1
         known = self.version if self.told_after < 0 else OLD if self.version == NEW else NEW
-        for name, step in steps(self.nodes, POLICY, known, lambda n: self.pods.get(n, [])).items():
-            metadata = self.nodes[name]["metadata"]
-            for part, new in (
-                ("labels", {UPGRADE_LABEL: step.state}),
-                ("annotations", step.annotations),
-            ):
-                merged = metadata[part] | new
-                metadata[part] = {key: value for key, value in merged.items() if value is not None}
-            if step.closed is not None:
-                self.nodes[name]["spec"]["unschedulable"] = step.closed
-                self.emptied |= {name} if step.closed else set()
+        found = look(self.nodes, OURS, known, self.pods)
+        self.emptied |= {name for name, step in found.items() if step.closed}
+        for name in found:
             if not why_broken(self.nodes[name]):
-                metadata["labels"][DRIVER_VERSION_LABEL] = metadata["annotations"][POD]
+                runs = self.nodes[name]["metadata"]["annotations"][POD]
+                self.labels(name)[DRIVER_VERSION_LABEL] = runs
 
     def settle(self):
         for _ in range(60):

@@ -5,24 +5,11 @@ from typing import Any
 import pytest
 
 from gpuyard.names import PODSET_LABEL, SKIP_UPGRADE_LABEL, UPGRADE_LABEL
-from gpuyard.render.gpu_operator.upgrades import policy_upgrades
 from gpuyard.simulate.drivers import upgrading
-from gpuyard.simulate.drivers.upgrading import BROKEN, INITIAL, POD, Policy, read_policy, steps
+from gpuyard.simulate.drivers.upgrading import BROKEN, INITIAL, POD, Policy, read_policy
+from kit.drivers import NEW, OLD, OURS, look
+from kit.drivers import gpu_node as node
 from kit.every import every
-
-OLD, NEW = "580.159.03", "595.91.07"
-OURS = read_policy({"driver": {"upgradePolicy": policy_upgrades()}})
-
-
-def node(state: str = "upgrade-done", pod: str = OLD, **more: Any) -> dict[str, Any]:
-    labels = {UPGRADE_LABEL: state} if state else {}
-    made: dict[str, Any] = {
-        "metadata": {"labels": labels | more.get("labels", {}), "annotations": {POD: pod}},
-        "spec": {"unschedulable": True} if more.get("closed") else {},
-        "status": {"conditions": [{"type": "Ready", "status": more.get("ready", "True")}]},
-    }
-    made["metadata"]["annotations"] |= more.get("notes", {})
-    return made
 
 
 def gpu_pod(phase: str = "Running", owner: str = "Job", **more: Any) -> dict[str, Any]:
@@ -44,20 +31,8 @@ class World:
         self.said: list[str] = []
 
     def look(self) -> dict[str, str | None]:
-        found = steps(self.nodes, self.policy, self.version, lambda n: self.pods.get(n, []))
-        for name, step in found.items():
-            metadata, spec = self.nodes[name]["metadata"], self.nodes[name]["spec"]
-            for part, new in (
-                ("labels", {UPGRADE_LABEL: step.state}),
-                ("annotations", step.annotations),
-            ):
-                merged = metadata[part] | new
-                metadata[part] = {key: value for key, value in merged.items() if value is not None}
-            if step.closed is not None:
-                spec["unschedulable"] = step.closed
-            for pod in step.evicts:
-                self.pods[name].remove(pod)
-            self.said += [step.says] if step.says else []
+        found = look(self.nodes, self.policy, self.version, self.pods)
+        self.said += [step.says for step in found.values() if step.says]
         return {name: step.state for name, step in found.items()}
 
     def settle(self) -> list[dict[str, str | None]]:

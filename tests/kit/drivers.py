@@ -1,0 +1,46 @@
+"""GPU nodes and the upgrade controller of the GPU Operator beside them, look by look, without a server."""
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+from gpuyard.names import UPGRADE_LABEL
+from gpuyard.render.gpu_operator.upgrades import policy_upgrades
+from gpuyard.simulate.drivers.upgrading import POD, Policy, Step, read_policy, steps
+
+OLD, NEW = "580.159.03", "595.91.07"
+OURS = read_policy({"driver": {"upgradePolicy": policy_upgrades()}})
+"""As our ClusterPolicy has it."""
+Node = dict[str, Any]
+Pods = MutableMapping[str, list[dict[str, Any]]]
+"""Of each node that has any."""
+
+
+def gpu_node(state: str = "upgrade-done", pod: str = OLD, **more: Any) -> Node:
+    """A node in this state, with a driver pod of this version, and what else is said of it."""
+    labels = {UPGRADE_LABEL: state} if state else {}
+    return {
+        "metadata": {
+            "labels": labels | more.get("labels", {}),
+            "annotations": {POD: pod} | more.get("notes", {}),
+        },
+        "spec": {"unschedulable": True} if more.get("closed") else {},
+        "status": {"conditions": [{"type": "Ready", "status": more.get("ready", "True")}]},
+    }
+
+
+def look(nodes: Mapping[str, Node], policy: Policy, version: str, pods: Pods) -> dict[str, Step]:
+    """One look of the controller, and what comes of it: it is written on the nodes, and pods are gone."""
+    found = steps(nodes, policy, version, lambda name: pods.get(name, []))
+    for name, step in found.items():
+        _write(nodes[name], step)
+        for pod in step.evicts:
+            pods[name].remove(dict(pod))
+    return found
+
+
+def _write(node: Node, step: Step) -> None:
+    for part, new in (("labels", {UPGRADE_LABEL: step.state}), ("annotations", step.annotations)):
+        merged = {**node["metadata"][part], **new}
+        node["metadata"][part] = {key: each for key, each in merged.items() if each is not None}
+    if step.closed is not None:
+        node["spec"]["unschedulable"] = step.closed
