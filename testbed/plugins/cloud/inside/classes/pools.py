@@ -56,17 +56,19 @@ def step(cloud: Cloud, api: ClassServer, autoscaler: Autoscaler, now: float) -> 
     held = cloud.all()
     pools = {str(each.inputs["name"]): each for each in held if _scales(each)}
     classes = {each["metadata"]["name"]: each for each in _classes(api)}
-    _tell(api, classes.values(), {name: _seen(pool) for name, pool in pools.items()})
+    seen = {name: _seen(pool) for name, pool in pools.items()}
+    own = _own(seen, classes)
+    _tell(api, classes.values(), seen)
     nodes = [begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]]
     pods = api.call("GET", "/api/v1/pods")["items"]
     used = {each["spec"].get("nodeName") for each in pods if needs_a_node(each)}
     all_ = {name: _scalable(pool, held, nodes, cloud, used) for name, pool in pools.items()}
-    groups = [each for name, each in all_.items() if _may_grow(name, pools[name], classes)]
+    groups = [each for name, each in all_.items() if _may_grow(name, own)]
     said = autoscaler.look(groups, without_room(pods, nodes), now)
-    if not said and (leaving := list(_leaving(all_, pools, held, classes))):
+    if not said and (leaving := list(_leaving(all_, pools, held, own))):
         begun_ones = [each for each in nodes if not starts(each)]
-        seen = Seen(begun_ones, pods, api.call("GET", _BUDGETS)["items"])
-        said = migrate(leaving, seen, autoscaler, now)
+        there = Seen(begun_ones, pods, api.call("GET", _BUDGETS)["items"])
+        said = migrate(leaving, there, autoscaler, now)
     for each in said:
         cloud.scale(pools[each.group].id, each.size)
     return said
@@ -76,11 +78,11 @@ def _leaving(
     by_name: Mapping[str, Scalable],
     pools: Mapping[str, Resource],
     held: list[Resource],
-    classes: Mapping[str, dict[str, Any]],
+    own: Mapping[str, dict[str, Any]],
 ) -> Iterator[Leaving]:
     """Pools that a class would have left for an earlier rule, when nodes of none of them are to come."""
     for name, group in by_name.items():
-        mine = classes.get(_seen(pools[name]).labels.get(LABEL, ""), {}).get("spec") or {}
+        mine = own.get(name, {})
         place = rank(mine, name)
         if not at(mine, "activeMigration.optimizeRulePriority") or place == 0:
             continue
@@ -131,13 +133,23 @@ def _seen(pool: Resource) -> PoolSeen:
     return PoolSeen(config.get("labels") or {}, tuple(items(config, "taints")))
 
 
-def _may_grow(name: str, pool: Resource, classes: Mapping[str, dict[str, Any]]) -> bool:
+def _own(
+    seen: Mapping[str, PoolSeen], classes: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """What the class says that a pool carries, by pool; nothing, where there is no such class."""
+    carried = {name: each.labels[LABEL] for name, each in seen.items() if LABEL in each.labels}
+    return {
+        name: classes[each]["spec"] if each in classes else {} for name, each in carried.items()
+    }
+
+
+def _may_grow(name: str, own: Mapping[str, dict[str, Any]]) -> bool:
     """One without a class grows for whoever fits; one of a class by its rules, or as it says of the rest."""
-    carried = _seen(pool).labels.get(LABEL)
-    if carried is None:
+    if name not in own:
         return True
-    spec = classes[carried]["spec"] if carried in classes else {}
-    return rank(spec, name) is not None or spec.get("whenUnsatisfiable") == "ScaleUpAnyway"
+    return (
+        rank(own[name], name) is not None or own[name].get("whenUnsatisfiable") == "ScaleUpAnyway"
+    )
 
 
 def _scalable(
