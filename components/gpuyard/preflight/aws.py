@@ -6,7 +6,7 @@ from typing import Any
 from gpuyard.catalogue.cluster.eks import AUTO_SCALING_ROLE, ZONES_WITHOUT
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.names import PLATFORM_LABEL
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_of, zones_named
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.asking import NO_FORM, Answer, AnswersByName, Heard, Question, Unasked, items
 from gpuyard.preflight.blocks import BOUGHT, OFFER, block_questions, judge_block
@@ -19,7 +19,6 @@ from gpuyard.preflight.places import (
     of_pool,
     subnets_said,
     without_control_plane,
-    zones_named,
 )
 from gpuyard.preflight.quotas import judge_quota
 from gpuyard.preflight.reservations import Reserved, draws, judge_reserved, not_reserved, whole
@@ -95,7 +94,7 @@ def aws_questions(ahead: Ahead) -> list[Question]:
         words = ("ec2", "describe-capacity-reservations", "--capacity-reservation-ids", held)
         asked.append(_question(plan, f"reservation {held}", f"reservation {held}", *words))
     asked += [_question(plan, name, about, *words) for name, about, words in block_questions(plan)]
-    if zones_named(plan):
+    if zones_named(plan.spec):
         words = ("ec2", "describe-availability-zones")
         asked.append(_question(plan, ZONES, "zones of the region", *words))
     if ids := [each for _, each in subnets_said(plan)]:

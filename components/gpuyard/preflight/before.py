@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Finding, Fix, refuse, refused
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_of, zones_named
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.places import (
     judge_offers,
@@ -12,7 +12,6 @@ from gpuyard.preflight.places import (
     of_pool,
     subnets_said,
     without_control_plane,
-    zones_named,
 )
 from gpuyard.preflight.reservations import (
     Draw,
@@ -65,7 +64,7 @@ def _zones(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:
         return ()
     names = [str(name) for name in told[ASKED_ZONES].get("names", ())]
     ids = dict(zip(names, map(str, told[ASKED_ZONES].get("zoneIds", ())), strict=False))
-    found = judge_zones(zones_named(plan), set(names), plan.region or "the region").findings
+    found = judge_zones(zones_named(plan.spec), set(names), plan.region or "the region").findings
     return (*found, *without_control_plane(plan, ids))
 
 

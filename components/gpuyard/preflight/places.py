@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuyard.catalogue.cluster.eks import ZONES_WITHOUT
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
-from gpuyard.plan.cluster.ranges import cluster_of, zones_of
+from gpuyard.plan.cluster.ranges import cluster_of, zones_named, zones_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.preflight.asking import Heard
 
@@ -24,17 +24,6 @@ def subnets_said(plan: PlatformPlan) -> Iterator[tuple[Path, str]]:
     for side in ("private", "public") if subnets else ():
         for number, each in enumerate(getattr(subnets, side)):
             yield ("cluster", "network", "subnets", side, number), each
-
-
-def zones_named(plan: PlatformPlan) -> dict[str, Path]:
-    """Each zone that the stack file names, and the first place that names it."""
-    paths: dict[str, Path] = {}
-    for number, zone in enumerate(cluster_of(plan.spec).zones):
-        paths.setdefault(zone, ("cluster", "zones", number))
-    for pool in plan.pools:
-        for number, zone in enumerate(pool.zones):
-            paths.setdefault(zone, (*of_pool(plan, pool), "zones", number))
-    return paths
 
 
 def heard_of(*findings: Finding, said: str = "") -> Heard:
@@ -61,7 +50,7 @@ def without_control_plane(plan: PlatformPlan, ids: Mapping[str, str]) -> tuple[F
     cluster = cluster_of(plan.spec)
     if cluster.existing or cluster.network.subnets:
         return ()
-    paths = zones_named(plan)
+    paths = zones_named(plan.spec)
     fix = Fix(says="write other zones: by its id it is another zone in each account")
     return tuple(
         refuse(

@@ -8,6 +8,7 @@ from gpuyard.plan.cluster.ranges import (
     cluster_of,
     ranges_of,
     subnet_ranges,
+    zones_named,
     zones_of,
     zones_with_subnets,
 )
@@ -90,3 +91,15 @@ def test_a_stack_that_says_nothing_of_its_cluster_costs_no_copy_of_the_defaults(
 def test_interfaces_that_carry_efa_only_take_no_addresses():
     assert addresses_of_node(None) == 33
     assert addresses_of_node(MACHINES["p5.48xlarge"]) == 33
+
+
+def test_each_zone_that_is_named_has_the_first_place_that_names_it():
+    """Of the cluster first, then of pools: who asks a cloud about it asks once."""
+    pools = [pool(zones=["us-east-1b", "us-east-1c"]), pool("more", zones=["us-east-1c"])]
+    own = {"zones": ["us-east-1a", "us-east-1b"]}
+    assert zones_named(spec_of(platform(pools, cloud="aws", cluster=own))) == {
+        "us-east-1a": ("cluster", "zones", 0),
+        "us-east-1b": ("cluster", "zones", 1),
+        "us-east-1c": ("pools", 0, "zones", 1),
+    }
+    assert zones_named(spec()) == {}

@@ -1,7 +1,7 @@
 """What a cloud is asked before anything is registered."""
 
 from gpuyard.render.aws.graph import aws_graph
-from gpuyard.render.cloud.before import EC2_RESERVATION, GCE_RESERVATION, zones_said
+from gpuyard.render.cloud.before import EC2_RESERVATION, GCE_RESERVATION
 from gpuyard.render.gcp.graph import gcp_graph
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
@@ -119,9 +119,3 @@ def test_at_google_each_named_zone_is_asked_for_the_machines_and_the_region_for_
     assert [each.args.get("zone") for each in calls.values()] == [None, *zones]
     assert calls["asked-offers-us-central1-a"].args["filter"] == 'name = "a3-megagpu-8g"'
     assert calls["asked-zones"].args == {"region": "us-central1"}
-
-
-def test_a_zone_that_is_named_twice_is_asked_for_once():
-    zones = ["us-east-1a", "us-east-1b"]
-    raw = platform([pool(zones=zones)], cloud="aws", cluster={"zones": zones})
-    assert zones_said(plan_of(raw)) == tuple(zones)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network
 
 from gpuyard.catalogue.cluster.networks import RANGES
+from gpuyard.findings import Path
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import ClusterSpec
 
@@ -38,6 +39,17 @@ def ranges_of(spec: PlatformSpec) -> Mapping[str, str]:
     if network.id:
         defaults.pop("cidr", None)
     return defaults | {word: cidr for word, cidr in said.items() if cidr is not None}
+
+
+def zones_named(spec: PlatformSpec) -> dict[str, Path]:
+    """Each zone that the stack file names, of its cluster and of its pools, and the first place that does."""
+    paths: dict[str, Path] = {}
+    for number, zone in enumerate(cluster_of(spec).zones):
+        paths.setdefault(zone, ("cluster", "zones", number))
+    for index, pool in enumerate(spec.pools):
+        for number, zone in enumerate(pool.zones):
+            paths.setdefault(zone, ("pools", index, "zones", number))
+    return paths
 
 
 def zones_of(spec: PlatformSpec) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ The answers are judged as those of `gpuyard check --live` (`preflight/before.py`
 import re
 from collections.abc import Iterator
 
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_of, zones_named
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudCall
 
@@ -28,12 +28,6 @@ ASKED_SUBNETS, ASKED_RESERVED = "asked-subnets", "asked-reservation"
 _SHARED = re.compile(r"projects/(?P<project>[^/]+)/reservations/(?P<name>[^/]+)(/.*)?")
 
 
-def zones_said(plan: PlatformPlan) -> tuple[str, ...]:
-    """Every zone that the stack file names, of its cluster and of its pools."""
-    pools = (zone for pool in plan.pools for zone in pool.zones)
-    return tuple(dict.fromkeys((*cluster_of(plan.spec).zones, *pools)))
-
-
 def asked_of_aws(plan: PlatformPlan) -> tuple[CloudCall, ...]:
     """One question each: zones that are named, machines by zone, and subnets of a given network."""
     types = sorted({name for pool in plan.pools for name in pool.machines})
@@ -52,7 +46,7 @@ def asked_of_aws(plan: PlatformPlan) -> tuple[CloudCall, ...]:
         args={"state": "available"},
         outputs=("names", "zoneIds"),
     )
-    return (*((zones,) if zones_said(plan) else ()), offers, *_subnets(plan), *_of_ec2(plan))
+    return (*((zones,) if zones_named(plan.spec) else ()), offers, *_subnets(plan), *_of_ec2(plan))
 
 
 def held(plan: PlatformPlan) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -103,7 +97,7 @@ def _subnets(plan: PlatformPlan) -> tuple[CloudCall, ...]:
 
 def asked_of_gcp(plan: PlatformPlan) -> tuple[CloudCall, ...]:
     """Zones of the region, and which machines are in each that is named; GKE picks the others itself."""
-    said = zones_said(plan)
+    said = zones_named(plan.spec)
     zones = CloudCall(
         kind="gcp:compute/getZones:getZones",
         name=ASKED_ZONES,
