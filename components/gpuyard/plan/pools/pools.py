@@ -1,6 +1,6 @@
 """Pools: from what was asked for to labels, taints and what each node advertises."""
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.machines import Machine
@@ -165,7 +165,8 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
     plugin_config = plugin_config_name(stable, gpus)
     ladder = plan_ladder(spec, pool, machines[0])
     chosen = class_of(spec, pool)
-    labels = _labels(spec, pool, machines[0], (mig_config, plugin_config), software)
+    told = {**class_label(chosen), **(software.labels if software else {})}
+    labels = _labels(spec, pool, machines[0], (mig_config, plugin_config), told)
     taints = (
         *_taints(stable, gpus.method, fenced=bool(pool.owners)),
         *_cloud_taints(spec, pool, machines[0]),
@@ -222,24 +223,23 @@ def _labels(
     pool: Pool,
     machine: Machine,
     configurations: tuple[str | None, str],
-    software: NodeSoftware | None,
+    told: Mapping[str, str],
 ) -> dict[str, str]:
+    """What nodes carry; `told` comes of their class and their image."""
     mig_config, plugin_config = configurations
     ours = {PLUGIN_CONFIG_LABEL: plugin_config}
     if not pool.select:  # nodes that exist are found by their own labels
         ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config
-    ours |= dra_labels(spec, pool) | class_label(class_of(spec, pool))
+    ours |= dra_labels(spec, pool)
     if (
         spec.cloud is Cloud.AWS
         and scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER
         and machine.gpu
     ):
         ours[ACCELERATOR_LABEL] = f"nvidia-{machine.gpu.name.lower()}"
-    if software:
-        ours |= software.labels
-    return dict(sorted((pool.labels | ours).items()))
+    return dict(sorted({**pool.labels, **ours, **told}.items()))
 
 
 def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[Taint, ...]:
