@@ -171,6 +171,7 @@ def test_what_is_suggested_instead_needs_no_reservation():
 
 
 AT_EC2 = {"reserved": "cr-0123456789abcdef0", "nodes": 2}
+TWO = ["a3-highgpu-8g", "a3-megagpu-8g"]
 AT_GCE = {"reserved": "projects/p/reservations/r", "nodes": 2}
 
 
@@ -185,7 +186,10 @@ AT_GCE = {"reserved": "projects/p/reservations/r", "nodes": 2}
         ("gcp", {"capacity": ["spot", "on-demand"]}, 8),
         ("gcp", {"capacity": ["on-demand"]}, 4),
         ("gcp", {"capacity": [AT_GCE, {"spot": True, "nodes": 1}, "on-demand"]}, 5),
+        ("gcp", {"machine": TWO, "capacity": [AT_GCE, {"spot": True, "nodes": 1}, "on-demand"]}, 8),
+        ("gcp", {"machine": TWO, "capacity": [AT_GCE | {"nodes": 4}, "on-demand"]}, 4),
         ("simulated", {"capacity": ["spot", "on-demand"]}, 4),
+        ("none", {"scaling": "autoscaler"}, 4),
     ],
 )
 def test_autoscalers_let_a_pool_have_what_all_that_is_made_of_its_rungs_may_have(
@@ -194,13 +198,15 @@ def test_autoscalers_let_a_pool_have_what_all_that_is_made_of_its_rungs_may_have
     machine = "g2-standard-96" if cloud == "gcp" else "g6.12xlarge"
     zone = {"gcp": ["us-central1-a"], "aws": ["us-east-1a"]}.get(cloud)
     zones = {"zones": zone} if zone else {}
-    plan = plan_of(platform([pool(machine=machine, nodes="0..4", **zones, **words)], cloud=cloud))
+    one = {"machine": machine, "nodes": "0..4", **zones, **words}
+    plan = plan_of(platform([pool(**one)], cloud=cloud))
     (one,) = plan.pools
     assert most_together(plan.cloud, one) == together
     made = {
         "aws": lambda: sum(each.high for each in group_sizes(one)),
         "gcp": lambda: sum(each.most for each in groups(one)),
         "simulated": lambda: one.nodes.high,
+        "none": lambda: one.nodes.high,
     }
     assert made[cloud]() == together
 

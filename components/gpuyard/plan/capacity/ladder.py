@@ -1,7 +1,7 @@
 """The capacity ladder: ways to buy a pool's nodes, best first, in the words of the cloud that sells them."""
 
-from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpuyard.catalogue.buying import stay
 from gpuyard.catalogue.fabric import direct_fabric
@@ -56,6 +56,31 @@ def most(rung: Rung, pool: Pool) -> int:
     return min(rung.nodes or pool.nodes.high, pool.nodes.high)
 
 
+def ec2_ways(pool: PoolPlan) -> tuple[LadderRung, ...]:
+    """The ladder with each way of buying once: two rungs of spot are one group, with the nodes of both."""
+    ways: dict[tuple[str, str | None], LadderRung] = {}
+    for rung in pool.ladder:
+        key = (rung.mode, rung.reservation)
+        before = ways[key].most if key in ways else 0
+        ways[key] = replace(rung, most=min(before + rung.most, pool.nodes.high))
+    return tuple(rung for rung in ways.values() if rung.most)
+
+
+def gke_bounds(pool: PoolPlan) -> tuple[int, ...]:
+    """By rung, the most nodes of each node pool that is made of it.
+
+    Reserved nodes are paid in any case, so the others are as many as are left.
+    """
+    held = sum(rung.most for rung in pool.ladder if rung.reservation)
+    left = max(0, pool.nodes.high - held)
+    return tuple(rung.most if rung.reservation else min(rung.most, left) for rung in pool.ladder)
+
+
+def gke_machines(pool: PoolPlan, rung: LadderRung) -> int:
+    """How many of the machines, from the first on, have a node pool of a rung: a reservation holds one."""
+    return 1 if rung.reservation else len(pool.machines)
+
+
 def most_together(cloud: Cloud, pool: PoolPlan) -> int:
     """The most nodes that autoscalers let a pool have: they bound each way of buying by itself.
 
@@ -63,19 +88,15 @@ def most_together(cloud: Cloud, pool: PoolPlan) -> int:
     as GPUs do: jobs that fill nodes by their CPUs or memory take more of them.
     """
     high = pool.nodes.high
-    if pool.scaling is Scaling.FIXED or cloud not in {Cloud.AWS, Cloud.GCP}:
+    if pool.scaling is Scaling.FIXED:
         return high
-    held = sum(rung.most for rung in pool.ladder if rung.reservation)
-    ways: Counter[tuple[str, str | None]] = Counter()
-    for rung in pool.ladder:
-        key = (rung.mode, rung.reservation)
-        if cloud is Cloud.AWS:
-            ways[key] = min(ways[key] + rung.most, high)
-        elif rung.reservation:
-            ways[key] += rung.most
-        else:
-            ways[key] += min(rung.most, max(0, high - held)) * len(pool.machines)
-    return max(high, ways.total())
+    together = 0
+    if cloud is Cloud.AWS:
+        together = sum(rung.most for rung in ec2_ways(pool))
+    elif cloud is Cloud.GCP:
+        bounds = zip(pool.ladder, gke_bounds(pool), strict=True)
+        together = sum(most * gke_machines(pool, rung) for rung, most in bounds)
+    return max(high, together)
 
 
 def _ec2(mode: Capacity) -> Ec2Purchase:

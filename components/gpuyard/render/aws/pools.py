@@ -18,6 +18,7 @@ from gpuyard.catalogue.kubernetes.eks_nodes import (
 )
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine
 from gpuyard.names import EFA, PLATFORM_LABEL, POOL_LABEL, SYSTEM_POOL
+from gpuyard.plan.capacity.ladder import ec2_ways
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
 from gpuyard.render.aws.ground import Ground
@@ -86,23 +87,13 @@ def group_sizes(pool: PoolPlan) -> list[GroupSize]:
     """
     sizes: list[GroupSize] = []
     low, start = pool.nodes.low, pool.start_nodes
-    for rung in _ways(pool):
+    for rung in ec2_ways(pool):
         here_low, here_start = min(low, rung.most), min(start, rung.most)
         low, start = low - here_low, start - here_start
         if rung.mode == Capacity.BLOCK.value:
             here_low = here_start = 0
         sizes.append(GroupSize(rung, here_low, here_start, rung.most))
     return sizes
-
-
-def _ways(pool: PoolPlan) -> list[LadderRung]:
-    """The ladder with each way of buying once: two rungs of spot are one group, with the nodes of both."""
-    ways: dict[tuple[str, str | None], LadderRung] = {}
-    for rung in pool.ladder:
-        key = (rung.mode, rung.reservation)
-        before = ways[key].most if key in ways else 0
-        ways[key] = replace(rung, most=min(before + rung.most, pool.nodes.high))
-    return [rung for rung in ways.values() if rung.most]
 
 
 def group_name(pool: PoolPlan, rung: LadderRung) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.machines import MACHINES, Machine
+from gpuyard.plan.capacity.ladder import gke_bounds, gke_machines
 from gpuyard.plan.records import LadderRung, PoolPlan
 from gpuyard.plan.records.nodes import GkePurchase
 from gpuyard.render.cloud.spelling import digest, fit
@@ -31,16 +32,15 @@ class RungPool:
 def groups(pool: PoolPlan) -> Iterator[RungPool]:
     """The node pools of a pool, best first.
 
-    Reserved nodes are paid in any case, so the others are as many as are left. A pool of one size gets its
-    nodes from the first rungs that have them; what stands behind those scales, and comes where they fail.
-    A reservation holds one machine type, the pool's first.
+    A pool of one size gets its nodes from the first rungs that have them; what stands behind those scales,
+    and comes where they fail. A reservation holds one machine type, the pool's first.
     """
-    caps = _caps(pool)
+    caps = gke_bounds(pool)
     floors = _filled(pool, caps)
     for rung, name, cap, floor in zip(pool.ladder, _names(pool), caps, floors, strict=True):
         if rung.gcp is None or (not cap and pool.nodes.high):
             continue
-        machines = machines_of(pool)[: 1 if rung.reservation else None]
+        machines = machines_of(pool)[: gke_machines(pool, rung)]
         for index, machine in enumerate(machines):
             least = floor if index == 0 else 0
             yield RungPool(
@@ -71,12 +71,6 @@ def _names(pool: PoolPlan) -> Iterator[str]:
         name = f"{pool.stable_name}-{rung.mode}{held}"
         seen[name] += 1
         yield name if seen[name] == 1 else f"{name}-{seen[name]}"
-
-
-def _caps(pool: PoolPlan) -> list[int]:
-    held = sum(rung.most for rung in pool.ladder if rung.reservation)
-    left = max(0, pool.nodes.high - held)
-    return [rung.most if rung.reservation else min(rung.most, left) for rung in pool.ladder]
 
 
 def _filled(pool: PoolPlan, caps: Sequence[int]) -> Iterator[int]:
