@@ -4,8 +4,18 @@ import re
 from collections.abc import Iterator
 
 from gpuyard.findings import Path, Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
-from gpuyard.rules.subjects.pods import VENDOR
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    items,
+    mapping,
+    text,
+)
+from gpuyard.rules.subjects.pods import POD_KINDS, VENDOR, is_gpu_pod, pods_of
 from gpuyard.rules.subjects.promql import read_promql
 from gpuyard.rules.subjects.queries import SCALERS, queries
 
@@ -23,24 +33,41 @@ _ONE_OF_MANY = ("DCGM_", "vllm:", "nv_inference_", "nv_gpu_")
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if resource.group_kind == HPA:
         yield from _pods(resource)
-        yield from _version(resource)
     elif resource.group_kind == VPA:
         yield from _sizes(resource)
     else:
         yield from _many(resource)
 
 
-def _version(resource: Resource) -> Iterator[Violation]:
+def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    for resource in stack.of(HPA):
+        version = resource.kind.split("/")[1]
+        if version in _GONE and (_says_gpus(resource) or _scales_gpus(resource, stack)):
+            yield Violation(
+                ("apiVersion",),
+                f"nothing serves {resource.kind} since Kubernetes {_GONE[version]}",
+                "write autoscaling/v2: a metric is metric.name with a target",
+                resource,
+            )
+
+
+def _says_gpus(resource: Resource) -> bool:
     """Of what scales by GPUs; others are somebody else's matter."""
-    version = resource.kind.split("/")[1]
     named = [str(each) for each in items(at(resource.properties, "spec", "metrics"))]
     named += [resource.name, text(at(resource.properties, "spec", "scaleTargetRef", "name"))]
-    if version in _GONE and any(map(_OF_GPUS.search, named)):
-        yield Violation(
-            ("apiVersion",),
-            f"nothing serves {resource.kind} since Kubernetes {_GONE[version]}",
-            "write autoscaling/v2: a metric is metric.name with a target",
-        )
+    return any(map(_OF_GPUS.search, named))
+
+
+def _scales_gpus(resource: Resource, stack: Stack) -> bool:
+    """Whether what it scales is in view, and asks for GPUs."""
+    target = mapping(at(resource.properties, "spec", "scaleTargetRef"))
+    meant = text(target.get("kind")), text(target.get("name"))
+    scaled = (
+        each
+        for each in stack.of(*POD_KINDS)
+        if (each.group_kind.rpartition("/")[2], each.name) == meant
+    )
+    return any(is_gpu_pod(pod) for each in scaled for pod in pods_of(each))
 
 
 def _many(resource: Resource) -> Iterator[Violation]:
@@ -98,4 +125,5 @@ RULE = Rule(
     ),
     kinds=(HPA, VPA, *SCALERS),
     check=_check,
+    check_stack=_check_together,
 )

@@ -28,6 +28,8 @@ _V1BETA1: Mapping[str, str] = {
     **dict.fromkeys(_TEKTON, "tekton.dev/v1"),
 }
 """Kinds whose v1beta1 is deprecated, and what is served instead."""
+_RAY = tuple(f"ray.io/{kind}" for kind in ("RayCluster", "RayJob", "RayService"))
+"""Kinds whose v1alpha1 is deprecated since KubeRay 1.0."""
 _LEGACY = ("kubeflow.org/PyTorchJob", "kubeflow.org/JAXJob", "kubeflow.org/XGBoostJob")
 """Those for which the newer line has a runtime; TensorFlow and Paddle have none there."""
 _OF_GPUS = frozenset({"kai-scheduler"})
@@ -48,6 +50,9 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 fix = f"upgrade Kueue {older}, which has no later one, and write {served}"
                 problem = f"{resource.kind} is deprecated"
                 yield _old(resource, problem, fix if first else f"write {served}")
+    for resource in stack.of(*_RAY):
+        if resource.kind.split("/")[1] == "v1alpha1" and _asks_gpus(resource.properties):
+            yield _old(resource, f"{resource.kind} is deprecated", "write ray.io/v1")
     for resource in stack.of(*_LEGACY):
         if not mapping(resource.properties.get("metadata")).keys() & {"name", "generateName"}:
             continue  # a template, for a program that knows this kind
@@ -88,12 +93,13 @@ RULE = Rule(
     title="Objects are of versions that stay",
     severity=Severity.NOTE,
     why="A deprecated version is served until it is not, and the upgrade that ends it is somebody else's.",
-    fix="Write kueue.x-k8s.io/v1beta2, tekton.dev/v1, and TrainJobs.",
+    fix="Write kueue.x-k8s.io/v1beta2, ray.io/v1, tekton.dev/v1, and TrainJobs.",
     sources=(
         "kubernetes-sigs/kueue v0.15.0: v1beta2 is served",
         "kubernetes-sigs/kueue v0.19.2: v1beta1 deprecated, kubeflow.org kinds off in the chart",
         "kubeflow/trainer v2.3.0; tektoncd/pipeline: v1 since 0.43",
+        "ray-project/kuberay, CRDs of August 2026: v1alpha1 served and deprecated",
     ),
-    kinds=(*_V1BETA1, *_LEGACY),
+    kinds=(*_V1BETA1, *_RAY, *_LEGACY),
     check_stack=_check,
 )

@@ -21,10 +21,10 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
+from gpuyard.rules.subjects.mig_parted import MIG_PARTED, refused, unread
 from gpuyard.rules.subjects.tenants import QUOTA, gpu_keys
 from gpuyard.spec.nearest import nearest
 
-MIG_PARTED = "config:mig-parted"
 QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _CLASS = "resource.k8s.io/DeviceClass"
 _CLAIMS: Mapping[str, Path] = {
@@ -45,6 +45,8 @@ _NAMES = frozenset(_RESOURCES.values())
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for config in stack.of(MIG_PARTED):
         yield from _layouts(config)
+        yield from refused(config)
+    yield from unread(stack)
     for resource in stack.of(_CLASS):
         yield from _selected(resource, mapping(resource.properties, "spec"), ("spec",))
     for kind, path in _CLAIMS.items():
@@ -194,12 +196,13 @@ def _single(stack: Stack) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-SHR-03",
-    title="MIG layouts fit their GPU, and quotas and claims name slices that there are",
+    title="MIG layouts are read and fit their GPU, and quotas and claims name slices that there are",
     severity=Severity.REFUSE,
     why="An impossible layout fails on the node, with a label as its only word; a wrong name counts nothing.",
     fix="Take layouts that `gpuyard mig` proves, and names as nodes advertise them.",
     sources=(
         "MIG User Guide, placements; mig-parted v0.15.0; gpuyard.catalogue.mig",
+        "NVIDIA/mig-parted api/spec/v1/spec.go; values of the gpu-operator chart, migManager.config",
         "kubernetes-sigs/dra-driver-nvidia-gpu, attributes profile and parentUUID of its MIG devices",
     ),
     kinds=(MIG_PARTED, QUOTA, QUEUE, _CLASS, *_CLAIMS),

@@ -1,0 +1,91 @@
+"""Layouts of MIG as mig-parted reads them: one word that it does not know, and it refuses the whole file."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path, Severity
+from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
+from gpuyard.rules.rule import Resource, Stack, Violation, at, items, mapping, text
+from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.spec.nearest import nearest
+
+MIG_PARTED = "config:mig-parted"
+_VERSION = "v1"
+_DEVICES, _ENABLED, _SLICES = "devices", "mig-enabled", "mig-devices"
+_REQUIRED = (_DEVICES, _ENABLED)
+_FIELDS = (*_REQUIRED, _SLICES, "device-filter")
+_ALL = "all"
+_FILE = "config.yaml"
+"""The key of the ConfigMap that the manager mounts, whatever else is in it."""
+_DISABLED = "all-disabled"
+"""What the operator's chart has every node labelled with that has no label for a layout."""
+_REFUSED = "mig-parted refuses the whole file, and no node is cut by any of its layouts"
+
+
+def refused(config: Resource) -> Iterator[Violation]:
+    """What of a file of layouts mig-parted cannot read."""
+    version = config.properties.get("version")
+    if version not in {_VERSION, UNKNOWN}:
+        said = f"version {version}" if version is not None else "no version"
+        yield Violation(("version",), f"{said}: {_REFUSED}", f"write version: {_VERSION}", config)
+    for name, groups in mapping(config.properties.get("mig-configs")).items():
+        for index, group in enumerate(items(groups)):
+            for path, problem, fix in _group(mapping(group)):
+                where = ("mig-configs", name, index, *path)
+                yield Violation(where, f"{problem}: {_REFUSED}", fix, config)
+
+
+def _group(group: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
+    strange = [str(key) for key in group if key not in _FIELDS]
+    for key in strange:
+        meant = nearest(key, _FIELDS)
+        fix = f"write {meant}" if meant else f"write {', '.join(_FIELDS)} only"
+        yield (key,), f"{key} is no field of a layout", fix
+    if strange or isinstance(group, PartlyKnown):
+        return
+    for key in _REQUIRED:
+        if key not in group:
+            yield (), f"{key} is missing", f"write {key}"
+    devices, enabled, slices = (group.get(key) for key in (_DEVICES, _ENABLED, _SLICES))
+    if isinstance(devices, str) and devices != _ALL:
+        yield (_DEVICES,), f"{devices!r} names no GPUs", f"write {_ALL}, or a list of indexes"
+    if enabled is True and slices is None:
+        yield (), f"{_ENABLED} is true without {_SLICES}", f"write {_SLICES}"
+    if enabled is False and slices and slices is not UNKNOWN:
+        problem = f"{_SLICES} beside {_ENABLED}: false"
+        yield (_SLICES,), problem, f"write {_ENABLED}: true, or leave {_SLICES} out"
+
+
+def unread(stack: Stack) -> Iterator[Violation]:
+    """Layouts of one's own that the operator's manager does not find where it looks for them."""
+    for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
+        yield from _of_operator(operator, stack)
+
+
+def _of_operator(operator: Resource, stack: Stack) -> Iterator[Violation]:
+    by_chart = operator.group_kind == OPERATOR_VALUES
+    path: Path = (*(() if by_chart else ("spec",)), "migManager", "config")
+    config = mapping(at(operator.properties, *path))
+    name = text(config.get("name"))
+    given = mapping(config.get("data")) or next(
+        (mapping(c.properties.get("data")) for c in stack.of("ConfigMap") if c.name == name), {}
+    )
+    if not name or not given or isinstance(given, PartlyKnown):
+        return
+    if _FILE not in given:
+        problem = f"the manager reads {_FILE} of {name}, which it has not: no layout is ever found"
+        yield Violation((*path, "name"), problem, f"call the key {_FILE}", operator)
+        return
+    default = text(config.get("default", _DISABLED if by_chart else ""))
+    files = stack.of(MIG_PARTED)
+    layouts = mapping(files[0].properties.get("mig-configs")) if len(files) == 1 else {}
+    if default and layouts and layouts.get(default) is None:
+        yield Violation(
+            (*path, "default" if "default" in config else "name"),
+            f"a node that nobody labels is to have {default}, which is not in {name}: it fails there",
+            f"add {default} to the layouts"
+            + (f": [{{{_DEVICES}: {_ALL}, {_ENABLED}: false}}]" if default == _DISABLED else "")
+            + ", or set migManager.config.default",
+            operator,
+            Severity.WARN,
+        )
