@@ -436,7 +436,7 @@ MUTATIONS = [
     (old_flavor, "GPU-OLD-01", set()),
     (priority_below_spec, "GPU-QUE-02", set()),
     (scope_that_claims_have_not, "GPU-QUE-04", set()),
-    (ended_operator, "GPU-STK-02", {"GPU-STK-01"}),
+    (ended_operator, "GPU-STK-02", set()),
     (layout_as_a_default, "GPU-CFG-02", set()),
 ]
 """The damage, the rule that is about it, and others that are as well, on whatever stack."""

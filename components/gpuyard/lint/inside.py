@@ -12,25 +12,13 @@ from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
 from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, cluster, node_groups
 from gpuyard.lint.languages.hcl_values import overlaid
 from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError
-from gpuyard.rules.subjects.components import CHART_FIELDS, charts_at
+from gpuyard.rules.subjects.components import (
+    CHART_FIELDS,
+    VALUES_BESIDE,
+    VALUES_ELSEWHERE,
+    charts_at,
+)
 
-_OF_ARGO: tuple[Path, ...] = (("helm", "valuesObject"), ("helm", "values"))
-_VALUES: Mapping[str, tuple[Path, ...]] = {
-    "argoproj.io/Application": _OF_ARGO,
-    "argoproj.io/ApplicationSet": _OF_ARGO,
-    "kustomize.config.k8s.io/Kustomization": (("valuesInline",),),
-    "helm:Release": (("values",),),
-    "helm:Chart": (("values",),),
-}
-"""By kind: where values stand beside the name of their chart."""
-_ELSEWHERE: Mapping[str, tuple[Path, Path]] = {
-    "helm.toolkit.fluxcd.io/HelmRelease": (
-        ("spec", "chart", "spec", "chart"),
-        ("spec", "values"),
-    ),
-    "helm.cattle.io/HelmChart": (("spec", "chart"), ("spec", "valuesContent")),
-}
-"""By kind: where the name of a chart and its values stand, where they do not stand together."""
 _UNDER: Mapping[str, tuple[Path, ...]] = {
     "argoproj.io/Application": (("helm", "valueFiles"),),
     "argoproj.io/ApplicationSet": (("helm", "valueFiles"),),
@@ -75,14 +63,14 @@ def _over_others(item: Item) -> Item:
 
 def _charts(kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[Path, Path, Path]]:
     """Where each chart stands, its name and its values."""
-    if kind in _ELSEWHERE:
-        yield ((), *_ELSEWHERE[kind])
+    if kind in VALUES_ELSEWHERE:
+        yield ((), *VALUES_ELSEWHERE[kind])
     try:
-        found = list(charts_at(kind, properties)) if kind in _VALUES else []
+        found = list(charts_at(kind, properties)) if kind in VALUES_BESIDE else []
     except NotEvaluatedError:
         return  # how many there are, nobody knows yet
     for path in found:
-        for below in _VALUES[kind]:
+        for below in VALUES_BESIDE[kind]:
             yield path, (*path, CHART_FIELDS.get(kind, "chart")), (*path, *below)
 
 

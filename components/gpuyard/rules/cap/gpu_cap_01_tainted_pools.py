@@ -6,6 +6,7 @@ from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, text
 from gpuyard.rules.subjects.pools import GPU, KARPENTER, NODE_GROUP, gpu_pool
 
+_OF_EKS = ", an effect that EKS calls NO_SCHEDULE; a small group without GPUs takes the cluster's own pods"
 _KEEPS = frozenset({"NO_SCHEDULE", "NO_EXECUTE", "NoSchedule", "NoExecute"})
 
 
@@ -14,9 +15,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if pool is None:
         return
     if not any(text(taint.get("effect")) in _KEEPS for taint in pool.taints):
-        of_eks = (
-            ", an effect that EKS calls NO_SCHEDULE" if resource.group_kind == NODE_GROUP else ""
-        )
+        of_eks = _OF_EKS if resource.group_kind == NODE_GROUP else ""
         yield Violation(
             pool.taints_at,
             "no taint keeps other pods off these GPU nodes: a web server can hold a machine of GPUs",

@@ -32,9 +32,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
                 ("releaseChannel",),
                 "without a release channel the cluster ages until Google upgrades it by force",
                 "choose a channel: REGULAR, or STABLE",
-                severity=Severity.NOTE
-                if channel
-                else None,  # who says it in so many words means it
+                severity=Severity.NOTE if channel else None,
+                choice=bool(channel),  # who says it in so many words means it
             )
     elif gpu_pool(resource) is not None and not _repaired(properties):
         yield Violation(

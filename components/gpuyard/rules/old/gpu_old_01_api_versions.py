@@ -1,14 +1,24 @@
 """GPU-OLD-01: objects of a version that is on its way out."""
 
-import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.names import QUEUE_LABEL
-from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, mapping, text
+from gpuyard.rules.rule import (
+    NotEvaluatedError,
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    mapping,
+    text,
+)
 from gpuyard.rules.subjects.installed import has_vendors_kueue, older_kueue
-from gpuyard.rules.subjects.pods import GPU_PREFIXES, POD_KINDS, pods_of
+from gpuyard.rules.subjects.pods import GPU_PREFIXES, POD_KINDS, pods_of, speaks_of_gpus
+from gpuyard.rules.subjects.tenants import CLUSTER_QUEUE, covers_gpus, resource_groups
 
 _KUEUE = (
     "ClusterQueue",
@@ -33,13 +43,13 @@ _RAY = tuple(f"ray.io/{kind}" for kind in ("RayCluster", "RayJob", "RayService")
 _LEGACY = ("kubeflow.org/PyTorchJob", "kubeflow.org/JAXJob", "kubeflow.org/XGBoostJob")
 """Those for which the newer line has a runtime; TensorFlow and Paddle have none there."""
 _OF_GPUS = frozenset({"kai-scheduler"})
-_GPUS = re.compile(r"gpu|nvidia", re.IGNORECASE)
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     vendors, older = has_vendors_kueue(stack), older_kueue(stack)
     elsewhere = bool(older) and not _speaks_of_gpus(stack)
+    apart = _queues_no_gpus(stack)
     for kind, served in _V1BETA1.items():
         if (vendors or elsewhere) and kind not in _TEKTON:
             continue  # of its own time, and its operator moves objects on
@@ -49,14 +59,15 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 first = older and kind not in _TEKTON
                 fix = f"upgrade Kueue {older}, which has no later one, and write {served}"
                 problem = f"{resource.kind} is deprecated"
-                yield _old(resource, problem, fix if first else f"write {served}")
+                said = _old(resource, problem, fix if first else f"write {served}")
+                yield replace(said, choice=apart and kind not in _TEKTON)
     for resource in stack.of(*_RAY):
         if resource.kind.split("/")[1] == "v1alpha1" and _asks_gpus(resource.properties):
             yield _old(resource, f"{resource.kind} is deprecated", "write ray.io/v1")
     for resource in stack.of(*_LEGACY):
         if not mapping(resource.properties.get("metadata")).keys() & {"name", "generateName"}:
             continue  # a template, for a program that knows this kind
-        if _is_without_gpus(resource):
+        if _is_without_gpus(resource, apart=apart):
             continue
         problem = f"{resource.kind} is of the training operator's first line"
         yield _old(resource, problem, f"write a TrainJob of {_TRAINER}")
@@ -65,7 +76,17 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
 def _speaks_of_gpus(stack: Stack) -> bool:
     """Whether a queue, a flavor or a job of it says a word of them: else it is of its own time alone."""
     kinds = (*(f"kueue.x-k8s.io/{kind}" for kind in _KUEUE), *_LEGACY, *POD_KINDS)
-    return any(_GPUS.search(str(each.properties)) for each in stack.of(*kinds))
+    return any(map(speaks_of_gpus, stack.of(*kinds)))
+
+
+def _queues_no_gpus(stack: Stack) -> bool:
+    """Whether all queues in view are seen to cover something else, with no word of GPUs beside them."""
+    queues = stack.of(CLUSTER_QUEUE)
+    try:
+        plain = [bool(resource_groups(each)) and not covers_gpus(each) for each in queues]
+    except NotEvaluatedError:
+        return False
+    return bool(queues) and all(plain) and not _speaks_of_gpus(stack)
 
 
 def _asks_gpus(value: Any) -> bool:
@@ -75,11 +96,11 @@ def _asks_gpus(value: Any) -> bool:
     return isinstance(value, list) and any(map(_asks_gpus, value))
 
 
-def _is_without_gpus(job: Resource) -> bool:
+def _is_without_gpus(job: Resource, *, apart: bool) -> bool:
     """Whether its containers are written, none asks for a GPU, and no queue or scheduler of GPUs has it."""
     pods = [pod for pod in pods_of(job) if list(pod.containers())]
     placed = any(text(pod.spec.get("schedulerName")) in _OF_GPUS for pod in pods)
-    queued = QUEUE_LABEL in mapping(job.properties, "metadata", "labels")
+    queued = not apart and QUEUE_LABEL in mapping(job.properties, "metadata", "labels")
     # a number may be filled in later: the name of the resource is enough
     return bool(pods) and not (placed or queued or _asks_gpus(job.properties))
 

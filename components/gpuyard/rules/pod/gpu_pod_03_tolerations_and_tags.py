@@ -16,9 +16,11 @@ from gpuyard.rules.rule import (
     Violation,
     items,
     mapping,
+    number,
     text,
 )
 from gpuyard.rules.subjects.pods import (
+    GPU_PREFIXES,
     POD_KINDS,
     SYSTEM_NAMESPACES,
     Pod,
@@ -38,10 +40,43 @@ _ANYBODYS = frozenset(
 )
 """Images of which every version does the same for whoever sleeps, copies or says hello by them."""
 
+_OFFICIAL = _ANYBODYS | frozenset(
+    {
+        *("amazonlinux", "archlinux", "fedora", "rockylinux", "buildpack-deps", "gcc", "julia"),
+        *("python", "pypy", "r-base", "golang", "rust", "node", "ruby", "perl", "php", "openjdk"),
+        *("eclipse-temurin", "nginx", "httpd", "haproxy", "caddy", "traefik", "redis", "memcached"),
+        *("postgres", "mysql", "mariadb", "mongo", "influxdb", "elasticsearch", "neo4j", "solr"),
+        *(
+            "rabbitmq",
+            "nats",
+            "eclipse-mosquitto",
+            "zookeeper",
+            "spark",
+            "flink",
+            "docker",
+            "registry",
+        ),
+        *(
+            "telegraf",
+            "fluentd",
+            "logstash",
+            "kibana",
+            "sonarqube",
+            "nextcloud",
+            "wordpress",
+            "ros",
+        ),
+    }
+)
+"""Names that Docker's registry has without an owner: any other such name was built or loaded on the node."""
+
 _OF_NETWORKS = frozenset(
     {"tailscale", "gluetun", "cloudflared", "envoy", "proxyv2", "oauth2-proxy"}
 )
 """Those that stand beside the work and carry its traffic: of the GPUs' programs they are none."""
+
+
+_FIRST = "initContainers"
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
@@ -63,6 +98,8 @@ def _tolerations(pod: Pod) -> Iterator[Violation]:
 
 def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Violation]:
     places = tuple(prefix(each) for each in parameters["images_from"])
+    # what has them before the work begins is not the work
+    some_have = any(_has_gpus(each) for path, each in pod.containers() if _FIRST not in path)
     for path, container in pod.containers():
         image, where = text(container.get("image")), (*path, "image")
         unknown = is_no_image(image)
@@ -81,7 +118,22 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
                 where,
                 f"{image} can be another image tomorrow: {_then(resource)}",
                 "pin the image by digest, as name:tag@sha256:…",
+                choice=_is_built_here(image, container) or (some_have and not _has_gpus(container)),
             )
+
+
+def _has_gpus(container: Mapping[str, Any]) -> bool:
+    """Whether it is one that the pod's GPUs are for, of those that say so."""
+    resources = mapping(container.get("resources"))
+    asked = {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
+    counted = (number(n) for name, n in asked.items() if str(name).startswith(GPU_PREFIXES))
+    return any(n != 0 for n in counted) or bool(items(resources.get("claims")))
+
+
+def _is_built_here(image: str, container: Mapping[str, Any]) -> bool:
+    """Whether nodes have it without asking, under a name that no registry has: its owner moves it."""
+    kept = text(container.get("imagePullPolicy")) == "IfNotPresent"
+    return kept and "/" not in image and image.partition(":")[0] not in _OFFICIAL
 
 
 def _only_the_registry_is(image: str) -> bool:
@@ -92,7 +144,7 @@ def _only_the_registry_is(image: str) -> bool:
 
 def _runs_beside(resource: Resource, where: Path, container: Mapping[str, Any]) -> bool:
     """Not what ends before the work begins, nor a template that only asks for nodes of its size."""
-    first = "initContainers" in where and text(container.get("restartPolicy")) != "Always"
+    first = _FIRST in where and text(container.get("restartPolicy")) != "Always"
     image = text(container.get("image"))
     name = image.rpartition("/")[2].partition(":")[0]
     # what no registry has is what was built on the node: it has no digest to pin

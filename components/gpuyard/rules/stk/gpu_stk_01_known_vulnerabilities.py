@@ -4,7 +4,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from gpuyard.catalogue.cves import Advisory, branch_of, floor, known_vulnerabilities
+from gpuyard.catalogue.cves import (
+    Advisory,
+    advisories,
+    branch_of,
+    floor,
+    known_vulnerabilities,
+)
 from gpuyard.catalogue.software.versions import is_version, parse_version
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
@@ -25,11 +31,14 @@ from gpuyard.rules.subjects.components import (
     VERSIONED_KINDS,
     ComponentVersion,
     components_in,
+    values_of,
 )
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 _OPERATORS: Mapping[str, tuple[str, ...]] = {OPERATOR_VALUES: (), CLUSTER_POLICY: ("spec",)}
 _PLUGIN_VALUES = "values:nvidia-device-plugin"
+_OPERATOR, _TOOLKIT = "gpu-operator", "container-toolkit"
+"""Bulletins list the operator for the toolkit that it installs, and say that the fault is that one's."""
 _CDI = "cdi"
 _BY_CDI = re.compile(r"\bcdi\b", re.IGNORECASE)
 _ONLY_A_BRANCH = re.compile(r"\d+(-|$)")
@@ -48,8 +57,21 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     for found in components_in(resource):
         if not _ONLY_A_BRANCH.match(found.version):
             old = by_cdi is None and _is_before_cdi(found)
-            for said in _vulnerable(found, by_cdi=False if old else by_cdi):
+            brings = found.component != _OPERATOR or not _is_without_toolkit(resource, found)
+            for said in _vulnerable(found, by_cdi=False if old else by_cdi, toolkit=brings):
                 yield said if _is_on_nodes(resource, found) else _less(said, resource, found)
+
+
+def _is_without_toolkit(resource: Resource, found: ComponentVersion) -> bool:
+    """Whether the operator is told to install none: nodes have one of their own, that no file here says."""
+    within = _OPERATORS.get(resource.group_kind)
+    values = (
+        values_of(resource, found.path[:-1])
+        if within is None
+        else iter([mapping(resource.properties, *within)])
+    )
+    toolkits = (each.get("toolkit") for each in values)
+    return any(isinstance(each, Mapping) and each.get("enabled") is False for each in toolkits)
 
 
 def _is_on_nodes(resource: Resource, found: ComponentVersion) -> bool:
@@ -98,13 +120,18 @@ def _uses_cdi(resource: Resource) -> bool | None:
     )
 
 
-def _vulnerable(found: ComponentVersion, *, by_cdi: bool | None) -> Iterator[Violation]:
+def _vulnerable(
+    found: ComponentVersion, *, by_cdi: bool | None, toolkit: bool
+) -> Iterator[Violation]:
     try:
         against = known_vulnerabilities(found.component, found.version)
     except ValueError:
         return  # a tag such as `latest` is no version; another rule is about those
     if by_cdi is False:
         against = tuple(each for each in against if not _BY_CDI.search(each.condition or ""))
+    if not toolkit:
+        of_it = {row.cve for row in advisories() if row.component == _TOOLKIT}
+        against = tuple(each for each in against if each.cve not in of_it)
     if not against:
         return
     plain = [each for each in against if not _remark(each, found)]

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpuyard.errors import UsageError
 from gpuyard.findings import Path
 from gpuyard.rules.rule import Resource, items, mapping, text
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
+from gpuyard.spec.yaml_tree import parse_documents
 
 OPERATOR_VALUES = "values:gpu-operator"
 CLUSTER_POLICY = "nvidia.com/ClusterPolicy"
@@ -161,3 +163,47 @@ def charts_at(kind: str, properties: Mapping[str, Any]) -> Iterator[Path]:
             yield (*_SOURCES[kind], "sources", index)
     else:
         yield ()
+
+
+_OF_ARGO: tuple[Path, ...] = (("helm", "valuesObject"), ("helm", "values"))
+VALUES_BESIDE: Mapping[str, tuple[Path, ...]] = {
+    "argoproj.io/Application": _OF_ARGO,
+    "argoproj.io/ApplicationSet": _OF_ARGO,
+    "kustomize.config.k8s.io/Kustomization": (("valuesInline",),),
+    "helm:Release": (("values",),),
+    "helm:Chart": (("values",),),
+}
+"""By kind: where values stand beside the name of their chart."""
+VALUES_ELSEWHERE: Mapping[str, tuple[Path, Path]] = {
+    "helm.toolkit.fluxcd.io/HelmRelease": (
+        ("spec", "chart", "spec", "chart"),
+        ("spec", "values"),
+    ),
+    "helm.cattle.io/HelmChart": (("spec", "chart"), ("spec", "valuesContent")),
+}
+"""By kind: where the name of a chart and its values stand, where they do not stand together."""
+
+
+def values_of(resource: Resource, chart: Path) -> Iterator[Mapping[str, Any]]:
+    """The values that a release says for the chart at a path, as far as they are known."""
+    kind = resource.group_kind
+    paths = [(*chart, *below) for below in VALUES_BESIDE.get(kind, ())]
+    paths += [VALUES_ELSEWHERE[kind][1]] if kind in VALUES_ELSEWHERE else []
+    for path in paths:
+        there: Any = resource.properties
+        for step in path:
+            if isinstance(step, int):
+                there = there[step]  # of a list in which the chart was found
+            else:
+                there = there.get(step) if isinstance(there, Mapping) else None
+        for each in there if isinstance(there, list | tuple) else (there,):
+            yield from [each] if isinstance(each, Mapping) else _written(each)
+
+
+def _written(given: Any) -> Iterator[Mapping[str, Any]]:
+    """Values as a text, as Argo CD and Terraform take them."""
+    try:
+        documents = parse_documents(given.encode(), "values") if isinstance(given, str) else []
+    except (UsageError, UnicodeEncodeError):
+        return  # a template of values, or prose
+    yield from (each.value for each in documents if isinstance(each.value, Mapping))

@@ -10,6 +10,7 @@ from gpuyard.rules.rule import (
     Resource,
     Stack,
     UnknownValue,
+    at,
     items,
     mapping,
     text,
@@ -28,6 +29,8 @@ _IMAGES = {
 }
 PROGRAMS = frozenset({"karpenter", "kueue"})
 """Of which a chart is looked at: objects are right in the words of the version that reads them."""
+_SOURCES = tuple(f"source.toolkit.fluxcd.io/{kind}" for kind in ("OCIRepository", "GitRepository"))
+"""Where Flux has a chart, or manifests, that a release names."""
 CHART_FILE = "helm:ChartFile"
 _BASES = ("resources", "bases", "components")
 _KUEUE_SINCE = (0, 15)
@@ -85,7 +88,7 @@ def has_vendors_kueue(stack: Stack) -> bool:
 
 
 def _versions(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:
-    for resource in stack.of(*RELEASES, *POD_KINDS):
+    for resource in stack.of(*RELEASES, *_SOURCES, *POD_KINDS):
         try:
             pinned = list(_pinned(resource, program))
         except NotEvaluatedError:
@@ -103,13 +106,28 @@ def _of_charts(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], st
 
 
 def _pinned(resource: Resource, program: str) -> Iterator[str]:
-    if resource.group_kind in RELEASES:
-        yield from (version for chart, version, _ in releases_of(resource) if chart == program)
+    if resource.group_kind in _SOURCES:
+        spec = mapping(resource.properties, "spec")
+        yield from [text(spec, "ref", "tag")] if _ends(text(spec, "url"), program) else []
+    elif resource.group_kind in RELEASES:
+        for chart, version, path in releases_of(resource):
+            address = "" if chart else text(at(resource.properties, *path[:-1], "repoURL"))
+            if chart == program or _ends(address, program):
+                yield version
         for field in _BASES:
             for base in map(text, items(resource.properties.get(field))):
                 if (remote := _REMOTE.search(base)) and remote[1] == program:
                     yield remote[2]
-        return
+    else:
+        yield from _in_pods(resource, program)
+
+
+def _ends(address: str, program: str) -> bool:
+    """Whether a repository of git or of an OCI registry is the program's, by its name."""
+    return address.rstrip("/").rpartition("/")[2].removesuffix(".git") == program
+
+
+def _in_pods(resource: Resource, program: str) -> Iterator[str]:
     for pod in pods_of(resource):
         for _, container in pod.containers():
             image, _, tag = text(container.get("image")).partition("@")[0].rpartition(":")

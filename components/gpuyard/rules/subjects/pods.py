@@ -24,6 +24,7 @@ __all__ = [
     "is_gpu_pod",
     "pods_in",
     "pods_of",
+    "speaks_of_gpus",
 ]
 
 POD_KINDS = tuple(sorted({*WITH_PODS, *PARTS}))
@@ -49,6 +50,7 @@ _EXPORTERS = re.compile(
     r"(^|/)(?:nvidia/(?:k8s/)?dcgm-exporter|utkuozdemir/nvidia_gpu_exporter)([:@]|$)"
 )
 """By whole names: anybody may call an image of theirs an exporter."""
+_WORDS = re.compile(r"gpu|nvidia", re.IGNORECASE)
 _KEPT = 64
 """Of so many resources, the last that were asked for."""
 OTHER_ACCELERATORS = (
@@ -77,6 +79,11 @@ def is_a_fabric(pod: Pod) -> bool:
     """Whether it is of Google's GPUDirect, or the test of a fabric: it is there to look at nodes."""
     images = [text(container.get("image")) for _, container in pod.containers()]
     return any(map(_OF_FABRIC.search, images))
+
+
+def speaks_of_gpus(resource: Resource) -> bool:
+    """Whether a word anywhere in it is of GPUs: where none is, it has nothing to do with them."""
+    return _WORDS.search(str(resource.properties)) is not None
 
 
 def pods_of(resource: Resource) -> Iterator[Pod]:
