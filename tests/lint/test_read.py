@@ -108,6 +108,15 @@ def test_a_template_is_said_to_be_one():
     )
 
 
+@pytest.mark.parametrize(
+    "text", ["%{ for zone in zones ~}\na: ${zone}\n%{ endfor ~}\n", "a: b\n%{~ if gpus }\nc: d\n"]
+)
+def test_a_template_of_terraform_is_one_too(text):
+    (unread,) = read(text.encode(), "nodes.yaml").unread
+    assert unread.template
+    assert unread.line == text[: text.index("%{")].count("\n") + 1
+
+
 @pytest.mark.repeats("tests/spec/test_yaml_tree.py and tests/lint/test_report.py")
 def test_anchors_that_grow_without_end_are_refused():
     lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]

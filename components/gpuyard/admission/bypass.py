@@ -7,7 +7,7 @@ from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, mapping, text
-from gpuyard.manifests.pods import Pod, gpu_requests
+from gpuyard.manifests.pods import Pod, called, gpu_requests
 
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 VARIABLES = (VARIABLE, "NVIDIA_IMEX_CHANNELS")
@@ -68,9 +68,9 @@ def bypasses_of(pod: Pod) -> Iterator[Slip]:
     for path, container in pod.containers():
         yield from _of_container(path, container)
     runtime = text(pod.spec.get("runtimeClassName"))
-    for _, container in pod.containers():
+    for path, container in pod.containers():
         if runtime.startswith(RUNTIME) and not _sees_its_own(container):
-            name = text(container.get("name"))
+            name = called(path, container)
             yield SEES_ALL.slip(pod.at("runtimeClassName"), container=name, runtime=runtime)
     for key in mapping(pod.metadata.get("annotations")):
         said = (*DEVICES_SAID, *(() if asks(pod) else (BESIDE_GPUS,)))
@@ -79,7 +79,7 @@ def bypasses_of(pod: Pod) -> Iterator[Slip]:
 
 
 def _of_container(path: Path, container: Mapping[str, Any]) -> Iterator[Slip]:
-    name = text(container.get("name"))
+    name = called(path, container)
     for index, each in enumerate(items(container.get("env"))):
         variable = mapping(each)
         said = text(variable.get("name"))

@@ -7,6 +7,7 @@ from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import known, mapping, text
+from gpuyard.manifests.pods import called
 from gpuyard.manifests.quantities import CPU, MEMORY, quantity
 from gpuyard.names import CLASS_LABEL
 
@@ -39,7 +40,7 @@ def _class(metadata: Mapping[str, Any]) -> str:
 def _container(path: Path, container: Mapping[str, Any]) -> Iterator[Slip]:
     resources = mapping(container.get("resources"))
     limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
-    name = text(container.get("name"))
+    name = called(path, container)
     for resource in RESOURCES:
         limit, request = known(limits.get(resource)), known(requests.get(resource))
         if limit is None:

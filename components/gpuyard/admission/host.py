@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.manifests.fields import is_true, items, mapping, text
+from gpuyard.manifests.pods import called
 
 SHARES_HOST: Mapping[str, Sentence] = {
     field: Sentence(f"with {field} the pod {effect}", f"remove {field}")
@@ -57,7 +58,7 @@ def privileges(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
             if is_true(pod.spec.get(field)):
                 yield sentence.slip(pod.at(field))
         for path, container in pod.containers():
-            context, name = mapping(container.get("securityContext")), text(container.get("name"))
+            context, name = mapping(container.get("securityContext")), called(path, container)
             if is_true(context.get("privileged")):
                 yield PRIVILEGED.slip((*path, "securityContext", "privileged"), container=name)
             if text(context.get("procMount")) == "Unmasked":

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator
 from gpuyard.admission.bypass import asks
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
-from gpuyard.manifests.fields import mapping, text
+from gpuyard.manifests.fields import mapping
 from gpuyard.manifests.gpu_requests import several_shares
-from gpuyard.manifests.pods import Pod
+from gpuyard.manifests.pods import Pod, called
 
 SEVERAL = Sentence(
     "container {container} asks for more than one {resource}, which the device plugin refuses:"
@@ -30,4 +30,4 @@ def shares_of(pod: Pod, shared: Collection[str] = ()) -> Iterator[Slip]:
         limits = mapping(container.get("resources"), "limits")
         for resource in several_shares(limits, shared):
             where = (*path, "resources", "limits", resource)
-            yield SEVERAL.slip(where, container=text(container.get("name")), resource=resource)
+            yield SEVERAL.slip(where, container=called(path, container), resource=resource)

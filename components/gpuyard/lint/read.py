@@ -49,7 +49,7 @@ LIST = ".csv"
 """How names of lists of counters end."""
 TIMES = 32
 """Files are read up to so many times the size of a stack file: 32 MiB."""
-_TEMPLATE = re.compile(rb"\{\{-?\s*[^}]*\}\}|\{%-?\s")
+_TEMPLATE = re.compile(rb"\{\{-?\s*[^}]*\}\}|\{%-?\s|%\{~?\s*(?:for|if)\b")
 
 Reader = Callable[[Any, FilePlace], Iterator[Item]]
 """Finds resources of one sort in a document; yields nothing when the document is of another sort."""

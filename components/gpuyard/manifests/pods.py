@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.manifests.fields import items, known, mapping
+from gpuyard.manifests.fields import items, known, mapping, text
 from gpuyard.manifests.quantities import quantity
 
 CONTAINER_GROUPS = ("initContainers", "containers", "ephemeralContainers")
@@ -13,6 +13,8 @@ CONTAINER_GROUPS = ("initContainers", "containers", "ephemeralContainers")
 VENDOR = "nvidia.com/"
 GPU_PREFIXES = ("nvidia.com/gpu", "nvidia.com/mig-", "deviceclass.resource.kubernetes.io/")
 """Extended resources that are GPUs or parts of them; the last, devices that Kubernetes claims."""
+_OF_ARGO = frozenset({"container", "script"})
+"""The one container of a step of Argo Workflows, which names it itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,11 @@ class Pod:
     def claims_devices(self) -> bool:
         """True when it asks through dynamic resource allocation, where no resource is counted."""
         return bool(items(self.spec.get("resourceClaims")))
+
+
+def called(path: Path, container: Mapping[str, Any]) -> str:
+    """The name of a container; one without stands alone in a template, and is called so once it runs."""
+    return text(container.get("name")) or ("main" if path[-1] in _OF_ARGO else str(path[-1]))
 
 
 def gpu_requests(container: Mapping[str, Any]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from gpuyard.findings import Path, Severity
 from gpuyard.manifests.fields import (
     UNKNOWN,
     NotEvaluatedError,
+    PartlyKnown,
     UnknownValue,
     at,
     block,
@@ -25,6 +26,7 @@ __all__ = [
     "UNKNOWN",
     "NotEvaluatedError",
     "Parameters",
+    "PartlyKnown",
     "Reference",
     "Resource",
     "Rule",

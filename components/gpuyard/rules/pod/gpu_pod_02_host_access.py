@@ -7,6 +7,7 @@ from dataclasses import replace
 from gpuyard.admission.host import PRIVILEGED, SHARES_HOST
 from gpuyard.admission.requirement import Slip
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.pods import called
 from gpuyard.rules.rule import (
     Parameters,
     Reference,
@@ -150,7 +151,7 @@ def _privileged(pod: Pod) -> Iterator[Slip]:
     for path, container in pod.containers():
         if is_true(mapping(container.get("securityContext")).get("privileged")):
             where = (*path, *_PRIVILEGE)
-            yield PRIVILEGED.slip(where, container=text(container.get("name")))
+            yield PRIVILEGED.slip(where, container=called(path, container))
 
 
 def _volumes(pod: Pod, *, keeper: bool, alone: bool) -> Iterator[Violation]:

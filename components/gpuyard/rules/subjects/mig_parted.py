@@ -4,8 +4,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path, Severity
-from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
-from gpuyard.rules.rule import Resource, Stack, Violation, at, items, mapping, text
+from gpuyard.rules.rule import (
+    UNKNOWN,
+    PartlyKnown,
+    Resource,
+    Stack,
+    Violation,
+    at,
+    items,
+    mapping,
+    text,
+)
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
 from gpuyard.spec.nearest import nearest
 
