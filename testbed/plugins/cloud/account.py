@@ -24,7 +24,14 @@ from testbed.plugins.cloud.inside.node import numbers
 from testbed.plugins.cloud.inside.user_data import BadUserData
 from testbed.plugins.cloud.motion import event_bus, interrupting, pace, schedule
 from testbed.plugins.cloud.motion.pace import Clock
-from testbed.plugins.cloud.service import collisions, failing, machines, protection, ties
+from testbed.plugins.cloud.service import (
+    collisions,
+    failing,
+    machines,
+    protection,
+    reservations,
+    ties,
+)
 from testbed.plugins.cloud.service.book import Book, as_far_as_there_is, read_book
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import Place
@@ -449,6 +456,8 @@ def _make(
     _refuse(ties.lacking(kind, inputs, book.resources))
     _refuse(machines.mismatches(kind, inputs, book.resources))
     _refuse(collisions.collisions(kind, word["id"], inputs, book.resources))
+    asked = Resource(kind, word["id"], inputs, dict(inputs))
+    _refuse(list(reservations.lacking(folder, asked, book.resources, place.project)))
     book.made[f"{kind}/{name}"] = seen + 1
     state = shapes.filled(kind, word, inputs, place)
     machines.read_of_others(kind, state, book.resources)

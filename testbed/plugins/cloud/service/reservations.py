@@ -10,10 +10,14 @@ What a program made or bought in the account is a reservation as well.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.plugins.cloud import shapes
+from testbed.plugins.cloud.rules.looking import at, items, text
+from testbed.plugins.cloud.service import machines
 from testbed.plugins.cloud.service.ties import Resource
 
 FILE = "reservations.json"
@@ -25,6 +29,8 @@ _FIELDS = {
 _MADE = "aws:ec2/capacityReservation:CapacityReservation"
 _BOUGHT = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
 _GCE = "gcp:compute/reservation:Reservation"
+_AFFINITY = "nodeConfig.reservationAffinity"
+_NAMED = re.compile(r"(projects/(?P<project>[^/]+)/reservations/)?(?P<name>[^/]+)(/.*)?")
 
 
 def write(folder: Path, reserved: Mapping[str, Any]) -> None:
@@ -84,3 +90,59 @@ def of_gce(
             held = [one.state["specificReservation"]]
             return {"status": "READY", **one.state, "specificReservations": held}
     return None
+
+
+def lacking(
+    folder: Path | None, pool: Resource, there: Sequence[Resource], own: str
+) -> Iterator[str]:
+    """What GKE says of a new node pool whose reservation is not there, or has not enough machines left.
+
+    [GoogleCloudPlatform/cluster-toolkit pull request 5043; GoogleCloudPlatform/gsutil issue 1000] Machines of
+    another shape do not count. An account in memory knows of no reservations. What GKE says of a pool without
+    nodes, or when it grows, and EKS of a group, is not seen in a source.
+    """
+    if folder is None or pool.kind != machines.POOL or not _in_each_zone(pool):
+        return
+    if not (said := _held_by(pool)):
+        return
+    named = _NAMED.fullmatch(said)
+    name, project = (named["name"], named["project"] or own) if named else (said, own)
+    type_, wanted = text(pool.inputs, "nodeConfig.machineType"), _in_each_zone(pool)
+    for zone in machines.zones_of(pool, there):
+        held = of_gce(folder, there, name, zone, project, own)
+        place = f'node pool "{shapes.last(pool.id)}" at zone "{zone}"'
+        if held is None:
+            yield f'Error 404: Google Compute Engine: reservation "{said}" not found for {place}.'
+            continue
+        short = wanted - max(0, _machines(held, type_) - _used(said, zone, there))
+        if short > 0:
+            yield (
+                "Error 429: Reservation does not have enough resources for the request: specific"
+                f' reservation "{said}" is insufficient for {place}: required {wanted} and short of'
+                f" {short} VM count of machine type {type_}."
+            )
+
+
+def _held_by(pool: Resource) -> str:
+    """The reservation that a node pool names, as it is named."""
+    return next((str(each) for each in items(pool.inputs, f"{_AFFINITY}.values")), "")
+
+
+def _in_each_zone(pool: Resource) -> int:
+    return int(at(pool.state, "nodeCount") or at(pool.state, "initialNodeCount") or 0)
+
+
+def _machines(held: Mapping[str, Any], type_: str) -> int:
+    """How many machines of a type a reservation holds; of one that a program made the shape is in no list."""
+    found = 0
+    for each in held["specificReservations"]:
+        shapes_ = each["instanceProperties"]
+        one = shapes_[0] if isinstance(shapes_, list) else shapes_
+        found += int(each["count"]) if one["machineType"] == type_ else 0
+    return found
+
+
+def _used(said: str, zone: str, there: Sequence[Resource]) -> int:
+    """Machines of it that other node pools have."""
+    others = (each for each in there if each.kind == machines.POOL and _held_by(each) == said)
+    return sum(_in_each_zone(each) for each in others if zone in machines.zones_of(each, there))
