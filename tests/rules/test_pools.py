@@ -158,3 +158,27 @@ def test_whether_a_pool_has_gpus_is_not_guessed(pool):
 )
 def test_a_pool_without_gpus_is_none(pool):
     assert gpu_pool(pool) is None
+
+
+@every(
+    "unknown",
+    [
+        karpenter(FAMILY, (CAPACITY, "In", UNKNOWN), expireAfter="Never"),
+        karpenter(FAMILY, expireAfter="Never", nodeClassRef={"name": UNKNOWN}),
+        karpenter(FAMILY, expireAfter=UNKNOWN),
+        karpenter(FAMILY, expireAfter="Never", nodeClassRef=UNKNOWN),
+    ],
+)
+def test_a_pool_of_which_something_is_unknown_lacks_budgets_all_the_same_and_hides_no_other(
+    unknown,
+):
+    unknown.properties["spec"]["disruption"] = {"consolidationPolicy": "WhenEmpty"}
+    another = karpenter(FAMILY, expireAfter="Never")
+    nobody_knows = karpenter((TYPE, "In", UNKNOWN))
+    rule = [rule for rule in RULES if rule.id == "GPU-CAP-04"]
+    found = evaluate([nobody_knows, unknown, another], rule)
+    said = [(each.resource, each.choice) for each in found if each.path == ("spec", "disruption")]
+    assert said == [(unknown, False), (another, False)]
+    unjudged = [each.resource for each in found if each.verdict is RuleVerdict.NOT_EVALUATED]
+    assert nobody_knows in unjudged
+    assert another not in unjudged

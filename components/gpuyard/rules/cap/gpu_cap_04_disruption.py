@@ -1,7 +1,6 @@
 """GPU-CAP-04: Karpenter may disturb GPU nodes only as somebody has decided."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from gpuyard.findings import Severity
 from gpuyard.rules.cap.gpu_cap_05_pinned_image import NODE_CLASS, moving_images
@@ -30,43 +29,73 @@ _BUDGETS_SINCE = (0, 34)
 _CLASS = ("spec", "template", "spec", "nodeClassRef", "name")
 
 
-def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    """Pool by pool: of which one is unknown, the others are judged all the same."""
-    older, unsure = all_older(stack, "karpenter", _BUDGETS_SINCE), False
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    """When its nodes end, of a pool of which enough is known to judge its budgets too."""
+    pool = _disturbed(resource)
+    if pool is not None:
+        _has_budgets(pool)
+        yield from _end(pool)
+
+
+def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    """The budgets, which a Karpenter of before has not; what is unknown is said of each pool alone."""
+    if all_older(stack, "karpenter", _BUDGETS_SINCE):
+        return
     for resource in stack.of(KARPENTER):
         try:
-            pool = gpu_pool(resource)
-            if pool is None or at(resource.properties, "spec", "replicas") is not None:
-                continue
-            said = [*([] if older else _budgets(pool, stack)), *_end(pool)]
+            pool = _disturbed(resource)
+            without = pool is not None and not _has_budgets(pool)
         except NotEvaluatedError:
-            unsure = True
-        else:
-            yield from (replace(each, resource=resource) for each in said)
-    if unsure:
-        raise NotEvaluatedError
+            continue
+        if pool is not None and without:
+            yield Violation(
+                ("spec", "disruption"),
+                "without budgets Karpenter may take a tenth of the GPU nodes at any hour",
+                "write spec.disruption.budgets, such as nodes: 0 while people train",
+                resource,
+                choice=_is_only_spot(pool) or _takes_none(resource, stack),
+            )
 
 
-def _budgets(pool: GpuPool, stack: Stack) -> Iterator[Violation]:
-    if not items(at(pool.resource.properties, "spec", "disruption", "budgets")):
-        yield Violation(
-            ("spec", "disruption"),
-            "without budgets Karpenter may take a tenth of the GPU nodes at any hour",
-            "write spec.disruption.budgets, such as nodes: 0 while people train",
-            choice=pool.only_spot or _takes_none(pool.resource, stack),
-        )
+def _disturbed(resource: Resource) -> GpuPool | None:
+    """The pool, where it has GPUs, and Karpenter decides how many nodes it has."""
+    pool = gpu_pool(resource)
+    fixed = pool is None or at(resource.properties, "spec", "replicas") is not None
+    return None if fixed else pool
+
+
+def _has_budgets(pool: GpuPool) -> bool:
+    return bool(items(at(pool.resource.properties, "spec", "disruption", "budgets")))
+
+
+def _is_only_spot(pool: GpuPool) -> bool:
+    """Whether its nodes may end at any hour anyway; where nobody knows, it counts."""
+    try:
+        return pool.only_spot
+    except NotEvaluatedError:
+        return False
 
 
 def _takes_none(pool: Resource, stack: Stack) -> bool:
     """Whether a node goes only when nothing runs on it: none is consolidated, and its image is pinned."""
+    try:
+        return _waits(pool) and _keeps_image(pool, stack)
+    except NotEvaluatedError:
+        return False
+
+
+def _waits(pool: Resource) -> bool:
     disruption = at(pool.properties, "spec", "disruption")
-    waits = (
+    return (
         text(at(disruption, "consolidationPolicy")) == "WhenEmpty"
         or text(at(disruption, "consolidateAfter")) == "Never"
     )
+
+
+def _keeps_image(pool: Resource, stack: Stack) -> bool:
     named = text(at(pool.properties, *_CLASS))
     classes = [each for each in stack.of(NODE_CLASS) if each.name == named]
-    return waits and bool(classes) and all(map(_is_pinned, classes))
+    return bool(classes) and all(map(_is_pinned, classes))
 
 
 def _is_pinned(node_class: Resource) -> bool:
@@ -85,7 +114,7 @@ def _end(pool: GpuPool) -> Iterator[Violation]:
             ("spec", "template", "spec"),
             "without expireAfter every GPU node is ended after 720 hours, whatever runs on it",
             "write spec.template.spec.expireAfter: Never, or how long the longest job may be",
-            choice=pool.only_spot,
+            choice=_is_only_spot(pool),
         )
 
 
@@ -100,5 +129,6 @@ RULE = Rule(
         "aws/karpenter-provider-aws upgrade guide, v0.34.0: budgets",
     ),
     kinds=(KARPENTER,),
-    check_stack=_check,
+    check=_check,
+    check_stack=_check_together,
 )

@@ -127,7 +127,7 @@ def _has_gpus(container: Mapping[str, Any]) -> bool:
     resources = mapping(container.get("resources"))
     asked = {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
     counted = (number(n) for name, n in asked.items() if str(name).startswith(GPU_PREFIXES))
-    return any(n != 0 for n in counted) or bool(items(resources.get("claims")))
+    return any(n != 0 for n in counted) or bool(resources.get("claims"))
 
 
 def _is_built_here(image: str, container: Mapping[str, Any]) -> bool:
