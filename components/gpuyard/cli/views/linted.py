@@ -27,7 +27,9 @@ def show_report(made: Report, word: str, console: Console) -> None:
     """A summary by rule, every finding with its places, choices and samples apart, and the verdict."""
     shown = [hit for hit in made.hits if hit.state in {HitState.OPEN, HitState.NOT_EVALUATED}]
     planned = [hit for hit in shown if _waits_for_a_plan(hit)]
-    shown = [hit for hit in shown if not _waits_for_a_plan(hit)]
+    of_several = [hit for hit in shown if _is_of_several(hit) and not _waits_for_a_plan(hit)]
+    apart = {id(hit) for hit in (*planned, *of_several)}
+    shown = [hit for hit in shown if id(hit) not in apart]
     _by_rule([hit for hit in shown if hit.state is HitState.OPEN], console)
     groups = _grouped(shown)
     for number, group in enumerate(groups[:MAX_SHOWN]):
@@ -43,6 +45,9 @@ def show_report(made: Report, word: str, console: Console) -> None:
             f"{len(planned):,} times a rule needs what only a plan knows, as of {planned[0].file}"
         )
         console.tell(f"{places}: give it `terraform show -json plan.out`", first="unknown ")
+    if of_several:
+        shown += of_several[:1]
+        console.tell(_of_several(of_several), first="unknown ")
     choices, samples = (
         [hit for hit in made.hits if hit.state is state]
         for state in (HitState.CHOICE, HitState.SAMPLE)
@@ -61,6 +66,20 @@ def show_report(made: Report, word: str, console: Console) -> None:
 def _waits_for_a_plan(hit: Hit) -> bool:
     """Of source in which every other value is a variable, one line says enough."""
     return hit.state is HitState.NOT_EVALUATED and hit.file.endswith(TERRAFORM)
+
+
+def _is_of_several(hit: Hit) -> bool:
+    """A rule about resources together came upon a value that nobody knows: it has no place."""
+    return hit.state is HitState.NOT_EVALUATED and not hit.resource
+
+
+def _of_several(hits: Sequence[Hit]) -> str:
+    rules = sorted({hit.rule.id for hit in hits})
+    more = f" and {len(rules) - _NAMED} more" if len(rules) > _NAMED else ""
+    return (
+        f"{', '.join(rules[:_NAMED])}{more}: of resources together they say what is sure without a value"
+        f" that is not known here; {_EVERY}"
+    )
 
 
 def _grouped(hits: Iterable[Hit]) -> list[list[Hit]]:

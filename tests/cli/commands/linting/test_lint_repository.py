@@ -265,6 +265,43 @@ def test_terraform_is_read_folder_by_folder_and_what_a_plan_would_say_is_one_lin
     assert made["counts"]["not-evaluated"] > 1
 
 
+def test_rules_over_several_files_that_met_an_unknown_value_are_one_line(
+    gpuyard, tmp_path, monkeypatch
+):
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "q"},
+    }
+    groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "a"}]}]
+    program = {
+        "name": "p",
+        "runtime": "yaml",
+        "resources": {
+            "q": {
+                "type": "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue",
+                "properties": {"spec": "${elsewhere}"},
+            }
+        },
+    }
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text(json.dumps(program), encoding="utf-8")
+    (tmp_path / "queue.yaml").write_text(
+        json.dumps({**queue, "spec": {"resourceGroups": groups}}), encoding="utf-8"
+    )
+    out = " ".join(gpuyard("lint", ".").out.split())
+    made = json.loads(gpuyard("lint", ".", "--format", "json").out)
+    unknown = [hit for hit in made["hits"] if hit["state"] == "not-evaluated"]
+    alone = [hit for hit in unknown if not hit["resource"]]
+    assert alone, "a rule about several has met it"
+    assert out.count("unknown it needs") == len(unknown) - len(alone)
+    assert (
+        "of resources together they say what is sure without a value that is not known here" in out
+    )
+    for hit in alone[:3]:
+        assert hit["rule"] in out
+
+
 @pytest.mark.usefixtures("infra")
 def test_a_file_of_terraform_that_is_named_alone_knows_its_own_locals_alone(gpuyard):
     made = json.loads(gpuyard("lint", "infra/main.tf", "--format", "json").out)
