@@ -41,9 +41,10 @@ SEVERITIES = ("refuse", "warn", "note")
 SUFFIXES = (
     *(".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tf", ".tofu", ".tfstate", ".csv"),
     *(".tpl", ".txt", ".tgz"),
+    *(".sh", ".bash", ".mk", ".md"),
 )
 """What lint may look at, and what its neighbours say of it."""
-NAMES = ("Kustomization", ".helmignore")
+NAMES = ("Kustomization", ".helmignore", "akefile", "ustfile")
 SEED = "a second reading of the mended rules"
 ONE_IN = 10
 EARLIER = (18, 16)

@@ -117,6 +117,16 @@ def values(value: Any, place: FilePlace, chart: str | None = None) -> Iterator[I
     yield from embedded(value, place)
 
 
+def values_for(value: Mapping[str, Any], place: FilePlace, chart: str) -> Iterator[Item]:
+    """Values of which it is said for which chart they are; those of a chart we do not know are nobody's."""
+    if chart in _KEYS or chart == _APP:
+        yield from values(value, place, chart)
+    elif any(isinstance(each, Mapping) and key in _KEYS for key, each in value.items()):
+        yield from subcharts(value, place)
+    else:
+        yield from embedded(value, place)
+
+
 def subcharts(value: Any, place: FilePlace) -> Iterator[Item]:
     """Values of charts that stand under their names in the values of a parent: an umbrella chart."""
     for key, each in value.items():

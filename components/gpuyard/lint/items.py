@@ -122,6 +122,16 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
+class HandedValues:
+    """What one command hands to helm."""
+
+    files: tuple[str, ...]
+    """Files of values in view, those of the chart first, as helm lays them over each other."""
+    sets: tuple[Any, ...] = ()
+    """What `--set` lays over them."""
+
+
+@dataclass(frozen=True, slots=True)
 class FilesRead:
     """Everything that was found in some files."""
 
@@ -135,6 +145,10 @@ class FilesRead:
         default_factory=dict[str, tuple[Resource, ...]]
     )
     """By folder of a kustomization: what a run of kustomize made of all that it takes."""
+    installs: tuple[Resource, ...] = ()
+    """Programs that commands beside the files install: they stand in none of `files`."""
+    handed: tuple[HandedValues, ...] = ()
+    """What such commands hand to helm."""
 
     def __add__(self, other: "FilesRead") -> "FilesRead":
         return FilesRead(
@@ -143,4 +157,6 @@ class FilesRead:
             self.files + other.files,
             self.samples | other.samples,
             {**self.built, **other.built},
+            self.installs + other.installs,
+            self.handed + other.handed,
         )

@@ -10,7 +10,7 @@ from yaml import YAMLError
 
 from gpuyard.catalogue.software.engine_files import is_preview, is_state
 from gpuyard.errors import UsageError
-from gpuyard.lint.charts import is_values, values_or_subcharts
+from gpuyard.lint.charts import is_values, values_for, values_or_subcharts
 from gpuyard.lint.embedded import COUNTERS, counters, embedded, has_configuration
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
@@ -97,8 +97,8 @@ _WIDE = "too large for text with letters beyond ASCII, which takes up to four ti
 _ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm|kueue|karpenter", re.IGNORECASE)
 
 
-def read(data: bytes, file: str) -> FilesRead:
-    """Everything in one file."""
+def read(data: bytes, file: str, chart: str = "") -> FilesRead:
+    """Everything in one file; of values also for which chart they are, where that is said elsewhere."""
     if file.endswith(LIST):
         return _list(data, file)
     if len(data) * _width(data) > MAX_BYTES * TIMES:
@@ -108,6 +108,8 @@ def read(data: bytes, file: str) -> FilesRead:
         return read_module({file: data})
     if is_passed_over(data, _fits):
         return FilesRead((), (Unread(file, DEFINITIONS, foreign=True),), (file,))
+    if chart and (found := _values_for(data, file, chart)) is not None:
+        return FilesRead(tuple(found), (), (file,))
     unread: list[Unread] = []
     if b"CustomResourceDefinition" in data and data.count(b"\n---") < _MOST_PARTS:
         kept = [part for part in parts(data) if not is_definition(part[1])]
@@ -117,6 +119,20 @@ def read(data: bytes, file: str) -> FilesRead:
     else:
         found = _documents(data, file, unread)
     return FilesRead(tuple(found), tuple(unread), (file,))
+
+
+def _values_for(data: bytes, file: str, chart: str) -> list[Item] | None:
+    """Values of a chart that is known; None where the file is something else."""
+    try:
+        documents = parse_documents(data, file, TIMES)
+    except UsageError:
+        return None
+    if len(documents) != 1:
+        return None
+    (document,) = documents
+    if not isinstance(document.value, Mapping) or "apiVersion" in document.value:
+        return None
+    return list(values_for(document.value, FilePlace(file, document), chart))
 
 
 def _width(data: bytes) -> int:

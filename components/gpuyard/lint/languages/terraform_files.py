@@ -23,6 +23,7 @@ from gpuyard.lint.languages.hcl_values import (
     cleaned,
     overlaid,
 )
+from gpuyard.lint.languages.helm_sets import nested, steps_of, typed
 from gpuyard.lint.terraform import (
     KINDS,
     MANIFESTS,
@@ -66,9 +67,6 @@ _ABOUT_KUBERNETES = re.compile(
 """Machines of something else, as runners of a pipeline, have GPUs too, and no pods."""
 _CLOUDS = ("aws_", "google_")
 _SETS = ("set", "set_sensitive", "set_list")
-_DOT = re.compile(r"(?<!\\)\.")
-_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
-_WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,26 +283,6 @@ def _set(entry: Mapping[str, Any], path: Path, line: int, column: int, into: Pla
     name, value = entry.get("name"), entry.get("value")
     if not isinstance(name, str) or UNKNOWN_PART in name:
         return UNKNOWN
-    steps = [step.replace("\\.", ".") for step in _DOT.split(name)]
-    numbered = next((i for i, step in enumerate(steps) if "[" in step), None)
-    if numbered is not None:  # of a list one item: what else is in it, nobody knows
-        steps = [*steps[:numbered], steps[numbered].partition("[")[0]]
-        value = UNKNOWN
-    elif entry.get("type") != "string":
-        value = _typed(value)
+    steps, value = steps_of(name, value if entry.get("type") == "string" else typed(value))
     into.mark((*path, *steps), line, column)
-    for step in reversed(steps):
-        value = {step: value}
-    return value
-
-
-def _typed(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    if value in _WORDS:
-        return _WORDS[value]
-    if _WHOLE.fullmatch(value):
-        return int(value)
-    if value.startswith("{") and value.endswith("}"):
-        return [_typed(each.strip()) for each in value[1:-1].split(",")] if value[1:-1] else []
-    return value
+    return nested(steps, value)

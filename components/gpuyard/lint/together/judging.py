@@ -29,20 +29,21 @@ def judged(
     reading: FilesRead, rules: Sequence[Rule], settings: Strictness
 ) -> Iterator[RuleOutcome]:
     """What the rules have to say about what was read."""
-    stack = Stack(tuple(item.resource for item in reading.items))
+    # what commands install is known over all files alone: it excuses there, and accuses nowhere
+    stack = Stack((*(item.resource for item in reading.items), *reading.installs))
     found = scopes(reading)
     yield from _each(stack, rules, settings, found)
     whole = evaluate_together(stack, rules, settings)
-    if len(found) == 1 and _is_all(found[0], stack):
+    if len(found) == 1 and _is_all(found[0], len(reading.items)):
         yield from whole
         return
     yield from _together(whole, rules, settings, found)
 
 
-def _is_all(scope: LintScope, stack: Stack) -> bool:
+def _is_all(scope: LintScope, items: int) -> bool:
     """Whether it is everything, as it is written."""
     as_written = all(written is there for written, there in scope.resources)
-    return as_written and not scope.alternatives and len(scope.resources) == len(stack.resources)
+    return as_written and not scope.alternatives and len(scope.resources) == items
 
 
 def _each(

@@ -8,9 +8,11 @@ import posixpath
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gpuyard.lint.charts import as_its_chart_has_it
 from gpuyard.lint.items import FilesRead, Item
+from gpuyard.lint.together.handed import as_handed, values_as_handed
 from gpuyard.lint.together.kustomize import Kustomization, deployed, kustomizations, made_of
 from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
 from gpuyard.rules.rule import Resource
@@ -22,6 +24,17 @@ _FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
 _ARGO = "argoproj.io/Application"
 Chains = dict[str, list[Kustomization]]
 """By file: the kustomizations that it goes through, the inner one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """All that was read, for who looks at a part of it."""
+
+    by_file: Mapping[str, Sequence[Item]]
+    own: frozenset[str]
+    """Values of charts with templates of their own."""
+    handed: Mapping[str, Any]
+    """By file of values: what commands make of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +57,18 @@ def scopes(reading: FilesRead) -> list[LintScope]:
     patches = {name for each in of_folders.values() for name in each.patch_files}
     for name in patches:  # no object of its own; what stands whole inside one is deployed
         by_file[name] = [each for each in by_file.get(name, ()) if ":" in each.resource.kind]
-    own = _own_values(reading.files)
+    forms = as_handed(reading.handed, by_file)
+    view = _View(by_file, _own_values(reading.files), forms)
     for folder in roots(of_folders):
         chains = chains_of(folder, of_folders)
         taken |= set(chains)
-        found.append(_scope(chains, by_file, own, reading.built.get(folder, ())))
+        found.append(_scope(chains, view, reading.built.get(folder, ())))
     rest: dict[str, Chains] = defaultdict(dict)
     trees = _trees(reading)
     for file in by_file:
         if file not in taken:
             rest[_tree_of(posixpath.dirname(file), trees)][file] = []
-    return [*found, *(_scope(chains, by_file, own) for chains in rest.values())]
+    return [*found, *(_scope(chains, view) for chains in rest.values())]
 
 
 def _own_values(files: Sequence[str]) -> frozenset[str]:
@@ -145,34 +159,38 @@ def _tree_of(folder: str, trees: frozenset[str]) -> str:
     return next((each for each in _above(folder) if each in trees), folder)
 
 
-def _scope(
-    chains: Chains,
-    by_file: Mapping[str, Sequence[Item]],
-    own: frozenset[str],
-    built: tuple[Resource, ...] = (),
-) -> LintScope:
+def _scope(chains: Chains, view: _View, built: tuple[Resource, ...] = ()) -> LintScope:
     pairs: list[tuple[Resource, Resource]] = []
     charts: dict[tuple[str, str], list[str]] = defaultdict(list)
     maybe: list[Resource] = []
     for file, chain in chains.items():
-        for item in by_file.get(file, ()):
-            made = made_of(item.resource, built) if built else None
-            there = (
-                replace(item.resource, properties=made.properties)
-                if made is not None
-                else deployed(item.resource, chain)
-            )
-            if there is not None and file in own and not item.place.prefix:
-                there = as_its_chart_has_it(there)
+        for item in view.by_file.get(file, ()):
+            there = _there(item, chain, view, built)
             pairs += [(item.resource, there)] if there is not None else []
             maybe += [item.resource] if item.maybe else []
             if item.resource.kind.startswith("values:") and not item.place.prefix:
                 charts[posixpath.dirname(file), item.resource.kind].append(file)
     sets = [files for files in charts.values() if len(files) > 1]
-    alternatives = list(_alternatives(sets, by_file))
+    alternatives = list(_alternatives(sets, view.by_file))
     if maybe:  # each with what a variable decides, and without
         alternatives = [each for one in alternatives or [()] for each in (one, (*one, *maybe))]
     return LintScope(tuple(pairs), tuple(alternatives))
+
+
+def _there(
+    item: Item, chain: Sequence[Kustomization], view: _View, built: tuple[Resource, ...]
+) -> Resource | None:
+    """One thing as it is deployed; None where it is not."""
+    made = made_of(item.resource, built) if built else None
+    if made is not None:
+        return replace(item.resource, properties=made.properties)
+    there = deployed(item.resource, list(chain))
+    file = item.place.file
+    if there is not None and file in view.handed:
+        there = values_as_handed(there, item.place.prefix, view.handed[file])
+    if there is not None and file in view.own and not item.place.prefix:
+        there = as_its_chart_has_it(there)
+    return there
 
 
 def _alternatives(

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path
-from gpuyard.rules.rule import Resource, items, mapping, text
+from gpuyard.rules.rule import UNKNOWN, Resource, items, mapping, text
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 from gpuyard.spec.yaml_tree import parse_documents
 
@@ -94,8 +94,9 @@ def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
         given = mapping(values.get(key))
         version = text(given.get("version"))
         other = key == _GFD and _OF_ITS_OWN.fullmatch(version)
-        # nobody runs what is switched off
-        if version and not other and given.get("enabled") is not False:
+        # nobody runs what is switched off, and what may be so is never wrong
+        off = any(given.get("enabled") is each for each in (False, UNKNOWN))
+        if version and not other and not off:
             yield ComponentVersion(component, version, (*path, key, "version"))
 
 

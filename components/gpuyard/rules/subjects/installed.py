@@ -18,7 +18,7 @@ from gpuyard.rules.rule import (
 from gpuyard.rules.subjects.components import RELEASES, releases_of
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
-_REMOTE = re.compile(
+REMOTE = re.compile(
     r"github\.com/[\w.-]+/([\w.-]+?)(?:\.git)?(?:/|\?).*?(?:ref=|/download/)([^&/]+)"
 )
 """A base that kustomize fetches: a folder at a reference, or a file of a release."""
@@ -32,6 +32,8 @@ PROGRAMS = frozenset({"karpenter", "kueue"})
 _SOURCES = tuple(f"source.toolkit.fluxcd.io/{kind}" for kind in ("OCIRepository", "GitRepository"))
 """Where Flux has a chart, or manifests, that a release names."""
 CHART_FILE = "helm:ChartFile"
+COMMAND = "command:install"
+"""A program that a command in a script or a text beside the files installs, at a version."""
 _BASES = ("resources", "bases", "components")
 _KUEUE_SINCE = (0, 15)
 """The first Kueue that serves v1beta2, and reads a queue's name in a label alone."""
@@ -52,8 +54,12 @@ def charted(chart: Mapping[str, Any]) -> dict[str, str]:
 
 
 def all_older(stack: Stack, program: str, than: tuple[int, ...]) -> str:
-    """The version that is installed here, where all that are pinned come before another; else ""."""
-    found = sorted({*_versions(stack, program), *_of_charts(stack, program)})
+    """The version that is installed here, where all that are pinned come before another; else "".
+
+    What commands install counts where no file pins any: they excuse, and make nothing worse.
+    """
+    said = {*_versions(stack, program), *_of_charts(stack, program)}
+    found = sorted(said or set(_of_commands(stack, program)))
     return found[-1][1] if found and found[-1][0] < than else ""
 
 
@@ -105,6 +111,13 @@ def _of_charts(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], st
             yield parse_version(program, version).numbers, version
 
 
+def _of_commands(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:
+    for resource in stack.of(COMMAND):
+        version = resource.properties["version"]
+        if resource.name == program and isinstance(version, str) and is_version(program, version):
+            yield parse_version(program, version).numbers, version
+
+
 def _pinned(resource: Resource, program: str) -> Iterator[str]:
     if resource.group_kind in _SOURCES:
         spec = mapping(resource.properties, "spec")
@@ -116,7 +129,7 @@ def _pinned(resource: Resource, program: str) -> Iterator[str]:
                 yield version
         for field in _BASES:
             for base in map(text, items(resource.properties.get(field))):
-                if (remote := _REMOTE.search(base)) and remote[1] == program:
+                if (remote := REMOTE.search(base)) and remote[1] == program:
                     yield remote[2]
     else:
         yield from _in_pods(resource, program)

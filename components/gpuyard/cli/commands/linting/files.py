@@ -2,9 +2,10 @@
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
 from gpuyard.cli.commands.linting.rendering import with_programs
@@ -12,7 +13,15 @@ from gpuyard.cli.stacks import STDIN, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.lint.ignores import Ignores, ignores_in
 from gpuyard.lint.items import FilesRead, Item, Unread
+from gpuyard.lint.languages.commands import (
+    MOST_BYTES,
+    AppliedRelease,
+    HelmCommand,
+    commands_in,
+    is_script,
+)
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
+from gpuyard.lint.together.handed import FilesInView, Handed, handed
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.samples import is_sample
 from gpuyard.local_files import read_regular
@@ -76,7 +85,11 @@ def _read_all(
     ignores = Ignores()
     samples: set[str] = set()
     modules: dict[str, dict[str, bytes]] = {}
-    for name, sample in _chosen(paths, wanted).items():
+    chosen = _chosen(paths, wanted)
+    said, scripts = _said_by_scripts(chosen, paths)
+    for name, sample in chosen.items():
+        if name in scripts:
+            continue
         try:
             data = _bytes(name)
         except UsageError as e:
@@ -92,7 +105,7 @@ def _read_all(
             modules.setdefault(os.path.dirname(shown), {})[shown] = data  # noqa: PTH120  a name as it is
             reading = FilesRead(files=(shown,))
         else:
-            reading = _kept(read, data, shown, space)
+            reading = _kept(partial(read, chart=said.charts.get(shown, "")), data, shown, space)
         items += reading.items
         unread += reading.unread
         files += reading.files
@@ -107,7 +120,49 @@ def _read_all(
     unread += reading.unread
     # who names a file wants to know why it is not read
     unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
-    return FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples)), ignores
+    found = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
+    return replace(found, installs=said.installs, handed=said.values), ignores
+
+
+def _said_by_scripts(
+    chosen: Mapping[str, bool], paths: Sequence[str]
+) -> tuple[Handed, frozenset[str]]:
+    """What commands of scripts and texts say, samples left out, and which files are nothing else."""
+    scripts = [name for name in chosen if is_script(name)]
+    found = {
+        _shown(name): said for name in scripts if not chosen[name] and (said := _commands(name))
+    }
+    only = frozenset(
+        name
+        for name in scripts
+        if Path(name).suffix not in SUFFIXES and (name not in paths or _shown(name) in found)
+    )
+    names = {_shown(name): name for name, sample in chosen.items() if not sample and found}
+    roots = [_root(each) for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
+
+    def view(script: str) -> FilesInView:
+        above = [root for root in roots if not root or script.startswith(f"{root}/")]
+        root = max(above, key=len, default=os.path.dirname(script))  # noqa: PTH120  a name as it is
+        return FilesInView(names, root, lambda name: _few_bytes(names[name]))
+
+    return handed(found, view), only
+
+
+def _root(path: str) -> str:
+    clean = _shown(str(Path(path)))
+    return "" if clean == "." else clean
+
+
+def _commands(name: str) -> list[HelmCommand | AppliedRelease]:
+    return commands_in(_few_bytes(name), _shown(name))
+
+
+def _few_bytes(name: str) -> bytes:
+    """A file that a hand wrote; nothing of one that is larger, or that cannot be read."""
+    try:
+        return read_regular(Path(name), MOST_BYTES)
+    except UsageError:
+        return b""
 
 
 def _kept(
@@ -171,7 +226,7 @@ def _below(folder: str) -> Iterator[tuple[str, str]]:
     for at, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - _LEFT_OUT)
         for name in sorted(names):
-            if Path(name).suffix in SUFFIXES or name in KUSTOMIZATIONS:
+            if Path(name).suffix in SUFFIXES or name in KUSTOMIZATIONS or is_script(name):
                 yield str(Path(at) / name), os.path.relpath(Path(at) / name, folder)
 
 

@@ -1,0 +1,202 @@
+"""What the commands of a script install: charts by helm, releases of GitHub by kubectl. Nothing is run.
+
+Of `helm install|upgrade|template` the chart, its version, the files of values and what `--set` says; of
+`kubectl apply -f https://github.com/…/releases/download/v1/…` and `…?ref=v1` the program and its version.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
+from gpuyard.lint.languages.helm_sets import nested, sets_of, steps_of
+from gpuyard.lint.languages.script_text import kind_of, script
+from gpuyard.manifests.fields import UNKNOWN, UnknownValue
+from gpuyard.rules.subjects.installed import REMOTE
+
+MOST_BYTES = 256 * 1024
+"""A larger file is no script that a hand wrote."""
+MOST_COMMANDS, _MOST_LINES = 200, 1000
+_MOST_OF_URL = 2000
+_MOVES = re.compile(r"\b(?:cd|pushd)\b")
+_HELM = frozenset({"helm", "helm3", "helm.exe"})
+_APPLIES = frozenset({"kubectl", "oc", "k", "kustomize"})
+_APPLYING = (b"kubectl", b"kustomize", b"oc ")
+_INSTALLS = frozenset({"install", "upgrade", "template"})
+_SAID_ONLY = frozenset({"echo", "printf", "print", "log", "info", "die", "warn", "cat"})
+_LETTERS: Mapping[str, str] = {
+    "f": "values",
+    "n": "namespace",
+    "o": "output",
+    "l": "labels",
+    "s": "show-only",
+    "a": "api-versions",
+}
+_TAKES = frozenset(
+    {
+        *("values", "set", "set-string", "set-file", "set-json", "set-literal", "version", "repo"),
+        *("namespace", "output", "labels", "show-only", "api-versions", "name", "name-template"),
+        *("timeout", "description", "username", "password", "ca-file", "cert-file", "key-file"),
+        *("keyring", "post-renderer", "post-renderer-args", "history-max", "output-dir"),
+        *("kube-version", "kube-context", "kubeconfig", "kube-apiserver", "kube-token"),
+        *("kube-as-user", "kube-as-group", "kube-ca-file", "kube-tls-server-name"),
+        *("registry-config", "repository-cache", "repository-config", "burst-limit", "qps"),
+        *("tiller-namespace", "set-default"),
+    }
+)
+"""Options that take the word after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class HelmCommand:
+    """One `helm install`, `upgrade` or `template`, as it is written."""
+
+    chart: str
+    """With a sign for what is unknown of it; "" where nobody can say."""
+    version: str | UnknownValue | None
+    values: tuple[str, ...]
+    sets: tuple[Any, ...]
+    """In their order, what each lays over the values."""
+    folder: str = ""
+    """Where it is run, from the folder where the script begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedRelease:
+    """A release of a program that is applied as its maintainers publish it."""
+
+    program: str
+    version: str | UnknownValue
+
+
+def is_script(name: str) -> bool:
+    """Whether commands are looked for in a file, by its name."""
+    return name.endswith((".sh", ".bash")) or kind_of(name) != "shell"
+
+
+def commands_in(data: bytes, file: str) -> list[HelmCommand | AppliedRelease]:
+    """Every command of a file that installs something, in its order."""
+    if len(data) > MOST_BYTES or not _says(data):
+        return []
+    text = script(data.decode(errors="replace"), file)
+    found: list[HelmCommand | AppliedRelease] = []
+    folder, inside, looked_at = "", 0, 0
+    for scope, line in text.lines:
+        if scope != inside:  # a function is called from anywhere
+            folder, inside = "", scope
+        if not _is_one(line):
+            continue
+        looked_at += 1
+        for words in text.commands(scope, line):
+            folder = _moved(folder, words)
+            found += _found(words, folder)
+        if len(found) >= MOST_COMMANDS or looked_at >= _MOST_LINES:
+            break
+    return found[:MOST_COMMANDS]
+
+
+def _says(data: bytes) -> bool:
+    released = b"github.com/" in data
+    return b"helm" in data or (released and any(each in data for each in _APPLYING))
+
+
+def _is_one(line: str) -> bool:
+    installs = "helm" in line and any(each in line for each in _INSTALLS)
+    return installs or "github.com/" in line or _MOVES.search(line) is not None
+
+
+def _moved(folder: str, words: list[str]) -> str:
+    if words[0] not in {"cd", "pushd"} or len(words) < len(("cd", "folder")):
+        return folder
+    to = words[1].removesuffix("/")
+    return to if UNKNOWN_PART in to else posixpath.normpath(posixpath.join(folder, to))
+
+
+def _found(words: list[str], folder: str) -> Iterator[HelmCommand | AppliedRelease]:
+    if words[0] in _SAID_ONLY or words[0].startswith("#"):
+        return
+    for index, word in enumerate(words):
+        name = posixpath.basename(word)
+        if name in _HELM:
+            if command := _helm(words[index + 1 :], folder):
+                yield command
+            return
+        if name in _APPLIES:
+            yield from _applied(words[index + 1 :])
+            return
+
+
+def _applied(words: list[str]) -> Iterator[AppliedRelease]:
+    if not {"apply", "create", "build", "replace"} & set(words):
+        return
+    for word in words:
+        if len(word) <= _MOST_OF_URL and (found := REMOTE.search(word)):
+            version = found[2]
+            yield AppliedRelease(found[1], UNKNOWN if UNKNOWN_PART in version else version)
+
+
+def _helm(words: list[str], folder: str) -> HelmCommand | None:
+    options, plain = _options(words)
+    if not plain or plain[0] not in _INSTALLS:
+        return None
+    given = [value for name, value in options if name == "version"]
+    version: str | UnknownValue | None = given[-1] if given else None
+    if given and UNKNOWN_PART in given[-1]:
+        version = UNKNOWN
+    return HelmCommand(
+        _chart(plain[0], plain[1:], {name for name, _ in options}),
+        version,
+        tuple(file for name, value in options if name == "values" for file in value.split(",")),
+        tuple(each for name, value in options for each in _set(name, value)),
+        folder,
+    )
+
+
+def _options(words: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Options by their long names, and the other words."""
+    options: list[tuple[str, str]] = []
+    plain: list[str] = []
+    waiting = ""
+    for word in words:
+        if waiting:
+            options.append((waiting, word))
+            waiting = ""
+        elif word.startswith("--"):
+            name, is_, value = word[2:].partition("=")
+            if is_ or name not in _TAKES:
+                options.append((name, value))
+            else:
+                waiting = name
+        elif word.startswith("-") and len(word) > 1:
+            letter, value = word[1], word[2:].removeprefix("=")
+            name = _LETTERS.get(letter, letter)
+            if value or name not in _TAKES:
+                options.append((name, value))
+            else:
+                waiting = name
+        else:
+            plain.append(word)
+    return options, plain
+
+
+def _chart(verb: str, words: list[str], options: set[str]) -> str:
+    """The second word is the chart, or the first where the release gets a name otherwise."""
+    if options & {"name", "generate-name", "g", "name-template"}:
+        words = ["", *words]
+    if len(words) == 1 and (verb == "template" or "/" in words[0]):
+        return words[0]
+    if len(words) > len(("release", "chart")):  # what an unknown word holds may be options
+        said = [word for word in words if word != UNKNOWN_PART]
+        words = said if len(said) == len(("release", "chart")) else words
+    return words[1] if len(words) > 1 else ""
+
+
+def _set(name: str, value: str) -> Iterator[Any]:
+    if name in {"set", "set-string"}:
+        yield from sets_of(value, as_text=name == "set-string")
+    elif name in {"set-file", "set-json", "set-literal"}:
+        key = value.partition("=")[0]
+        known = key and UNKNOWN_PART not in key and not key.startswith("{")
+        yield nested(*steps_of(key, UNKNOWN)) if known else UNKNOWN

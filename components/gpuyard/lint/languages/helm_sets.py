@@ -1,0 +1,76 @@
+"""What `--set A.B=VALUE` makes, on a command line and as a `set` of Terraform's helm_release."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
+from gpuyard.manifests.fields import UNKNOWN
+
+_DOT = re.compile(r"(?<!\\)\.")
+_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
+_PAIR = re.compile(r"((?:\\.|[^\\=])*)=(.*)", re.DOTALL)
+_MOST_STEPS = 60
+"""No chart has values so deep."""
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def steps_of(name: str, value: Any) -> tuple[Path, Any]:
+    """The way to what is set; of an item of a list the list, of which the rest is not known."""
+    steps = [_ESCAPED.sub(r"\1", step) for step in _DOT.split(name)]
+    numbered = next((i for i, step in enumerate(steps) if "[" in step), None)
+    if numbered is not None:
+        return (*steps[:numbered], steps[numbered].partition("[")[0]), UNKNOWN
+    return (tuple(steps), value) if len(steps) <= _MOST_STEPS else (tuple(steps[:1]), UNKNOWN)
+
+
+def nested(steps: Path, value: Any) -> Any:
+    """A value below its names."""
+    for step in reversed(steps):
+        value = {step: value}
+    return value
+
+
+def typed(value: Any) -> Any:
+    """A text as Helm reads it: numbers, truths and lists in braces are such."""
+    if not isinstance(value, str):
+        return value
+    if value in _WORDS:
+        return _WORDS[value]
+    if _WHOLE.fullmatch(value):
+        return int(value)
+    if value.startswith("{") and value.endswith("}"):
+        return [typed(each.strip()) for each in value[1:-1].split(",")] if value[1:-1] else []
+    return value
+
+
+def sets_of(written: str, *, as_text: bool = False) -> Iterator[Any]:
+    """What one `--set A=x,B.C=y` lays over values, each by itself; UNKNOWN where a name is not known."""
+    for part in _parts(written):
+        found = _PAIR.fullmatch(part)
+        if found is None or UNKNOWN_PART in found[1]:
+            yield UNKNOWN
+            continue
+        name, value = found[1], found[2]
+        text = _ESCAPED.sub(r"\1", value)
+        given: Any = UNKNOWN if UNKNOWN_PART in value else text if as_text else typed(text)
+        yield nested(*steps_of(name, given))
+
+
+def _parts(written: str) -> Iterator[str]:
+    """At commas, but for those that are escaped or stand in a list's braces."""
+    start = depth = at = 0
+    while at < len(written):
+        sign = written[at]
+        if sign == "\\":
+            at += 1
+        elif sign in "{}":
+            depth += 1 if sign == "{" else -1
+        elif sign == "," and depth <= 0:
+            yield written[start:at]
+            start = at + 1
+        at += 1
+    if written[start:]:
+        yield written[start:]

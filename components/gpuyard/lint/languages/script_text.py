@@ -1,0 +1,281 @@
+"""The lines of scripts, Makefiles and code blocks in Markdown as a shell would see them. Nothing is run.
+
+A line goes on after a backslash, texts between `<<EOF` and `EOF` are left out, and a variable that is
+assigned once to a literal in the same file is that literal. All else is unknown: a sign stands for it.
+"""
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
+
+MOST_LETTERS = 16 * 1024
+"""A longer line is nobody's command."""
+_MOST_DEPTH = 20
+_TASKS = frozenset(
+    f"{a}askfile{b}.{c}" for a in "Tt" for b in ("", ".dist") for c in ("yml", "yaml")
+)
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w-]*)")
+_SHELLS = frozenset(
+    {
+        *("", "bash", "sh", "shell", "zsh", "console", "terminal", "text", "plaintext", "txt"),
+        *("shell-session", "shellsession", "sh-session", "makefile", "make", "cmd"),
+    }
+)
+_HEREDOC = re.compile(r"(?<!<)<<-?\s*([\"']?)(\w+)\1(?!<)")
+_BEGINS = re.compile(r"(?:function\s+[\w:.-]+\s*(?:\(\s*\))?|[\w:.-]+\s*\(\s*\))\s*\{?\s*$")
+_RUNS = re.compile(r"\$\([^()]*\)|`[^`]*`")
+_PLACEHOLDER = re.compile(r"<[A-Za-z][\w. -]*>|\{\{[^{}]*\}\}")
+_VARIABLE = re.compile(
+    r"\$\{([A-Za-z_]\w*)(?::?[-=]([^{}]*))?\}|\$([A-Za-z_]\w*)|\$\{[^{}]*\}|\$[0-9@*#?$!]"
+)
+_ASSIGNED = re.compile(
+    r"(?:^|[;&|({]|\b(?:then|else|do|export|readonly|local|typeset|declare(?:[ \t]+-\w+)?)\b)[ \t]*"
+    r"([A-Za-z_]\w*)(\+?)=((?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s;&|()\"'])*)([\"'(])?"
+)
+_LOOPED = re.compile(r"\bfor[ \t]+([A-Za-z_]\w*)\b|\bread[ \t]+(?:-\w+[ \t]+)*([A-Za-z_]\w*)")
+_OWN = re.compile(r"[ \t]*(?:local|declare|typeset)\b")
+_MAKE = re.compile(
+    r"(?:export[ \t]+|override[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*(\+|::?|\?)?=[ \t]*([^#]*)"
+)
+_JUST = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:=[ \t]*[\"']?([^\"']*)[\"']?[ \t]*")
+_TASK = re.compile(r"[ \t]+([A-Za-z_]\w*):[ \t]+[\"']?([^\"'#]*)[\"']?[ \t]*")
+_REFERENCES: Mapping[str, re.Pattern[str]] = {
+    "make": re.compile(r"\$(\$)|\$\(([\w.-]+)\)"),
+    "just": re.compile(r"\{\{()\s*([\w-]+)\s*\}\}"),
+    "task": re.compile(r"\{\{()\s*\.(\w+)\s*\}\}"),
+}
+_BEFORE: Mapping[str, re.Pattern[str]] = {
+    "make": re.compile(r"[ \t]*[@+-]*[ \t]*"),
+    "just": re.compile(r"[ \t]*[@-]*[ \t]*"),
+    "task": re.compile(r"[ \t]*(?:-[ \t]+)?(?:cmd:[ \t]*)?(?:[|>][+-]?[ \t]*$)?"),
+    "markdown": re.compile(r"[ \t]*(?:[$>%][ \t]+)?"),
+}
+"""What stands before a command in each."""
+_ELSEWHERE = frozenset({"HOME", "TMPDIR"})
+"""Folders that are in no repository."""
+_SPLITS = frozenset(";&|()")
+_TURNS = frozenset("<>")
+
+
+@dataclass(slots=True)
+class _Variables:
+    """What is assigned in a file, by function and name; 0 is no function."""
+
+    raw: dict[tuple[int, str], set[str]] = field(default_factory=dict[tuple[int, str], set[str]])
+    shared: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    """By name: the functions that assign it for all."""
+    known: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
+    asked: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def assign(self, scope: int, name: str, value: str, *, own: bool = False) -> None:
+        name = _name(name)
+        self.raw.setdefault((scope, name), set()).add(value)
+        self.shared.setdefault(name, set()).update(() if own else (scope,))
+
+    def expanded(self, text: str, scope: int) -> str:
+        """The text with every variable that is known; of one that is not a sign."""
+        if "$" not in text:
+            return text
+        found, length = list[str](), 0
+        at = 0
+        for each in _VARIABLE.finditer(text):
+            value = self._value(each[1] or each[3] or "", each[2], scope)
+            found += [text[at : each.start()], value]
+            at = each.end()
+            length += len(value)
+            if length > MOST_LETTERS:
+                return UNKNOWN_PART
+        return "".join([*found, text[at:]])
+
+    def _value(self, name: str, default: str | None, scope: int) -> str:
+        key = self._key(name, scope)
+        if key is None and name in _ELSEWHERE and name not in self.shared:
+            return "~"
+        if key is None or key in self.asked or len(self.asked) > _MOST_DEPTH:
+            # a default holds where nobody says another, as in V=${V:-v1}
+            another = key is None and name in self.shared
+            return UNKNOWN_PART if default is None or "$" in default or another else default
+        if key not in self.known:
+            self.asked.append(key)
+            (value,) = self.raw[key]
+            self.known[key] = self.expanded(value, key[0])
+            self.asked.pop()
+        return self.known[key]
+
+    def _key(self, name: str, scope: int) -> tuple[int, str] | None:
+        """Where it is assigned once, and nowhere else where that could be seen."""
+        where = scope if (scope, name) in self.raw else 0
+        found = self.raw.get((where, name), set())
+        elsewhere = self.shared.get(name, set()) - {scope, where}
+        once = len(found) == 1 and (where or not elsewhere)
+        return (where, name) if once else None
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Lines with the function that each stands in, and what variables are."""
+
+    lines: list[tuple[int, str]]
+    variables: _Variables
+
+    def commands(self, scope: int, line: str) -> Iterator[list[str]]:
+        """The commands of a line, each as its words; none of a line whose quotes do not end."""
+        command: list[str] = []
+        turned = False
+        for word in _words(line):
+            if word and set(word) <= _SPLITS:
+                yield from [command] if command else []
+                command = []
+            elif word and word[0] in _TURNS:
+                turned = True  # the file that it reads or writes is the next
+                continue
+            elif not turned:
+                command.append(self.variables.expanded(word, scope))
+            turned = False
+        yield from [command] if command else []
+
+
+def script(text: str, file: str) -> Script:
+    """A file by its name: a Makefile, a justfile, a Taskfile, Markdown, else a script of a shell."""
+    kind = kind_of(file)
+    variables = _Variables()
+    lines: list[tuple[int, str]] = []
+    for scope, line in _scoped(_without_heredocs(_joined(text, kind)), kind):
+        if len(line) > MOST_LETTERS:
+            continue
+        clean = _clean(line, kind)
+        _assign(variables, scope, line if kind in _NAMED else clean, kind)
+        lines.append((scope, clean))
+    return Script(lines, variables)
+
+
+def kind_of(file: str) -> str:
+    """The language of a file, by its name."""
+    name = posixpath.basename(file)
+    if name.endswith(".md"):
+        return "markdown"
+    if name.lower() in {"makefile", "gnumakefile"} or name.endswith(".mk"):
+        return "make"
+    if name.lower() in {"justfile", ".justfile"}:
+        return "just"
+    return "task" if name in _TASKS else "shell"
+
+
+def _joined(text: str, kind: str) -> Iterator[str]:
+    """Lines with those that go on after a backslash."""
+    begun: list[str] = []
+    fence = ""
+    open_ = kind != "markdown"
+    for line in text.splitlines():
+        if kind == "markdown" and (found := _FENCE.match(line)):
+            if not fence:
+                fence, open_ = found[1], found[2].lower() in _SHELLS
+            elif found[1].startswith(fence):
+                fence, open_ = "", False
+            begun = []
+            continue
+        if not open_:
+            continue
+        bare = line.rstrip()
+        if bare.endswith("\\") and not bare.lstrip().startswith("#"):
+            begun.append(bare[:-1])
+            continue
+        yield " ".join([*begun, line]) if begun else line
+        begun = []
+    if begun:
+        yield " ".join(begun)
+
+
+def _without_heredocs(lines: Iterator[str]) -> Iterator[str]:
+    """A text that is handed to a program is no command; one that never ends is none."""
+    every = list(lines)
+    last = {line.strip(): number for number, line in enumerate(every)}
+    ends = ""
+    for number, line in enumerate(every):
+        if ends:
+            ends = "" if line.strip() == ends else ends
+            continue
+        if "<<" in line and (found := _HEREDOC.search(line)) and last.get(found[2], -1) > number:
+            ends = found[2]
+        yield line
+
+
+def _scoped(lines: Iterator[str], kind: str) -> Iterator[tuple[int, str]]:
+    """With the number of the function that each stands in."""
+    scope, made, end = 0, 0, ""
+    for line in lines:
+        if kind == "shell" and not scope and _BEGINS.match(line):
+            made += 1
+            scope, end = made, "}"
+        yield scope, line
+        if scope and line.startswith(end):
+            scope = 0
+
+
+_NAMED = {"make": _MAKE, "just": _JUST, "task": _TASK}
+
+
+def _clean(line: str, kind: str) -> str:
+    """A line as a shell has it."""
+    if kind in _BEFORE and (before := _BEFORE[kind].match(line)):
+        line = line[before.end() :]
+    if kind == "task" and line[:1] in {'"', "'"} and line.rstrip()[-1:] == line[0]:
+        line = line.strip()[1:-1]
+    return _closed(_referred(line, kind))
+
+
+def _referred(line: str, kind: str) -> str:
+    """References to variables as a shell writes them."""
+    if kind not in _REFERENCES:
+        return line
+    return _REFERENCES[kind].sub(lambda m: "$" if m[1] else f"${{{_name(m[2])}}}", line)
+
+
+def _closed(line: str) -> str:
+    """What other programs give, and what a reader is to fill in, as unknown."""
+    for _ in range(5):
+        if "$(" not in line and "`" not in line:
+            break
+        line = _RUNS.sub(UNKNOWN_PART, line)
+    return _PLACEHOLDER.sub(UNKNOWN_PART, line)
+
+
+def _name(name: str) -> str:
+    return name.replace("-", "_").replace(".", "_")
+
+
+def _assign(variables: _Variables, scope: int, line: str, kind: str) -> None:
+    if kind in _NAMED and (named := _NAMED[kind].match(line)):
+        more = kind == "make" and named[2] == "+"
+        value = UNKNOWN_PART if more else _closed(_referred(named[named.re.groups].strip(), kind))
+        variables.assign(0, named[1], value)
+        return
+    if "=" in line:
+        own = _OWN.match(line) is not None
+        for each in _ASSIGNED.finditer(line):
+            value = UNKNOWN_PART if each[2] or each[4] else _unquoted(each[3])
+            variables.assign(scope, each[1], value, own=own)
+    for each in _LOOPED.finditer(line):
+        variables.assign(scope, each[1] or each[2], UNKNOWN_PART)
+
+
+def _unquoted(word: str) -> str:
+    found = _words(word)
+    return "".join(found) if found or not word else UNKNOWN_PART
+
+
+def _words(line: str) -> list[str]:
+    for text in (line, re.split(r"(?:^|\s)#", line, maxsplit=1)[0]):
+        reader = shlex.shlex(text, posix=True, punctuation_chars=";&|()<>")
+        reader.whitespace_split = True
+        reader.commenters = ""
+        try:
+            found = list(reader)
+        except ValueError:
+            continue  # a quote that does not end, perhaps of a comment
+        return found[: next((i for i, w in enumerate(found) if w.startswith("#")), len(found))]
+    return []

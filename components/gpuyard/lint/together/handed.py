@@ -1,0 +1,183 @@
+"""What commands beside the files hand to helm: for which chart a file is, and what is laid over it.
+
+Such a command excuses and identifies, it never accuses: what is said of a file holds as the file is written,
+and as it is handed over. Files that are not in view, and what samples say, change nothing.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.items import HandedValues, Item
+from gpuyard.lint.languages.commands import AppliedRelease, HelmCommand
+from gpuyard.lint.languages.hcl_values import UNKNOWN_PART, overlaid
+from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
+from gpuyard.rules.rule import Resource
+from gpuyard.rules.subjects.installed import COMMAND
+
+_CHART = "Chart.yaml"
+_PACKED = re.compile(r"(.+?)-(v?\d+\.\d+.*)\.tgz")
+_NAME = re.compile(rb"^name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
+_URL = "://"
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """All that the commands of some scripts say."""
+
+    installs: tuple[Resource, ...] = ()
+    values: tuple[HandedValues, ...] = ()
+    charts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """By file of values: the name of the chart that it is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesInView:
+    """Where a script may find what it names."""
+
+    names: Collection[str]
+    root: str
+    """The folder that was asked for: scripts are begun there, or in their own."""
+    bytes_of: Callable[[str], bytes]
+
+    def file(self, named: str, script: str, folder: str) -> str | None:
+        """A file by the path in a command; None where it is not in view, or where that depends."""
+        for each in self._candidates(named, script, folder):
+            if each in self.names:
+                return each
+        return None
+
+    def chart(self, named: str, script: str, folder: str) -> str | None:
+        """The folder of a chart that is in view."""
+        found = self.file(f"{named.rstrip('/')}/{_CHART}", script, folder)
+        return None if found is None else posixpath.dirname(found)
+
+    def name_of(self, chart: str) -> str:
+        """What the chart of a folder calls itself."""
+        found = _NAME.search(self.bytes_of(posixpath.join(chart, _CHART)))
+        return found[1].decode() if found else ""
+
+    def _candidates(self, named: str, script: str, folder: str) -> Iterator[str]:
+        own = posixpath.dirname(script)
+        if named.startswith(f"{UNKNOWN_PART}/") and named.count(UNKNOWN_PART) == 1:
+            rest = named[len(UNKNOWN_PART) :].lstrip("/")
+            yield from (_joined(each, rest) for each in self._upwards(own))
+            return
+        if not named or UNKNOWN_PART in named or _URL in named or named.startswith(("/", "~", "-")):
+            return
+        gone = folder.partition("/")[2] if folder.startswith(UNKNOWN_PART) else folder
+        if UNKNOWN_PART not in gone and not gone.startswith("/"):
+            yield from (_joined(each, gone, named) for each in (own, self.root) if gone)
+        yield _joined(own, named)
+        # of a text that explains, a bare name is one beside it
+        if "/" in named or not script.endswith(".md"):
+            yield _joined(self.root, named)
+
+    def _upwards(self, folder: str) -> Iterator[str]:
+        """A folder and those above it, to the one that was asked for."""
+        while True:
+            yield folder
+            if folder in {self.root, "", "/"}:
+                return
+            folder = posixpath.dirname(folder)
+
+
+def _joined(*parts: str) -> str:
+    found = posixpath.normpath(posixpath.join(*parts))
+    return "" if found == "." else found
+
+
+def handed(
+    scripts: Mapping[str, Sequence[HelmCommand | AppliedRelease]],
+    view_of: Callable[[str], FilesInView],
+) -> Handed:
+    """What the commands of scripts say, by the names of these."""
+    installs: dict[tuple[str, str], Resource] = {}
+    values: list[HandedValues] = []
+    charts: dict[str, set[str]] = {}
+    for script, commands in scripts.items():
+        for each in commands:
+            if isinstance(each, AppliedRelease):
+                program, version = each.program, each.version
+            else:
+                program = _of_helm(each, script, view_of(script), values, charts)
+                version = each.version or ""
+            if program and version:
+                made = Resource(COMMAND, program, {"program": program, "version": version})
+                installs[program, str(version)] = made
+    sure = {file: min(names) for file, names in charts.items() if len(names) == 1}
+    return Handed(tuple(installs.values()), tuple(values), sure)
+
+
+def _of_helm(
+    command: HelmCommand,
+    script: str,
+    view: FilesInView,
+    values: list[HandedValues],
+    charts: dict[str, set[str]],
+) -> str:
+    """Keeps what one command says of files; the name of its chart, "" where nobody can say."""
+    given = [view.file(each, script, command.folder) for each in command.values]
+    files = [each for each in given if each is not None]
+    folder = view.chart(command.chart, script, command.folder) if command.chart else None
+    name = view.name_of(folder) if folder is not None else _name(command.chart)
+    if name:
+        for each in files:
+            charts.setdefault(each, set()).add(name)
+    own = [] if folder is None else [posixpath.join(folder, "values.yaml")]
+    values.append(HandedValues((*own, *files), command.sets))
+    return name
+
+
+def _name(chart: str) -> str:
+    """Of a chart that is not in view: the last part of its address, where that is known."""
+    last = chart.rstrip("/").rpartition("/")[2]
+    if packed := _PACKED.fullmatch(last):
+        last = packed[1]
+    last = last.partition("@")[0].partition(":")[0]
+    return "" if UNKNOWN_PART in last or last.startswith((".", "[")) else last
+
+
+def as_handed(
+    values: Sequence[HandedValues], by_file: Mapping[str, Sequence[Item]]
+) -> dict[str, Any]:
+    """By file: the values as helm gets them; what several commands do not share is unknown."""
+    forms: dict[str, list[Any]] = {}
+    for each in values:
+        known = [(file, _written(by_file.get(file, ()))) for file in each.files]
+        layers = [(file, value) for file, value in known if value is not None]
+        form = overlaid([*(value for _, value in layers), *each.sets], deep=True)
+        for file, _ in layers:
+            forms.setdefault(file, []).append(form)
+    return {file: _shared(found) for file, found in forms.items()}
+
+
+def values_as_handed(resource: Resource, prefix: Path, form: Any) -> Resource:
+    """Values of a chart, or of one under its name, as a command hands them over; all else as it is."""
+    if not resource.kind.startswith("values:") or len(prefix) > 1:
+        return resource
+    for step in prefix:
+        form = form.get(step, UNKNOWN) if isinstance(form, Mapping) else UNKNOWN
+    return replace(resource, properties=form) if isinstance(form, Mapping) else resource
+
+
+def _written(found: Sequence[Item]) -> Any:
+    """All that a file of values says."""
+    items = [item for item in found if item.resource.kind.startswith("values:")]
+    value = items[0].place.document.value if items else None
+    return value if isinstance(value, Mapping) else None
+
+
+def _shared(values: Sequence[Any]) -> Any:
+    first = values[0]
+    if all(each == first for each in values[1:]):
+        return first
+    if not all(isinstance(each, Mapping) for each in values):
+        return UNKNOWN
+    keys = dict.fromkeys(key for each in values for key in each)
+    found = {key: _shared([each.get(key, UNKNOWN) for each in values]) for key in keys}
+    partly = any(isinstance(each, PartlyKnown) for each in values)
+    return PartlyKnown(found) if partly else found
