@@ -184,6 +184,27 @@ def test_what_goes_over_a_copy_of_a_chart_goes_over_its_own_values(written):
     assert programs() == BOTH
 
 
+@pytest.mark.parametrize(
+    ("version", "folder", "found"),
+    [
+        ("v25.3.0", "gpu-operator", True),
+        ("25.3.0", "charts/gpu-operator", True),
+        ("v25.3.1", "gpu-operator", False),
+        ("$V", "gpu-operator", False),
+        ("v25.3.0", "operator", False),
+    ],
+)
+def test_a_copy_of_the_chart_that_a_command_takes_from_elsewhere_is_that_chart(
+    written, version, folder, found
+):
+    written({f"a/{folder}/Chart.yaml": CHART, f"a/{folder}/values.yaml": OLD_DRIVER})
+    written({"a/over.yaml": "driver: {enabled: false}\n"})
+    written({"a/install.sh": f"{INSTALL} over.yaml --version {version}\n"})
+    assert programs() == (BOTH[:1] if found else BOTH)
+    written({f"a/{folder}/Chart.yaml": "apiVersion: v2\nname: gpu-operator\n"})
+    assert programs() == BOTH
+
+
 def test_values_of_a_chart_under_its_name_are_handed_over_with_it(written):
     parent = "apiVersion: v2\nname: platform\nversion: 1.0.0\n"
     values = "gpu-operator:\n" + "".join(f"  {line}\n" for line in OLD_DRIVER.splitlines())

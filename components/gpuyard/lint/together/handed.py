@@ -21,6 +21,7 @@ from gpuyard.rules.subjects.installed import COMMAND
 _CHART = "Chart.yaml"
 _PACKED = re.compile(r"(.+?)-(v?\d+\.\d+.*)\.tgz")
 _NAME = re.compile(rb"^name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
+_VERSION = re.compile(rb"^version:[ \t]*[\"']?v?([\w.+-]+)", re.MULTILINE)
 _URL = "://"
 
 
@@ -59,6 +60,16 @@ class FilesInView:
         """What the chart of a folder calls itself."""
         found = _NAME.search(self.bytes_of(posixpath.join(chart, _CHART)))
         return found[1].decode() if found else ""
+
+    def copy_of(self, name: str, version: object, script: str) -> str | None:
+        """A copy of a chart beside a script, of the very version that its command takes from elsewhere."""
+        own = posixpath.dirname(script)
+        for folder in (_joined(own, name), _joined(own, "charts", name)):
+            if isinstance(version, str) and _joined(folder, _CHART) in self.names:
+                found = _VERSION.search(self.bytes_of(_joined(folder, _CHART)))
+                if found and found[1].decode() == version.removeprefix("v"):
+                    return folder
+        return None
 
     def _candidates(self, named: str, script: str, folder: str) -> Iterator[str]:
         own = posixpath.dirname(script)
@@ -127,6 +138,8 @@ def _of_helm(
     if name:
         for each in files:
             charts.setdefault(each, set()).add(name)
+    if folder is None and name:
+        folder = view.copy_of(name, command.version, script)
     own = [] if folder is None else [posixpath.join(folder, "values.yaml")]
     values.append(HandedValues((*own, *files), command.sets))
     return name
