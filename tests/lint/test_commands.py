@@ -79,6 +79,8 @@ def found(text, file="install.sh"):
         ("for V in 1 2; do INSTALL --version $V; done", helm(version=UNKNOWN)),
         ("read -r V\nINSTALL --version ${V}", helm(version=UNKNOWN)),
         ("INSTALL --version $(cat $(ls V))", helm(version=UNKNOWN)),
+        ("INSTALL --version $(cat $(ls", helm(version=UNKNOWN)),
+        ("A='1.2'\"\nINSTALL --version $A", helm(version=UNKNOWN)),
         ("INSTALL --version `cat V` --set a=$1", helm(version=UNKNOWN, sets=({"a": UNKNOWN},))),
         ("D=charts\nC=\"$D\"/'gpu'\nhelm install gpu $C", helm("charts/gpu")),
         ("helm install $FLAGS gpu nvidia/gpu-operator", helm()),

@@ -20,10 +20,10 @@ MOST_BYTES = 256 * 1024
 """A larger file is no script that a hand wrote."""
 MOST_COMMANDS, _MOST_LINES = 200, 1000
 _MOST_OF_URL = 2000
-_MOVES = re.compile(r"\b(?:cd|pushd)\b")
+_MOVES = re.compile(r"(?:^|[;&(@>$%-])\s*(?:cd|pushd)\s")
 _HELM = frozenset({"helm", "helm3", "helm.exe"})
 _APPLIES = frozenset({"kubectl", "oc", "k", "kustomize"})
-_APPLYING = (b"kubectl", b"kustomize", b"oc ")
+_APPLYING = re.compile(r"\b(?:kubectl|kustomize|oc|k)\b")
 _INSTALLS = frozenset({"install", "upgrade", "template"})
 _SAID_ONLY = frozenset({"echo", "printf", "print", "log", "info", "die", "warn", "cat"})
 _LETTERS: Mapping[str, str] = {
@@ -98,13 +98,17 @@ def commands_in(data: bytes, file: str) -> list[HelmCommand | AppliedRelease]:
 
 
 def _says(data: bytes) -> bool:
-    released = b"github.com/" in data
-    return b"helm" in data or (released and any(each in data for each in _APPLYING))
+    if b"helm" in data and any(each.encode() in data for each in _INSTALLS):
+        return True
+    return b"github.com/" in data and any(each in data for each in (b"/download/", b"?ref="))
 
 
 def _is_one(line: str) -> bool:
-    installs = "helm" in line and any(each in line for each in _INSTALLS)
-    return installs or "github.com/" in line or _MOVES.search(line) is not None
+    if "helm" in line and any(each in line for each in _INSTALLS):
+        return True
+    return ("github.com/" in line and _APPLYING.search(line) is not None) or (
+        "d" in line and _MOVES.search(line) is not None
+    )
 
 
 def _moved(folder: str, words: list[str]) -> str:

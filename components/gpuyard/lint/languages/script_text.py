@@ -57,6 +57,7 @@ _BEFORE: Mapping[str, re.Pattern[str]] = {
 """What stands before a command in each."""
 _ELSEWHERE = frozenset({"HOME", "TMPDIR"})
 """Folders that are in no repository."""
+_QUOTED = re.compile(r"[\"'\\]")
 _SPLITS = frozenset(";&|()")
 _TURNS = frozenset("<>")
 
@@ -78,8 +79,6 @@ class _Variables:
 
     def expanded(self, text: str, scope: int) -> str:
         """The text with every variable that is known; of one that is not a sign."""
-        if "$" not in text:
-            return text
         found, length = list[str](), 0
         at = 0
         for each in _VARIABLE.finditer(text):
@@ -115,18 +114,29 @@ class _Variables:
         return (where, name) if once else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Script:
-    """Lines with the function that each stands in, and what variables are."""
+    """Lines as they are written, with the function that each stands in."""
 
+    kind: str
     lines: list[tuple[int, str]]
-    variables: _Variables
+    _variables: _Variables | None = None
+
+    def _expanded(self, word: str, scope: int) -> str:
+        """A word with what variables are: those are looked for in the whole file, where one is asked for."""
+        if "$" not in word:
+            return word
+        if self._variables is None:
+            self._variables = _Variables()
+            for within, line in self.lines:
+                _assign(self._variables, within, line, self.kind)
+        return self._variables.expanded(word, scope)
 
     def commands(self, scope: int, line: str) -> Iterator[list[str]]:
         """The commands of a line, each as its words; none of a line whose quotes do not end."""
         command: list[str] = []
         turned = False
-        for word in _words(line):
+        for word in _words(_clean(line, self.kind)):
             if word and set(word) <= _SPLITS:
                 yield from [command] if command else []
                 command = []
@@ -134,7 +144,7 @@ class Script:
                 turned = True  # the file that it reads or writes is the next
                 continue
             elif not turned:
-                command.append(self.variables.expanded(word, scope))
+                command.append(self._expanded(word, scope))
             turned = False
         yield from [command] if command else []
 
@@ -142,15 +152,8 @@ class Script:
 def script(text: str, file: str) -> Script:
     """A file by its name: a Makefile, a justfile, a Taskfile, Markdown, else a script of a shell."""
     kind = kind_of(file)
-    variables = _Variables()
-    lines: list[tuple[int, str]] = []
-    for scope, line in _scoped(_without_heredocs(_joined(text, kind)), kind):
-        if len(line) > MOST_LETTERS:
-            continue
-        clean = _clean(line, kind)
-        _assign(variables, scope, line if kind in _NAMED else clean, kind)
-        lines.append((scope, clean))
-    return Script(lines, variables)
+    scoped = _scoped(_without_heredocs(_joined(text, kind)), kind)
+    return Script(kind, [each for each in scoped if len(each[1]) <= MOST_LETTERS])
 
 
 def kind_of(file: str) -> str:
@@ -241,6 +244,8 @@ def _closed(line: str) -> str:
         if "$(" not in line and "`" not in line:
             break
         line = _RUNS.sub(UNKNOWN_PART, line)
+    head, goes_on, _ = line.partition("$(")
+    line = f"{head}{UNKNOWN_PART}" if goes_on else line
     return _PLACEHOLDER.sub(UNKNOWN_PART, line)
 
 
@@ -255,17 +260,22 @@ def _assign(variables: _Variables, scope: int, line: str, kind: str) -> None:
         variables.assign(0, named[1], value)
         return
     if "=" in line:
+        line = _clean(line, kind)
         own = _OWN.match(line) is not None
         for each in _ASSIGNED.finditer(line):
             value = UNKNOWN_PART if each[2] or each[4] else _unquoted(each[3])
             variables.assign(scope, each[1], value, own=own)
-    for each in _LOOPED.finditer(line):
+    for each in _LOOPED.finditer(line) if "for" in line or "read" in line else ():
         variables.assign(scope, each[1] or each[2], UNKNOWN_PART)
 
 
 def _unquoted(word: str) -> str:
+    if not _QUOTED.search(word):
+        return word  # as most are, and the reader of words is slow
+    if word[0] == word[-1] and len(word) > 1 and not _QUOTED.search(word[1:-1]):
+        return word[1:-1]
     found = _words(word)
-    return "".join(found) if found or not word else UNKNOWN_PART
+    return "".join(found) if found else UNKNOWN_PART
 
 
 def _words(line: str) -> list[str]:
