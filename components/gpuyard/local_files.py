@@ -1,4 +1,4 @@
-"""Files of the user, read with care: their size first, nothing that waits, one sentence where it fails."""
+"""Files of the user, read and written with care: nothing that waits, one sentence where it fails."""
 
 import errno
 import os
@@ -9,6 +9,8 @@ from pathlib import Path
 from gpuyard.errors import UsageError
 
 MAX_DUMP = 1024 * 1024
+FULL = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT})
+"""Nothing more can be written there, whatever its name."""
 
 
 def files_of(folder: Path) -> Callable[[str], bytes]:
@@ -56,6 +58,29 @@ def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:
             else (e.strerror or "it can't be read").lower()
         )
         raise UsageError(f"{name}: can't be read: {reason}") from None
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file that the user named; UsageError says in one sentence why it can't be.
+
+    A disk that is full is the environment's, and whoever catches everything says so.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as e:
+        if e.errno in FULL:
+            raise
+        raise UsageError(f"{shown_path(path)}: can't be written: {_unwritten(path, e)}") from None
+
+
+def _unwritten(path: Path, error: OSError) -> str:
+    match error:
+        case FileNotFoundError():
+            return f"there is no folder {shown_path(path.parent)}"
+        case IsADirectoryError():
+            return "it is a folder. Give the path of a file."
+        case _:
+            return (error.strerror or str(error)).lower()
 
 
 def _kind(mode: int) -> str:

@@ -519,6 +519,8 @@ def test_a_backend_of_files_is_where_the_environment_or_the_engine_says(engine: 
     nowhere = PulumiStack("dev", engine.folder, {"PATH": "/nowhere"})
     with pytest.raises(EnvironmentLacks, match="no `pulumi` on PATH"):
         nowhere.ask("up")
+    with pytest.raises(EnvironmentLacks, match="no `pulumi` on PATH"):
+        _ = nowhere.files
 
 
 def test_a_secret_is_read_as_what_it_is():

@@ -1,6 +1,5 @@
 """The one way into the command line: whatever happens inside, an exit code and one sentence come out."""
 
-import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from gpuyard.cli.exit_codes import FAULT, FINE, INTERRUPTED, LACKS, USAGE
 from gpuyard.cli.terminal.streams import flush_stdout, tame_streams
 from gpuyard.cli.terminal.text import clean
 from gpuyard.errors import GpuYardError
+from gpuyard.local_files import FULL
 
 DEBUG = "GPUYARD_DEBUG"
 
@@ -64,7 +64,9 @@ def _wrong_usage(error: Exception) -> int:
         with suppress(OSError, ValueError):
             print(message, file=sys.stderr)  # noqa: T201
         return USAGE
-    return _say(f"{message.rstrip()} See `{command} --help`.", USAGE)
+    said = message.rstrip()
+    end = "" if said.endswith((".", "?", "!")) else "."
+    return _say(f"{said}{end} See `{command} --help`.", USAGE)
 
 
 def _unexpected(error: Exception) -> int:
@@ -72,7 +74,7 @@ def _unexpected(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EIO, errno.EDQUOT}:
+    if isinstance(error, OSError) and error.errno in FULL:
         return _say(f"can't write: {error.strerror}", LACKS)
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _say(

@@ -30,9 +30,7 @@ class PulumiStack:
 
     def tried(self, *arguments: str) -> tuple[int, str]:
         """A command's exit code, and all that it says."""
-        program = shutil.which("pulumi", path=self.env.get("PATH"))
-        if program is None:
-            raise EnvironmentLacks("no `pulumi` on PATH: it is the engine that has the stack")
+        program = self._program()
         where = ("--config-file", str(self.config_file)) if self.config_file else ()
         told = where if arguments[0] in _CONFIGURED else ()
         always = ("--stack", self.name, "--non-interactive", "--color", "never")
@@ -46,6 +44,12 @@ class PulumiStack:
             text=True,
         )
         return done.returncode, done.stdout if done.returncode == 0 else done.stdout + done.stderr
+
+    def _program(self) -> str:
+        program = shutil.which("pulumi", path=self.env.get("PATH"))
+        if program is None:
+            raise EnvironmentLacks("no `pulumi` on PATH: it is the engine that has the stack")
+        return program
 
     def ask(self, *arguments: str) -> str:
         """A command's output; EnvironmentLacks, with what it says, when it fails."""
@@ -89,7 +93,7 @@ class PulumiStack:
         return Path(url.removeprefix("file://").partition("?")[0]).expanduser()
 
     def _where(self) -> str:
-        program = shutil.which("pulumi", path=self.env.get("PATH")) or "pulumi"
+        program = self._program()
         done = subprocess.run(  # noqa: S603  no shell, nothing given
             [program, "whoami", "--verbose", "--json"],
             cwd=self.folder,

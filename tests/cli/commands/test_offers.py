@@ -48,7 +48,7 @@ def test_wrong_usage_is_one_sentence(gpuyard, args):
     ended = gpuyard("offers", *args)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("gpuyard: ")
-    assert "See `gpuyard offers --help`." in ended.err
+    assert ended.err.endswith(". See `gpuyard offers --help`.\n")
 
 
 def test_an_offer_shows_price_score_parts_and_sources(gpuyard):

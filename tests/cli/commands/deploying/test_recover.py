@@ -55,7 +55,14 @@ def test_for_programs(monkeypatch):
     ended = run("recover", "prod", "--format", "json")
     assert (ended.code, json.loads(ended.out)) == (
         3,
-        {"command": "recover", "stack": "prod", "did": [], "left": ["b"]},
+        {
+            "version": 1,
+            "command": "recover",
+            "findings": [],
+            "stack": "prod",
+            "did": [],
+            "left": ["b"],
+        },
     )
 
 

@@ -17,6 +17,7 @@ from gpuyard.cli.terminal.text import many
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, refused
 from gpuyard.errors import UsageError
+from gpuyard.local_files import write_file
 
 if TYPE_CHECKING:
     from gpuyard.adopting.searching import Searched
@@ -86,7 +87,7 @@ def adopt(  # noqa: PLR0913, PLR0917  each is an option
     found = search(judged.plan, graph, given, _asking() if ask else None, component)
     content = import_file(judged.plan, graph, found.ids, component)
     if out is not None:
-        out.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_file(out, json.dumps(content, indent=2) + "\n")
     if into and not found.missing:
         _import(into, content)
     if format is Format.JSON:

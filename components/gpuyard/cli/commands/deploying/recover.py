@@ -10,6 +10,7 @@ from gpuyard.cli.exit_codes import FINE, FOUND
 from gpuyard.cli.options import Format, FormatOption
 from gpuyard.cli.terminal.console import write
 from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document
 from gpuyard.recovery import PulumiStack, Recovered
 from gpuyard.recovery import recover as recovered
 
@@ -42,7 +43,7 @@ def recover(
 
 
 def _document(stack: str, found: Recovered) -> str:
-    return as_json({"command": "recover", "stack": stack, "did": found.did, "left": found.left})
+    return as_json(document("recover", stack=stack, did=found.did, left=found.left))
 
 
 def _text(stack: str, up: str, found: Recovered) -> str:

@@ -17,7 +17,7 @@ from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_refusal
 from gpuyard.cli.views.troubles import signs_text, trouble_text
 from gpuyard.errors import EnvironmentLacks, PlanRefused, UsageError
-from gpuyard.local_files import read_regular
+from gpuyard.local_files import read_regular, write_file
 from gpuyard.render.validation.expectations import any_expectations_text, expectations_text
 
 SNAPSHOT_BYTES, NODES_BYTES = 4 << 20, 64 << 20
@@ -88,10 +88,10 @@ def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
         raise UsageError("--nodes says where nodes of a dump stand: give --dump FILE with it.")
     machine = _machine(snapshot)
     if dump is not None:
-        dump.write_text(dumped(machine, _nodes(nodes)), encoding="utf-8")
+        write_file(dump, dumped(machine, _nodes(nodes)))
         return FINE
     if record is not None:
-        record.write_text(machine, encoding="utf-8")
+        write_file(record, machine)
         return FINE
     expected, left_out = _of_product(machine) if stack is None else (_of_pool(stack, pool), ())
     busy = _LOAD if in_use else ()

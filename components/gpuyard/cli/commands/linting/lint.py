@@ -23,7 +23,7 @@ from gpuyard.lint.baseline import read_baseline
 from gpuyard.lint.baseline import write_baseline as as_baseline
 from gpuyard.lint.read import TIMES
 from gpuyard.lint.report import Report, report
-from gpuyard.local_files import read_regular, shown_path
+from gpuyard.local_files import read_regular, shown_path, write_file
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Strictness
@@ -136,7 +136,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     reading, ignores = read_all(paths, WantedFiles(exclude or [], samples), render=render)
     made = report(reading, chosen, settings, ignores, known)
     if write_baseline is not None:
-        write_baseline.write_text(as_baseline(made.hits), encoding="utf-8")
+        write_file(write_baseline, as_baseline(made.hits))
     code = _code(made, paths, fail_on)
     _FORMATS[format](made, fail_on, _WORDS[code])
     _say_expired(settings)
