@@ -31,11 +31,21 @@ def findings_of(error: ValidationError, root: type[BaseModel], value: object) ->
     found = error.errors(include_url=False)
     inner = {d["loc"][: len(d["loc"]) - i] for d in found for i in range(1, len(d["loc"]) + 1)}
     # a list whose items were refused is then also "too short": that is no finding of its own
-    return [
+    all_of_them = [
         _finding(d, root, value)
         for d in found
         if not (d["type"] == "too_short" and d["loc"] in inner)
     ]
+    renamed = {path for f in all_of_them if f.id == "spec.unknown_field" for path in _gives(f)}
+    return [f for f in all_of_them if f.id != "spec.missing" or f.path not in renamed]
+
+
+def _gives(unknown: Finding) -> list[Path]:
+    """Fields that are there once a key has the name that was meant: they are not missing as well."""
+    fix = unknown.fix
+    if fix is None or fix.at is None or not isinstance(fix.value, Mapping):
+        return []
+    return [(*fix.at, name) for name in fix.value]
 
 
 def _as_written(details: ErrorDetails, value: object) -> Path:

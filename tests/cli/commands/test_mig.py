@@ -75,6 +75,7 @@ def test_a_gpu_that_only_the_mig_tables_know_can_be_asked_about(gpuyard):
         (("h100x",), "Did you mean H100?"),
         (("A100-40", "what is this"), "Write PROFILE:COUNT"),
         (("A100-40", ""), "Write PROFILE:COUNT"),
+        (("A100-40", "1g.5gb=7"), "Write PROFILE:COUNT"),
         (("A100-40", "1g.5gb:1,1g.5gb:2"), "stands twice"),
         (("A100-40", "1g.5gb:0"), "Leave it out"),
         (("A100-40", "1g.5gb:1", "--count"), "leave out the layout"),

@@ -253,6 +253,8 @@ def test_among_equally_near_layouts_the_one_that_uses_most_memory_is_chosen():
     assert nearest_layout(A100, {"3g.20gb": 3}) == {"3g.20gb": 2}
     assert nearest_layout(A100, {"4g.20gb": 2}) == {"4g.20gb": 1}
     assert nearest_layout(A100, {"9g.99gb": 1}) == {"7g.40gb": 1}
+    for written in ("mig-1g.5gb", "nvidia.com/mig-1g.5gb", "1G.5GB", "1g.10gb.x", "mig-1g.10gbx"):
+        assert nearest_layout(A100, {written: 7}) == {"1g.5gb": 7}
     assert nearest_layout(A100, {"1g.5gb": 5, "3g.20gb": 1}) == {"1g.5gb": 4, "3g.20gb": 1}
     assert nearest_layout(A100, {"1g.5gb": 6, "2g.10gb": 1}) == {"1g.5gb": 5, "2g.10gb": 1}
     # equally near: more memory used

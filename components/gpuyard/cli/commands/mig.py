@@ -22,7 +22,7 @@ from gpuyard.plan.sharing.mig import count_layouts, nearest_layout, place, why_n
 from gpuyard.plan.sharing.sharing import show_layout
 from gpuyard.spec.nearest import nearest
 
-_ENTRY = re.compile(r"([^\s:,]{1,40})(?:\s*:\s*(\d{1,3}))?")
+_ENTRY = re.compile(r"([^\s:,=]{1,40})(?:\s*:\s*(\d{1,3}))?")
 _CELL = 3
 """Characters that one memory unit is wide in a drawing."""
 

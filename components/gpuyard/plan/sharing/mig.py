@@ -106,7 +106,7 @@ def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, 
     """
     wanted: dict[str, int] = {}
     for name, count in counts.items():
-        here = _here(product, name)
+        here = profile_meant(product, name)
         wanted[here] = wanted.get(here, 0) + count
     with_variants = any(p.variant and p.name in wanted for p in product.profiles)
     options = multisets(product, variants=with_variants)
@@ -121,11 +121,16 @@ def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, 
     return {p.name: best[p.name] for p in product.profiles if p.name in best}
 
 
-def _here(product: MigProduct, name: str) -> str:
-    """What a profile of another GPU is called on this one: `1g.5gb` of an A100 is `1g.10gb` of an H100."""
-    if product.profile(name) is not None:
-        return name
-    slices = name.partition("g.")[0]
+def profile_meant(product: MigProduct, name: str) -> str:
+    """The profile that a name stands for on this GPU; the name itself where nobody can say.
+
+    `1g.5gb` of an A100 is `1g.10gb` of an H100, and so is what its slices are called as a resource,
+    `nvidia.com/mig-1g.10gb`.
+    """
+    bare = name.lower().removeprefix("nvidia.com/").removeprefix("mig-")
+    if product.profile(bare) is not None:
+        return bare
+    slices = bare.partition("g.")[0]
     alike = [p for p in product.profiles if not p.variant and str(p.slices) == slices]
     return min(alike, key=lambda p: p.units).name if alike else name
 

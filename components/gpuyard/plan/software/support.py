@@ -74,7 +74,7 @@ def check_minor(draft: Draft) -> list[Finding]:
     """Refuse a Kubernetes minor that the pinned components are not all made for."""
     if draft.spec.kubernetes in KUBERNETES_MINORS:
         return []
-    newest = KUBERNETES_MINORS[-1]
+    meant = _minor_meant(draft.spec.kubernetes)
     return [
         refuse(
             "kubernetes.unsupported",
@@ -82,9 +82,16 @@ def check_minor(draft: Draft) -> list[Finding]:
             "not a Kubernetes minor that every pinned component supports",
             given=draft.spec.kubernetes,
             allowed=", ".join(f'"{v}"' for v in KUBERNETES_MINORS),
-            fix=Fix(says=f'write "{newest}"', at=("kubernetes",), value=newest),
+            fix=Fix(says=f'write "{meant}"', at=("kubernetes",), value=meant),
         )
     ]
+
+
+def _minor_meant(given: str) -> str:
+    """The minor of a whole version, as `kubectl version` says it (v1.35.2-eks-1a2b3c); else the newest."""
+    parts = given.removeprefix("v").split(".")
+    minor = ".".join(parts[:2])
+    return minor if minor in KUBERNETES_MINORS else KUBERNETES_MINORS[-1]
 
 
 def check_kubernetes(draft: Draft) -> list[Finding]:

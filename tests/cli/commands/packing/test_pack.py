@@ -111,7 +111,7 @@ def test_a_gpu_that_cannot_be_cut_is_refused_as_by_mig(gpuyard):
             ("H100", "2g.20gb=1", "1g.5gb=1"),
             (
                 "H100 has no slice '1g.5gb'; there are: 1g.10gb, 1g.20gb, 2g.20gb, 3g.40gb,"
-                " 4g.40gb, 7g.80gb. Did you mean 1g."
+                " 4g.40gb, 7g.80gb. Did you mean 1g.10gb?"
             ),
         ),
         (("H100", "1g.10gb+me=1"), "H100 has no slice '1g.10gb+me'"),

@@ -15,6 +15,7 @@ from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
+from gpuyard.plan.sharing.mig import profile_meant
 from gpuyard.plan.sharing.sharing import show_layout
 from gpuyard.spec.nearest import nearest
 
@@ -68,7 +69,8 @@ def _profile(product: MigProduct, what: str) -> str:
     if need is None:
         if what.lower() in base:
             return what.lower()
-        near = nearest(what, base)
+        meant = profile_meant(product, what)
+        near = meant if meant in base else nearest(what, base)
         raise UsageError(
             f"{product.gpu} has no slice {what!r}; there are: {', '.join(base)}."
             + (f" Did you mean {near}?" if near else "")
