@@ -11,6 +11,13 @@ MIN_REPLICAS = 2
 """The device plugin refuses fewer: one pod on one GPU is no sharing."""
 MAX_REPLICAS = 48
 """The device plugin's limit for MPS clients (16 before compute capability 7.5), ours for time-slicing."""
+_COMPUTE_SLICES = 7
+
+
+def _a_count(profile: str) -> int:
+    """How many slices so wide a GPU of seven has room for, as an example."""
+    width = profile[:1]
+    return _COMPUTE_SLICES // int(width) if width in {*"1234"} else 1
 
 
 class MigGroup(SpecModel):
@@ -24,6 +31,13 @@ class MigGroup(SpecModel):
     @model_validator(mode="before")
     @classmethod
     def _from_shorthand(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            raise wrong(
+                "mig_form",
+                "a profile alone is no layout",
+                allowed="each profile with how many of it every GPU holds",
+                fix=f"write {{{value}: {_a_count(value)}}}, or another number",
+            )
         if isinstance(value, dict) and "slices" not in value:
             rest = {k: v for k, v in value.items() if k != "gpus"}
             return {"slices": rest} | ({"gpus": value["gpus"]} if "gpus" in value else {})
@@ -60,7 +74,7 @@ class Sharing(SpecModel):
             return {}
         if value == "dra":
             return {"dra": True}
-        if isinstance(value, dict) and isinstance(value.get("mig"), dict):
+        if isinstance(value, dict) and isinstance(value.get("mig"), dict | str):
             return value | {"mig": [value["mig"]]}
         return value
 
