@@ -31,9 +31,7 @@ def test_what_cannot_be_written_is_said_in_one_sentence(writer, tmp_path, monkey
     assert (missing.code, missing.out) == (2, "")
     assert missing.err == "gpuyard: no/such.json: can't be written: there is no folder no\n"
     assert (folder.code, folder.out) == (2, "")
-    assert (
-        folder.err == "gpuyard: .: can't be written: it is a folder. Give the path of a file.\n"
-    )
+    assert folder.err == "gpuyard: .: can't be written: it is a folder. Give the path of a file.\n"
 
 
 def test_a_refusal_of_the_system_is_said_in_its_words(monkeypatch):

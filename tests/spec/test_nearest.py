@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from gpuyard.spec.nearest import _MANY, nearest
+from gpuyard.spec.nearest import _MANY, meant_by, nearest, one_of
 from kit.every import every
 
 MANY = [f"pool-{i}" for i in range(1000)]
@@ -26,6 +26,25 @@ MANY = [f"pool-{i}" for i in range(1000)]
 )
 def test_among_few_every_word_is_compared(word, known, meant):
     assert nearest(word, iter(known)) == meant
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("a100", ("A100-40", "A100-80")),
+        ("A100-4", ("A100-40",)),
+        ("A10", ("A10",)),
+        ("", ()),
+        ("xyz", ()),
+    ],
+)
+def test_a_family_is_meant_by_its_name(word, meant):
+    assert meant_by(word, ["A10", "A100-40", "A100-80", "L4"]) == meant
+
+
+def test_words_to_choose_from_are_a_list_with_an_or():
+    assert one_of(["a"]) == "a"
+    assert one_of(["a", "b", "c"]) == "a, b or c"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import difflib
 from bisect import bisect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 _ALIKE = 0.75
@@ -26,6 +26,22 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
         return by_lower[found[0]]
     begun = [option for option in by_lower if len(option) >= _BEGINNING and low.startswith(option)]
     return by_lower[max(begun, key=len)] if begun else None
+
+
+def meant_by(word: str, known: Iterable[str]) -> tuple[str, ...]:
+    """What a word may mean: all of a family by its name, A100-40 and A100-80 by A100; else the nearest."""
+    options = tuple(known)
+    low = word.lower()
+    if family := tuple(each for each in options if low and each.lower().startswith(f"{low}-")):
+        return family
+    near = nearest(word, options)
+    return (near,) if near else ()
+
+
+def one_of(words: Sequence[str]) -> str:
+    """Words to choose from, in a sentence."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _few(options: tuple[str, ...]) -> dict[str, str]:

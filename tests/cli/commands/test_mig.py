@@ -73,6 +73,7 @@ def test_a_gpu_that_only_the_mig_tables_know_can_be_asked_about(gpuyard):
     ("args", "says"),
     [
         (("h100x",), "Did you mean H100?"),
+        (("A100",), "Did you mean A100-40, A100-80, A100-PCIe-40 or A100-PCIe-80?"),
         (("A100-40", "what is this"), "Write PROFILE:COUNT"),
         (("A100-40", ""), "Write PROFILE:COUNT"),
         (("A100-40", "1g.5gb=7"), "Write PROFILE:COUNT"),

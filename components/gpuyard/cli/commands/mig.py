@@ -20,7 +20,7 @@ from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.records import Slice
 from gpuyard.plan.sharing.mig import count_layouts, nearest_layout, place, why_not
 from gpuyard.plan.sharing.sharing import show_layout
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.nearest import meant_by, one_of
 
 _ENTRY = re.compile(r"([^\s:,=]{1,40})(?:\s*:\s*(\d{1,3}))?")
 _CELL = 3
@@ -178,8 +178,8 @@ def find_product(spelling: str) -> tuple[str, MigProduct | None]:
     if product is not None:
         return product.gpu, product
     known = list(dict.fromkeys([*gpu_spellings(), *MIG_PRODUCTS]))
-    near = nearest(spelling, known)
-    hint = f" Did you mean {near}?" if near else ""
+    meant = meant_by(spelling, known)
+    hint = f" Did you mean {one_of(meant)}?" if meant else ""
     raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
 
 

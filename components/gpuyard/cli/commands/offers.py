@@ -18,7 +18,7 @@ from gpuyard.cli.terminal.text import many, usd
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document
 from gpuyard.errors import UsageError
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.nearest import meant_by, one_of
 
 MAX_SHOWN = 12
 """Offers in a table. Further down nobody reads; a document has them all."""
@@ -91,8 +91,8 @@ def _wanted_gpu(spelling: str) -> Gpu:
     if found is not None:
         return found
     known = list(gpu_spellings())
-    near = nearest(spelling, known)
-    hint = f" Did you mean {near}?" if near else ""
+    meant = meant_by(spelling, known)
+    hint = f" Did you mean {one_of(meant)}?" if meant else ""
     raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
 
 

@@ -5,7 +5,7 @@ from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.pools.alternatives import of_size, take, with_gpus
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.nearest import meant_by, nearest, one_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool
 
@@ -52,7 +52,8 @@ def _described(
 ) -> tuple[tuple[Machine, ...], list[Finding]]:
     gpu, problems = find_gpu(shape.gpu), list[Finding]()
     if gpu is None:
-        near = nearest(shape.gpu, gpu_spellings())
+        meant = meant_by(shape.gpu, gpu_spellings())
+        near = meant[0] if len(meant) == 1 else None
         problems = [
             refuse(
                 "pool.gpu_unknown",
@@ -60,7 +61,11 @@ def _described(
                 "no GPU of that name in the catalogue",
                 given=shape.gpu,
                 allowed=", ".join(gpu_spellings()),
-                fix=Fix(says=f"write {near}", at=(*path, "gpu"), value=near) if near else None,
+                fix=Fix(says=f"write {near}", at=(*path, "gpu"), value=near)
+                if near
+                else Fix(says=f"write {one_of(meant)}")
+                if meant
+                else None,
             )
         ]
         gpu = find_gpu(near) if near else None
@@ -104,6 +109,8 @@ def sold_here(
     if machine is not None and seller in {None, machine.cloud}:
         return machine, []
     names = _names(cloud, with_gpu=with_gpu)
+    if machine is None and with_gpu and (gpu := find_gpu(name)):
+        return None, [_a_gpu(gpu, name, names, seller, path)]
     near = nearest(name, names)
     shown = ", ".join(([near] if near else []) + [n for n in names if n != near][:_SHOWN_NAMES])
     problem = (
@@ -123,6 +130,23 @@ def sold_here(
             else take(_alike(machine, cloud, modes, with_gpu=with_gpu), path),
         )
     ]
+
+
+def _a_gpu(gpu: Gpu, name: str, names: list[str], seller: str | None, path: Path) -> Finding:
+    """The GPU's name where the machine's belongs: machines that have it are shown."""
+    having = [n for n in names if (has := MACHINES[n].gpu) is not None and has.name == gpu.name]
+    described = f"describe it: {{gpu: {gpu.name}, gpus: 8, cpu: 192, memory_gib: 2048}}"
+    says = ["write the type of machine"] if having else []
+    return refuse(
+        "pool.machine_unknown",
+        path,
+        "this is a GPU, and a machine is wanted",
+        given=name,
+        allowed=", ".join(having) or f"{seller or 'the catalogue'} has no machine with it",
+        fix=Fix(says=", or ".join(says if seller else [*says, described]))
+        if having or not seller
+        else None,
+    )
 
 
 def nearest_machine(name: str, cloud: Cloud, *, with_gpu: bool) -> str | None:
