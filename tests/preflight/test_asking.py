@@ -55,6 +55,15 @@ def of_aws(code, operation="ListServiceQuotas", says="no"):
         ),
         (
             Ended(
+                1,
+                "",
+                "ERROR: (gcloud.x) You do not currently have an active account selected.\n"
+                "Please run:\n\n  $ gcloud auth login\n\nto obtain new credentials.\n",
+            ),
+            "nobody is signed in (ERROR: (gcloud.x) You do not currently have an active account selected)",
+        ),
+        (
+            Ended(
                 1, "", "- Required 'compute.regions.get' permission for 'projects/lab/regions/x'"
             ),
             "not allowed to ask (- Required",

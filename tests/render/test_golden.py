@@ -118,6 +118,20 @@ def test_a_value_that_only_a_cluster_knows_is_asked_for_by_name():
         " give it with --values FILE, as `cluster.name: …`"
     )
     assert late_names(platform_objects(stack("research"))) == {"cluster.name"}
+
+
+def test_all_values_that_only_a_cluster_knows_are_asked_for_at_once():
+    spec = platform([pool(scaling="karpenter", capacity=["spot"], nodes="0..2")], cloud="aws")
+    with pytest.raises(LateValueMissing) as caught:
+        render_files(plan_of(spec), {})
+    assert str(caught.value) == (
+        "the values of `cluster.name`, `cluster.vpcConfig.clusterSecurityGroupId`, `interruptions.name`,"
+        " `karpenter-nodes.name`, `nodes.id`, `private-another-1.id`, `private-another-2.id`"
+        " exist only once the cluster does: give them with --values FILE, as `cluster.name: …`"
+    )
+
+
+def test_a_cluster_of_ones_own_knows_all_values():
     assert late_names(platform_objects(stack("local"))) == set()
 
 

@@ -25,18 +25,32 @@ def test_a_good_file_is_a_spec_without_findings():
     assert reading.judged_part is reading.spec
 
 
+START = "see README.md for a stack of twenty lines to start from"
+EMPTY = "it is empty: write the platform below it, indented"
+ONE_KEY = "write `gpuyard:platform:` as one key, not two"
+ABOVE = "put `config:` and below it `gpuyard:platform:` above it, and indent it"
+
+
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "given", "fix"),
     [
-        ("", "an empty file"),
-        ("just text", "'just text'"),
-        ("[1, 2]", "[1, 2]"),
-        ("a: 1\nconfig: {b: 2}", "['a', 'config']"),
-        ("config: []", "['config']"),
-        ("config:\n  gpuyard:platform:\n", "['config']"),
+        ("", "an empty file", START),
+        ("just text", "'just text'", START),
+        ("[1, 2]", "[1, 2]", START),
+        ("a: 1\nconfig: {b: 2}", "['a', 'config']", START),
+        ("config: []", "['config']", START),
+        ("config:\n  gpuyard:platform:\n", "['config']", EMPTY),
+        ("config: {gpuyard: {platform: {}}}", "['config']", ONE_KEY),
+        (
+            "gpuyard:platform: {name: a}",
+            "['gpuyard:platform']",
+            "put `config:` above it, and indent it",
+        ),
+        ("{cloud: none, name: a}", "['cloud', 'name']", ABOVE),
+        ("{pools: []}", "['pools']", ABOVE),
     ],
 )
-def test_a_file_without_a_platform_is_told_what_is_missing(text, given):
+def test_a_file_without_a_platform_is_told_what_is_missing(text, given, fix):
     (finding,) = read_stack_file(text.encode(), "file").findings
     assert parts(finding) == (
         "spec.no_platform",
@@ -45,7 +59,7 @@ def test_a_file_without_a_platform_is_told_what_is_missing(text, given):
         given,
         "a Pulumi stack file with the platform under `config: gpuyard:platform:`",
     )
-    assert finding.fix.says == "see README.md for a stack of twenty lines to start from"
+    assert finding.fix.says == fix
 
 
 def test_a_file_that_is_not_yaml_is_a_usage_error():

@@ -54,6 +54,18 @@ TABLE = [
         "an index, a range such as 0-3, or a list such as [0, 2]",
         "write 0-3",
     ),
+    *(
+        (
+            "spec.mig_form",
+            platform([cut_pool(sharing={"mig": profile})]),
+            (*P0, "sharing", "mig"),
+            "a profile alone is no layout",
+            f"'{profile}'",
+            "each profile with how many of it every GPU holds",
+            f"write {{{profile}: {count}}}, or another number",
+        )
+        for profile, count in (("2g.10gb", 3), ("7g.40gb", 1))
+    ),
     (
         "spec.name_form",
         platform(name="My Lab"),

@@ -190,6 +190,13 @@ def test_bytes_that_are_no_text_are_refused():
             "file: not YAML: line 1, column 5: mapping values are not allowed in this context",
         ),
         ("a: \x01", "file: not YAML: control characters are not allowed"),
+        (
+            "a:\n\tb: 1\n",
+            (
+                "file: not YAML: line 2, column 1: found character that cannot start any token"
+                " (a tab: YAML is indented with spaces)"
+            ),
+        ),
         ("%FOO\nx", "file: not YAML: line 1, column 5: found unknown directive name"),
     ],
 )
@@ -204,7 +211,7 @@ def test_a_yaml_library_without_its_fast_parser_says_the_same(monkeypatch):
 
 
 def test_a_problem_without_words_is_told_too():
-    assert yaml_tree._yaml_problem(yaml.YAMLError()) == "it cannot be parsed"
+    assert yaml_tree._yaml_problem(yaml.YAMLError(), "") == "it cannot be parsed"
 
 
 @given(st.binary(max_size=60))

@@ -35,6 +35,10 @@ def read_dump(name: str) -> tuple[str, list[Any]]:
     """What to call the file, and its objects: YAML, or JSON of any size that a cluster gives."""
     shown = "standard input" if name == STDIN else name
     data = _read(name, MAX_DUMP_BYTES)
+    if not data.strip():
+        raise UsageError(
+            f"{shown}: empty, and kubectl writes a List even where nothing runs. Did it fail?"
+        )
     if len(data) <= MAX_BYTES or data.lstrip()[:1] not in {b"{", b"["}:
         return shown, objects_in(parse_documents(data, shown))
     if len(data) > MAX_DUMP_BYTES:
@@ -78,6 +82,6 @@ def no_workload(shown: str, values: list[Any]) -> str:
             f"{shown}: no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."
         )
     if unread := unread_in(values):
-        return f"{shown}: " + "\n".join(unread)
+        return f"{shown}: " + " ".join(unread)
     named = ", ".join(list(kinds)[:_SHOWN_KINDS])
     return f"{shown}: no workload is in it, only {named}. These are read: {', '.join(WORKLOADS)}."

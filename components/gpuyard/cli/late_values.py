@@ -12,7 +12,7 @@ from gpuyard.spec.yaml_tree import MAX_BYTES, parse_yaml
 
 def read_values(path: Path) -> dict[str, object]:
     """Values by dotted name; `cluster: {name: x}` and `cluster.name: x` say the same."""
-    value = parse_yaml(read_regular(path, MAX_BYTES), str(path)).value
+    value = parse_yaml(read_regular(path, MAX_BYTES, "a file of values"), str(path)).value
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -33,7 +33,11 @@ def _flat(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, object]]
 def read_ids(name: str) -> dict[str, str]:
     """Ids by the names of what has them; from standard input where the name is -."""
     shown = "standard input" if name == STDIN else name
-    data = read_stdin(MAX_BYTES) if name == STDIN else read_regular(Path(name), MAX_BYTES)
+    data = (
+        read_stdin(MAX_BYTES)
+        if name == STDIN
+        else read_regular(Path(name), MAX_BYTES, "a file of ids")
+    )
     value = parse_yaml(data, shown).value
     wanted = "write `NAME: ID`, for example `vpc: vpc-0a1b2c3d4e5f60718`"
     if not isinstance(value, dict):

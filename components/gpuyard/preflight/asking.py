@@ -124,14 +124,23 @@ def _complaint(text: str) -> Answer:
         return Answer(error=NOT_FOUND)
     judged = error.group(1) if error else text
     for reason, pattern in _REASONS.items():
-        if re.search(pattern, judged):
-            return Answer(why=f"{reason} ({said})")
+        if found := re.search(pattern, judged):
+            return Answer(why=f"{reason} ({said if error else _line(text, found.start())})")
     return Answer(error=error.group(1)) if error else Answer(why=said)
 
 
 def _last(text: str) -> str:
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    return lines[-1].rstrip(".")[:_SHOWN] if lines else "no word why"
+    return _short(lines[-1]) if lines else "no word why"
+
+
+def _line(text: str, at: int) -> str:
+    """The line that says it: gcloud goes on for a screen with how to sign in."""
+    return _short(text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0].strip())
+
+
+def _short(line: str) -> str:
+    return line.rstrip(".")[:_SHOWN]
 
 
 def at(value: Any, *path: str) -> Any:

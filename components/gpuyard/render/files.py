@@ -6,11 +6,10 @@ for Helm, not for `kubectl apply`, which passes over folders.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from gpuyard.errors import LateValueMissing
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import bind, late_names
 from gpuyard.render.charts import Release, release_text
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import gpu_operator_release
@@ -21,16 +20,9 @@ from gpuyard.render.text import yaml_documents
 
 def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, str]:
     """File name to text; the names sort in the order in which the files are to be applied."""
-
-    def known(name: str) -> Any:
-        if name not in values:
-            raise LateValueMissing(
-                f"the value of `{name}` exists only once the cluster does:"
-                f" give it with --values FILE, as `{name}: …`"
-            )
-        return values[name]
-
     groups, charts = object_groups(plan), releases(plan)
+    _all_known([[objects for _, objects in groups], [c.values for c in charts.values()]], values)
+    known = values.__getitem__
     digits = max(3, len(str(len(groups))))
     files: dict[str, str] = {}
     for number, (group, objects) in enumerate(groups):
@@ -41,6 +33,19 @@ def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, 
             release = replace(charts[group], values=bind(dict(charts[group].values), known))
             files |= {f"{name}/{file}": text for file, text in release_text(release).items()}
     return files
+
+
+def _all_known(tree: object, values: Mapping[str, object]) -> None:
+    """LateValueMissing names every value that the tree waits for and nobody gave."""
+    names = sorted(late_names(tree) - values.keys())
+    if not names:
+        return
+    shown = ", ".join(f"`{name}`" for name in names)
+    it, verb, them = ("value", "exists", "it") if len(names) == 1 else ("values", "exist", "them")
+    raise LateValueMissing(
+        f"the {it} of {shown} {verb} only once the cluster does:"
+        f" give {them} with --values FILE, as `{names[0]}: …`"
+    )
 
 
 def releases(plan: PlatformPlan) -> dict[str, Release]:

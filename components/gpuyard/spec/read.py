@@ -152,8 +152,24 @@ def _no_platform(root: object) -> Finding:
         f"the file has no `config: {CONFIG_KEY}:`",
         given=given,
         allowed=f"a Pulumi stack file with the platform under `config: {CONFIG_KEY}:`",
-        fix=Fix(says="see README.md for a stack of twenty lines to start from"),
+        fix=Fix(says=_where_it_is(root)),
     )
+
+
+def _where_it_is(root: object) -> str:
+    """What is to be done where the platform stands, but elsewhere."""
+    config = root.get("config") if isinstance(root, Mapping) else None
+    match root, config:
+        case _, {"gpuyard:platform": None}:
+            return "it is empty: write the platform below it, indented"
+        case _, {"gpuyard": {"platform": _}}:
+            return f"write `{CONFIG_KEY}:` as one key, not two"
+        case {"gpuyard:platform": _}, _:
+            return "put `config:` above it, and indent it"
+        case (({"pools": _} | {"cloud": _}), _):
+            return f"put `config:` and below it `{CONFIG_KEY}:` above it, and indent it"
+        case _:
+            return "see README.md for a stack of twenty lines to start from"
 
 
 def _duplicates(document: Document) -> list[Finding]:

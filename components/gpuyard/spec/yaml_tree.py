@@ -103,16 +103,19 @@ def _parse(data: bytes, name: str, builder: "_Builder") -> list[Document]:
     try:
         return builder.build(_LOADER(text))
     except yaml.YAMLError as e:
-        raise UsageError(f"{name}: not YAML: {_yaml_problem(e)}") from None
+        raise UsageError(f"{name}: not YAML: {_yaml_problem(e, text)}") from None
 
 
-def _yaml_problem(error: yaml.YAMLError) -> str:
+def _yaml_problem(error: yaml.YAMLError, text: str) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = (
         getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
     )
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    return f"{where}{problem}"
+    tab = (
+        " (a tab: YAML is indented with spaces)" if mark and text[mark.index :][:1] == "\t" else ""
+    )
+    return f"{where}{problem}{tab}"
 
 
 _DROPPED = -1

@@ -157,8 +157,18 @@ def test_the_team_can_be_named(ask):
 def test_lines_that_make_no_sense_are_all_named(ask):
     ended = ask(job(), running=[{"team": "art", "pool": "train", "gpus": 1}, 3])
     assert ended.code == 2
-    assert "item 0: team: 'art' is not one of vision, speech" in flat(ended.err)
-    assert "item 1: not a mapping" in flat(ended.err)
+    assert ended.err.endswith(
+        "item 1: not a mapping; item 0: team: 'art' is not one of vision, speech\n"
+    )
+
+
+def test_a_file_in_which_nothing_stands_is_no_idle_cluster(ask):
+    """`kubectl get … >now.json` leaves one where it fails: a job would be told that it starts."""
+    ended = ask(job(), running="\n")
+    assert (ended.code, ended.out) == (2, "")
+    assert "running.yaml: empty, and kubectl writes a List even where nothing runs" in ended.err
+    assert ask(job(), running="{kind: List, items: []}").code == 0
+    assert ask(job(), running="[]").code == 0
 
 
 def test_what_runs_may_come_from_standard_input(ask, monkeypatch):

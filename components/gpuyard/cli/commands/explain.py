@@ -136,7 +136,7 @@ def _state(plan: PlatformPlan, running: str | None) -> PlatformState:
         values += lines if isinstance(lines, list) else [value]
     state, problems = read_running(plan, values)
     if problems:
-        raise UsageError(f"{shown}: " + "\n".join(problems))
+        raise UsageError(f"{shown}: " + "; ".join(problems))
     return state
 
 
