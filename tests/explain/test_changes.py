@@ -240,3 +240,11 @@ def test_no_change_of_the_stack_where_quota_is_not_what_is_missing():
     assert said(local(), job(gpus=16)).stack_change == ""
     plan = one_team([shared_pool(), pool()], {"dev/shared": 8, "train": 8})
     assert said(plan, job(99, gpus=1, resource=SHARE)).stack_change.startswith("let dev have ")
+
+
+def test_no_quota_helps_a_pod_that_is_larger_than_a_node():
+    plan = one_team([pool(nodes=2)], {"train": 16})
+    assert said(plan, job(pods=3, gpus=8)).stack_change
+    for more in ({"gpus": 16}, {"gpus": 8, "requests": {"memory": "9Ti"}}):
+        found = said(plan, job(pods=3, **more))
+        assert (found.verdict, found.stack_change) == (Verdict.NEVER, "")

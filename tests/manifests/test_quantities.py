@@ -43,7 +43,9 @@ def test_units_are_rounded_up(resource, text, units):
     [
         ("cpu", 1500, "1.5 CPUs", "1500m"),
         ("cpu", 4000, "4 CPUs", "4"),
+        ("cpu", 1_234_567_000, "1234567 CPUs", "1234567"),
         ("memory", 64 * 2**30, "64 GiB", "64Gi"),
+        ("memory", 13_300 * 2**30, "13300 GiB", "13300Gi"),
         ("nvidia.com/gpu", 1024, "1,024 nvidia.com/gpu", 1024),
     ],
 )

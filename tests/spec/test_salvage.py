@@ -186,18 +186,3 @@ def test_models_and_mappings_of_a_program_are_read_like_a_file():
     assert [p.name for p in spec.pools] == ["bad", "train"]
     assert lost == {("teams", 1, "weight")}
     assert raw["teams"][1]["weight"] == {}, "what was given stays as it was"
-
-
-def test_a_field_under_another_name_is_not_missing_as_well():
-    raw = platform()
-    raw["pool"] = raw.pop("pools")
-    (finding,) = read_platform(raw).findings
-    assert (finding.id, finding.path) == ("spec.unknown_field", ("pool",))
-    raw |= {"colour": "red", "kubernete": raw.pop("kubernetes")}
-    del raw["cloud"]
-    assert [(f.id, f.path) for f in read_platform(raw).findings] == [
-        ("spec.missing", ("cloud",)),
-        ("spec.unknown_field", ("pool",)),
-        ("spec.unknown_field", ("colour",)),
-        ("spec.unknown_field", ("kubernete",)),
-    ]

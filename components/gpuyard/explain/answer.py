@@ -1,6 +1,8 @@
 """The answer about one job: the decision, and what would change it."""
 
 from collections import Counter
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from gpuyard import names
@@ -17,7 +19,8 @@ from gpuyard.plan.queueing.waiting import compared
 from gpuyard.plan.records import PlatformPlan, TeamPlan, within_reach
 from gpuyard.plan.sharing.by_gke import shared_names
 from gpuyard.scheduler.desk import EMPTY, Desk, PlatformState
-from gpuyard.scheduler.nodes import is_known
+from gpuyard.scheduler.flavors import counted
+from gpuyard.scheduler.nodes import is_known, lacking, node_of
 from gpuyard.scheduler.requests import Request, request_of
 
 BUILT_IN_PRIORITIES = {
@@ -142,6 +145,31 @@ def _beside(outcome: JobOutcome, cautions: tuple[str, ...]) -> JobOutcome:
     return replace(outcome, cautions=(*outcome.cautions, *cautions))
 
 
+def _stack_change(desk: Desk, request: Request, team: TeamPlan | None, outcome: JobOutcome) -> str:
+    """What would do in the stack file; "" when nothing that is counted there is missing."""
+    if team is None:
+        return ""
+    if outcome.beyond is not None:
+        return namespace.more_for_namespace(desk.plan, team, *outcome.beyond)
+    if outcome.verdict is not Verdict.NEVER or outcome.assignment is None:
+        return ""
+    pools = {pool for pool, _ in outcome.assignment.uses}
+    if not _has_nodes_for(desk.plan, request, pools):
+        return ""
+    return queue.stack_change(desk.plan, desk, team, outcome.assignment)
+
+
+def _has_nodes_for(plan: PlatformPlan, request: Request, named: AbstractSet[str]) -> bool:
+    """Whether a node of these pools, or of any, is large enough for each pod: else no quota helps."""
+    nodes = [node_of(plan, p) for p in plan.pools if p.name in named or not named]
+    with_gpus = (pods for pods in request.pod_sets if counted(pods.requests))
+    return all(any(not _larger(plan, pods.requests, node) for node in nodes) for pods in with_gpus)
+
+
+def _larger(plan: PlatformPlan, requests: Mapping[str, int], node: Mapping[str, int]) -> list[str]:
+    return [name for name in lacking(node, requests) if is_known(plan, name)]
+
+
 def _record(
     desk: Desk,
     request: Request,
@@ -152,11 +180,6 @@ def _record(
     asks: Counter[str] = Counter()
     for pods in request.pod_sets:
         asks.update({r: n * pods.count for r, n in pods.requests.items() if r not in pods.unsaid})
-    stack_change = ""
-    if outcome.beyond is not None and team is not None:
-        stack_change = namespace.more_for_namespace(desk.plan, team, *outcome.beyond)
-    elif outcome.verdict is Verdict.NEVER and team is not None and outcome.assignment is not None:
-        stack_change = queue.stack_change(desk.plan, desk, team, outcome.assignment)
     others = (cautions.others_wait(desk.state.waiting),) if desk.state.waiting else ()
     waiting = (*others, *_use(desk, team, outcome))
     local_queue = request.queue_label or names.LOCAL_QUEUE
@@ -182,5 +205,5 @@ def _record(
         reasons=outcome.reasons,
         cautions=(*request.cautions, *outcome.cautions, *waiting),
         changes=changes,
-        stack_change=stack_change,
+        stack_change=_stack_change(desk, request, team, outcome),
     )

@@ -46,12 +46,17 @@ def whole_units(resource: str, amount: Fraction) -> int:
     return -(-scaled.numerator // scaled.denominator)
 
 
+def _digits(amount: float, most: int) -> str:
+    """So many digits where there are fractions, and never a power of ten."""
+    return f"{amount:.0f}" if abs(amount) >= 10 ** (most - 1) else f"{amount:.{most}g}"
+
+
 def show_amount(resource: str, amount: int) -> str:
     """`8 nvidia.com/gpu`, `1.5 CPUs`, `64 GiB`."""
     if resource == CPU:
-        return f"{amount / MILLI:g} CPU{'' if amount == MILLI else 's'}"
+        return f"{_digits(amount / MILLI, 6)} CPU{'' if amount == MILLI else 's'}"
     if resource == MEMORY:
-        return f"{amount / GIB:.4g} GiB"
+        return f"{_digits(amount / GIB, 4)} GiB"
     return f"{amount:,} {resource}"
 
 

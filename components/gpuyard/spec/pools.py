@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_serializer, model_validator
+from pydantic_core import PydanticCustomError
 
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.spec.base import SpecModel
@@ -85,6 +86,8 @@ class Rung(SpecModel):
                 )
             rest = {k: v for k, v in value.items() if k != found[0].value}
             given = value[found[0].value]
+            if isinstance(given, int) and not isinstance(given, bool) and "nodes" not in rest:
+                raise _a_count(found[0], rest | {"nodes": given})
             return {
                 "mode": found[0],
                 **({} if given is True or given is None else {"reservation": given}),
@@ -135,6 +138,20 @@ class MachineShape(SpecModel):
     """CPU threads in one machine."""
     memory_gib: MemoryGib
     """Main memory in GiB; 80GB is read as 80 GiB."""
+
+
+def _a_count(mode: Capacity, rest: dict[str, Any]) -> PydanticCustomError:
+    """`{spot: 4}`, where four spot nodes are meant."""
+    needs = mode in {Capacity.RESERVED, Capacity.BLOCK}
+    instead = {mode.value: "RESERVATION-ID" if needs else True, **rest}
+    shown = ", ".join(f"{k}: {'true' if v is True else v}" for k, v in instead.items())
+    return wrong(
+        "rung_form",
+        f"how many nodes a rung has stands under `nodes`, not under `{mode.value}`",
+        allowed="a reservation's id, or true" if not needs else "a reservation's id",
+        fix=f"write {{{shown}}}",
+        change=None if needs else ((), instead),
+    )
 
 
 def _one_way(value: dict[str, Any], found: list[Capacity]) -> tuple[str, ValueChange | None]:

@@ -101,7 +101,7 @@ def _at(value: Any, path: Path) -> Any:
 def _unknown_key(path: Path, known: list[str], parent: Any) -> Finding:
     """The fix gives the key the name that was meant, or takes it away where nobody can say."""
     key = str(path[-1])
-    near = nearest(key, known)
+    near = nearest(key, known) or _begun(key, known)
     if near is None:
         fix = Fix(says="remove it, or correct its name", at=path)
     elif near in parent:
@@ -113,6 +113,12 @@ def _unknown_key(path: Path, known: list[str], parent: Any) -> Finding:
     return refuse(
         "spec.unknown_field", path, "unknown field", given=given, allowed=allowed, fix=fix
     )
+
+
+def _begun(key: str, known: list[str]) -> str | None:
+    """The one field that begins so: `after` of `after_minutes`."""
+    longer = [name for name in known if name.startswith(f"{key}_")]
+    return longer[0] if len(longer) == 1 else None
 
 
 def _fields_at(root: type[BaseModel], path: Path) -> list[str]:
