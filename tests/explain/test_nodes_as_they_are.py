@@ -278,3 +278,52 @@ def test_pods_without_gpus_beside_a_gang_that_waits_for_nodes_find_others():
     nodes = [node("a", **labels), node("b", spec=CORDONED, **labels)]
     found = said(plan, ray, state_of(plan, *nodes))
     assert found.says == "its quota is free, but train is not as planned: b is cordoned"
+
+
+# ── a little less CPU than planned, as every real node has ──────────────────────────────────────────
+def slightly(name, **more):
+    return node(name, status=gives(**{GPU: "8", "cpu": "190", **more}))
+
+
+def two_nodes():
+    return one_team([pool(nodes=2)], borrow={"train": 16})
+
+
+def test_a_lost_gpu_is_named_and_not_the_cpus_that_all_nodes_lack_a_few_of():
+    plan = two_nodes()
+    wants = job(2, gpus=8, requests={"cpu": "1"})
+    assert said(plan, wants, state_of(plan, slightly("a"), slightly("b"))).verdict is Verdict.STARTS
+    found = said(plan, wants, state_of(plan, slightly("a", **{GPU: "7"}), slightly("b")))
+    assert found.says.endswith("train is not as planned: a gives out 7 nvidia.com/gpu instead of 8")
+    assert found.conditions[0].endswith("for example when a gives out 8 nvidia.com/gpu")
+    found = said(plan, wants, state_of(plan, slightly("a")))
+    assert "CPUs" not in found.says
+
+
+def test_cpus_are_named_where_fewer_pods_fit_because_of_them():
+    plan = two_nodes()
+    wants = job(2, gpus=8, requests={"cpu": "191"})
+    found = said(plan, wants, state_of(plan, slightly("a"), slightly("b")))
+    assert found.says.endswith("a and b give out 190 CPUs instead of 192 CPUs")
+
+
+def test_cpus_are_named_where_pods_of_several_sizes_together_need_them():
+    plan = one_team([pool(nodes=1)], borrow={"train": 8})
+    value = {
+        "kind": "JobSet",
+        "metadata": {"name": "set", "namespace": "vision"},
+        "spec": {
+            "replicatedJobs": [
+                {"name": name, "replicas": 1, "template": {"spec": spec(gpus, cpu)}}
+                for name, gpus, cpu in (("worker", 6, "100"), ("reader", 2, "91"))
+            ]
+        },
+    }
+    assert said(plan, value).verdict is Verdict.STARTS
+    found = said(plan, value, state_of(plan, slightly("a")))
+    assert found.says.endswith("a gives out 190 CPUs instead of 192 CPUs")
+
+
+def spec(gpus, cpu):
+    pod = job(gpus=gpus, requests={"cpu": cpu})["spec"]["template"]
+    return {"parallelism": 1, "template": pod}

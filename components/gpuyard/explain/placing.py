@@ -182,6 +182,7 @@ def _no_room(
     emptied = Desk(desk.plan, replace(desk.state, jobs=()))
     out = unfit_nodes(desk, one, members)
     if not has_place(emptied, pod_sets, homes):
+        out = out or unfit_nodes(desk, one, members, tight=False)
         if out and has_place(emptied.mended(), pod_sets, homes):
             ends = _which_mended(desk, pod_sets, homes, out)
             return _waits(desk, one, members, ends, unfit.says(one, out))

@@ -25,25 +25,41 @@ class UnfitNodes:
     """What must happen, after `when`."""
 
 
-def unfit_nodes(desk: Desk, pool: PoolPlan, members: Sequence[PodSet]) -> tuple[UnfitNodes, ...]:
-    """All of a pool that have less for these pods than planned, alike ones together."""
-    faults: dict[tuple[unfit.NodeWords, unfit.NodeWords], list[str]] = {}
-    for name, where in desk.state.nodes.items():
-        if where == pool.name and (fault := _fault(desk, pool, name, members)):
-            faults.setdefault(fault, []).append(name)
-    missing = _missing(desk, pool)
+_Fault = tuple[unfit.NodeWords, unfit.NodeWords]
+"""What is wrong with a node, and what it would be otherwise."""
+
+
+def unfit_nodes(
+    desk: Desk, pool: PoolPlan, members: Sequence[PodSet], *, tight: bool = True
+) -> tuple[UnfitNodes, ...]:
+    """All of a pool that have less for these pods than planned, alike ones together.
+
+    Real nodes give out a little less CPU than planned: by default that counts where fewer of these pods fit
+    on a node because of it, and only without `tight` in any case.
+    """
+    faults = _faults(desk, pool, members, tight=tight)
     return (
         *(
             UnfitNodes(tuple(names), unfit.named(names, is_so), unfit.named(names, mended))
             for (is_so, mended), names in faults.items()
         ),
-        *missing,
+        *_missing(desk, pool),
     )
 
 
+def _faults(
+    desk: Desk, pool: PoolPlan, members: Sequence[PodSet], *, tight: bool
+) -> dict[_Fault, list[str]]:
+    faults: dict[_Fault, list[str]] = {}
+    for name, where in desk.state.nodes.items():
+        if where == pool.name and (fault := _fault(desk, pool, name, members, tight=tight)):
+            faults.setdefault(fault, []).append(name)
+    return faults
+
+
 def _fault(
-    desk: Desk, pool: PoolPlan, name: str, members: Sequence[PodSet]
-) -> tuple[unfit.NodeWords, unfit.NodeWords] | None:
+    desk: Desk, pool: PoolPlan, name: str, members: Sequence[PodSet], *, tight: bool
+) -> _Fault | None:
     """What is wrong with a node, and what it would be otherwise; for these pods."""
     state = desk.state.states.get(name)
     if state is None:
@@ -54,9 +70,11 @@ def _fault(
     planned = node_of(desk.plan, pool)
     here = node_as_it_is(planned, state)
     for pods in members:
-        for resource, each in with_itself(pods.requests).items():
-            if each and here.get(resource, 0) // each < planned.get(resource, 0) // each:
-                has = here.get(resource, 0)
+        wants = {r: n for r, n in with_itself(pods.requests).items() if n and r in planned}
+        fit = min(planned[r] // n for r, n in wants.items())
+        for resource, each in wants.items():
+            has = here.get(resource, 0)
+            if has // each < fit or (has < planned[resource] and not tight):
                 shown = show_amount(resource, has) if has else f"no {resource}"
                 return unfit.gives_less(shown, resource, planned[resource])
     return None

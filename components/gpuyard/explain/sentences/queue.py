@@ -179,10 +179,12 @@ def stack_change(plan: PlatformPlan, desk: Desk, team: TeamPlan, found: Assignme
     """The quota that would do, as a stack file counts it; "" when quota is not what is missing."""
     at = phrases.path_of(plan, team)
     if found.unknown:
-        offering = (p for p in plan.pools if any(a.resource == found.unknown for a in p.counted))
-        if (pool := next(offering, None)) is None:
-            return ""
-        return f"give team {team.name} some of {pool.key(found.unknown)}: {at}.guarantee or .borrow"
+        offering = [p for p in plan.pools if any(a.resource == found.unknown for a in p.counted)]
+        some_of = f"give team {team.name} some of"
+        return "".join(
+            f"{some_of} {pool.key(found.unknown)}: {at}.guarantee or .borrow"
+            for pool in offering[:1]
+        )
     for key, total in found.uses.items():
         pool = plan.pool(key[0])
         offer = next((a for a in pool.counted if a.resource == key[1]), None)
