@@ -542,6 +542,7 @@ toolkit: {version: v1.20.0}
 devicePlugin:
   config:
     name: sharing
+    create: true
     data:
       any: |
         version: v1

@@ -19,6 +19,14 @@ ADVISORIES = Source(
     date(2026, 11, 21),
 )
 
+_BEGINS = {
+    ("5857", "dcgm-exporter"): (
+        "4.8.0",
+        "the bulletin lists all versions, and the endpoints that it is about came with 4.8.0",
+    ),
+}
+"""By bulletin and component: the first version whose code has what the bulletin is about, read tag by tag in
+NVIDIA/dcgm-exporter: no tag up to 4.4.2-4.7.1 says pprof. The floors do not count on it."""
 _CELL = re.compile(r"(?P<branch>[\d.]+|\*)(?P<how><=?)(?P<bound>[\d.]+)(?::(?P<fixed>[\d.]+))?")
 
 
@@ -43,6 +51,12 @@ class Advisory:
     """Affected only then, the bulletin says; it still counts, since settings change."""
     doubt: str | None
     """What the bulletin, or another source, says against itself; the stricter reading counts."""
+    begins: tuple[str, str] | None = None
+    """The first version that has in its code what the bulletin is about, and what is said of those before."""
+
+    def precedes(self, version: Version) -> bool:
+        """True for a version in the bulletin's range whose code has not yet what the bulletin is about."""
+        return self.begins is not None and version < parse_version(self.component, self.begins[0])
 
     def affects(self, version: Version) -> bool:
         """True for every version before the fix, and for the bound where that is affected too."""
@@ -102,6 +116,7 @@ def _rows(
             fixed=read["fixed"] or read["bound"],
             condition=conditions.get((bulletin, component)),
             doubt=doubts.get((bulletin, component)),
+            begins=_BEGINS.get((bulletin, component)),
         )
 
 

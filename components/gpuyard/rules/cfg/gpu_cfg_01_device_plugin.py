@@ -19,6 +19,7 @@ from gpuyard.rules.rule import (
 )
 from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.rules.subjects.mig_parted import MIG_PARTED, cuts, unmade
 from gpuyard.spec.sharing import MAX_REPLICAS
 
 _METHODS = ("timeSlicing", "mps")
@@ -48,6 +49,15 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
     given = mapping(config.get("data")) or next(
         (mapping(c.properties.get("data")) for c in stack.of("ConfigMap") if c.name == name), {}
     )
+    if base == () and unmade(config, stack):
+        yield Violation(
+            (*path, "create"),
+            f"config.data without create: true makes no ConfigMap: {name} is in no file here, and without it"
+            " no device plugin starts",
+            "set devicePlugin.config.create: true",
+            operator,
+        )
+        return
     if name and _DEFAULT in given and not text(config.get("default")):
         yield Violation(
             (*path, "default"),
@@ -137,7 +147,7 @@ def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
 
 def _says_the_same(strategy: str, wanted: str, stack: Stack) -> bool:
     """Of GPUs that nobody cuts none and single say the same: each is one nvidia.com/gpu."""
-    return {strategy, wanted} == {"none", "single"} and not stack.of("config:mig-parted")
+    return {strategy, wanted} == {"none", "single"} and not any(map(cuts, stack.of(MIG_PARTED)))
 
 
 def _is_another_chosen(config: Resource, operator: Resource) -> bool:

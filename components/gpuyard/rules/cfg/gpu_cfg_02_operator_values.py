@@ -66,15 +66,19 @@ def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
 
 def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Violation:
     says = f"{'.'.join(path)} is no value of the chart: it does nothing"
-    if severity is not None:
+    if severity is Severity.NOTE:
         says = f"{'.'.join(path)} is no value of today's chart: dropped, and nothing is lost by it"
     return Violation(path, says, fix, severity=severity)
 
 
 def _lost(value: Any, near: str | None) -> Severity | None:
-    """Less grave where nothing was set, `nodeSelector: {}`, or what charts of before had is off."""
-    nothing = value in ("", [], {}, None) or (not near and value in (False, _OFF))
-    return Severity.NOTE if nothing else None
+    """Less grave where nothing was set, `nodeSelector: {}`, or what charts of before had is off.
+
+    A wish under a key that is like none may be met by the chart anyway: that one warns.
+    """
+    if value in ("", [], {}, None) or (not near and value in (False, _OFF)):
+        return Severity.NOTE
+    return None if near else Severity.WARN
 
 
 def _strange(key: str, below: Any) -> list[str]:

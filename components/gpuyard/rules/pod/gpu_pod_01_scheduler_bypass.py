@@ -7,6 +7,7 @@ from gpuyard.admission.bypass import bypasses_of
 from gpuyard.admission.requirements import BYPASS
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
+from gpuyard.manifests.pods import gpu_requests
 from gpuyard.rules.rule import (
     Parameters,
     Reference,
@@ -28,8 +29,8 @@ from gpuyard.rules.subjects.pods import (
 
 _SOCKETS = "/var/lib/kubelet/device-plugins"
 _CLASS = "runtimeClassName"
-_MACHINE = "kubernetes.io/hostname"
 _EXPORTERS = re.compile(r"(^|/)(dcgm-exporter|nvidia_gpu_exporter)([:@]|$)")
+_OF_CONTAINER = frozenset({"env", "volumeMounts"})
 _ELSEWHERE = {"configMapKeyRef", "secretKeyRef"}
 
 
@@ -44,7 +45,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
             if _is_unknown(resource, slip.path):
                 continue
             if slip.path != pod.at(_CLASS):
-                less = Severity.WARN if _has_one_machine(pod) else None
+                less = Severity.WARN if _asks(resource, slip.path) else None
                 yield Violation(slip.path, slip.problem, slip.fix, severity=less, choice=agent)
         yield from _by_class(pod, agent=agent)
 
@@ -67,9 +68,11 @@ def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
     )
 
 
-def _has_one_machine(pod: Pod) -> bool:
-    """Whether it asks for GPUs of a machine that it names: all of them may be what it was counted for."""
-    return bool(mapping(pod.spec.get("nodeSelector")).get(_MACHINE)) and any(pod.gpus().values())
+def _asks(resource: Resource, path: Path) -> bool:
+    """Whether the container at a path asks for GPUs itself: of a node with one it gets that one anyway."""
+    there = next((i for i, step in enumerate(path) if step in _OF_CONTAINER), None)
+    container = mapping(at(resource.properties, *path[:there])) if there else {}
+    return any(gpu_requests(container).values())
 
 
 def _is_a_plugin(pod: Pod) -> bool:

@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Severity
+from gpuyard.manifests.pods import gpu_requests
 from gpuyard.rules.rule import (
+    NotEvaluatedError,
     Parameters,
     Resource,
     Rule,
@@ -20,18 +22,21 @@ from gpuyard.rules.rule import (
 )
 from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
 from gpuyard.rules.shr.gpu_shr_03_mig_layouts import QUEUE
+from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 from gpuyard.rules.subjects.pools import GPU
 from gpuyard.rules.subjects.tenants import QUOTA, gpu_keys
 
+_TURNS = frozenset({GPU, f"{GPU}.shared"})
+
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    counted = _counts_gpus(stack)
+    counted, asked = _counts_gpus(stack), _asks_for_two(stack)
     for config in stack.of(PLUGIN):
-        for said in _of_config(config, counted=counted):
+        for said in _of_config(config, counted=counted, asked=asked):
             yield replace(said, resource=config)
 
 
-def _of_config(config: Resource, *, counted: bool) -> Iterator[Violation]:
+def _of_config(config: Resource, *, counted: bool, asked: bool) -> Iterator[Violation]:
     path = ("sharing", "timeSlicing")
     slicing = mapping(at(config.properties, *path))
     if not slicing or not any(map(_shares, mappings(slicing, "resources"))):
@@ -47,8 +52,22 @@ def _of_config(config: Resource, *, counted: bool) -> Iterator[Violation]:
             (*path, "failRequestsGreaterThanOne"),
             "a pod that asks for two turns may get both on one GPU, and is no faster for it",
             "set failRequestsGreaterThanOne: true",
-            choice=slicing.get("failRequestsGreaterThanOne") is False,  # in so many words
+            choice=not asked
+            or slicing.get("failRequestsGreaterThanOne") is False,  # in so many words
         )
+
+
+def _asks_for_two(stack: Stack) -> bool:
+    """Whether a container in view asks for more than one turn: else the plugin's default does no harm yet."""
+    for resource in stack.of(*POD_KINDS):
+        try:
+            containers = [each for pod in pods_of(resource) for _, each in pod.containers()]
+            asked = [gpu_requests(each) for each in containers]
+        except NotEvaluatedError:
+            continue
+        if any(count > 1 for each in asked for name, count in each.items() if name in _TURNS):
+            return True
+    return False
 
 
 def _shares(resource: Mapping[str, Any]) -> bool:

@@ -160,6 +160,8 @@ def _remark(advisory: Advisory, found: ComponentVersion) -> str:
     """Who alone is affected, or why the bulletin may not mean this version; "" where it is plain."""
     given, fixed = (parse_version(found.component, v) for v in (found.version, advisory.fixed))
     remark = advisory.condition or (advisory.doubt if given >= fixed else None)
+    if advisory.begins and advisory.precedes(given):
+        remark = advisory.begins[1]
     return f": {remark}" if remark else ""
 
 

@@ -10,10 +10,15 @@ from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
 _BY_VARIABLE = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 """What the toolkit is told where volumes and not variables say which GPUs a container gets."""
 
+_OF_MACHINES = "vm-"
+
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     above = () if resource.group_kind == OPERATOR_VALUES else ("spec",)
     off = at(resource.properties, *above, "cdi", "enabled") is False
+    machines = text(at(resource.properties, *above, "sandboxWorkloads", "defaultWorkload"))
+    if machines.startswith(_OF_MACHINES):
+        return  # nodes are for virtual machines there, and have no toolkit
     if off and not _takes_no_variable(at(resource.properties, *above, "toolkit", "env")):
         yield Violation(
             (*above, "cdi", "enabled"),

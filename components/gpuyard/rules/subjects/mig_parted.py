@@ -65,6 +65,22 @@ def _group(group: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
         yield (_SLICES,), problem, f"write {_ENABLED}: true, or leave {_SLICES} out"
 
 
+def cuts(config: Resource) -> bool:
+    """Whether any of its layouts cuts a GPU."""
+    groups = (
+        g for each in mapping(config.properties.get("mig-configs")).values() for g in items(each)
+    )
+    return any(mapping(group).get(_ENABLED) is not False for group in groups)
+
+
+def unmade(config: Mapping[str, Any], stack: Stack) -> bool:
+    """Whether values of the operator's chart have the text of a ConfigMap that is not made of it."""
+    name, create = text(config.get("name")), config.get("create")
+    if not name or not mapping(config.get("data")) or create is True or create is UNKNOWN:
+        return False
+    return all(each.name != name for each in stack.of("ConfigMap"))
+
+
 def unread(stack: Stack) -> Iterator[Violation]:
     """Layouts of one's own that the operator's manager does not find where it looks for them."""
     for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
@@ -80,6 +96,10 @@ def _of_operator(operator: Resource, stack: Stack) -> Iterator[Violation]:
         (mapping(c.properties.get("data")) for c in stack.of("ConfigMap") if c.name == name), {}
     )
     if not name or not given or isinstance(given, PartlyKnown):
+        return
+    if by_chart and unmade(config, stack):
+        problem = f"config.data without create: true makes no ConfigMap: {name} is in no file here"
+        yield Violation((*path, "create"), problem, "set migManager.config.create: true", operator)
         return
     if _FILE not in given:
         problem = f"the manager reads {_FILE} of {name}, which it has not: no layout is ever found"

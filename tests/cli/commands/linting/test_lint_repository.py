@@ -265,6 +265,31 @@ def test_terraform_is_read_folder_by_folder_and_what_a_plan_would_say_is_one_lin
     assert made["counts"]["not-evaluated"] > 1
 
 
+OLD = "toolkit: {version: v1.17.4}\ndevicePlugin: {enabled: true}\ndcgmExporter: {enabled: true}\n"
+
+
+@pytest.mark.parametrize(
+    ("beside", "chart", "state"),
+    [
+        ("values-override.yaml", False, "sample"),
+        ("values-override.yaml", True, "open"),
+        ("README.md", False, "open"),
+    ],
+)
+def test_a_copy_of_a_charts_defaults_beside_the_values_that_are_used_is_a_sample(
+    gpuyard, tmp_path, monkeypatch, beside, chart, state
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "values.yaml").write_text(f"# Default values for gpu-operator.\n{OLD}")
+    (tmp_path / beside).write_text("devicePlugin: {enabled: true}\ndcgmExporter: {enabled: true}\n")
+    if chart:
+        (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: mine\nversion: 1.0.0\n")
+    made = json.loads(gpuyard("lint", ".", "--only", "GPU-STK-01", "--format", "json").out)
+    assert [(hit["file"], hit["state"]) for hit in made["hits"]] == [("values.yaml", state)]
+    named = json.loads(gpuyard("lint", "values.yaml", beside, "--format", "json").out)
+    assert {hit["state"] for hit in named["hits"] if hit["rule"] == "GPU-STK-01"} == {"open"}
+
+
 def test_rules_over_several_files_that_met_an_unknown_value_are_one_line(
     gpuyard, tmp_path, monkeypatch
 ):
