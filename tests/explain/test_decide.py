@@ -315,6 +315,18 @@ def test_free_quota_in_pieces():
     )
 
 
+def test_free_quota_on_too_few_nodes():
+    busy = state_of(running(None, 8, nodes=["n0"], name="stranger"))
+    found = said(local(), job(3, gpus=8, namespace="speech"), busy)
+    assert found.verdict is STARTS
+    busy = state_of(running(None, 8, 2, nodes=["n0", "n1"], name="stranger"))
+    found = said(local(), job(3, gpus=8, namespace="speech"), busy)
+    assert found.says == (
+        "its quota is free, but train has room for 2 of its 3 pods: 8 nvidia.com/gpu on 2 nodes,"
+        " and one pod wants 8 nvidia.com/gpu"
+    )
+
+
 def test_several_jobs_may_have_to_end():
     busy = state_of(*(running("speech", 2, nodes=[f"n{n}"]) for n in range(4)))
     found = said(local(), job(pods=3, gpus=8), busy)

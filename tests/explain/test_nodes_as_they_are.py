@@ -327,3 +327,19 @@ def test_cpus_are_named_where_pods_of_several_sizes_together_need_them():
 def spec(gpus, cpu):
     pod = job(gpus=gpus, requests={"cpu": cpu})["spec"]["template"]
     return {"parallelism": 1, "template": pod}
+
+
+def test_a_stranger_is_named_with_its_namespace():
+    plan = two_nodes()
+    stranger = {
+        "kind": "Pod",
+        "metadata": {"name": "burn", "namespace": "kube-system"},
+        "spec": {"nodeName": "a", "containers": [{"resources": {"limits": {GPU: "8"}}}]},
+        "status": {"phase": "Running"},
+    }
+    found = said(plan, job(2, gpus=8), state_of(plan, slightly("a"), slightly("b"), stranger))
+    assert found.says == (
+        "its quota is free, but train has room for 1 of its 2 pods: 8 nvidia.com/gpu on 1 node,"
+        " and one pod wants 8 nvidia.com/gpu"
+    )
+    assert found.conditions[0].endswith("for example when burn in namespace kube-system ends")

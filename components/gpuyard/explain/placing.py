@@ -256,8 +256,8 @@ def _whose_end(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str
     used = set(homes.values())
     for job in [j for j in desk.jobs if used & {p.pool for p in j.pods}][:MAX_ENDS]:
         if has_place(desk.without((job,)), pod_sets, homes):
-            whose = f"{job.name} of team {job.team}" if job.team else job.name
-            return f"{whose} ends"
+            space = f" in namespace {job.namespace}" if job.namespace else ""
+            return f"{job.name}{f' of team {job.team}' if job.team else space} ends"
     return ""
 
 

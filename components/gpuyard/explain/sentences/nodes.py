@@ -8,7 +8,7 @@ from gpuyard.plan.capacity.ladder import most_together
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import counted
-from gpuyard.scheduler.nodes import Room, largest_free, node_of
+from gpuyard.scheduler.nodes import Room, largest_free, node_of, with_itself
 from gpuyard.scheduler.requests import PodSet
 
 
@@ -78,10 +78,11 @@ def fragmented(room: Room, pool: str, pods: PodSet) -> str:
     shown = phrases.listed(
         f"{show_amount(resource, size)} on {phrases.some(count, 'node')}" for size, count in pieces
     )
-    return (
-        f"its quota is free, but not in one piece: {pool} has {shown},"
-        f" and one pod wants {each_asks(pods)}"
-    )
+    some = sum(nodes.count * nodes.slots(with_itself(pods.requests)) for nodes in room)
+    but = f"not in one piece: {pool} has"
+    if 0 < some < pods.count:
+        but = f"{pool} has room for {some:,} of its {pods.count:,} pods:"
+    return f"its quota is free, but {but} {shown}, and one pod wants {each_asks(pods)}"
 
 
 def room_first(pool: str, pods: PodSet, ends: str) -> str:
