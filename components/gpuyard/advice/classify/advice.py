@@ -23,7 +23,7 @@ def queue_of(job: JobRead) -> Advice:
     if named:
         return Advice(named, f"its label {names.QUEUE_LABEL}")
     if job.kind in UNQUEUED:
-        return Advice("none", f"Kueue does not queue a {job.kind}; its pods can be labelled")
+        return Advice("none", f"Kueue queues no {job.kind}; its pods can be labelled")
     return Advice(names.LOCAL_QUEUE, "the queue every team's namespace has")
 
 

@@ -195,11 +195,16 @@ def check_prices(draft: Draft) -> list[Finding]:
     own = [p.machine.name for p in draft.sound.values()]
     own += [draft.system.name] if draft.system else []
     known = list(dict.fromkeys([*MACHINES, *own]))
-    return [_unknown_machine(path, name, known) for path, name in named if name not in known]
+    pools = {name: p.machine.name for name, p in draft.sound.items()}
+    return [
+        _unknown_machine(path, name, pools.get(name) or nearest(name, known))
+        for path, name in named
+        if name not in known
+    ]
 
 
-def _unknown_machine(path: Path, name: str, known: list[str]) -> Finding:
-    near = nearest(name, known)
+def _unknown_machine(path: Path, name: str, near: str | None) -> Finding:
+    """A price under a wrong name; under that of a pool, the machine's was meant."""
     entry = path[:2] == ("prices", "commitments")
     fix = None
     if near:
