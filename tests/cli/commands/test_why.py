@@ -55,6 +55,9 @@ def test_without_an_id_every_page_is_listed_with_its_title(gpuyard):
     [
         ("mig.placment", "Did you mean mig.placement?"),
         ("GPU-TEN-2", "Did you mean GPU-TEN-02?"),
+        ("slices", "There are slices.flavor, slices.no_profile, slices.nothing."),
+        ("gpu-met", "There are GPU-MET-01, GPU-MET-02, GPU-MET-03, GPU-MET-04, GPU-MET-05."),
+        ("", "`gpuyard why` lists every one."),
         ("?", "`gpuyard why` lists every one."),
     ],
 )

@@ -1,6 +1,7 @@
 """`gpuyard why`: the page about a finding or a rule."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -44,11 +45,19 @@ def why(
     by_id = {name.lower(): page for name, page in pages.items()}
     page = by_id.get(id.lower())
     if page is None:
-        near = nearest(id, pages)
-        hint = f"Did you mean {near}?" if near else "`gpuyard why` lists every one."
-        raise UsageError(f"no finding and no rule {id!r}. {hint}")
+        raise UsageError(f"no finding and no rule {id!r}. {_hint(id.lower(), pages)}")
     _show(page.read_text(encoding="utf-8"), console)
     return FINE
+
+
+def _hint(given: str, ids: Iterable[str]) -> str:
+    """All of an area, where only that is given; else the nearest."""
+    ids = tuple(ids)
+    area = [each for each in ids if each.lower().startswith((f"{given}.", f"{given}-"))]
+    if given and area:
+        return f"There are {', '.join(area)}."
+    near = nearest(given, ids)
+    return f"Did you mean {near}?" if near else "`gpuyard why` lists every one."
 
 
 def _pages() -> dict[str, Path]:
