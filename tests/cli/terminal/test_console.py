@@ -237,3 +237,19 @@ def test_one_is_one_and_more_are_many():
         "1,200 pools",
     ]
     assert [many(n, "entry", "entries") for n in (1, 2)] == ["1 entry", "2 entries"]
+
+
+def test_no_empty_line_stands_before_the_first_word():
+    stream = io.StringIO()
+    console = screen.Console(stream)
+    console.title("Pools", "all of them")
+    console.title("Teams")
+    assert stream.getvalue() == "Pools  all of them\n\nTeams\n"
+
+
+def test_a_table_is_something_to_leave_a_line_after():
+    stream = io.StringIO()
+    console = screen.Console(stream)
+    console.show(table([Column("a")], [("1",)], indent=0))
+    console.title("Teams")
+    assert stream.getvalue().endswith("1\n\nTeams\n")

@@ -39,9 +39,11 @@ class Console:
         self.width = width
         self.coloured = coloured
         self.quiet = False
+        self._begun = False
 
     def say(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
         """One line as it is; a part is text, or (text, style)."""
+        self._begun = True
         if self.coloured:
             self._rich.print(_line(parts, indent), soft_wrap=True)
             return
@@ -70,12 +72,14 @@ class Console:
 
     def show(self, made: "RenderableType") -> None:
         """A table; what does not fit runs over the edge rather than being cut off."""
+        self._begun = True
         if not self.quiet:
             self._rich.print(made, crop=False)
 
     def title(self, text: str, beside: str = "") -> None:
-        """The head of a section, after an empty line."""
-        self.say()
+        """The head of a section, after an empty line where something stands before it."""
+        if self._begun:
+            self.say()
         self.say((text, "bold"), (f"  {beside}" if beside else "", "dim"))
 
     @cached_property
