@@ -501,7 +501,8 @@ resource "kubernetes_manifest" "pool" {
             OLDER.replace("var.karpenter_version", '"1.6.0"'),
             [("refuse", "apiVersion"), ("refuse", "nodeClassRef")],
         ),
-        (OLDER.replace("var.karpenter_version", '"0.37.0"'), [("note", "apiVersion")]),
+        (OLDER.replace("var.karpenter_version", '"1.0.8"'), [("note", "apiVersion")]),
+        (OLDER.replace("var.karpenter_version", '"0.37.0"'), []),  # it is the only version there
     ],
 )
 def test_a_version_that_a_variable_decides_may_be_the_older_one(text, found):

@@ -24,6 +24,7 @@ from gpuyard.lint.languages.hcl_values import (
     overlaid,
 )
 from gpuyard.lint.languages.helm_sets import nested, steps_of, typed
+from gpuyard.lint.languages.terraform_pins import PINS, provider_before
 from gpuyard.lint.terraform import (
     KINDS,
     MANIFESTS,
@@ -54,6 +55,9 @@ FILLED_IN: Mapping[str, tuple[str, ...]] = {
 """What the cloud fills in where nothing is said, with what it thinks best: a plan has it as unknown too."""
 OF_THE_CLUSTER = ("workload_metadata_config", "resource_labels")
 """What nodes of GKE have from their cluster, where their pool says nothing of its own."""
+_EKS, _ACCESS = "aws_eks_cluster", "access_config"
+_ACCESS_SINCE = (5, 33)
+"""The first provider of AWS in which a file can say who enters: by one of before the cloud decides."""
 _ABOUT_GPUS = re.compile(
     rb"nvidia|gpu(?!\$)|dcgm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
 )
@@ -78,6 +82,8 @@ class _Folder:
     """What is looked at: of a folder in which nothing is said of GPUs all is somebody else's matter."""
     more_tags: bool
     """Whether a provider may add tags: one that says so, or one of a caller's."""
+    without_access: bool
+    """Whether the provider of AWS that it pins knows no access entries."""
 
 
 def read_terraform(files: Mapping[str, bytes], given: Mapping[str, Any]) -> FilesRead:
@@ -85,7 +91,7 @@ def read_terraform(files: Mapping[str, bytes], given: Mapping[str, Any]) -> File
     large = {f for f, d in files.items() if len(d) > MAX_BYTES}
     files = {f: d for f, d in files.items() if f not in large}
     wanted = {f: d for f, d in files.items() if _OURS.search(d)}
-    beside = {f: d for f, d in files.items() if f not in wanted and wanted and _LOCALS.search(d)}
+    beside = {f: d for f, d in files.items() if f not in wanted and wanted and _is_beside(d)}
     unread = [
         Unread(f, f"more than {MAX_BYTES:,} bytes: nobody's hand wrote it") for f in sorted(large)
     ]
@@ -105,13 +111,20 @@ def read_terraform(files: Mapping[str, bytes], given: Mapping[str, Any]) -> File
     local = {name: each for attributes in said for name, each in attributes.items()}
     root = any(_PROVIDER.search(data) for data in files.values())
     adds = any(b"default_tags" in data for data in files.values())
-    folder = _Folder(Module(local, given), _types(files.values()), adds or not root)
+    module = Module(local, given)
+    old = provider_before(blocks, module, "aws", _ACCESS_SINCE)
+    folder = _Folder(module, _types(files.values()), adds or not root, old)
     items = [
         item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
     ]
     found = {item.place.file for item in items}
     unread += [Unread(f, NOTHING, foreign=True) for f in wanted if f in parsed and f not in found]
     return FilesRead(tuple(items), tuple(unread), (*files, *sorted(large)))
+
+
+def _is_beside(data: bytes) -> bool:
+    """Whether a file may say something about the resources of others."""
+    return bool(_LOCALS.search(data) or PINS.search(data))
 
 
 def _types(files: Iterable[bytes]) -> tuple[str, ...]:
@@ -172,6 +185,8 @@ def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iter
     values |= {k: v for k, v in _inside(block, folder.module, at, into).items() if k not in values}
     for missing in FILLED_IN.get(kind, ()):
         values.setdefault(missing, UNKNOWN)
+    if kind == _EKS and folder.without_access:
+        values.setdefault(_ACCESS, UNKNOWN)
     nodes = values.get("node_config") if kind == _NODE_POOL else None
     for each in nodes if isinstance(nodes, list) else ():
         for missing in OF_THE_CLUSTER if isinstance(each, dict) else ():

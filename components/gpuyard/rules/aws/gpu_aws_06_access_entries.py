@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gpuyard.catalogue.software.versions import is_version, parse_version
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, is_true, text
 
@@ -9,7 +10,13 @@ _LISTED = ("API", "API_AND_CONFIG_MAP")
 """With these the creator has an access entry, as everybody: it is listed, and can be deleted."""
 
 
+_SINCE = (1, 23)
+"""The first Kubernetes of EKS whose clusters have access entries."""
+
+
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    if _is_before_them(resource.properties.get("version")):
+        return
     mode = text(at(resource.properties, "accessConfig", "authenticationMode"))
     if mode != "API":
         yield Violation(
@@ -26,6 +33,13 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             "set it to false, and give an access entry to the role that administers",
             choice=creator is not None,
         )
+
+
+def _is_before_them(version: object) -> bool:
+    written = str(version)  # a number where nobody quoted it
+    return (
+        is_version("kubernetes", written) and parse_version("kubernetes", written).numbers < _SINCE
+    )
 
 
 RULE = Rule(

@@ -1,6 +1,6 @@
 """GPU-CAP-04: Karpenter may disturb GPU nodes only as somebody has decided."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gpuyard.findings import Severity
 from gpuyard.rules.cap.gpu_cap_05_pinned_image import NODE_CLASS, moving_images
@@ -26,35 +26,52 @@ _MISPLACED = (("spec", "disruption"), ("spec",))
 """Where the end of a node stands and is not read; GPU-CFG-03 says so."""
 _BUDGETS_SINCE = (0, 34)
 """The first Karpenter that knows a budget: others reject the field."""
+_ENDS_SINCE = (1,)
+"""The first that ends a node whatever runs on it: before, it waits for pods that ask it not to."""
+_V1 = "karpenter.sh/v1/NodePool"
+"""Served since then."""
 _CLASS = ("spec", "template", "spec", "nodeClassRef", "name")
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    """When its nodes end, of a pool of which enough is known to judge its budgets too."""
-    pool = _disturbed(resource)
-    if pool is not None:
-        _has_budgets(pool)
-        yield from _end(pool)
+    """What is not known of a pool, which is told once."""
+    _lacks_budgets(resource)
+    _may_end(resource)
+    yield from ()
 
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    """The budgets, which a Karpenter of before has not; what is unknown is said of each pool alone."""
-    if all_older(stack, "karpenter", _BUDGETS_SINCE):
-        return
+    """Budgets and an end, as far as the Karpenter beside them has them."""
+    budgets = not all_older(stack, "karpenter", _BUDGETS_SINCE)
+    ends = not all_older(stack, "karpenter", _ENDS_SINCE)
     for resource in stack.of(KARPENTER):
-        try:
-            pool = _disturbed(resource)
-            without = pool is not None and not _has_budgets(pool)
-        except NotEvaluatedError:
-            continue
-        if pool is not None and without:
+        spot = _sure(_is_spot, resource)
+        # one of before reads none of these: it is for another Karpenter, whatever else is pinned here
+        new = resource.kind == _V1
+        if (budgets or new) and _sure(_lacks_budgets, resource):
             yield Violation(
                 ("spec", "disruption"),
                 "without budgets Karpenter may take a tenth of the GPU nodes at any hour",
                 "write spec.disruption.budgets, such as nodes: 0 while people train",
                 resource,
-                choice=_is_only_spot(pool) or _takes_none(resource, stack),
+                choice=spot or _takes_none(resource, stack),
             )
+        if (ends or new) and _sure(_may_end, resource):
+            yield Violation(
+                ("spec", "template", "spec"),
+                "without expireAfter every GPU node is ended after 720 hours, whatever runs on it",
+                "write spec.template.spec.expireAfter: Never, or how long the longest job may be",
+                resource,
+                choice=spot,
+            )
+
+
+def _sure(judge: Callable[[Resource], bool], pool: Resource) -> bool:
+    """Whether something is known to hold: what is unknown is said of each pool alone."""
+    try:
+        return judge(pool)
+    except NotEvaluatedError:
+        return False
 
 
 def _disturbed(resource: Resource) -> GpuPool | None:
@@ -64,16 +81,15 @@ def _disturbed(resource: Resource) -> GpuPool | None:
     return None if fixed else pool
 
 
-def _has_budgets(pool: GpuPool) -> bool:
-    return bool(items(at(pool.resource.properties, "spec", "disruption", "budgets")))
+def _lacks_budgets(resource: Resource) -> bool:
+    said = items(at(resource.properties, "spec", "disruption", "budgets"))
+    return _disturbed(resource) is not None and not said
 
 
-def _is_only_spot(pool: GpuPool) -> bool:
-    """Whether its nodes may end at any hour anyway; where nobody knows, it counts."""
-    try:
-        return pool.only_spot
-    except NotEvaluatedError:
-        return False
+def _is_spot(resource: Resource) -> bool:
+    """Whether its nodes may end at any hour anyway."""
+    pool = gpu_pool(resource)
+    return pool is not None and pool.spot_first
 
 
 def _takes_none(pool: Resource, stack: Stack) -> bool:
@@ -104,18 +120,14 @@ def _is_pinned(node_class: Resource) -> bool:
     return written and not list(moving_images(node_class))
 
 
-def _end(pool: GpuPool) -> Iterator[Violation]:
-    properties = pool.resource.properties
-    template = at(properties, "spec", "template", "spec")
+def _may_end(resource: Resource) -> bool:
+    """Whether its nodes end at a time that nobody has written."""
+    if _disturbed(resource) is None:
+        return False
+    template = at(resource.properties, "spec", "template", "spec")
     maker = at(template, "nodeClassRef", "group")
-    misplaced = any(at(properties, *p, "expireAfter") is not None for p in _MISPLACED)
-    if at(template, "expireAfter") is None and maker in _WITH_THAT_DEFAULT and not misplaced:
-        yield Violation(
-            ("spec", "template", "spec"),
-            "without expireAfter every GPU node is ended after 720 hours, whatever runs on it",
-            "write spec.template.spec.expireAfter: Never, or how long the longest job may be",
-            choice=_is_only_spot(pool),
-        )
+    misplaced = any(at(resource.properties, *p, "expireAfter") is not None for p in _MISPLACED)
+    return at(template, "expireAfter") is None and maker in _WITH_THAT_DEFAULT and not misplaced
 
 
 RULE = Rule(

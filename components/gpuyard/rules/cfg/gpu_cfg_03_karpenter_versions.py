@@ -31,6 +31,8 @@ _GONE_SINCE = (0, 33)
 """The first Karpenter without the old kinds."""
 _V1_ALONE_SINCE = (1, 1)
 """The first that serves nothing before v1."""
+_V1_SINCE = (1,)
+"""The first that serves v1."""
 _PROGRAM = "karpenter"
 _SERVED, _BETA = "v1", "v1beta1"
 POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
@@ -61,6 +63,7 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
         grave = Severity.NOTE if older else _where(sure=sure)
         yield Violation(("kind",), problem, fix, resource, grave)
     older = all_older(stack, _PROGRAM, _V1_ALONE_SINCE)
+    before = all_older(stack, _PROGRAM, _V1_SINCE)
     unsure = not older and is_unsure(stack, _PROGRAM)
     sure = any_since(stack, _PROGRAM, _V1_ALONE_SINCE)
     for resource in _about_gpus(stack):
@@ -72,9 +75,12 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
             continue  # a variable decides which Karpenter reads it
         grave = Severity.NOTE if beta and older else _where(sure=sure or not beta)
         problem = f"{resource.kind} is not served since Karpenter 1.1"
-        yield Violation(
-            ("apiVersion",), problem, f"write {_served(resource.group_kind)}", resource, grave
-        )
+        fix = f"write {_served(resource.group_kind)}"
+        if beta and before:
+            fix = f"when you upgrade Karpenter {before}, which has no later one, {fix}"
+        # where it is the only one that is served, it is right until then
+        choice = beta and bool(before)
+        yield Violation(("apiVersion",), problem, fix, resource, grave, choice=choice)
         if grave is not Severity.NOTE:
             yield from (_as_served(each, grave) for each in _of(resource))
 

@@ -136,11 +136,12 @@ def _field(each: Selector) -> str:
 def _said(found: Expression, *, keeps: bool, slices: bool) -> Iterator[_Said]:
     for before, each in zip((None, *found.selectors), found.selectors, strict=False):
         field = _field(each)
-        if DCGM_DEFAULT.get(field) == "gauge":
-            yield from _rates(each, field)
-        if slices and field in NOT_UNDER_MIG:
+        real = field if _may_be_served(each.metric) else ""
+        if DCGM_DEFAULT.get(real) == "gauge":
+            yield from _rates(each)
+        if slices and real in NOT_UNDER_MIG:
             yield (
-                f"{_NONE_OF_SLICES}{field}",
+                f"{_NONE_OF_SLICES}{each.metric}",
                 f"use {_UNDER_MIG.get(field, _ACTIVE)}, a ratio from 0 to 1",
             )
         if kueue_type(each.metric) == "histogram" and each.metric.startswith(KUEUE_PREFIX):
@@ -154,10 +155,18 @@ def _said(found: Expression, *, keeps: bool, slices: bool) -> Iterator[_Said]:
             yield from _labels(each, found)
 
 
-def _rates(each: Selector, field: str) -> Iterator[_Said]:
+def _may_be_served(metric: str) -> bool:
+    """Whether there are series of this name: an exporter's, or one's of its first line, in small letters.
+
+    Of any other there is nothing that could be of a type; GPU-MET-01 says so.
+    """
+    return metric in DCGM_DEFAULT or metric.islower()
+
+
+def _rates(each: Selector) -> Iterator[_Said]:
     for function in _OF_COUNTERS & set(each.functions[:1]):
         yield (
-            f"{function}() is for counters, and {field} is a gauge: each fall counts as a restart",
+            f"{function}() is for counters, and {each.metric} is a gauge: each fall counts as a restart",
             "use deriv(), or avg_over_time()",
         )
 

@@ -37,6 +37,8 @@ _OF_OTHERS = re.compile(
     re.IGNORECASE,
 )
 """By name, whose the group is: of a front door, a way in or a store it is not our subject."""
+_ICMP = frozenset({"icmp", "icmpv6", "1", "58"})
+"""By names and by numbers: a rule for it opens no port, its from and to are types of messages."""
 _GRAVE = frozenset({f"port {_SSH}", "every port"})
 """Which a service that is meant for all never needs; of another port nobody can say."""
 
@@ -59,13 +61,21 @@ def _group_rule(resource: Resource) -> Iterator[Violation]:
 
 
 def _rule(rule: Mapping[str, Any], path: Path) -> Iterator[Violation]:
+    if _opens_no_port(rule.get("protocol")):
+        return
     ranges = [*items(rule.get("cidrBlocks")), *items(rule.get("ipv6CidrBlocks"))]
     first, last = number(rule.get("fromPort")), number(rule.get("toPort"))
     yield from _judge({text(each) for each in ranges}, first, last, path)
 
 
+def _opens_no_port(protocol: object) -> bool:
+    return str(protocol).lower() in _ICMP
+
+
 def _ingress(resource: Resource) -> Iterator[Violation]:
     given = resource.properties
+    if _opens_no_port(given.get("ipProtocol")):
+        return
     ranges = {text(given.get("cidrIpv4")), text(given.get("cidrIpv6"))}
     yield from _judge(ranges, number(given.get("fromPort")), number(given.get("toPort")), ())
 
@@ -98,7 +108,9 @@ def _firewall(resource: Resource) -> Iterator[Violation]:
     world = bool(_WORLD & {text(each) for each in items(given.get("sourceRanges"))})
     for index, allowed in enumerate(items(given.get("allows"))):
         ports = [str(known(port)) for port in items(block(allowed).get("ports"))]
-        if ports and set(ports) <= {"80", "443"}:
+        if _opens_no_port(block(allowed).get("protocol")) or (
+            ports and set(ports) <= {"80", "443"}
+        ):
             continue
         if world:
             yield _open(("allows", index), f"port {', '.join(ports)}" if ports else "every port")

@@ -16,7 +16,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.installed import has_vendors_kueue, older_kueue
+from gpuyard.rules.subjects.installed import first_trainer, has_vendors_kueue, older_kueue
 from gpuyard.rules.subjects.pods import GPU_PREFIXES, POD_KINDS, pods_of, speaks_of_gpus
 from gpuyard.rules.subjects.tenants import CLUSTER_QUEUE, covers_gpus, resource_groups
 
@@ -64,13 +64,23 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for resource in stack.of(*_RAY):
         if resource.kind.split("/")[1] == "v1alpha1" and _asks_gpus(resource.properties):
             yield _old(resource, f"{resource.kind} is deprecated", "write ray.io/v1")
+    yield from _jobs(stack, apart=apart)
+
+
+def _jobs(stack: Stack, *, apart: bool) -> Iterator[Violation]:
+    """Of the training operator, whose own version may have no later kind."""
+    first = first_trainer(stack)
     for resource in stack.of(*_LEGACY):
         if not mapping(resource.properties.get("metadata")).keys() & {"name", "generateName"}:
             continue  # a template, for a program that knows this kind
         if _is_without_gpus(resource, apart=apart):
             continue
         problem = f"{resource.kind} is of the training operator's first line"
-        yield _old(resource, problem, f"write a TrainJob of {_TRAINER}")
+        fix = f"write a TrainJob of {_TRAINER}"
+        if first:
+            fix = f"when you upgrade training-operator {first} to Trainer 2, {fix}"
+        # which has no other kind: it is right there until then
+        yield replace(_old(resource, problem, fix), choice=bool(first))
 
 
 def _speaks_of_gpus(stack: Stack) -> bool:

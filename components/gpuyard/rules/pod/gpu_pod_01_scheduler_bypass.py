@@ -1,6 +1,5 @@
 """GPU-POD-01: GPUs are asked for, never taken past the scheduler."""
 
-import re
 from collections.abc import Iterator
 
 from gpuyard.admission.bypass import bypasses_of
@@ -24,13 +23,15 @@ from gpuyard.rules.subjects.pods import (
     SYSTEM_NAMESPACES,
     Pod,
     is_an_agent,
+    measures_gpus,
     pods_of,
 )
 
 _SOCKETS = "/var/lib/kubelet/device-plugins"
 _CLASS = "runtimeClassName"
-_EXPORTERS = re.compile(r"(^|/)(dcgm-exporter|nvidia_gpu_exporter)([:@]|$)")
 _OF_CONTAINER = frozenset({"env", "volumeMounts"})
+_OF_NODES = frozenset({"apps/DaemonSet", "apps/Deployment"})
+"""As what exporters run: a Deployment where there is one machine."""
 _ELSEWHERE = {"configMapKeyRef", "secretKeyRef"}
 
 
@@ -38,16 +39,29 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"] or is_placeholder(resource.namespace):
         return
     for pod in pods_of(resource):
-        if resource.group_kind == "apps/DaemonSet" and (_is_a_plugin(pod) or _is_an_exporter(pod)):
+        exporters = _exporters(resource, pod)
+        alone = bool(exporters) and len(exporters) == len(list(pod.containers()))
+        if alone or (resource.group_kind == "apps/DaemonSet" and _is_a_plugin(pod)):
             continue  # who hands out the GPUs of a node, or measures them, looks at all of them
         agent = is_an_agent(resource, pod)
         for slip in bypasses_of(pod):
-            if _is_unknown(resource, slip.path):
+            if (
+                _is_unknown(resource, slip.path)
+                or slip.path[: len(pod.at("containers", 0))] in exporters
+            ):
                 continue
             if slip.path != pod.at(_CLASS):
                 less = Severity.WARN if _asks(resource, slip.path) else None
                 yield Violation(slip.path, slip.problem, slip.fix, severity=less, choice=agent)
-        yield from _by_class(pod, agent=agent)
+        # beside one that measures, the class is there for that one
+        yield from _by_class(pod, agent=agent or bool(exporters))
+
+
+def _exporters(resource: Resource, pod: Pod) -> set[Path]:
+    """Where containers stand that measure all GPUs of a node, and may take none."""
+    if resource.group_kind not in _OF_NODES:
+        return set()
+    return {path for path, container in pod.containers() if measures_gpus(container)}
 
 
 def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
@@ -79,12 +93,6 @@ def _is_a_plugin(pod: Pod) -> bool:
     """Whether it stands on the socket of the kubelet at which devices are offered."""
     volumes = items(pod.spec.get("volumes"))
     return any(text(each, "hostPath", "path").startswith(_SOCKETS) for each in volumes)
-
-
-def _is_an_exporter(pod: Pod) -> bool:
-    """Whether all that runs in it measures GPUs."""
-    images = [text(container.get("image")) for _, container in pod.containers()]
-    return bool(images) and all(map(_EXPORTERS.search, images))
 
 
 def _is_unknown(resource: Resource, path: Path) -> bool:

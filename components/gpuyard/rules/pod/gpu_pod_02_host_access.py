@@ -29,6 +29,7 @@ from gpuyard.rules.subjects.pods import (
     is_a_fabric,
     is_an_agent,
     is_gpu_pod,
+    measures_gpus,
     pods_of,
 )
 from gpuyard.rules.subjects.pools import GPU
@@ -40,7 +41,12 @@ _FABRIC = re.compile(r"/dev/infiniband\b|/dev/aperture_devices\b|/run/tcpx\b")
 _CARDS = re.compile(r"/(efa$|rdma|hca)|^rdma/|infiniband", re.IGNORECASE)
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
 _SHARED_MEMORY = "hostIPC"
-_SHARED = ("hostPID", _SHARED_MEMORY)
+_PROCESSES = "hostPID"
+_SHARED = (_PROCESSES, _SHARED_MEMORY)
+_SAMPLES = re.compile(
+    r"(^|/)(?:cuda-sample|cuda-vector-add|dcgmproftester\d*|samples:dcgmproftester)\b"
+)
+"""NVIDIA's own, with which its guides show that GPUs are shared: nvidia-smi sees the processes then."""
 _OF_A_NODE = 8
 _OF_A_RACKS_NODE = 4
 """Nodes of a rack that is one NVLink domain have four; claims of the domain's channels tell them."""
@@ -58,8 +64,11 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         if not (is_gpu_pod(pod) or _reaches_for_devices(pod)):
             continue
         whole, keeper = _has_the_node(pod), is_an_agent(resource, pod)
+        measures = _measures(resource, pod)
         for slip in _host(pod):
-            mine = whole and slip.path[-1] == _SHARED_MEMORY
+            mine = (whole and slip.path[-1] == _SHARED_MEMORY) or (
+                slip.path[-1] == _PROCESSES and _verifies(pod)
+            )
             yield Violation(slip.path, slip.problem, slip.fix, choice=mine)
         meant = _on_a_fabric(pod) or _is_in_a_rack(pod)
         grave = Severity.WARN if whole or _on_a_fabric(pod) else None
@@ -68,6 +77,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                 mine = (
                     (whole and meant and not _is_given_cards(pod))
                     or (is_a_fabric(pod) and pod.claims_devices)
+                    or slip.path[: -len(_PRIVILEGE)] in measures
                     or (
                         _sets_up_the_network(resource, slip.path) if _FIRST in slip.path else keeper
                     )
@@ -81,6 +91,13 @@ def _agents(resource: Resource) -> set[Path]:
     if resource.group_kind != "apps/DaemonSet":
         return set()
     return {found.path[:-1] for found in components_in(resource)}
+
+
+def _measures(resource: Resource, pod: Pod) -> set[Path]:
+    """Containers of exporters on every node, from whatever registry."""
+    if resource.group_kind != "apps/DaemonSet":
+        return set()
+    return {path for path, container in pod.containers() if measures_gpus(container)}
 
 
 def _reaches_for_devices(pod: Pod) -> bool:
@@ -115,6 +132,12 @@ def _has_the_node(pod: Pod) -> bool:
     if gpus >= _OF_A_NODE:
         return True
     return gpus >= _OF_A_RACKS_NODE and _is_in_a_rack(pod)
+
+
+def _verifies(pod: Pod) -> bool:
+    """Whether nothing runs in it but samples of NVIDIA's."""
+    images = [text(container.get("image")) for _, container in pod.containers()]
+    return bool(images) and all(map(_SAMPLES.search, images))
 
 
 def _is_in_a_rack(pod: Pod) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.admission.bypass import asks
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, items, mapping, text
 from gpuyard.rules.subjects.pods import POD_KINDS, Pod, pods_of
@@ -111,10 +112,14 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
             ("spec", "selector"), problem, "repeat the template's labels as matchLabels"
         )
     if not (_placed(pod) or _waits(pod)):
+        asking = asks(pod)  # it is started on none without GPUs then
         yield Violation(
             pod.at("nodeSelector"),
-            "it runs on every node, those without GPUs too: a toleration keeps it off none",
+            "a pod of it waits on every node without GPUs, for the GPU that it asks for"
+            if asking
+            else "it runs on every node, those without GPUs too: a toleration keeps it off none",
             'select nvidia.com/gpu.present: "true"',
+            choice=asking,
         )
     mounted = [
         text(mapping(mapping(each).get("hostPath")).get("path"))

@@ -25,6 +25,8 @@ REMOTE = re.compile(
 _IMAGES = {
     "kueue": re.compile(r"/kueue/kueue$"),
     "karpenter": re.compile(r"/karpenter/controller$"),
+    "training-operator": re.compile(r"/training-operator$"),
+    "trainer": re.compile(r"/trainer-controller-manager$"),
     "gpu-operator": re.compile(r"nvidia/(cloud-native/)?gpu-operator$"),
 }
 PROGRAMS = frozenset({"karpenter", "kueue"})
@@ -37,6 +39,8 @@ COMMAND = "command:install"
 _BASES = ("resources", "bases", "components")
 _KUEUE_SINCE = (0, 15)
 """The first Kueue that serves v1beta2, and reads a queue's name in a label alone."""
+_TRAINER_SINCE = (2,)
+"""The first with TrainJob, under the repository's newer name."""
 _OF_A_VENDOR = re.compile(
     r".+\.opendatahub\.io|"
     r"(?:kueue|route|project|config|console|operator|security|machine|image|template|user)\.openshift\.io"
@@ -83,6 +87,14 @@ def _is_open(resource: Resource, program: str) -> bool:
 def older_kueue(stack: Stack) -> str:
     """The version of the Kueue that is installed here, where that has no v1beta2; else ""."""
     return all_older(stack, "kueue", _KUEUE_SINCE)
+
+
+def first_trainer(stack: Stack) -> str:
+    """The training operator that is installed here, where all there is has no TrainJob yet; else ""."""
+    if any_since(stack, "trainer", _TRAINER_SINCE):
+        return ""
+    of_old = all_older(stack, "training-operator", _TRAINER_SINCE)
+    return of_old or all_older(stack, "trainer", _TRAINER_SINCE)
 
 
 def has_vendors_kueue(stack: Stack) -> bool:

@@ -1,14 +1,15 @@
 """Pods inside the many kinds that make them, so that a pod rule is written once."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 from gpuyard.admission.bypass import asks
 from gpuyard.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
 from gpuyard.manifests.templates import KINDS, Kind, PodsForm, templates_of
 from gpuyard.manifests.templates import POD_KINDS as WITH_PODS
-from gpuyard.rules.rule import NotEvaluatedError, Resource, mapping, text
+from gpuyard.rules.rule import NotEvaluatedError, Resource, items, mapping, text
 from gpuyard.rules.subjects.parts import PARTS
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "is_a_fabric",
     "is_an_agent",
     "is_gpu_pod",
+    "measures_gpus",
     "pods_in",
     "pods_of",
     "speaks_of_gpus",
@@ -46,10 +48,11 @@ _OF_AGENTS = re.compile(
     r"plugin|driver|installer|toolkit|snapshot|remediat",
     re.IGNORECASE,
 )
-_EXPORTERS = re.compile(
-    r"(^|/)(?:nvidia/(?:k8s/)?dcgm-exporter|utkuozdemir/nvidia_gpu_exporter)([:@]|$)"
-)
-"""By whole names: anybody may call an image of theirs an exporter."""
+_EXPORTER_IMAGE = re.compile(r"(^|/)(?:dcgm-exporter|nvidia_gpu_exporter)([:@]|$)")
+"""By the last part of the name: copies of them stand in registries of all sorts."""
+_EXPORTER_NAMES = frozenset({"dcgm-exporter", "nvidia-dcgm-exporter"})
+_RUNS_EXPORTER = re.compile(r"(?:^|[\s(;&|]|/bin/)dcgm-exporter(?=[\s;)&|]|$)")
+"""Where a command begins it, as a shell that begins it again does."""
 _WORDS = re.compile(r"gpu|nvidia", re.IGNORECASE)
 _KEPT = 64
 """Of so many resources, the last that were asked for."""
@@ -94,6 +97,16 @@ def pods_of(resource: Resource) -> Iterator[Pod]:
         raise NotEvaluatedError
 
 
+def measures_gpus(container: Mapping[str, Any]) -> bool:
+    """Whether an exporter of GPU metrics runs in it, by its image, its name or what it is told to run."""
+    said = (text(each) for field in ("command", "args") for each in items(container.get(field)))
+    return (
+        _EXPORTER_IMAGE.search(text(container.get("image"))) is not None
+        or text(container.get("name")) in _EXPORTER_NAMES
+        or any(map(_RUNS_EXPORTER.search, said))
+    )
+
+
 def is_an_agent(resource: Resource, pod: Pod) -> bool:
     """Whether it is on every node, asks for no GPU, and says that it measures, tests or keeps them all.
 
@@ -102,7 +115,7 @@ def is_an_agent(resource: Resource, pod: Pod) -> bool:
     if resource.group_kind != "apps/DaemonSet":
         return False
     containers = [container for _, container in pod.containers()]
-    if containers and all(_EXPORTERS.search(text(each.get("image"))) for each in containers):
+    if containers and all(map(measures_gpus, containers)):
         return True
     said = [f"{text(each.get('name'))} {text(each.get('image'))}" for each in containers]
     agent = bool(_OF_AGENTS.search(resource.name)) or all(map(_OF_AGENTS.search, said))

@@ -43,7 +43,7 @@ _OTHER_LABELS = ("karpenter.k8s.aws/instance-accelerator-",)
 """Of accelerators that are no GPUs."""
 
 
-_SPOT, _ON_DEMAND = "spot", "on-demand"
+_SPOT, _ON_DEMAND, _RESERVED = "spot", "on-demand", "reserved"
 _GPU_IMAGE = re.compile(r"NVIDIA|_GPU$")
 
 
@@ -82,6 +82,12 @@ class GpuPool:
     def only_spot(self) -> bool:
         """Whether all its nodes may be: what else ends them at any hour adds little."""
         return set(known(self.modes_given)) == {_SPOT}
+
+    @property
+    def spot_first(self) -> bool:
+        """Whether they are spot as long as there is some: Karpenter takes it before on demand."""
+        modes = set(known(self.modes_given))
+        return _SPOT in modes and _RESERVED not in modes
 
 
 def gpu_pool(resource: Resource) -> GpuPool | None:

@@ -1,0 +1,56 @@
+"""Which versions of a provider a module of Terraform admits, by its `required_providers`."""
+
+import re
+from collections.abc import Iterable
+
+from gpuyard.lint.languages.hcl import HclBlock
+from gpuyard.lint.languages.hcl_values import Module
+
+PINS = re.compile(rb"\brequired_providers\b")
+"""Files in which they may stand."""
+_PART = re.compile(r"\s*(=|~>|<=?)?\s*v?(\d+(?:\.\d+)*)\s*")
+_WITH_A_PATCH = 3
+
+_Version = tuple[int, ...]
+
+
+def provider_before(
+    blocks: Iterable[HclBlock], module: Module, provider: str, since: _Version
+) -> bool:
+    """Whether a folder admits versions of a provider only that come before another."""
+    return any(
+        admits_before(constraint, since)
+        for block in blocks
+        if block.type == "terraform"
+        for each in block.blocks
+        if each.type == "required_providers" and provider in each.attributes
+        for constraint in _constraints(module.value(each.attributes[provider].value))
+    )
+
+
+def admits_before(constraint: str, since: _Version) -> bool:
+    """Whether every version that a constraint admits comes before another: one of its parts decides it."""
+    return any(_ends_before(part, since) for part in constraint.split(","))
+
+
+def _constraints(said: object) -> list[str]:
+    """The constraint, as it was written before Terraform 0.13 or beside a source."""
+    constraint = said.get("version") if isinstance(said, dict) else said
+    return [constraint] if isinstance(constraint, str) else []
+
+
+def _ends_before(part: str, since: _Version) -> bool:
+    read = _PART.fullmatch(part)
+    if read is None:
+        return False
+    numbers = tuple(map(int, read[2].split(".")))
+    match read[1]:
+        case (
+            "~>"
+        ):  # the last number may grow, and the others not: of a single one all may come after
+            kept = numbers[: min(len(numbers), _WITH_A_PATCH) - 1]
+            return bool(kept) and (*kept[:-1], kept[-1] + 1) <= since
+        case "<":
+            return numbers <= since
+        case _:
+            return numbers < since
