@@ -26,6 +26,8 @@ class Need:
     """Whole GPUs, or a part of one, which is rounded up to a half, a quarter or an eighth."""
     slice: str = ""
     """A MIG profile, instead of `gpus`."""
+    shared: bool = False
+    """Its part is a share of a whole GPU: a machine that has a part of one (g6f) shares it no further."""
     gpu: str = ""
     """The GPU's catalogue name; any when empty."""
     gpu_memory_gib: int = 0
@@ -87,6 +89,8 @@ def holds(machine: Machine, need: Need) -> bool:
     if need.machines and machine.name not in need.machines:
         return False
     if (need.gpu and gpu.name != need.gpu) or gpu.memory_gib < need.gpu_memory_gib:
+        return False
+    if need.shared and machine.gpu_fraction != 1:
         return False
     if need.slice and not _cuts(machine, need.slice):
         return False

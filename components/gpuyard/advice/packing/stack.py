@@ -37,6 +37,7 @@ def _need(shape: ShapePlan, pool: PoolPlan, pod: PerPod | None) -> Need:
         pods=shape.nodes,
         gpus=Fraction(shape.per_node) if unit.unit == "" else unit.gpu_share,
         slice=profile,
+        shared=unit.unit == "shared",
         gpu=gpu.name if gpu else "",
         cpu_milli=pod.cpu * _MILLI if pod else 0,
         memory_mib=pod.memory_gib * _MIB if pod else 0,
