@@ -76,5 +76,17 @@ def test_a_machine_with_a_part_of_a_gpu_shares_it_no_further():
     assert isinstance(pack_stack(plan_of([SHAPES[3]]), "aws", Capacity.SPOT).best, NoMachine)
 
 
+def test_a_part_of_a_gpu_goes_to_one_pod_and_has_its_price():
+    dev = pool("dev", machine="g6f.4xlarge", nodes=2)
+    shape = {"name": "note", "pool": "dev", "gpus_per_node": 1}
+    plan = plan_of([shape, {**shape, "name": "other"}], [dev])
+    assert {need.gpus for need in needs_of(plan)} == {Fraction(1, 2)}
+    found = pack_stack(plan, "aws", Capacity.ON_DEMAND)
+    assert isinstance(found.best, MachinePacking)
+    assert isinstance(found.named, MachinePacking)
+    assert found.named.machines == {"g6f.4xlarge": 2}
+    assert found.best.usd == found.named.usd
+
+
 def test_without_shapes_there_is_no_cloud():
     assert clouds_of(plan_of([])) == ()

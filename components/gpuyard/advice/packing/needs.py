@@ -26,8 +26,9 @@ class Need:
     """Whole GPUs, or a part of one, which is rounded up to a half, a quarter or an eighth."""
     slice: str = ""
     """A MIG profile, instead of `gpus`."""
-    shared: bool = False
-    """Its part is a share of a whole GPU: a machine that has a part of one (g6f) shares it no further."""
+    fraction: Fraction | None = None
+    """Only on machines with so much of each GPU; any when None. A part of one (g6f) is shared no further, and
+    goes to one pod."""
     gpu: str = ""
     """The GPU's catalogue name; any when empty."""
     gpu_memory_gib: int = 0
@@ -90,7 +91,7 @@ def holds(machine: Machine, need: Need) -> bool:
         return False
     if (need.gpu and gpu.name != need.gpu) or gpu.memory_gib < need.gpu_memory_gib:
         return False
-    if need.shared and machine.gpu_fraction != 1:
+    if need.fraction is not None and machine.gpu_fraction != need.fraction:
         return False
     if need.slice and not _cuts(machine, need.slice):
         return False

@@ -1,7 +1,6 @@
 """Machine demand of a platform's shapes: as they are planned, whatever pool they are in."""
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from gpuyard.advice.packing.machines import MachinePacking, NoMachine, pack_machines
 from gpuyard.advice.packing.needs import Need
@@ -35,9 +34,9 @@ def _need(shape: ShapePlan, pool: PoolPlan, pod: PerPod | None) -> Need:
     return Need(
         name=shape.name,
         pods=shape.nodes,
-        gpus=Fraction(shape.per_node) if unit.unit == "" else unit.gpu_share,
+        gpus=shape.per_node * unit.gpu_share if unit.unit == "" else unit.gpu_share,
         slice=profile,
-        shared=unit.unit == "shared",
+        fraction=pool.machine.gpu_fraction,
         gpu=gpu.name if gpu else "",
         cpu_milli=pod.cpu * _MILLI if pod else 0,
         memory_mib=pod.memory_gib * _MIB if pod else 0,
