@@ -48,7 +48,10 @@ RULE = Rule(
     severity=Severity.WARN,
     why="The CI role that made the cluster should not stay its hidden administrator.",
     fix="Use authenticationMode: API with access entries, without the creator's standing rights.",
-    sources=("EKS user guide, access entries and authentication modes",),
+    sources=(
+        "EKS user guide, access entries and authentication modes",
+        "hashicorp/terraform-provider-aws 5.33.0: access_config; of one before nothing is asked",
+    ),
     references=(Reference("CIS EKS 1.8.0", "4.1.7"),),
     kinds=("aws:eks/Cluster",),
     check=_check,

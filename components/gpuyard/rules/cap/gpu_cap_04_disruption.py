@@ -139,6 +139,7 @@ RULE = Rule(
     sources=(
         "kubernetes-sigs/karpenter v1.14.1 pkg/apis/v1/nodepool.go, defaults",
         "aws/karpenter-provider-aws upgrade guide, v0.34.0: budgets",
+        "karpenter.sh v1.0, v1 migration: expiration is forceful, and no longer waits",
     ),
     kinds=(KARPENTER,),
     check=_check,

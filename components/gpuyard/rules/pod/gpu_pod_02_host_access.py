@@ -41,6 +41,7 @@ _FABRIC = re.compile(r"/dev/infiniband\b|/dev/aperture_devices\b|/run/tcpx\b")
 _CARDS = re.compile(r"/(efa$|rdma|hca)|^rdma/|infiniband", re.IGNORECASE)
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
 _SHARED_MEMORY = "hostIPC"
+_OF_HOST = "hostPath"
 _PROCESSES = "hostPID"
 _SHARED = (_PROCESSES, _SHARED_MEMORY)
 _SAMPLES = re.compile(
@@ -83,7 +84,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                     )
                 )
                 yield Violation(slip.path, slip.problem, slip.fix, severity=grave, choice=mine)
-        yield from _volumes(pod, keeper=keeper, alone=whole and is_a_fabric(pod))
+        yield from _volumes(pod, keeper=keeper, whole=whole)
 
 
 def _agents(resource: Resource) -> set[Path]:
@@ -177,7 +178,7 @@ def _privileged(pod: Pod) -> Iterator[Slip]:
             yield PRIVILEGED.slip(where, container=called(path, container))
 
 
-def _volumes(pod: Pod, *, keeper: bool, alone: bool) -> Iterator[Violation]:
+def _volumes(pod: Pod, *, keeper: bool, whole: bool) -> Iterator[Violation]:
     shm = _shm_volumes(pod)
     for index, volume in enumerate(items(pod.spec.get("volumes"))):
         path, where = _path(volume), pod.at("volumes", index)
@@ -194,7 +195,9 @@ def _volumes(pod: Pod, *, keeper: bool, alone: bool) -> Iterator[Violation]:
                 choice=keeper and bool(path.strip("/")),
             )
         for said in _shared_memory(volume, where, shm):
-            yield replace(said, choice=alone and said.severity is Severity.WARN)
+            # as with hostIPC, which is the same memory: of one without a limit a fabric's test is alone
+            shared = said.path[-1] == _OF_HOST
+            yield replace(said, choice=whole and (shared or is_a_fabric(pod)))
 
 
 def _shm_volumes(pod: Pod) -> dict[str, bool]:
@@ -216,7 +219,7 @@ def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iter
         return
     if _path(volume):
         yield Violation(
-            (*where, "hostPath"),
+            (*where, _OF_HOST),
             f"the host's {_SHM} is shared with every pod of the node",
             "use emptyDir: {medium: Memory, sizeLimit: …}",
         )
