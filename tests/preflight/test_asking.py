@@ -47,11 +47,11 @@ def of_aws(code, operation="ListServiceQuotas", says="no"):
             Ended(
                 1, "", "ERROR: (gcloud.x) There was a problem refreshing your current auth tokens"
             ),
-            "the sign-in has ended (ERROR",
+            "the sign-in has ended (There was a problem",
         ),
         (
             Ended(1, "", "ERROR: (gcloud.x) You do not currently have an active account selected."),
-            "nobody is signed in (ERROR",
+            "nobody is signed in (You do not",
         ),
         (
             Ended(
@@ -60,7 +60,7 @@ def of_aws(code, operation="ListServiceQuotas", says="no"):
                 "ERROR: (gcloud.x) You do not currently have an active account selected.\n"
                 "Please run:\n\n  $ gcloud auth login\n\nto obtain new credentials.\n",
             ),
-            "nobody is signed in (ERROR: (gcloud.x) You do not currently have an active account selected)",
+            "nobody is signed in (You do not currently have an active account selected)",
         ),
         (
             Ended(

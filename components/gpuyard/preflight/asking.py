@@ -102,6 +102,7 @@ _REASONS = {
 """Why nothing is known, and how the clouds' programs say so; of AWS the word of its error alone counts."""
 _NOT_THERE = re.compile(r"code=404|not found: 404|HTTPError 404")
 """How gcloud says that there is no such thing."""
+_COMMAND = re.compile(r"^ERROR: \(gcloud[^)]*\) ")
 _SHOWN = 160
 
 
@@ -135,8 +136,12 @@ def _last(text: str) -> str:
 
 
 def _line(text: str, at: int) -> str:
-    """The line that says it: gcloud goes on for a screen with how to sign in."""
-    return _short(text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0].strip())
+    """The line that says it, without the command's name, so that one reason is said once of all questions.
+
+    gcloud goes on for a screen with how to sign in.
+    """
+    line = text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
+    return _short(_COMMAND.sub("", line.strip()))
 
 
 def _short(line: str) -> str:
