@@ -1,4 +1,4 @@
-"""Folders whose files nobody deploys: examples, data of tests, copies of others' work, old documentation."""
+"""Files that nobody deploys: examples, data of tests, copies of others' work, what is put away."""
 
 import posixpath
 import re
@@ -14,6 +14,7 @@ _NAMES = frozenset(
         *("testdata", "test-data", "test_data", "tests", "fixtures", "e2e", "golden", "__tests__"),
         *("vendor", "third_party", "third-party", "thirdparty"),
         *("versioned_docs", "versioned-docs"),
+        *("archive", ".archive", "_archive", "archived", "attic", "backup", "backups", "obsolete"),
     }
 )
 _VERSION = re.compile(r"(?:v|version-)\d+(?:[._]\d+)*(?:[.x-]\w*)?")
@@ -50,3 +51,39 @@ def copies_of_defaults(reading: FilesRead, head: Callable[[str], bytes]) -> Iter
         if len(files) > 1 and posixpath.join(folder, "Chart.yaml") not in reading.files:
             copies = {each for each in files if head(each).lstrip().startswith(_DEFAULTS)}
             yield from copies if copies != files else ()
+
+
+_COPIED = frozenset(
+    {
+        "gpu-operator",
+        "nvidia-device-plugin",
+        "dcgm-exporter",
+        "kueue",
+        "karpenter",
+        "cluster-autoscaler",
+    }
+)
+_NAME = re.compile(rb"^name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
+_OF_A_VENDOR = re.compile(
+    rb"github\.com/(?:nvidia|kubernetes-sigs|aws/karpenter|kubernetes/autoscaler)|docs\.nvidia\.com",
+    re.IGNORECASE,
+)
+"""Where the home or the sources of such a chart are."""
+
+
+def copies_of_charts(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str]:
+    """Files of a vendor's whole chart that is kept as a copy below what was asked for."""
+    for file in reading.files:
+        folder, _, name = file.rpartition("/")
+        if folder and name == "Chart.yaml":
+            chart = head(file)
+            named = _NAME.search(chart)
+            if named and named[1].decode() in _COPIED and _is_the_vendors(chart, named[1]):
+                yield from (each for each in reading.files if each.startswith(f"{folder}/"))
+
+
+def _is_the_vendors(chart: bytes, name: bytes) -> bool:
+    """Whether it says whose it is, and is no chart of one's own around it."""
+    dependency = rb"^(?:[ \t]*-[ \t]+|[ \t]+)name:[ \t]*[\"']?" + re.escape(name) + rb"\b"
+    within = re.compile(dependency, re.MULTILINE)
+    return _OF_A_VENDOR.search(chart) is not None and not within.search(chart)

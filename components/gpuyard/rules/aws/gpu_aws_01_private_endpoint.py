@@ -36,6 +36,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("vpcConfig", "endpointPrivateAccess"),
             "nodes reach the API through the public endpoint only",
             "set endpointPrivateAccess: true",
+            severity=Severity.WARN,  # nothing is open by it, as long as there is a way out
         )
 
 

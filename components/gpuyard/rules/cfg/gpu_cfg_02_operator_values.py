@@ -68,7 +68,7 @@ def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Viol
     says = f"{'.'.join(path)} is no value of the chart: it does nothing"
     if severity is Severity.NOTE:
         says = f"{'.'.join(path)} is no value of today's chart: dropped, and nothing is lost by it"
-    return Violation(path, says, fix, severity=severity)
+    return Violation(path, says, fix, severity=severity, choice=severity is Severity.NOTE)
 
 
 def _lost(value: Any, near: str | None) -> Severity | None:

@@ -61,7 +61,7 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
         fix = f"write it as {_OLD_KINDS[kind]} of {_served(kind)}"
         fix += ", with a Karpenter of today" if older else ""
         grave = Severity.NOTE if older else _where(sure=sure)
-        yield Violation(("kind",), problem, fix, resource, grave)
+        yield Violation(("kind",), problem, fix, resource, grave, choice=bool(older))
     older = all_older(stack, _PROGRAM, _V1_ALONE_SINCE)
     before = all_older(stack, _PROGRAM, _V1_SINCE)
     unsure = not older and is_unsure(stack, _PROGRAM)

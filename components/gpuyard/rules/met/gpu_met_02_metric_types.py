@@ -76,7 +76,8 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
         if renamed and old is not None:  # one word in all of them
             problem, fix = _LABEL_GONE
             often = f", in {len(renamed)} expressions here" if renamed[1:] else ""
-            yield Violation(renamed[0], problem, f"{fix}{often}", resource, old)
+            unsure = old is Severity.NOTE  # which exporter it is no file says
+            yield Violation(renamed[0], problem, f"{fix}{often}", resource, old, choice=unsure)
 
 
 def _is_made(said: _Said, query: str) -> bool:

@@ -60,7 +60,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 fix = f"upgrade Kueue {older}, which has no later one, and write {served}"
                 problem = f"{resource.kind} is deprecated"
                 said = _old(resource, problem, fix if first else f"write {served}")
-                yield replace(said, choice=apart and kind not in _TEKTON)
+                yield replace(said, choice=(apart or bool(older)) and kind not in _TEKTON)
     for resource in stack.of(*_RAY):
         if resource.kind.split("/")[1] == "v1alpha1" and _asks_gpus(resource.properties):
             yield _old(resource, f"{resource.kind} is deprecated", "write ray.io/v1")

@@ -220,8 +220,9 @@ def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iter
     if _path(volume):
         yield Violation(
             (*where, _OF_HOST),
-            f"the host's {_SHM} is shared with every pod of the node",
+            f"the host's {_SHM} is shared with every pod that mounts it, and keeps what a pod leaves there",
             "use emptyDir: {medium: Memory, sizeLimit: …}",
+            severity=Severity.WARN,  # guides of vendors have it, for pods that have their nodes alone
         )
         return
     empty = mapping(volume).get("emptyDir")

@@ -20,7 +20,7 @@ CHARTS = _AROUND | frozenset(
 _PATCHES = re.compile(r"v?\d+\.\d+\.[xX*]|~>?\s*v?\d+\.\d+\.\d+")
 """The patches of one line, whatever they are on the day."""
 _LINE = re.compile(r"(?:[~^]|v?\d)")
-"""What stays within a line: `65.x`, `^65`; not `*` nor `>=65`."""
+"""What stays within a line, which may be an old one: `65.x`, `^65`; not `*` nor `>=65`."""
 _EXACT = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 
@@ -37,7 +37,7 @@ def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterat
             path,
             f"{given} of {chart} installs whatever is newest on the day",
             "write one exact version",
-            severity=Severity.WARN if chart in _AROUND else None,
+            severity=Severity.WARN if chart in _AROUND or _LINE.match(version) else None,
             # a line that somebody has named, of what runs no GPUs
             choice=_PATCHES.fullmatch(version) is not None
             or (chart in _AROUND and _LINE.match(version) is not None),

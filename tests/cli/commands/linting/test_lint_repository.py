@@ -290,6 +290,38 @@ def test_a_copy_of_a_charts_defaults_beside_the_values_that_are_used_is_a_sample
     assert {hit["state"] for hit in named["hits"] if hit["rule"] == "GPU-STK-01"} == {"open"}
 
 
+VENDORS = "apiVersion: v2\nname: gpu-operator\nversion: v24.9.0\nhome: https://docs.nvidia.com/x\n"
+AROUND = f"{VENDORS}dependencies:\n- name: gpu-operator\n  version: v24.9.0\n"
+OWN = "apiVersion: v2\nname: gpu-operator\nversion: 1.0.0\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "chart", "state"),
+    [
+        ("charts/gpu-operator", VENDORS, "sample"),
+        ("charts/gpu-operator", AROUND, "open"),
+        ("charts/gpu-operator", OWN, "open"),
+        ("charts/mine", VENDORS.replace("gpu-operator", "mine"), "open"),
+        (".archive/gpu", "", "sample"),
+    ],
+)
+def test_a_copy_of_a_vendors_chart_and_what_is_put_away_are_samples(
+    gpuyard, tmp_path, monkeypatch, folder, chart, state
+):
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "values.yaml").write_text(OLD)
+    (tmp_path / folder / "values-prod.yaml").write_text("devicePlugin: {enabled: true}\nmig: {}\n")
+    if chart:
+        (tmp_path / folder / "Chart.yaml").write_text(chart)
+    monkeypatch.chdir(tmp_path)
+    options = ("--no-render", "--only", "GPU-STK-01", "--format", "json")
+    made = json.loads(gpuyard("lint", ".", *options).out)
+    assert {hit["state"] for hit in made["hits"]} == {state}
+    monkeypatch.chdir(tmp_path / folder)
+    named = json.loads(gpuyard("lint", ".", *options).out)
+    assert {hit["state"] for hit in named["hits"]} == {"open"}, "who names it means it"
+
+
 def test_rules_over_several_files_that_met_an_unknown_value_are_one_line(
     gpuyard, tmp_path, monkeypatch
 ):
