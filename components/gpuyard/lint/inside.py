@@ -14,18 +14,13 @@ from gpuyard.lint.languages.hcl_values import overlaid
 from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError
 from gpuyard.rules.subjects.components import (
     CHART_FIELDS,
+    FLUX_UNDER,
     VALUES_BESIDE,
     VALUES_ELSEWHERE,
+    VALUES_UNDER,
     charts_at,
 )
 
-_UNDER: Mapping[str, tuple[Path, ...]] = {
-    "argoproj.io/Application": (("helm", "valueFiles"),),
-    "argoproj.io/ApplicationSet": (("helm", "valueFiles"),),
-    "kustomize.config.k8s.io/Kustomization": (("valuesFile",), ("additionalValuesFiles",)),
-    "helm.toolkit.fluxcd.io/HelmRelease": (("spec", "valuesFrom"),),
-}
-"""By kind: values from elsewhere, which those that stand here are laid over."""
 _CONFIGURED = frozenset(
     {
         *("ConfigMap", "monitoring.coreos.com/PrometheusRule"),
@@ -48,7 +43,8 @@ def with_inside(item: Item) -> Iterator[Item]:
         yield from node_groups(properties, item.place)
         yield from cluster(properties, item.place)
     for base, to_chart, to_values in _charts(kind, properties):
-        under = [_at(properties, (*base, *path)) for path in _UNDER.get(kind, ())]
+        under = [_at(properties, (*base, *path)) for path in VALUES_UNDER.get(kind, ())]
+        under += [_at(properties, FLUX_UNDER)] if kind.startswith("helm.toolkit") else []
         found = _values(_at(properties, to_values), item, to_values, _at(properties, to_chart))
         yield from map(_over_others, found) if any(under) else found
 

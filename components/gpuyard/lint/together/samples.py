@@ -17,6 +17,8 @@ _NAMES = frozenset(
         *("archive", ".archive", "_archive", "archived", "attic", "backup", "backups", "obsolete"),
     }
 )
+_PUT_BY = re.compile(r"(?:^|[-_.])(?:backup|bak)(?:[-_.]|$)", re.IGNORECASE)
+"""Names of files that are kept to go back to."""
 _VERSION = re.compile(r"(?:v|version-)\d+(?:[._]\d+)*(?:[.x-]\w*)?")
 _DOCUMENTATION = frozenset({"doc", "docs", "documentation", "site", "website", "content"})
 _TEST = "test"
@@ -26,6 +28,8 @@ _TEST = "test"
 def is_sample(below: str) -> bool:
     """Whether a file is one, by its folders below what was asked for: who names a sample means it."""
     folders = [part.lower() for part in PurePath(below).parts[:-1]]
+    if _PUT_BY.search(PurePath(below).name):
+        return True
     documented = False
     for depth, folder in enumerate(folders):
         if folder in _NAMES or (folder == _TEST and not depth):

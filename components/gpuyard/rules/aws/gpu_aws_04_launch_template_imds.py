@@ -19,7 +19,8 @@ from gpuyard.rules.rule import (
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     options = block(at(resource.properties, "metadataOptions"))
-    if text(options.get("httpTokens")) != "required":
+    asked = text(options.get("httpTokens")) == "required"
+    if not asked:
         yield Violation(
             ("metadataOptions", "httpTokens"),
             "any request to the metadata service is answered, also one a pod was tricked into",
@@ -31,6 +32,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("metadataOptions", "httpPutResponseHopLimit"),
             f"a hop limit of {hops:.0f} lets pods fetch the credentials of their node",
             "set it to 1, and give pods credentials by Pod Identity",
+            # as EKS's own managed node groups have it: whoever asks for tokens has thought of it
+            severity=Severity.WARN if asked else None,
         )
 
 

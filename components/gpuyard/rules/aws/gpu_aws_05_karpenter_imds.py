@@ -43,6 +43,7 @@ def _of_class(resource: Resource) -> Iterator[Violation]:
             (*path, "httpPutResponseHopLimit"),
             f"a hop limit of {hops:.0f} lets pods fetch the credentials of their node",
             "set it to 1, or leave it out: that is Karpenter's default",
+            severity=Severity.WARN if tokens == "required" else None,  # in so many words
         )
 
 

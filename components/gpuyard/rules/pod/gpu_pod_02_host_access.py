@@ -19,6 +19,7 @@ from gpuyard.rules.rule import (
     items,
     known,
     mapping,
+    number,
     text,
 )
 from gpuyard.rules.subjects.components import components_in
@@ -135,6 +136,12 @@ def _has_the_node(pod: Pod) -> bool:
     return gpus >= _OF_A_RACKS_NODE and _is_in_a_rack(pod)
 
 
+def _asks_for_some(pod: Pod) -> bool:
+    """Whether how many GPUs it asks for is filled in later, as `$GPUS_PER_NODE`: they may be all."""
+    asked = (mapping(each, "resources", "limits").get(GPU) for _, each in pod.containers())
+    return any(each is not None and number(each) is None for each in asked)
+
+
 def _verifies(pod: Pod) -> bool:
     """Whether nothing runs in it but samples of NVIDIA's."""
     images = [text(container.get("image")) for _, container in pod.containers()]
@@ -197,7 +204,8 @@ def _volumes(pod: Pod, *, keeper: bool, whole: bool) -> Iterator[Violation]:
         for said in _shared_memory(volume, where, shm):
             # as with hostIPC, which is the same memory: of one without a limit a fabric's test is alone
             shared = said.path[-1] == _OF_HOST
-            yield replace(said, choice=whole and (shared or is_a_fabric(pod)))
+            mine = whole or (shared and _asks_for_some(pod))
+            yield replace(said, choice=mine and (shared or is_a_fabric(pod)))
 
 
 def _shm_volumes(pod: Pod) -> dict[str, bool]:

@@ -31,6 +31,7 @@ from gpuyard.rules.subjects.components import (
     VERSIONED_KINDS,
     ComponentVersion,
     components_in,
+    has_more_values,
     values_of,
 )
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
@@ -59,7 +60,12 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             old = by_cdi is None and _is_before_cdi(found)
             brings = found.component != _OPERATOR or not _is_without_toolkit(resource, found)
             for said in _vulnerable(found, by_cdi=False if old else by_cdi, toolkit=brings):
-                yield said if _is_on_nodes(resource, found) else _less(said, resource, found)
+                if not _is_on_nodes(resource, found):
+                    yield _less(said, resource, found)
+                elif found.component == _OPERATOR and has_more_values(resource, found.path[:-1]):
+                    yield replace(said, severity=Severity.WARN)  # they may leave the toolkit out
+                else:
+                    yield said
 
 
 def _is_without_toolkit(resource: Resource, found: ComponentVersion) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path
-from gpuyard.rules.rule import UNKNOWN, Resource, items, mapping, text
+from gpuyard.rules.rule import UNKNOWN, PartlyKnown, Resource, items, mapping, text
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 from gpuyard.spec.yaml_tree import parse_documents
 
@@ -191,14 +191,40 @@ def values_of(resource: Resource, chart: Path) -> Iterator[Mapping[str, Any]]:
     paths = [(*chart, *below) for below in VALUES_BESIDE.get(kind, ())]
     paths += [VALUES_ELSEWHERE[kind][1]] if kind in VALUES_ELSEWHERE else []
     for path in paths:
-        there: Any = resource.properties
-        for step in path:
-            if isinstance(step, int):
-                there = there[step]  # of a list in which the chart was found
-            else:
-                there = there.get(step) if isinstance(there, Mapping) else None
+        there = _there(resource.properties, path)
         for each in there if isinstance(there, list | tuple) else (there,):
             yield from [each] if isinstance(each, Mapping) else _written(each)
+
+
+VALUES_UNDER: Mapping[str, tuple[Path, ...]] = {
+    "argoproj.io/Application": (("helm", "valueFiles"),),
+    "argoproj.io/ApplicationSet": (("helm", "valueFiles"),),
+    "kustomize.config.k8s.io/Kustomization": (("valuesFile",), ("additionalValuesFiles",)),
+}
+"""By kind: values from elsewhere beside a chart, which those that stand here are laid over."""
+FLUX_UNDER: Path = ("spec", "valuesFrom")
+
+
+def has_more_values(resource: Resource, chart: Path) -> bool:
+    """Whether a release gets values for the chart at a path that do not stand in it, or are not known."""
+    properties, kind = resource.properties, resource.group_kind
+    paths = [(*chart, *below) for below in VALUES_UNDER.get(kind, ())]
+    if any(_there(properties, path) for path in (*paths, FLUX_UNDER)):
+        return True
+    given = properties.get("values") if kind.startswith("helm:") else None
+    return any(
+        each is UNKNOWN or isinstance(each, PartlyKnown)
+        for each in (given if isinstance(given, list) else [given])
+    )
+
+
+def _there(value: Any, path: Path) -> Any:
+    for step in path:
+        if isinstance(step, int):
+            value = value[step]  # of a list in which the chart was found
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
+    return value
 
 
 def _written(given: Any) -> Iterator[Mapping[str, Any]]:

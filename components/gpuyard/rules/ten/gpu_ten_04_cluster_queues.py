@@ -32,7 +32,7 @@ def _check(queue: Resource, _: Parameters) -> Iterator[Violation]:
     spec = mapping(queue.properties.get("spec"))
     if _in_cohort(spec):
         yield from _borrowing(queue)
-    elif known(spec.get("namespaceSelector")) is None:
+    elif known(spec.get("namespaceSelector")) is None and _is_of_gpus(queue):
         yield _shut(queue)
 
 
@@ -48,12 +48,17 @@ def _shut_in_cohorts(stack: Stack) -> Iterator[Violation]:
     for queue in stack.of(QUEUE):
         spec = mapping(queue.properties.get("spec"))
         cohort = _in_cohort(spec)
-        if not cohort or known(spec.get("namespaceSelector")) is not None:
+        if not cohort or known(spec.get("namespaceSelector")) is not None or not _is_of_gpus(queue):
             continue
         if queue.name in wanted:
             yield _shut(queue)
         elif cohorts[cohort] == 1:
             yield _shut(queue, Severity.WARN)
+
+
+def _is_of_gpus(queue: Resource) -> bool:
+    """Whether it covers GPUs, or does not say what it covers."""
+    return not resource_groups(queue) or covers_gpus(queue)
 
 
 def _shut(queue: Resource, severity: Severity | None = None) -> Violation:

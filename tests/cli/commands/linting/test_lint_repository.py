@@ -303,6 +303,7 @@ OWN = "apiVersion: v2\nname: gpu-operator\nversion: 1.0.0\n"
         ("charts/gpu-operator", OWN, "open"),
         ("charts/mine", VENDORS.replace("gpu-operator", "mine"), "open"),
         (".archive/gpu", "", "sample"),
+        ("clusters/gpu", "", "open"),
     ],
 )
 def test_a_copy_of_a_vendors_chart_and_what_is_put_away_are_samples(
@@ -320,6 +321,17 @@ def test_a_copy_of_a_vendors_chart_and_what_is_put_away_are_samples(
     monkeypatch.chdir(tmp_path / folder)
     named = json.loads(gpuyard("lint", ".", *options).out)
     assert {hit["state"] for hit in named["hits"]} == {"open"}, "who names it means it"
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [("policy-backup.yaml", "sample"), ("policy.bak.yaml", "sample"), ("backups.yaml", "open")],
+)
+def test_a_file_that_is_kept_to_go_back_to_is_a_sample(gpuyard, tmp_path, monkeypatch, name, state):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(OLD)
+    made = json.loads(gpuyard("lint", ".", "--only", "GPU-STK-01", "--format", "json").out)
+    assert {hit["state"] for hit in made["hits"]} == {state}
 
 
 def test_rules_over_several_files_that_met_an_unknown_value_are_one_line(
