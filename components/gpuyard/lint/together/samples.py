@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from gpuyard.lint.items import FilesRead
+from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 
 _NAMES = frozenset(
     {
@@ -15,6 +16,7 @@ _NAMES = frozenset(
         *("vendor", "third_party", "third-party", "thirdparty"),
         *("versioned_docs", "versioned-docs"),
         *("archive", ".archive", "_archive", "archived", "attic", "backup", "backups", "obsolete"),
+        *("deprecated", "disabled", "unused", "no_deploy", "no-deploy"),
     }
 )
 _PUT_BY = re.compile(r"(?:^|[-_.])(?:backup|bak)(?:[-_.]|$)", re.IGNORECASE)
@@ -40,11 +42,24 @@ def is_sample(below: str) -> bool:
     return False
 
 
+def not_deployed(reading: FilesRead, head: Callable[[str], bytes]) -> set[str]:
+    """Files that nobody uses, by what stands beside them; `head` gives how a file begins."""
+    seen: dict[str, bytes] = {}
+
+    def once(file: str) -> bytes:
+        if file not in seen:
+            seen[file] = head(file)
+        return seen[file]
+
+    ways = (_copies_of_defaults, _copies_of_charts, _left_out)
+    return {file for way in ways for file in way(reading, once)}
+
+
 _DEFAULTS = b"# Default values for "
 """How the values begin that come with a chart, its own or a copy of them to look things up in."""
 
 
-def copies_of_defaults(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str]:
+def _copies_of_defaults(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str]:
     """Values as a chart brings them, kept beside those that somebody wrote for it, and without the chart."""
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for item in reading.items:
@@ -75,7 +90,7 @@ _OF_A_VENDOR = re.compile(
 """Where the home or the sources of such a chart are."""
 
 
-def copies_of_charts(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str]:
+def _copies_of_charts(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str]:
     """Files of a vendor's whole chart that is kept as a copy below what was asked for."""
     for file in reading.files:
         folder, _, name = file.rpartition("/")
@@ -91,3 +106,20 @@ def _is_the_vendors(chart: bytes, name: bytes) -> bool:
     dependency = rb"^(?:[ \t]*-[ \t]+|[ \t]+)name:[ \t]*[\"']?" + re.escape(name) + rb"\b"
     within = re.compile(dependency, re.MULTILINE)
     return _OF_A_VENDOR.search(chart) is not None and not within.search(chart)
+
+
+def _left_out(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str]:
+    """Objects beside a kustomization that does not name their file: who deploys the folder has none."""
+    kustomized = {
+        posixpath.dirname(file): file
+        for file in reading.files
+        if posixpath.basename(file) in KUSTOMIZATIONS
+    }
+    for item in reading.items:
+        file = item.place.file
+        beside = kustomized.get(posixpath.dirname(file))
+        is_object = "/" in item.resource.kind and ":" not in item.resource.kind
+        if beside is None or not is_object or file == beside:
+            continue
+        if posixpath.basename(file).encode() not in head(beside):
+            yield file

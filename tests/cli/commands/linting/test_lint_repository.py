@@ -303,6 +303,7 @@ OWN = "apiVersion: v2\nname: gpu-operator\nversion: 1.0.0\n"
         ("charts/gpu-operator", OWN, "open"),
         ("charts/mine", VENDORS.replace("gpu-operator", "mine"), "open"),
         (".archive/gpu", "", "sample"),
+        ("apps/disabled/gpu", "", "sample"),
         ("clusters/gpu", "", "open"),
     ],
 )
@@ -332,6 +333,37 @@ def test_a_file_that_is_kept_to_go_back_to_is_a_sample(gpuyard, tmp_path, monkey
     (tmp_path / name).write_text(OLD)
     made = json.loads(gpuyard("lint", ".", "--only", "GPU-STK-01", "--format", "json").out)
     assert {hit["state"] for hit in made["hits"]} == {state}
+
+
+GPU_POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+  - {name: c, image: "a/b:v1", securityContext: {privileged: true}, resources: {limits: {nvidia.com/gpu: 1}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kustomization", "state"),
+    [("resources: [pod.yaml]\n", "open"), ("resources: [other.yaml]\n", "sample"), (None, "open")],
+)
+def test_an_object_that_the_kustomization_beside_it_leaves_out_is_a_sample(
+    gpuyard, tmp_path, monkeypatch, kustomization, state
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pod.yaml").write_text(GPU_POD)
+    (tmp_path / "other.yaml").write_text(GPU_POD.replace("name: p}", "name: q}"))
+    if kustomization:
+        (tmp_path / "kustomization.yaml").write_text(kustomization)
+    made = json.loads(gpuyard("lint", ".", "--only", "GPU-POD-02", "--format", "json").out)
+    states = {hit["file"]: hit["state"] for hit in made["hits"]}
+    assert states["pod.yaml"] == state
+    if kustomization:
+        assert sorted(states.values()) == ["open", "sample"]
+    named = json.loads(gpuyard("lint", "pod.yaml", "--only", "GPU-POD-02", "--format", "json").out)
+    assert [hit["state"] for hit in named["hits"]] == ["open"]
 
 
 def test_rules_over_several_files_that_met_an_unknown_value_are_one_line(

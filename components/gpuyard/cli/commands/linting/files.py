@@ -23,7 +23,7 @@ from gpuyard.lint.languages.commands import (
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.handed import FilesInView, Handed, handed
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
-from gpuyard.lint.together.samples import copies_of_charts, copies_of_defaults, is_sample
+from gpuyard.lint.together.samples import is_sample, not_deployed
 from gpuyard.local_files import read_regular
 from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom
 from gpuyard.spec.yaml_tree import MAX_BYTES
@@ -122,9 +122,8 @@ def _read_all(
     unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
     found = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
     names = {_shown(name): name for name in chosen}
-    head = lambda file: _few_bytes(names[file])  # noqa: E731  it is handed on twice
-    copies = {*copies_of_defaults(found, head), *copies_of_charts(found, head)}
-    found = replace(found, samples=found.samples | {each for each in copies if each not in paths})
+    unused = not_deployed(found, lambda file: _few_bytes(names[file]))
+    found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
     return replace(found, installs=said.installs, handed=said.values), ignores
 
 
