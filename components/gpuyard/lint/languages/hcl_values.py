@@ -12,6 +12,7 @@ from gpuyard.errors import UsageError
 from gpuyard.findings import Path
 from gpuyard.lint.languages.hcl import HclAttribute, HclForm, HclTerm
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
+from gpuyard.spec.yaml.positions import Marks
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
 UNKNOWN_PART = "\ue000"
@@ -49,8 +50,14 @@ class Places:
 
     def mark_all(self, path: Path, inside: Document, first_line: int, indent: int) -> None:
         """What was read out of a text that begins after a line."""
-        for below, line in inside.lines.items():
-            self.mark((*path, *below), first_line + line, indent + inside.columns.get(below, 1))
+        lines, columns = (
+            each.by_path()
+            if isinstance(each, Marks)
+            else each  # of each by itself the way is walked
+            for each in (inside.lines, inside.columns)
+        )
+        for below, line in lines.items():
+            self.mark((*path, *below), first_line + line, indent + columns.get(below, 1))
         self.blocks |= {(*path, *below) for below in inside.blocks}
 
 
