@@ -122,7 +122,7 @@ def test_every_fix_that_can_be_applied_leads_to_fewer_slips_until_none_has_one(n
 
 
 def test_slips_make_most_kinds_of_findings_and_most_have_a_fix():
-    found = [f for number in range(120) for f in judged(as_written(slip_of(number)))]
+    found = [f for number in range(160) for f in judged(as_written(slip_of(number)))]
     slips = [f for f in found if is_malformed(f)]
     assert len({f.id for f in slips}) > 8
     assert sum(how_fixed(f) == "applied" for f in slips) > len(slips) / 2

@@ -37,7 +37,7 @@ def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, 
 
 def _all_known(tree: object, values: Mapping[str, object]) -> None:
     """LateValueMissing names every value that the tree waits for and nobody gave."""
-    names = sorted(late_names(tree) - values.keys())
+    names = [name for name in sorted(late_names(tree)) if name not in values]
     if not names:
         return
     shown = ", ".join(f"`{name}`" for name in names)
