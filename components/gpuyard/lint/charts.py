@@ -1,5 +1,6 @@
 """Values of charts that a GPU platform is made of, told apart by what they say."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from gpuyard.lint.items import FilePlace, Item
 from gpuyard.rules.rule import Resource
 from gpuyard.rules.subjects.components import OPERATOR_VALUES
 
+_NAME = re.compile(rb"^name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
 _KEYS: Mapping[str, frozenset[str]] = {
     "gpu-operator": frozenset(
         {
@@ -58,6 +60,12 @@ _OF_PARENTS = frozenset({"enabled", "global", "tags"})
 """What Helm itself reads there, as the condition of a dependency."""
 _APP = "app-template"
 """The chart of bjw-s for anybody's containers, which most home clusters use."""
+
+
+def name_in(chart_file: bytes) -> str:
+    """What a chart calls itself, by its Chart.yaml; "" where nobody can say."""
+    found = _NAME.search(chart_file)
+    return found[1].decode() if found else ""
 
 
 def chart_of(value: Any) -> str | None:

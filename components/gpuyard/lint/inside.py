@@ -14,11 +14,11 @@ from gpuyard.lint.languages.hcl_values import overlaid
 from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError
 from gpuyard.rules.subjects.components import (
     CHART_FIELDS,
-    FLUX_UNDER,
     VALUES_BESIDE,
     VALUES_ELSEWHERE,
-    VALUES_UNDER,
+    at_path,
     charts_at,
+    takes_others,
 )
 
 _CONFIGURED = frozenset(
@@ -37,16 +37,16 @@ def with_inside(item: Item) -> Iterator[Item]:
     if kind in _CONFIGURED:
         yield from embedded(properties, item.place)
         yield from priorities(properties, item.place)
-    if kind in USER_DATA and isinstance(text := _at(properties, USER_DATA[kind]), str):
+    if kind in USER_DATA and isinstance(text := at_path(properties, USER_DATA[kind]), str):
         yield from shared(text, item.place, USER_DATA[kind])
     if kind == CLUSTER_CONFIG:
         yield from node_groups(properties, item.place)
         yield from cluster(properties, item.place)
     for base, to_chart, to_values in _charts(kind, properties):
-        under = [_at(properties, (*base, *path)) for path in VALUES_UNDER.get(kind, ())]
-        under += [_at(properties, FLUX_UNDER)] if kind.startswith("helm.toolkit") else []
-        found = _values(_at(properties, to_values), item, to_values, _at(properties, to_chart))
-        yield from map(_over_others, found) if any(under) else found
+        found = _values(
+            at_path(properties, to_values), item, to_values, at_path(properties, to_chart)
+        )
+        yield from map(_over_others, found) if takes_others(kind, properties, base) else found
 
 
 def _over_others(item: Item) -> Item:
@@ -89,12 +89,3 @@ def _text(text: str, place: FilePlace, path: Path, chart: str | None) -> Iterato
     for document, inside in text_documents(text, place, path):
         if isinstance(document.value, Mapping):
             yield from values(document.value, inside, chart)
-
-
-def _at(value: Any, path: Path) -> Any:
-    for step in path:
-        if isinstance(step, int):
-            value = value[step] if isinstance(value, list) else None
-        else:
-            value = value.get(step) if isinstance(value, Mapping) else None
-    return value

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuyard.findings import Path
+from gpuyard.lint.charts import name_in
 from gpuyard.lint.items import HandedValues, Item
 from gpuyard.lint.languages.commands import AppliedRelease, HelmCommand
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART, overlaid
@@ -20,7 +21,6 @@ from gpuyard.rules.subjects.installed import COMMAND
 
 _CHART = "Chart.yaml"
 _PACKED = re.compile(r"(.+?)-(v?\d+\.\d+.*)\.tgz")
-_NAME = re.compile(rb"^name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
 _VERSION = re.compile(rb"^version:[ \t]*[\"']?v?([\w.+-]+)", re.MULTILINE)
 _URL = "://"
 
@@ -58,8 +58,7 @@ class FilesInView:
 
     def name_of(self, chart: str) -> str:
         """What the chart of a folder calls itself."""
-        found = _NAME.search(self.bytes_of(posixpath.join(chart, _CHART)))
-        return found[1].decode() if found else ""
+        return name_in(self.bytes_of(posixpath.join(chart, _CHART)))
 
     def copy_of(self, name: str, version: object, script: str) -> str | None:
         """A copy of a chart beside a script, of the very version that its command takes from elsewhere."""

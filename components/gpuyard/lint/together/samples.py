@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
+from gpuyard.lint.charts import name_in
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 
@@ -82,7 +83,6 @@ _COPIED = frozenset(
         "cluster-autoscaler",
     }
 )
-_NAME = re.compile(rb"^name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
 _OF_A_VENDOR = re.compile(
     rb"github\.com/(?:nvidia|kubernetes-sigs|aws/karpenter|kubernetes/autoscaler)|docs\.nvidia\.com",
     re.IGNORECASE,
@@ -96,8 +96,8 @@ def _copies_of_charts(reading: FilesRead, head: Callable[[str], bytes]) -> Itera
         folder, _, name = file.rpartition("/")
         if folder and name == "Chart.yaml":
             chart = head(file)
-            named = _NAME.search(chart)
-            if named and named[1].decode() in _COPIED and _is_the_vendors(chart, named[1]):
+            named = name_in(chart)
+            if named in _COPIED and _is_the_vendors(chart, named.encode()):
                 yield from (each for each in reading.files if each.startswith(f"{folder}/"))
 
 

@@ -19,7 +19,8 @@ from gpuyard.rules.rule import (
 )
 from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
-from gpuyard.rules.subjects.mig_parted import MIG_PARTED, cuts, unmade
+from gpuyard.rules.subjects.mig_parted import MIG_PARTED, cuts
+from gpuyard.rules.subjects.operator_texts import texts_of, unmade
 from gpuyard.spec.sharing import MAX_REPLICAS
 
 _METHODS = ("timeSlicing", "mps")
@@ -46,9 +47,7 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
     path: Path = (*base, "devicePlugin", "config")
     config = mapping(at(operator.properties, *path))
     name = text(config.get("name"))
-    given = mapping(config.get("data")) or next(
-        (mapping(c.properties.get("data")) for c in stack.of("ConfigMap") if c.name == name), {}
-    )
+    given = texts_of(config, stack)
     if base == () and unmade(config, stack):
         yield Violation(
             (*path, "create"),

@@ -191,25 +191,33 @@ def values_of(resource: Resource, chart: Path) -> Iterator[Mapping[str, Any]]:
     paths = [(*chart, *below) for below in VALUES_BESIDE.get(kind, ())]
     paths += [VALUES_ELSEWHERE[kind][1]] if kind in VALUES_ELSEWHERE else []
     for path in paths:
-        there = _there(resource.properties, path)
+        there = at_path(resource.properties, path)
         for each in there if isinstance(there, list | tuple) else (there,):
             yield from [each] if isinstance(each, Mapping) else _written(each)
 
 
-VALUES_UNDER: Mapping[str, tuple[Path, ...]] = {
+_VALUES_UNDER: Mapping[str, tuple[Path, ...]] = {
     "argoproj.io/Application": (("helm", "valueFiles"),),
     "argoproj.io/ApplicationSet": (("helm", "valueFiles"),),
     "kustomize.config.k8s.io/Kustomization": (("valuesFile",), ("additionalValuesFiles",)),
 }
 """By kind: values from elsewhere beside a chart, which those that stand here are laid over."""
-FLUX_UNDER: Path = ("spec", "valuesFrom")
+_APART_UNDER: Mapping[str, tuple[Path, ...]] = {
+    "helm.toolkit.fluxcd.io/HelmRelease": (("spec", "valuesFrom"),),
+}
+"""The same, where they do not stand beside the chart."""
+
+
+def takes_others(kind: str, properties: Mapping[str, Any], chart: Path) -> bool:
+    """Whether values of the chart at a path are laid over others, which stand elsewhere."""
+    beside = ((*chart, *below) for below in _VALUES_UNDER.get(kind, ()))
+    return any(at_path(properties, path) for path in (*beside, *_APART_UNDER.get(kind, ())))
 
 
 def has_more_values(resource: Resource, chart: Path) -> bool:
     """Whether a release gets values for the chart at a path that do not stand in it, or are not known."""
     properties, kind = resource.properties, resource.group_kind
-    paths = [(*chart, *below) for below in VALUES_UNDER.get(kind, ())]
-    if any(_there(properties, path) for path in (*paths, FLUX_UNDER)):
+    if takes_others(kind, properties, chart):
         return True
     given = properties.get("values") if kind.startswith("helm:") else None
     return any(
@@ -218,10 +226,11 @@ def has_more_values(resource: Resource, chart: Path) -> bool:
     )
 
 
-def _there(value: Any, path: Path) -> Any:
+def at_path(value: Any, path: Path) -> Any:
+    """What stands there, unknown or not; None where nothing does."""
     for step in path:
         if isinstance(step, int):
-            value = value[step]  # of a list in which the chart was found
+            value = value[step] if isinstance(value, list | tuple) else None
         else:
             value = value.get(step) if isinstance(value, Mapping) else None
     return value

@@ -16,6 +16,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.rules.subjects.operator_texts import texts_of, unmade
 from gpuyard.spec.nearest import nearest
 
 MIG_PARTED = "config:mig-parted"
@@ -73,14 +74,6 @@ def cuts(config: Resource) -> bool:
     return any(mapping(group).get(_ENABLED) is not False for group in groups)
 
 
-def unmade(config: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether values of the operator's chart have the text of a ConfigMap that is not made of it."""
-    name, create = text(config.get("name")), config.get("create")
-    if not name or not mapping(config.get("data")) or create is True or create is UNKNOWN:
-        return False
-    return all(each.name != name for each in stack.of("ConfigMap"))
-
-
 def unread(stack: Stack) -> Iterator[Violation]:
     """Layouts of one's own that the operator's manager does not find where it looks for them."""
     for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
@@ -92,9 +85,7 @@ def _of_operator(operator: Resource, stack: Stack) -> Iterator[Violation]:
     path: Path = (*(() if by_chart else ("spec",)), "migManager", "config")
     config = mapping(at(operator.properties, *path))
     name = text(config.get("name"))
-    given = mapping(config.get("data")) or next(
-        (mapping(c.properties.get("data")) for c in stack.of("ConfigMap") if c.name == name), {}
-    )
+    given = texts_of(config, stack)
     if not name or not given or isinstance(given, PartlyKnown):
         return
     if by_chart and unmade(config, stack):
