@@ -248,3 +248,17 @@ def test_no_quota_helps_a_pod_that_is_larger_than_a_node():
     for more in ({"gpus": 16}, {"gpus": 8, "requests": {"memory": "9Ti"}}):
         found = said(plan, job(pods=3, **more))
         assert (found.verdict, found.stack_change) == (Verdict.NEVER, "")
+
+
+def test_a_number_in_quotes_is_written_without():
+    quoted = job(pods="2")  # type: ignore[arg-type]
+    answer = said(local(), quoted)
+    assert answer.verdict is Verdict.NEVER
+    assert "Kubernetes does not accept it: spec.parallelism: '2' is no whole number" in answer.says
+    (change,) = answer.changes
+    assert (change.says, change.at, change.value) == (
+        "write spec.parallelism: 2",
+        "spec.parallelism",
+        2,
+    )
+    assert said(local(), changed(quoted, pods=2)).verdict is Verdict.STARTS

@@ -14,6 +14,7 @@ from gpuyard.manifests.templates import (
     POD_KINDS,
     WORKLOADS,
     PodsForm,
+    miscounts,
     templates_of,
     unread_kind,
     workload_kind,
@@ -427,3 +428,40 @@ def test_kinds_that_are_not_read_say_what_to_do():
     assert "ask about a pod of its executors" in instead
     assert unread_kind({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}) is None
     assert unread_kind("text") is None
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "wrong"),
+    [
+        (2, 2, False),
+        (2.0, 2, False),
+        (None, 1, False),
+        ("2", 2, True),
+        ("two", 1, True),
+        ("-2", 1, True),
+        (True, 1, True),
+        (-2, 1, True),
+        (1.5, 1, True),
+        (float("inf"), 1, True),
+        (float("nan"), 1, True),
+        ([2], 1, True),
+    ],
+)
+def test_a_number_of_pods_in_quotes_is_read_and_told(written, read, wrong):
+    job = {
+        "kind": "Job",
+        "apiVersion": "batch/v1",
+        "spec": {"parallelism": written, "template": {}},
+    }
+    (template,) = templates_of(KINDS["batch/Job"], job)
+    assert template.pods == read
+    found = dict(miscounts(KINDS["batch/Job"], job))
+    assert list(found) == ([("spec", "parallelism")] if wrong else [])
+
+
+def test_numbers_inside_lists_are_told_once_each():
+    part = {"replicas": "2", "template": {"spec": {"completions": "4", "template": {}}}}
+    jobs = {"kind": "JobSet", "spec": {"replicatedJobs": [part]}}
+    found = [path for path, _ in miscounts(KINDS["jobset.x-k8s.io/JobSet"], jobs)]
+    first = ("spec", "replicatedJobs", 0)
+    assert found == [(*first, "replicas"), (*first, "template", "spec", "completions")]

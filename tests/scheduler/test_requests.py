@@ -302,3 +302,11 @@ values = st.recursive(
 def test_anything_at_all_is_read(kind, value):
     found = need({**value, "kind": kind})
     assert all(n >= 0 for p in found.pod_sets for n in p.requests.values())
+
+
+def test_a_number_of_pods_in_quotes_is_refused_and_judged_as_meant():
+    found = need({"kind": "Job", "spec": {"parallelism": "2", "template": {"spec": pod_spec(1)}}})
+    assert [p.count for p in found.pod_sets] == [2]
+    (refused,) = found.refused
+    assert refused.says == "spec.parallelism: '2' is no whole number"
+    assert (refused.at, refused.value, refused.resource) == ("spec.parallelism", 2, "")

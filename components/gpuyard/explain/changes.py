@@ -109,7 +109,7 @@ def _accepted(request: Request) -> _Edit:
     says = "; ".join(f"write {r.at}: {r.value}" for r in request.refused)
 
     def apply(r: Request) -> Request:
-        for one in request.refused:
+        for one in (each for each in request.refused if each.resource):
             pods = r.pod_sets[one.pod_set]
             more = {**pods.requests, one.resource: pods.requests.get(one.resource, 0) + one.amount}
             r = _with(r, one.pod_set, replace(pods, requests=more))

@@ -74,12 +74,34 @@ class Template:
     """False: the kind's controller makes it up."""
 
 
+_COUNTS = ("parallelism", "completions", "replicas", "size", "numNodes", "numOfHosts")
+"""Fields that say how many pods there are, or how many groups of them."""
+
+
 def count(value: Any, key: str, default: int) -> int:
-    """A number of pods; what is no such number counts as if it were left out."""
+    """A number of pods, also one in quotes; what is no such number counts as if it were left out."""
     found = mapping(value).get(key)
-    if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= _COUNT_LIMIT:
-        return found
-    return default
+    if isinstance(found, str) and found.isdecimal():
+        found = int(found)
+    return int(found) if found is not None and _is_count(found) else default
+
+
+def _is_count(found: Any) -> bool:
+    number = isinstance(found, int | float) and not isinstance(found, bool)
+    return number and 0 <= found <= _COUNT_LIMIT and found == int(found)
+
+
+def miscounts(kind: Kind, value: Any) -> Iterator[tuple[Path, Any]]:
+    """Where an object writes a number of pods that the API server takes for none, such as one in quotes."""
+    found: dict[Path, Any] = {}
+    for place in kind.places:
+        for path, trail in _walk(place.at, (), (value,)):
+            for depth, inner in enumerate(trail):
+                written = {key: mapping(inner).get(key) for key in _COUNTS}
+                found |= {(*path[:depth], key): value for key, value in written.items()}
+    yield from (
+        (at, wrong) for at, wrong in found.items() if wrong is not None and not _is_count(wrong)
+    )
 
 
 def at_once(job: Any) -> int:

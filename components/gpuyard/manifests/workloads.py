@@ -4,14 +4,22 @@ Nothing here trusts its input: any mapping is read, whatever it holds, and what 
 is left out or named as a problem. Nothing is decided here; `gpuyard.advice.classify.classify` does that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gpuyard.findings import show_path
 from gpuyard.manifests.fields import items, mapping, mappings, text
 from gpuyard.manifests.gpu_requests import ask_of_pod
-from gpuyard.manifests.templates import PodsForm, Template, count, templates_of, workload_kind
+from gpuyard.manifests.templates import (
+    Kind,
+    PodsForm,
+    Template,
+    count,
+    miscounts,
+    templates_of,
+    workload_kind,
+)
 
 MAX_ITEMS = 10_000
 """Objects in one file, Lists taken apart."""
@@ -76,6 +84,8 @@ class JobRead:
     runtime: str = ""
     """The training runtime that a TrainJob names."""
     problems: tuple[str, ...] = ()
+    miscounts: tuple[tuple[str, Any, int], ...] = ()
+    """Numbers of pods that the API server does not take: where, what is written, and what is read of it."""
 
 
 def objects_of(value: Any, most: int = MAX_ITEMS) -> list[Any]:
@@ -100,6 +110,7 @@ def read_job(value: Any) -> JobRead | None:
     spec = mapping(value, "spec")
     found = tuple(templates_of(kind, value))
     pods = tuple(_pod(template) for template in found)
+    wrong_counts = tuple(_miscounts(kind, value))
     return JobRead(
         kind=kind.name,
         name=_name(mapping(value, "metadata")),
@@ -109,9 +120,18 @@ def read_job(value: Any) -> JobRead | None:
         pods=pods,
         schedule=text(spec, "schedule"),
         runtime=text(spec, "runtimeRef", "name"),
-        problems=_problems(kind.name, pods),
+        problems=(
+            *_problems(kind.name, pods),
+            *(f"{at}: {wrong!r} is no whole number" for at, wrong, _ in wrong_counts),
+        ),
+        miscounts=wrong_counts,
         **_run_of(kind.name, spec),
     )
+
+
+def _miscounts(kind: Kind, value: Any) -> Iterator[tuple[str, Any, int]]:
+    for path, wrong in miscounts(kind, value):
+        yield show_path(path), wrong, count({"n": wrong}, "n", 1)
 
 
 def _problems(kind: str, pods: tuple[PodRead, ...]) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ class Refused:
     at: str
     value: str | int
     resource: str
+    """What more of it would be asked for if it were right; "" where no device is the matter."""
     amount: int
     pod_set: int = 0
     on_node: bool = False
@@ -116,10 +117,19 @@ def request_of(
         priority_label=labels.get(names.PRIORITY_LABEL, ""),
         priority_class=classes[0] if classes else "",
         pod_sets=pod_sets,
-        refused=tuple(replace(r, pod_set=i) for i, each in enumerate(asked) for r in each.refused),
+        refused=(
+            *_miscounted(job),
+            *(replace(r, pod_set=i) for i, each in enumerate(asked) for r in each.refused),
+        ),
         cautions=tuple(dict.fromkeys([*cautions, *_unjudged_kind(job)])),
         groups=job.groups if job.kind == "LeaderWorkerSet" else 0,
     )
+
+
+def _miscounted(job: JobRead) -> Iterator[Refused]:
+    """Numbers of pods in quotes: the rest is judged as if they were written right."""
+    for at, wrong, meant in job.miscounts:
+        yield Refused(f"{at}: {wrong!r} is no whole number", at, meant, "", 0)
 
 
 def _unjudged_kind(job: JobRead) -> Iterator[str]:

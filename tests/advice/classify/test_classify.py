@@ -85,7 +85,7 @@ def test_gpus_are_counted_in_the_largest_pod_and_in_all():
     ("job", "pods"),
     [
         ({"kind": "Job", "spec": {"parallelism": 7}}, 7),
-        ({"kind": "Job", "spec": {"parallelism": "7"}}, 1),
+        ({"kind": "Job", "spec": {"parallelism": "7"}}, 7),
         ({"kind": "Job", "spec": {"parallelism": True}}, 1),
         ({"kind": "Deployment", "spec": {"replicas": 0}}, 0),
         ({"kind": "CronJob", "spec": {"jobTemplate": {"spec": {"parallelism": 3}}}}, 3),
@@ -117,6 +117,11 @@ def test_gpus_are_counted_in_the_largest_pod_and_in_all():
 )
 def test_pods_are_counted_for_every_kind(job, pods):
     assert classified(job).pods == pods
+
+
+def test_a_number_of_pods_in_quotes_is_a_problem():
+    found = classified({"kind": "Job", "spec": {"parallelism": "7"}})
+    assert "spec.parallelism: '7' is no whole number" in found.problems
 
 
 def test_a_label_that_is_no_class_is_a_problem_with_the_nearest():
