@@ -57,3 +57,28 @@ SECTIONS: Mapping[str, frozenset[str]] = {
     ),
 }
 """Keys below those of the first level that guides fill with fields of their own."""
+
+ON_BY_ITSELF = frozenset(
+    {
+        *("nfd", "cdi", "driver", "toolkit", "devicePlugin", "dcgmExporter", "gfd", "migManager"),
+        *("vgpuDeviceManager", "vfioManager", "sandboxDevicePlugin", "ccManager"),
+    }
+)
+"""Parts that the chart switches on where nobody says a word."""
+BY_OTHER_NAMES: Mapping[str, str] = {
+    "nodefeaturediscovery": "nfd",
+    "gpufeaturediscovery": "gfd",
+    "featurediscovery": "gfd",
+    "containertoolkit": "toolkit",
+    "nvidiacontainertoolkit": "toolkit",
+    "nvidiadriver": "driver",
+    "gpudriver": "driver",
+    "nvidiadeviceplugin": "devicePlugin",
+    "k8sdeviceplugin": "devicePlugin",
+    "operatorvalidator": "validator",
+}
+"""What parts are called elsewhere, in small letters and without signs."""
+DEFAULT_PRIORITY = "system-node-critical"
+DEFAULT_STRATEGY = "single"
+GPU_TAINT = "nvidia.com/gpu"
+"""The taint that the chart's daemon sets tolerate by themselves."""

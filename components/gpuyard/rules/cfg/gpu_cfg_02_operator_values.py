@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
 from typing import Any
 
 from gpuyard.catalogue.software.operator_values import SECTIONS, TOP_LEVEL
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, known, mapping, text
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.rules.subjects.operator_wishes import asks_nothing, folded, is_off, is_wish, meant, met
 from gpuyard.spec.nearest import nearest
 
 _FOUND = ("operator", "defaultRuntime")
@@ -18,13 +20,18 @@ _INSTEAD: Mapping[tuple[str, ...], str] = {
         "config",
     ): "label nodes nvidia.com/mig.config; layouts of your own go into migManager.config",
     _FOUND: "remove it: the container runtime is found on the node",
+    ("migParted",): "write migManager.config with create, a name and data",
     ("devicePlugin", "mps", "enabled"): "remove it; write sharing.mps into devicePlugin.config",
     ("devicePlugin", "mps", "replicas"): "remove it; write sharing.mps into devicePlugin.config",
     ("driver", "useOpenKernelModules"): "write driver.kernelModuleType: open",
     ("driver", "maxParallelUpgrades"): "write driver.upgradePolicy.maxParallelUpgrades",
+    ("driver", "autoUpgrade"): "write driver.upgradePolicy.autoUpgrade",
 }
 """Keys of guides that the chart does not have, or reads and drops."""
-_OFF = {"enabled": False}
+_FAILS = frozenset({("mig", "config"), ("migParted",), ("devicePlugin", "mps", "enabled")})
+"""Where pods wait for what was never made: for slices, or for shares."""
+_SLIP = 0.9
+"""From here on a key is another one with a letter too many, and not one that begins alike."""
 _OLD_OPERATOR, _OLD_TOOLKIT = re.compile(r"v?1\.\d+\."), re.compile(r"1\.[0-7]\.")
 _STRATEGIES = ("none", "single", "mixed", "")
 _LAYOUTS = ("all-disabled", "")
@@ -51,16 +58,16 @@ def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
         given = at(values, *path)
         if given is not None:
             said.add(path)
-            kept = given is False or path == _FOUND  # what was to be off stays off
-            yield _dropped(path, instead, Severity.NOTE if kept else None)
+            yield _dropped(path, instead, _of_guides(path, given, values))
     for key, below in values.items():
-        if key not in TOP_LEVEL:
-            near = nearest(key, sorted(TOP_LEVEL))
-            yield _dropped((key,), f"write {near}" if near else "remove it", _lost(below, near))
+        if key not in TOP_LEVEL and (key,) not in said:
+            near = meant(key) or nearest(key, sorted(TOP_LEVEL))
+            lost = _lost(key, below, near, values)
+            yield _dropped((key,), f"write {near}" if near else "remove it", lost)
         for name in _strange(key, known(below)):
             if (key, name) not in said:
                 near = nearest(name, sorted(SECTIONS[key]))
-                lost = _lost(mapping(known(below))[name], near)
+                lost = _lost(name, mapping(known(below))[name], near, values, key)
                 yield _dropped((key, name), f"write {key}.{near}" if near else "remove it", lost)
 
 
@@ -71,14 +78,31 @@ def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Viol
     return Violation(path, says, fix, severity=severity, choice=severity is Severity.NOTE)
 
 
-def _lost(value: Any, near: str | None) -> Severity | None:
-    """Less grave where nothing was set, `nodeSelector: {}`, or what charts of before had is off.
-
-    A wish under a key that is like none may be met by the chart anyway: that one warns.
-    """
-    if value in ("", [], {}, None) or (not near and value in (False, _OFF)):
+def _of_guides(path: tuple[str, ...], given: Any, values: Mapping[str, Any]) -> Severity | None:
+    section = path[0]
+    idle = path == ("devicePlugin", "mps", "replicas") and at(values, *path[:2], "enabled") is False
+    off = given in _LAYOUTS or (given is False and not is_wish(path[-1]))
+    if off or path == _FOUND or idle or met(path[-1], given, values, section):
         return Severity.NOTE
-    return None if near else Severity.WARN
+    return None if path in _FAILS else Severity.WARN
+
+
+def _lost(
+    name: str, given: Any, near: str | None, values: Mapping[str, Any], section: str = ""
+) -> Severity | None:
+    """Less grave where nothing was set, or what is asked for is so anyway; grave where it fails.
+
+    That is where what was to be off stays on, and where only a letter is wrong.
+    """
+    nothing = asks_nothing(given, off=not near and not is_wish(name))
+    if nothing or met(name, given, values, section, near):
+        return Severity.NOTE
+    return None if near and (is_off(given) or _is_slip(name, near)) else Severity.WARN
+
+
+def _is_slip(name: str, near: str) -> bool:
+    alike = SequenceMatcher(None, folded(name), folded(near)).ratio() >= _SLIP
+    return alike or meant(name) == near
 
 
 def _strange(key: str, below: Any) -> list[str]:

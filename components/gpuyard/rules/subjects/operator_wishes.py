@@ -1,0 +1,245 @@
+"""What a key that the GPU Operator's chart does not read asks for, and whether it is so without it.
+
+Guides and other charts have keys such as `tolerations` at the top, `driver.nodeSelector` or
+`nodeFeatureDiscovery.enabled`. Where the chart does the same by default, or a value beside them decides it,
+nothing is lost with such a key.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gpuyard.catalogue.software.operator_values import (
+    BY_OTHER_NAMES,
+    DEFAULT_PRIORITY,
+    DEFAULT_STRATEGY,
+    GPU_TAINT,
+    ON_BY_ITSELF,
+    SECTIONS,
+    TOP_LEVEL,
+)
+
+Values = Mapping[str, Any]
+_Wish = Callable[[Any, Values, str], bool]
+_RUNTIMES = frozenset({"nvidia", "containerd", "docker", "crio", "cri-o"})
+_PRIVILEGED = frozenset({"driver", "toolkit", "devicePlugin", "gfd", "migManager"})
+"""Parts whose pods the operator runs privileged."""
+_AS_THEY_RUN = ({"privileged": True}, {"privileged": True, "seLinuxOptions": {"level": "s0"}})
+_YES = ("true", True, "present", "yes", "")
+_OF_EVERY_GPU = ("cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator")
+"""Labels that the nodes with GPUs of a cloud have, with the model as their value."""
+
+
+def folded(name: Any) -> str:
+    """A name in small letters and without signs: of one thing there are many spellings."""
+    return "".join(sign for sign in str(name).lower() if sign.isalnum())
+
+
+_SECTIONS: Mapping[str, str] = {**{folded(each): each for each in TOP_LEVEL}, **BY_OTHER_NAMES}
+
+
+def meant(name: str) -> str | None:
+    """The key of the first level that goes by this name elsewhere."""
+    return _SECTIONS.get(folded(name))
+
+
+def asks_nothing(given: Any, *, off: bool = False) -> bool:
+    """True where nothing is set at all; with `off` also where things are only switched off."""
+    if isinstance(given, Mapping):
+        return all(asks_nothing(each, off=off) for each in given.values())
+    return given in (None, "", []) or (off and given is False)
+
+
+def is_off(given: Any) -> bool:
+    """Whether something is to be switched off."""
+    return given is False or (isinstance(given, Mapping) and given.get("enabled") is False)
+
+
+def is_wish(name: str) -> bool:
+    """Whether it is known what a key of this name asks for; of others that are off it is not."""
+    return folded(name) in _WISHES
+
+
+def met(name: str, given: Any, values: Values, section: str = "", near: str | None = None) -> bool:
+    """Whether the chart does what is asked for by itself, or has it decided beside the key."""
+    wish = _WISHES.get(folded(name))
+    if wish is not None:
+        return wish(given, values, section)
+    if section:
+        return _is_switch(name, near, section) and given is (section in ON_BY_ITSELF | _UNSWITCHED)
+    part = near or name
+    switch = given.get("enabled") if isinstance(given, Mapping) and len(given) == 1 else None
+    if switch is True:
+        return part in ON_BY_ITSELF and _beside(values, part, "enabled") is not False
+    return switch is False and part in SECTIONS and part not in ON_BY_ITSELF
+
+
+_UNSWITCHED = frozenset(name for name, keys in SECTIONS.items() if "enabled" not in keys)
+"""What cannot be switched off."""
+
+
+def _is_switch(name: str, near: str | None, section: str) -> bool:
+    return near == "enabled" or (folded(name) == "enabled" and section in _UNSWITCHED)
+
+
+def _beside(values: Values, section: str, name: str) -> Any:
+    """What another key says; None where it says nothing."""
+    below = values.get(section)
+    return below.get(name) if isinstance(below, Mapping) else None
+
+
+def _leaves(given: Any) -> Iterator[Any]:
+    if isinstance(given, Mapping | list):
+        for each in given.values() if isinstance(given, Mapping) else given:
+            yield from _leaves(each)
+    else:
+        yield given
+
+
+def _tolerated(given: Any, values: Values, _: str) -> bool:
+    """Only the taint of GPU nodes, which the daemon sets tolerate unless values take that from them."""
+    own = _beside(values, "daemonsets", "tolerations")
+    kept = not isinstance(own, list) or any(_of_gpus(each) for each in own)
+    return kept and isinstance(given, list) and all(_of_gpus(each) for each in given)
+
+
+def _of_gpus(each: Any) -> bool:
+    if not isinstance(each, Mapping) or each.get("tolerationSeconds") is not None:
+        return False
+    return each.get("key") == GPU_TAINT and each.get("effect") in (None, "", "NoSchedule")
+
+
+def _selected(given: Any, _: Values, __: str) -> bool:
+    """Only nodes with GPUs, which the operator finds by their labels itself."""
+    return isinstance(given, Mapping) and all(_says_gpu(*each) for each in given.items())
+
+
+def _says_gpu(label: Any, value: Any) -> bool:
+    if label in ("kubernetes.io/os", "karpenter.k8s.aws/instance-gpu-manufacturer"):
+        return value in ("linux", "nvidia")
+    return _is_of_gpus(str(label)) and value in _YES
+
+
+def _is_of_gpus(label: str) -> bool:
+    """A label that every node with a GPU has, and no other: of NFD, of GFD, of the operator, of Talos."""
+    prefix, _, name = label.partition("/")
+    if prefix == "nvidia.com":
+        return name in ("gpu", "gpu.present") or name.startswith("gpu.deploy.")
+    if prefix == "feature.node.kubernetes.io":
+        return name.startswith("pci-") and "10de" in name
+    return prefix == "extensions.talos.dev" and "nvidia" in name
+
+
+def _drawn(given: Any, _: Values, __: str) -> bool:
+    """An affinity for nodes with GPUs and for nothing else."""
+    if not isinstance(given, Mapping) or set(given) != {"nodeAffinity"}:
+        return False
+    found = list(_expressions(given["nodeAffinity"]))
+    return bool(found) and all(_expects_gpu(each) for each in found)
+
+
+def _expressions(given: Any) -> Iterator[Any]:
+    """Everything that terms ask of nodes."""
+    if isinstance(given, list):
+        for each in given:
+            yield from _expressions(each)
+    elif isinstance(given, Mapping):
+        for name, below in given.items():
+            if name in ("matchExpressions", "matchFields") and isinstance(below, list):
+                yield from below
+            else:
+                yield from _expressions(below)
+
+
+def _expects_gpu(asked: Any) -> bool:
+    if not isinstance(asked, Mapping):
+        return False
+    label, sign, wanted = str(asked.get("key")), asked.get("operator"), asked.get("values")
+    if sign == "Exists":
+        gpus = label.startswith("nvidia.com/gpu.") or label in _OF_EVERY_GPU
+        return gpus or _is_of_gpus(label)
+    several = wanted if isinstance(wanted, list) else []
+    return sign == "In" and bool(several) and all(_says_gpu(label, each) for each in several)
+
+
+def _scraped(given: Any, _: Values, __: str) -> bool:
+    """Only how Prometheus scrapes by annotations: the exporter's Service has them anyway."""
+    return isinstance(given, Mapping) and all(
+        str(each).startswith("prometheus.io/") for each in given
+    )
+
+
+def _runs(given: Any, _: Values, __: str) -> bool:
+    """A runtime that is found on the node, or the class of it that the operator makes."""
+    return all(each is None or each in _RUNTIMES for each in _leaves(given))
+
+
+def _cut(given: Any, values: Values, _: str) -> bool:
+    beside = _beside(values, "mig", "strategy")
+    return bool(given == (DEFAULT_STRATEGY if beside is None else beside))
+
+
+def _ranked(given: Any, values: Values, _: str) -> bool:
+    beside = _beside(values, "daemonsets", "priorityClassName")
+    return bool(given == (beside or DEFAULT_PRIORITY))
+
+
+def _secured(given: Any, _: Values, section: str) -> bool:
+    return section in _PRIVILEGED and given in _AS_THEY_RUN
+
+
+def _replaced(given: Any, values: Values, _: str) -> bool:
+    beside = _beside(values, "daemonsets", "updateStrategy")
+    one_by_one = given in ("RollingUpdate", {"type": "RollingUpdate"})
+    return one_by_one and beside in (None, "RollingUpdate")
+
+
+def _by_objects(given: Any, values: Values, _: str) -> bool:
+    """Drivers by objects of their own: `driver.enabled` beside it says whether there are any."""
+    switch = _beside(values, "driver", "enabled")
+    wanted = isinstance(given, Mapping) and given.get("enabled") is True
+    return switch is not None and not (wanted and switch is True)
+
+
+def _is(wanted: Any) -> _Wish:
+    """Whether it is what the chart has by default; 1 is no truth."""
+    return lambda given, _, __: given == wanted and type(given) is type(wanted)
+
+
+def _on(given: Any, _: Values, __: str) -> bool:
+    return given is True
+
+
+def _on_or_off(given: Any, _: Values, __: str) -> bool:
+    """Of what the chart finds out: which modules the kernel takes."""
+    return isinstance(given, bool)
+
+
+def _all_on(given: Any, _: Values, __: str) -> bool:
+    return all(each is True for each in _leaves(given))
+
+
+_WISHES: Mapping[str, _Wish] = {
+    "tolerations": _tolerated,
+    "nodeselector": _selected,
+    "nodeselectors": _selected,
+    "affinity": _drawn,
+    "podannotations": _scraped,
+    **dict.fromkeys(("runtime", "defaultruntime", "containerruntime"), _runs),
+    **dict.fromkeys(("runtimeclass", "runtimeclassname"), _runs),
+    "migstrategy": _cut,
+    "priorityclassname": _ranked,
+    "securitycontext": _secured,
+    "updatestrategy": _replaced,
+    "nvidiadrivercrd": _by_objects,
+    **dict.fromkeys(("useopenkernelmodules", "openkernelmodules"), _on_or_off),
+    "openkernelmodulesenabled": _on,
+    "autoupgrade": _on,
+    "maxparallelupgrades": _is(1),
+    **dict.fromkeys(("replicas", "replicacount"), _is(1)),
+    "imagepullpolicy": _is("IfNotPresent"),
+    "loglevel": _is("info"),
+    "failoniniterror": _on,
+    **dict.fromkeys(("installcrds", "crds"), _all_on),
+    **dict.fromkeys(("rbac", "serviceaccount"), _is({"create": True})),
+}
+"""By the folded name of a key that guides write: whether what it asks for is so anyway."""
