@@ -174,3 +174,26 @@ def test_what_can_be_defended_is_marked_until_a_user_asks_for_it_or_sets_a_level
     assert marked(choices=True) == [False, False]
     assert marked(severities={"GPU-X-01": Severity.NOTE}) == [False, False]
     assert marked(severities={"GPU-X-02": Severity.NOTE}) == [True, False]
+
+
+LENIENT = rule(check=one, defended=lambda stack, resource: len(stack.of("Gadget")) > 0)
+GADGET = Resource("v1/Gadget", "g", {})
+
+
+def choices(*resources, of=LENIENT, **settings):
+    return [o.choice for o in evaluate(resources, [of], Strictness(**settings))]
+
+
+def test_all_that_is_in_view_makes_a_choice_of_what_is_said_of_one():
+    assert choices(widget(size=3)) == [False]
+    assert choices(widget(size=3), GADGET) == [True]
+    assert choices(widget(size=3), GADGET, of=ONE) == [False]
+
+
+def test_whoever_asks_for_choices_or_sets_a_level_gets_what_is_defended_as_well():
+    assert choices(widget(size=3), GADGET, choices=True) == [False]
+    assert choices(widget(size=3), GADGET, severities={ONE.id: Severity.REFUSE}) == [False]
+
+
+def test_what_could_not_be_evaluated_is_no_choice():
+    assert choices(widget(size=UNKNOWN), GADGET) == [False]

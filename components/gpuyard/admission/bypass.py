@@ -68,14 +68,18 @@ def bypasses_of(pod: Pod) -> Iterator[Slip]:
     for path, container in pod.containers():
         yield from _of_container(path, container)
     runtime = text(pod.spec.get("runtimeClassName"))
-    for path, container in pod.containers():
-        if runtime.startswith(RUNTIME) and not _sees_its_own(container):
-            name = called(path, container)
-            yield SEES_ALL.slip(pod.at("runtimeClassName"), container=name, runtime=runtime)
+    for path, container in without_own(pod) if runtime.startswith(RUNTIME) else ():
+        name = called(path, container)
+        yield SEES_ALL.slip(pod.at("runtimeClassName"), container=name, runtime=runtime)
     for key in mapping(pod.metadata.get("annotations")):
         said = (*DEVICES_SAID, *(() if asks(pod) else (BESIDE_GPUS,)))
         if any(each in str(key) for each in said):
             yield ANNOTATED.slip((*pod.path, "metadata", "annotations", str(key)), name=str(key))
+
+
+def without_own(pod: Pod) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Containers that neither ask for GPUs nor say that they want none: a runtime class gives them all."""
+    return (each for each in pod.containers() if not _sees_its_own(each[1]))
 
 
 def _of_container(path: Path, container: Mapping[str, Any]) -> Iterator[Slip]:

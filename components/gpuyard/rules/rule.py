@@ -144,6 +144,10 @@ class Rule:
     """Looks at one resource of its kinds."""
     check_stack: Callable[[Stack, Parameters], Iterator[Violation]] | None = None
     """Looks at all resources; called when at least one is of its kinds."""
+    defended: Callable[[Stack, Resource], bool] | None = None
+    """Whether, by all that is in view, what `check` says of a resource is a choice of whoever made it.
+
+    Asked where all is in view: a policy that is shown one resource says what it says."""
     wide: bool = False
     """Whether it holds over everything in view, and not only within what is deployed together."""
     remediate: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None

@@ -1,7 +1,7 @@
 """Holds resources against rules: what is wrong, what could not be seen, and what a user has let pass."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from typing import Any
@@ -92,8 +92,25 @@ def evaluate_each(
         outcome
         for resource in stack.resources
         for rule in single.get(resource.group_kind, ())
-        for outcome in check_resource(rule, resource, settings)
+        for outcome in _among_others(rule, resource, stack, settings)
     ]
+
+
+def _among_others(
+    rule: Rule, resource: Resource, stack: Stack, settings: Strictness
+) -> list[RuleOutcome]:
+    """What is said of one, less strictly where all that is in view defends it."""
+    said = check_resource(rule, resource, settings)
+    open_ = [each for each in said if each.verdict is RuleVerdict.VIOLATED and not each.choice]
+    if not open_ or rule.defended is None or not _counts_choices_apart(rule, settings):
+        return said
+    if not rule.defended(stack, resource):
+        return said
+    return [replace(each, choice=True) if each in open_ else each for each in said]
+
+
+def _counts_choices_apart(rule: Rule, settings: Strictness) -> bool:
+    return not settings.choices and rule.id not in settings.severities
 
 
 def evaluate_together(
@@ -162,7 +179,7 @@ def _violated(
         verdict = RuleVerdict.VIOLATED if expired else RuleVerdict.EXCEPTED
         until = f"expired on {exemption.expires}" if expired else f"until {exemption.expires}"
         note = f"exception {until}: {exemption.reason}"
-    choice = said.choice and not settings.choices and rule.id not in settings.severities
+    choice = said.choice and _counts_choices_apart(rule, settings)
     return RuleOutcome(
         rule, resource, verdict, severity, said.path, said.problem, said.fix, note, choice
     )

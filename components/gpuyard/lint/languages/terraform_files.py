@@ -227,7 +227,7 @@ def _inside(block: HclBlock, module: Module, path: Path, into: Places) -> dict[s
     """Attributes and blocks as a plan has them: each block in a list, what is null left out."""
     found: dict[str, Any] = {}
     for name, attribute in block.attributes.items():
-        if name not in _META:
+        if not (block.labels and name in _META):  # in a block below, `count` is the cloud's own
             into.mark((*path, name), attribute.line, attribute.column)
             value = module.value(attribute.value, (*path, name), into)
             found |= {name: value} if value is not None else {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpuyard.admission.bypass import bypasses_of
+from gpuyard.admission.bypass import bypasses_of, without_own
 from gpuyard.admission.requirements import BYPASS
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
@@ -12,12 +12,15 @@ from gpuyard.rules.rule import (
     Reference,
     Resource,
     Rule,
+    Stack,
     Violation,
     at,
     items,
     mapping,
     text,
 )
+from gpuyard.rules.subjects.counting import counts_gpus, one_gpu_each
+from gpuyard.rules.subjects.cuda_images import built_on_cuda
 from gpuyard.rules.subjects.pods import (
     POD_KINDS,
     SYSTEM_NAMESPACES,
@@ -67,7 +70,8 @@ def _exporters(resource: Resource, pod: Pod) -> set[Path]:
 def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
     """The runtime class gives an image what its own variable asks for, and no file says what that is."""
     slips = [slip for slip in bypasses_of(pod) if slip.path == pod.at(_CLASS)]
-    if not slips:
+    given = [built_on_cuda(text(each.get("image"))) for _, each in without_own(pod)]
+    if not slips or not any(each is not False for each in given):
         return
     runtime = text(pod.spec.get(_CLASS))
     one = slips[0] if len(slips) == 1 else None
@@ -78,8 +82,13 @@ def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
         one.fix if one else "request nvidia.com/gpu, or leave runtimeClassName out",
         severity=Severity.WARN,
         # beside a container that asks for GPUs the class is there for that one
-        choice=agent or any(pod.gpus().values()) or pod.claims_devices,
+        choice=agent or any(pod.gpus().values()) or pod.claims_devices or True not in given,
     )
+
+
+def _nobody_minds(stack: Stack, _: Resource) -> bool:
+    """Whether nobody in view counts GPUs, or each machine has one: there is nothing to take from others."""
+    return one_gpu_each(stack) or not counts_gpus(stack)
 
 
 def _asks(resource: Resource, path: Path) -> bool:
@@ -116,4 +125,5 @@ RULE = Rule(
     kinds=POD_KINDS,
     parameters={"namespaces": SYSTEM_NAMESPACES},
     check=_check,
+    defended=_nobody_minds,
 )

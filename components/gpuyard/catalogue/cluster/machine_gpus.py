@@ -1,0 +1,51 @@
+"""How many GPUs one machine has, also of types that no stack file can name: old ones, Azure's and Oracle's.
+
+Only whoever judges files of others asks; what a platform is planned with are `gpuyard.catalogue.machines`.
+"""
+
+import re
+from datetime import date
+
+from gpuyard.catalogue.machines import find_machine
+from gpuyard.catalogue.sources import Source
+
+SOURCE = Source(
+    "RAPIDS deployment guide, tables of Amazon's, Azure's and Oracle's GPU machines; Azure virtual machine sizes,"
+    " GPU accelerated. Names of Azure's sizes have vCPUs, of Oracle's shapes the GPUs",
+    date(2026, 11, 26),
+    verified=False,
+)
+_OLD = {
+    "p2.xlarge": 1,
+    "p2.8xlarge": 8,
+    "p2.16xlarge": 16,
+    "p3.2xlarge": 1,
+    "p3.8xlarge": 4,
+    "p3.16xlarge": 8,
+    "g3s.xlarge": 1,
+    "g3.4xlarge": 1,
+    "g3.8xlarge": 2,
+    "g3.16xlarge": 4,
+}
+"""Of EC2, in families that are no longer offered to new accounts, or soon not."""
+_AZURE = re.compile(r"^Standard_N([CDV])(\d+)[a-z]*_(\w+)$", re.IGNORECASE)
+_CORES_A_GPU = {
+    "C": {"v2": 6, "v3": 6, "t4_v3": 16, "a100_v4": 24, "h100_v5": 40},
+    "D": {"v4": 12, "a100_v4": 12, "h100_v5": 12, "h200_v5": 12},
+    "V": {"v3": 12, "a10_v5": 36},
+}
+"""By letter and generation of Azure's sizes; with fewer cores it is one GPU, or a part of one."""
+_ORACLE = re.compile(r"^(?:VM|BM)\.GPU[\w.-]*\.(\d+)$")
+
+
+def gpus_of_machine(name: str) -> int | None:
+    """How many GPUs a machine type has, parts of one as one; None where nobody here knows it."""
+    if (machine := find_machine(name)) is not None:
+        return machine.gpus
+    if (old := _OLD.get(name.lower())) is not None:
+        return old
+    if azure := _AZURE.match(name):
+        cores = _CORES_A_GPU[azure[1].upper()].get(azure[3].lower())
+        return None if cores is None else max(1, int(azure[2]) // cores)
+    oracle = _ORACLE.match(name)
+    return int(oracle[1]) if oracle else None

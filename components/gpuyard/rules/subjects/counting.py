@@ -1,0 +1,109 @@
+"""Whether anybody in view counts GPUs, and how many one machine has.
+
+On one machine of somebody's own, where no pod asks for `nvidia.com/gpu`, who takes the GPUs takes them from
+nobody; with one GPU a machine, who is given one is given all.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.catalogue.cluster.machine_gpus import gpus_of_machine
+from gpuyard.manifests.quantities import quantity
+from gpuyard.rules.rule import (
+    NotEvaluatedError,
+    Stack,
+    at,
+    block,
+    items,
+    mapping,
+    number,
+    text,
+)
+from gpuyard.rules.subjects.pods import speaks_of_gpus
+from gpuyard.rules.subjects.pools import NODE_POOL, POOL_KINDS, GpuPool, gpu_pools
+
+_ASKED = re.compile(r"^(?:requests\.|limits\.)?nvidia\.com/(?:gpu|gpu\.shared|mig-[\w.]+)$")
+_COVERED = "coveredResources"
+_DEVICE_CLASS = re.compile(r"^(?:gpu|mig)\.nvidia\.com$")
+_OF_SET = ("spec", "template", "spec", "providerSpec", "value", "instanceType")
+_MACHINES: Mapping[str, tuple[str, ...]] = {
+    "machine.openshift.io/MachineSet": _OF_SET,
+    "aws:ec2/Instance": ("instanceType",),
+    "gcp:compute/Instance": ("machineType",),
+}
+"""What else makes a machine, and where it says of which type."""
+_COUNT_LABEL = "-gpu-count"
+
+
+def counts_gpus(stack: Stack) -> bool:
+    """Whether somebody asks for GPUs by number or claim, or has a quota of them."""
+    return any(
+        _counts(resource.properties)
+        for resource in stack.resources
+        if resource.group_kind not in POOL_KINDS and speaks_of_gpus(resource)
+    )
+
+
+def _counts(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(_asks(key, each) or _counts(each) for key, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return any(map(_counts, value))
+    return False
+
+
+def _asks(key: object, value: object) -> bool:
+    """Of one field: a number of GPUs that is not none, a resource of a queue, a claim of devices."""
+    if isinstance(key, str) and _ASKED.match(key):
+        return not isinstance(value, (Mapping, list)) and quantity(value) != 0
+    if key == _COVERED:
+        return isinstance(value, list) and any(_ASKED.match(str(each)) for each in value)
+    return key == "deviceClassName" and _DEVICE_CLASS.match(str(value)) is not None
+
+
+def one_gpu_each(stack: Stack) -> bool:
+    """Whether machines with GPUs are in view, and each has one."""
+    try:
+        counts = [*_of_pools(stack), *_of_machines(stack)]
+    except NotEvaluatedError:
+        return False
+    return bool(counts) and set(counts) == {1}
+
+
+def _of_pools(stack: Stack) -> Iterator[int]:
+    for pool in gpu_pools(stack.of(*POOL_KINDS)):
+        yield from _of_pool(pool)
+
+
+def _of_pool(pool: GpuPool) -> list[int]:
+    """Of each type that it may be; none where nobody can tell, which is not one either."""
+    sizes = [gpus_of_machine(each) or 0 for each in pool.machines]
+    if sizes and all(sizes):
+        return sizes
+    asked = _cards(pool) if pool.resource.group_kind == NODE_POOL else _asked_of_karpenter(pool)
+    return asked or sizes or [0]
+
+
+def _cards(pool: GpuPool) -> list[int]:
+    """Added to the machines of a pool of GKE."""
+    config = block(pool.resource.properties.get("nodeConfig"))
+    counts = (number(mapping(each).get("count")) for each in items(config.get("guestAccelerators")))
+    return [int(each) for each in counts if each]
+
+
+def _asked_of_karpenter(pool: GpuPool) -> list[int]:
+    spec = block(at(pool.resource.properties, "spec", "template", "spec"))
+    asked = (
+        each
+        for each in map(mapping, items(spec.get("requirements")))
+        if text(each.get("key")).endswith(_COUNT_LABEL) and each.get("operator") == "In"
+    )
+    return [int(number(value) or 0) for each in asked for value in items(each.get("values"))]
+
+
+def _of_machines(stack: Stack) -> Iterator[int]:
+    for kind, path in _MACHINES.items():
+        for resource in stack.of(kind):
+            if gpus := gpus_of_machine(text(at(resource.properties, *path))):
+                yield gpus

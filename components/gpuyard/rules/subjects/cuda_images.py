@@ -1,0 +1,99 @@
+"""Whether an image is built on CUDA's: those set NVIDIA_VISIBLE_DEVICES themselves, to all.
+
+NVIDIA's container runtime gives GPUs to an image that sets the variable, and to no other: under the runtime
+class alone `python:3.12-slim` gets none. No file says what an image sets, so that only names tell.
+"""
+
+import re
+
+_WORDS = re.compile(r"(?<![a-z])(?:cuda|gpu|nvidia|cu\d{2,3}|cublas|tensorrt)(?![a-z])")
+"""In a name or a tag: who builds two images of one program calls the one on CUDA so."""
+_OTHERS = re.compile(r"(?<![a-z])(?:cpu|rocm|amd|intel|xpu|hpu|vulkan|tpu|neuron)(?![a-z])")
+"""The one for other machines."""
+_REGISTRY = "nvcr.io/"
+_SETS_IT_ELSE = frozenset(
+    {
+        *("pytorch/pytorch", "ollama/ollama"),  # their Dockerfiles set the variable
+        *("vllm/vllm-openai", "lmsysorg/sglang", "kserve/huggingfaceserver"),  # from nvidia/cuda
+        *("huggingface/text-generation-inference", "huggingface/text-embeddings-inference"),
+        *("unsloth/unsloth", "axolotlai/axolotl", "winglian/axolotl", "deepspeed/deepspeed"),
+        *("runpod/pytorch", "jellyfin/jellyfin"),
+    }
+)
+"""Of more than one architecture none, or CUDA's where the tag names no other."""
+_PLAIN = frozenset(
+    {
+        *(
+            "alpine",
+            "busybox",
+            "debian",
+            "ubuntu",
+            "fedora",
+            "centos",
+            "rockylinux",
+            "bash",
+            "scratch",
+        ),
+        *(
+            "python",
+            "node",
+            "golang",
+            "rust",
+            "ruby",
+            "php",
+            "openjdk",
+            "eclipse-temurin",
+            "amazoncorretto",
+        ),
+        *("nginx", "httpd", "caddy", "traefik", "envoy", "haproxy", "redis", "valkey", "memcached"),
+        *(
+            "postgres",
+            "mysql",
+            "mariadb",
+            "mongo",
+            "rabbitmq",
+            "elasticsearch",
+            "influxdb",
+            "minio",
+            "mc",
+        ),
+        *(
+            "qdrant",
+            "curl",
+            "git",
+            "alpine-git",
+            "kubectl",
+            "aws-cli",
+            "azure-cli",
+            "rclone",
+            "oauth2-proxy",
+        ),
+        *(
+            "prometheus",
+            "grafana",
+            "home-assistant",
+            "code-server",
+            "esphome",
+            "mosquitto",
+            "zwave-js-ui",
+        ),
+        *("open-webui", "litellm", "n8n", "wyoming-openwakeword", "wyoming_openai", "filebrowser"),
+    }
+)
+"""Images of which everybody knows that they have no CUDA, by the last part of their names."""
+
+
+def built_on_cuda(image: str) -> bool | None:
+    """Whether an image sets the variable, by its name; None where the name does not tell."""
+    said = image.partition("@")[0].lower()
+    if not said:
+        return None
+    repository = said[: said.rfind(":")] if ":" in said.rpartition("/")[2] else said
+    if _OTHERS.search(said.rpartition("/")[2]):
+        return False
+    if said.startswith(_REGISTRY) or _WORDS.search(said):
+        return True
+    short = "/".join(repository.split("/")[-2:])
+    if short in _SETS_IT_ELSE:
+        return True
+    return False if repository.rpartition("/")[2] in _PLAIN else None

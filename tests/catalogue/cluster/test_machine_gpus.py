@@ -1,0 +1,35 @@
+"""How many GPUs one machine has, whoever sells it."""
+
+from gpuyard.catalogue.cluster.machine_gpus import gpus_of_machine
+from kit.every import every
+
+
+@every(
+    ("name", "gpus"),
+    [
+        ("g4-standard-192", 4),
+        ("g6e.12xlarge", 4),
+        ("m7i.large", 0),
+        ("P3.8xlarge", 4),
+        ("p2.16xlarge", 16),
+        ("Standard_NC6s_v3", 1),
+        ("Standard_NC24rs_v3", 4),
+        ("Standard_NC4as_T4_v3", 1),
+        ("Standard_NC64as_T4_v3", 4),
+        ("Standard_NC24ads_A100_v4", 1),
+        ("standard_nc96ads_a100_v4", 4),
+        ("Standard_NC80adis_H100_v5", 2),
+        ("Standard_ND96asr_v4", 8),
+        ("Standard_ND96isr_H100_v5", 8),
+        ("Standard_NV6ads_A10_v5", 1),
+        ("Standard_NV72ads_A10_v5", 2),
+        ("Standard_ND128isr_NDR_GB200_v6", None),
+        ("VM.GPU.A10.1", 1),
+        ("BM.GPU.A100-v2.8", 8),
+        ("BM.GPU4.8", 8),
+        ("VM.Standard.E4.Flex", None),
+        ("", None),
+    ],
+)
+def test_the_gpus_of_a_machine_type(name, gpus):
+    assert gpus_of_machine(name) == gpus
