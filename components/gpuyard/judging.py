@@ -12,6 +12,7 @@ from gpuyard.findings import Finding, Path, Severity, in_order, refused, worst
 from gpuyard.plan.capacity.karpenter import pools_not_made
 from gpuyard.plan.cluster.private import from_inside_only
 from gpuyard.plan.held import WAITS, waits
+from gpuyard.plan.platform import over_budget as planned_over_budget
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
@@ -63,6 +64,14 @@ def judge(reading: Reading, day: date | None = None, file: str = "") -> Judged:
         *(from_inside_only(reading.spec) if stands else ()),
     ]
     return Judged(reading, stands, tuple(in_order(found)), file)
+
+
+def over_budget(judged: Judged) -> PlatformPlan | None:
+    """The plan of a platform that nothing but its own budgets refuses."""
+    spec = judged.reading.spec
+    if judged.plan or spec is None or refused(_beside_the_plan(spec)):
+        return None
+    return planned_over_budget(spec, judged.reading.region)
 
 
 def due(spec: PlatformSpec, day: date) -> list[Finding]:

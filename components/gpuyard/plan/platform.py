@@ -11,7 +11,7 @@ from datetime import date
 from types import MappingProxyType
 
 from gpuyard.errors import PlanRefused
-from gpuyard.findings import Finding, Fix, in_order, refuse, refused, show
+from gpuyard.findings import Finding, Fix, Severity, in_order, refuse, refused, show
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.autoscaler import check_autoscaler
 from gpuyard.plan.capacity.blocks import check_blocks
@@ -240,14 +240,34 @@ def plan(
     Of pools that could be read in part only (`broken`), it says what rests on no field that was lost.
     Findings are in order: the gravest first, then by their paths.
     """
+    draft, known = _drafted(spec, today, region, broken)
+    return None if broken or refused(known) else _recorded(draft), in_order(known)
+
+
+_BUDGETS = frozenset({"budget.worst", "budget.team"})
+
+
+def over_budget(spec: PlatformSpec, region: Region | None = None) -> PlatformPlan | None:
+    """The plan of a platform that its budgets alone refuse: who has to spend less must see on what."""
+    draft, findings = _drafted(spec, None, region, MappingProxyType({}))
+    why = {f.id for f in findings if f.severity is Severity.REFUSE}
+    return _recorded(draft) if why and why <= _BUDGETS else None
+
+
+def _drafted(
+    spec: PlatformSpec,
+    today: date | None,
+    region: Region | None,
+    broken: Mapping[int, frozenset[str]],
+) -> tuple[Draft, list[Finding]]:
+    """Every stage and every check, and what they have to say that rests on no field that was lost."""
     draft, findings = Draft(spec, today, broken, region), list[Finding]()
     for stage in STAGES:
         draft, problems = stage(draft)
         findings += problems
     for check in CHECKS:
         findings += check(draft)
-    known = known_of(findings, broken)
-    return None if broken or refused(known) else _recorded(draft), in_order(known)
+    return draft, known_of(findings, broken)
 
 
 def planned(spec: PlatformSpec, today: date | None = None) -> PlatformPlan:

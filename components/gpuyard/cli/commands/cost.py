@@ -11,6 +11,7 @@ from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.judging import over_budget
 
 
 class CostFormat(StrEnum):
@@ -45,18 +46,18 @@ def _cost_of(stack: str, form: CostFormat) -> int:
     from gpuyard.cli.views.cost import cost_document, cost_markdown, show_cost
 
     judged = judge_stack(stack)
+    # who is over a budget has to see on what the money goes
+    plan = judged.plan or over_budget(judged)
     if form is CostFormat.JSON:
-        bill = None if judged.plan is None else cost_document(judged.plan)
+        bill = None if plan is None else cost_document(plan)
         write(as_json(document("cost", judged, cost=bill)))
-        return FOUND if bill is None else FINE
-    if judged.plan is None:
+    elif plan is not None and form is CostFormat.MARKDOWN:
+        write(cost_markdown(plan))
+    elif plan is not None:
+        show_cost(plan, results())
+    if judged.plan is None and form is not CostFormat.JSON:
         show_refusal(judged)
-        return FOUND
-    if form is CostFormat.MARKDOWN:
-        write(cost_markdown(judged.plan))
-    else:
-        show_cost(judged.plan, results())
-    return FINE
+    return FOUND if judged.plan is None else FINE
 
 
 def _changes(before: str, after: str, form: CostFormat) -> int:
