@@ -3,12 +3,12 @@
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 
 from gpuyard.lint.charts import name_in
 from gpuyard.lint.items import FilesRead
-from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
+from gpuyard.lint.together.left_out import left_out
 
 _NAMES = frozenset(
     {
@@ -43,8 +43,11 @@ def is_sample(below: str) -> bool:
     return False
 
 
-def not_deployed(reading: FilesRead, head: Callable[[str], bytes]) -> set[str]:
-    """Files that nobody uses, by what stands beside them; `head` gives how a file begins."""
+def not_deployed(reading: FilesRead, view: Sequence[str], head: Callable[[str], bytes]) -> set[str]:
+    """Files that nobody uses, by what stands beside them, in `view` scripts and texts as well.
+
+    `head` gives how a file begins.
+    """
     seen: dict[str, bytes] = {}
 
     def once(file: str) -> bytes:
@@ -52,8 +55,8 @@ def not_deployed(reading: FilesRead, head: Callable[[str], bytes]) -> set[str]:
             seen[file] = head(file)
         return seen[file]
 
-    ways = (_copies_of_defaults, _copies_of_charts, _left_out)
-    return {file for way in ways for file in way(reading, once)}
+    ways = (_copies_of_defaults, _copies_of_charts)
+    return {*(file for way in ways for file in way(reading, once)), *left_out(reading, view, once)}
 
 
 _DEFAULTS = b"# Default values for "
@@ -106,20 +109,3 @@ def _is_the_vendors(chart: bytes, name: bytes) -> bool:
     dependency = rb"^(?:[ \t]*-[ \t]+|[ \t]+)name:[ \t]*[\"']?" + re.escape(name) + rb"\b"
     within = re.compile(dependency, re.MULTILINE)
     return _OF_A_VENDOR.search(chart) is not None and not within.search(chart)
-
-
-def _left_out(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str]:
-    """Objects beside a kustomization that does not name their file: who deploys the folder has none."""
-    kustomized = {
-        posixpath.dirname(file): file
-        for file in reading.files
-        if posixpath.basename(file) in KUSTOMIZATIONS
-    }
-    for item in reading.items:
-        file = item.place.file
-        beside = kustomized.get(posixpath.dirname(file))
-        is_object = "/" in item.resource.kind and ":" not in item.resource.kind
-        if beside is None or not is_object or file == beside:
-            continue
-        if posixpath.basename(file).encode() not in head(beside):
-            yield file

@@ -1,0 +1,239 @@
+"""Folders and files that a kustomization lists others beside, and that nothing in view deploys.
+
+A folder that its parent's kustomization leaves out, in a comment or altogether, is on no cluster, unless an
+Application of Argo CD, a Kustomization of Flux, a script or a command in a text names it.
+"""
+
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from gpuyard.lint.items import FilesRead
+from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
+from gpuyard.lint.together.kustomize import Kustomization, kustomizations
+
+_FEW = 2
+"""So many siblings show that a kustomization chooses among its folders."""
+_TEXTS = (".md", ".markdown")
+_OBJECTS = (".yaml", ".yml", ".json")
+_APPLIES = re.compile(r"\b(?:kubectl|kustomize|oc|flux|argocd|helm|make|task|apply)\b")
+_DEPLOYS = ("ApplicationSet", "kind: Application", "kustomize.toolkit", "fleet.cattle.io")
+_LISTED = r"(?:-[ \t]+)?(?:[\w.-]*(?:name|path|app|folder|dir|directory|component)[\w.-]*:[ \t]*)?"
+_PATHS = re.compile(r"\b(?:path|directory|basePath)[\"']?:[ \t]*[\"']?([^\s\"'#,}\]]+)")
+_FILLED = re.compile(r"\{\{[^{}]*\}\}|\$\{[^{}]*\}|\$\w+")
+_RECURSES = re.compile(r"\brecurse[\"']?:[ \t]*true")
+
+
+def left_out(
+    reading: FilesRead, view: Sequence[str], text_of: Callable[[str], bytes]
+) -> Iterator[str]:
+    """Files that nobody deploys; `view` has scripts and texts as well."""
+    yield from _files(reading, text_of)
+    yield from _of_folders(reading, view, text_of)
+
+
+def _files(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[str]:
+    """Objects beside a kustomization that does not name their file: who deploys the folder has none."""
+    kustomized = {
+        posixpath.dirname(file): file
+        for file in reading.files
+        if posixpath.basename(file) in KUSTOMIZATIONS
+    }
+    for item in reading.items:
+        file = item.place.file
+        beside = kustomized.get(posixpath.dirname(file))
+        is_object = "/" in item.resource.kind and ":" not in item.resource.kind
+        if beside is None or not is_object or file == beside:
+            continue
+        if posixpath.basename(file).encode() not in text_of(beside):
+            yield file
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """One that the kustomization above it leaves out."""
+
+    path: str
+    in_comment: bool
+    """Whether that kustomization names it in a comment: it was taken out on purpose."""
+
+    @property
+    def name(self) -> str:
+        return posixpath.basename(self.path)
+
+    @property
+    def parent(self) -> str:
+        return posixpath.dirname(self.path)
+
+
+def _of_folders(
+    reading: FilesRead, view: Sequence[str], text_of: Callable[[str], bytes]
+) -> Iterator[str]:
+    of_folders = kustomizations(reading)
+    found = list(_candidates(reading, of_folders, text_of))
+    top = _top(reading.files) if found else ""
+    for file in view if found else ():
+        text = text_of(file).decode(errors="replace")
+        found = [
+            each
+            for each in found
+            if file.startswith(f"{each.path}/")
+            or not _names(text, file, each, top=top, kustomized=of_folders)
+        ]
+    gone = tuple(f"{each.path}/" for each in found)
+    yield from (file for file in reading.files if gone and file.startswith(gone))
+
+
+def _top(files: Sequence[str]) -> str:
+    try:
+        return posixpath.commonpath([posixpath.dirname(file) for file in files])
+    except ValueError:  # of files from here and from elsewhere
+        return ""
+
+
+def _candidates(
+    reading: FilesRead,
+    of_folders: Mapping[str, Kustomization],
+    text_of: Callable[[str], bytes],
+) -> Iterator[_Folder]:
+    """Folders that no kustomization takes, below one that takes others beside them in the same way."""
+    owners: dict[str, set[str]] = defaultdict(set)
+    for owner, each in of_folders.items():
+        for name in (*each.folders, *each.components):
+            owners[name].add(owner)
+    below: dict[str, set[str]] = defaultdict(set)
+    for file in reading.files:
+        folder = posixpath.dirname(file)
+        below[posixpath.dirname(folder)].add(folder)
+    for parent, each in of_folders.items():
+        ways = _ways(parent, each, reading.files)
+        if len(ways) < _FEW:
+            continue
+        said = text_of(each.file).decode(errors="replace")
+        for folder in sorted(below[parent] - set(ways) - {parent}):
+            files = {f"{folder}/{way}" for way in set(ways.values()) if way}
+            alike = folder in of_folders if "" in ways.values() else files & set(reading.files)
+            if alike and not _is_taken(folder, owners):
+                name = re.escape(posixpath.basename(folder))
+                comment = re.search(rf"^[ \t]*#[ \t#]*-?[ \t]*(?:\./)?{name}\b", said, re.MULTILINE)
+                yield _Folder(folder, comment is not None)
+
+
+def _is_taken(folder: str, owners: Mapping[str, set[str]]) -> bool:
+    """Whether a kustomization elsewhere takes it, or something of it."""
+    within = f"{folder}/"
+    return any(
+        f"{name}/".startswith(within) and not all(f"{by}/".startswith(within) for by in owned)
+        for name, owned in owners.items()
+    )
+
+
+def _ways(parent: str, by: Kustomization, files: Sequence[str]) -> dict[str, str]:
+    """By folder right below that it takes: what of it, "" for the folder and its own kustomization."""
+    folders = {posixpath.dirname(file) for file in files}
+    found: dict[str, str] = {}
+    for name in (*by.folders, *by.components):
+        rest = posixpath.relpath(name, parent or ".").split("/", 1)
+        if rest[0] in {"..", "."}:
+            continue
+        folder = posixpath.join(parent, rest[0])
+        if folder in folders:
+            found[folder] = rest[1] if len(rest) > 1 else ""
+    return found
+
+
+def _names(
+    text: str,
+    file: str,
+    folder: _Folder,
+    *,
+    top: str,
+    kustomized: Mapping[str, Kustomization],
+) -> bool:
+    """Whether a file says that the folder is deployed."""
+    deploys = file.endswith(_OBJECTS) and any(each in text for each in _DEPLOYS)
+    if deploys and _is_generated(text, folder, top, kustomized):
+        return True
+    if folder.name not in text:
+        return False
+    prose = file.endswith(_TEXTS)
+    for line in text.splitlines():
+        if folder.name not in line or (not prose and line.lstrip().startswith("#")):
+            continue
+        if prose and not _APPLIES.search(line):
+            continue
+        if _is_path_of(line, folder):
+            return True
+        if not folder.in_comment and _is_word_of(line, folder, file, deploys=deploys):
+            return True
+    return False
+
+
+def _is_path_of(line: str, folder: _Folder) -> bool:
+    """Whether a path in a line ends in the folder or goes through it: `./a`, `../a`, `$X/a/b`, `parent/a`."""
+    above = posixpath.basename(folder.parent)
+    name = re.escape(folder.name)
+    for each in re.finditer(rf"(?<![\w.-])([^\s\"'=,:]*/)?{name}(/)?(?![\w.-])", line):
+        before = [part for part in (each[1] or "").split("/") if part]
+        if not before and not each[2]:
+            continue
+        last = before[-1] if before else "."
+        if last in {".", "..", above} or not re.fullmatch(r"[\w.-]+", last):
+            return True
+    return False
+
+
+def _is_word_of(line: str, folder: _Folder, file: str, *, deploys: bool) -> bool:
+    """Whether the bare name stands where something is deployed by it."""
+    name = re.escape(folder.name)
+    if "namespace" in line or not re.search(rf"(?<![\w./-]){name}(?![\w.-])", line):
+        return False
+    if file.endswith(_TEXTS):
+        return re.search(rf"(?:-k|-f|--kustomize|build)[ =]{name}\b", line) is not None
+    if not file.endswith(_OBJECTS) or deploys:
+        return True
+    return re.fullmatch(rf"[ \t]*{_LISTED}[\"']?{name}[\"']?,?[ \t]*", line) is not None
+
+
+def _is_generated(
+    text: str, folder: _Folder, top: str, kustomized: Mapping[str, Kustomization]
+) -> bool:
+    """Whether a path with signs for more, or one that takes all below, covers the folder."""
+    recurses = _RECURSES.search(text) is not None
+    parts = folder.path.split("/")
+    begins = {0, len(top.split("/")) if top else 0}
+    for found in _PATHS.finditer(_FILLED.sub("*", text)):
+        wanted = [part for part in found[1].split("/") if part not in {"", "."}]
+        if any("*" in part for part in wanted):
+            sure = "*" not in wanted[0]
+            starts = range(len(parts)) if sure else begins
+            if any(_covers(wanted, parts[at:]) for at in starts):
+                return True
+        elif recurses and _takes_all(wanted, parts, kustomized):
+            return True
+    return False
+
+
+def _takes_all(
+    wanted: Sequence[str], parts: Sequence[str], kustomized: Mapping[str, Kustomization]
+) -> bool:
+    """Whether a path ends in a folder above, which has no kustomization that would choose."""
+    ends = (parts[:end] for end in range(len(parts)))
+    return any(
+        above[len(above) - len(wanted) :] == list(wanted) and "/".join(above) not in kustomized
+        for above in ends
+    )
+
+
+def _covers(pattern: Sequence[str], folder: Sequence[str]) -> bool:
+    """Whether a pattern of folders, or of files, takes a folder or something in it."""
+    if not folder:
+        return True
+    if not pattern:
+        return False
+    if pattern[0] == "**":
+        return True
+    return fnmatchcase(folder[0], pattern[0]) and _covers(pattern[1:], folder[1:])
