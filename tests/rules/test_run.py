@@ -176,7 +176,7 @@ def test_what_can_be_defended_is_marked_until_a_user_asks_for_it_or_sets_a_level
     assert marked(severities={"GPU-X-02": Severity.NOTE}) == [True, False]
 
 
-LENIENT = rule(check=one, defended=lambda stack, resource: len(stack.of("Gadget")) > 0)
+LENIENT = rule(check=one, defended=lambda stack, resource, path: len(stack.of("Gadget")) > 0)
 GADGET = Resource("v1/Gadget", "g", {})
 
 

@@ -144,8 +144,8 @@ class Rule:
     """Looks at one resource of its kinds."""
     check_stack: Callable[[Stack, Parameters], Iterator[Violation]] | None = None
     """Looks at all resources; called when at least one is of its kinds."""
-    defended: Callable[[Stack, Resource], bool] | None = None
-    """Whether, by all that is in view, what `check` says of a resource is a choice of whoever made it.
+    defended: Callable[[Stack, Resource, Path], bool] | None = None
+    """Whether, by all that is in view, what `check` says at a place is a choice of whoever made it.
 
     Asked where all is in view: a policy that is shown one resource says what it says."""
     wide: bool = False

@@ -101,12 +101,16 @@ def _among_others(
 ) -> list[RuleOutcome]:
     """What is said of one, less strictly where all that is in view defends it."""
     said = check_resource(rule, resource, settings)
-    open_ = [each for each in said if each.verdict is RuleVerdict.VIOLATED and not each.choice]
-    if not open_ or rule.defended is None or not _counts_choices_apart(rule, settings):
+    if rule.defended is None or not _counts_choices_apart(rule, settings):
         return said
-    if not rule.defended(stack, resource):
-        return said
-    return [replace(each, choice=True) if each in open_ else each for each in said]
+    return [
+        replace(each, choice=True)
+        if each.verdict is RuleVerdict.VIOLATED
+        and not each.choice
+        and rule.defended(stack, resource, each.path)
+        else each
+        for each in said
+    ]
 
 
 def _counts_choices_apart(rule: Rule, settings: Strictness) -> bool:

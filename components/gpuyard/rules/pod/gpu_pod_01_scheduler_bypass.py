@@ -19,7 +19,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.counting import counts_gpus, one_gpu_each
+from gpuyard.rules.subjects.counting import counts_gpus, most_gpus
 from gpuyard.rules.subjects.cuda_images import built_on_cuda
 from gpuyard.rules.subjects.pods import (
     POD_KINDS,
@@ -86,9 +86,9 @@ def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
     )
 
 
-def _nobody_minds(stack: Stack, _: Resource) -> bool:
+def _nobody_minds(stack: Stack, _: Resource, __: Path) -> bool:
     """Whether nobody in view counts GPUs, or each machine has one: there is nothing to take from others."""
-    return one_gpu_each(stack) or not counts_gpus(stack)
+    return most_gpus(stack) == 1 or not counts_gpus(stack)
 
 
 def _asks(resource: Resource, path: Path) -> bool:

@@ -13,6 +13,7 @@ from gpuyard.rules.rule import (
     Reference,
     Resource,
     Rule,
+    Stack,
     Violation,
     at,
     is_true,
@@ -23,6 +24,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.components import components_in
+from gpuyard.rules.subjects.counting import most_gpus, pinned_to
 from gpuyard.rules.subjects.pods import (
     POD_KINDS,
     SYSTEM_NAMESPACES,
@@ -39,7 +41,6 @@ _DEVICES = ("/dev/nvidia", "/dev/dri")
 _ALL_DEVICES = frozenset({"", "/dev"})
 """Without a slash at the end; the first is the root. There is no device below /sys."""
 _FABRIC = re.compile(r"/dev/infiniband\b|/dev/aperture_devices\b|/run/tcpx\b")
-_CARDS = re.compile(r"/(efa$|rdma|hca)|^rdma/|infiniband", re.IGNORECASE)
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
 _SHARED_MEMORY = "hostIPC"
 _OF_HOST = "hostPath"
@@ -56,6 +57,16 @@ _RACK = re.compile(r"compute-?domain|\bimex\b|gb[23]00", re.IGNORECASE)
 _PRIVILEGE = ("securityContext", "privileged")
 _FIRST, _NETWORK = "initContainers", "NET_ADMIN"
 """What only waits before others needs none of their privileges."""
+_SHELL = re.compile(r"(^|/)(?:ba|da)?sh$")
+_STEPS = re.compile(r"&&|\|\||;")
+_KERNEL = re.compile(
+    r"(?:/\S*/)?sysctl\b|ulimit\b|set\s+-|(?:true|exit\s*\d*|sleep\s+\d+)$|"
+    r"(?:echo|printf)\b[^>]*(?:>+\s*/(?:proc/sys|sys/kernel/mm)/\S+)?$"
+)
+"""One step of a shell that sets a value of the kernel, or does nothing."""
+_TAKES = frozenset({"privileged", "path", "hostPath", _SHARED_MEMORY})
+_ROOT = frozenset({"/", "//"})
+"""All that is on a node is more than its GPUs."""
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
@@ -72,17 +83,14 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                 slip.path[-1] == _PROCESSES and _verifies(pod)
             )
             yield Violation(slip.path, slip.problem, slip.fix, choice=mine)
-        meant = _on_a_fabric(pod) or _is_in_a_rack(pod)
         grave = Severity.WARN if whole or _on_a_fabric(pod) else None
         for slip in () if _tests_a_node(pod) else _privileged(pod):
             if slip.path[: -len(_PRIVILEGE)] not in agents:
                 mine = (
-                    (whole and meant and not _is_given_cards(pod))
+                    whole
                     or (is_a_fabric(pod) and pod.claims_devices)
                     or slip.path[: -len(_PRIVILEGE)] in measures
-                    or (
-                        _sets_up_the_network(resource, slip.path) if _FIRST in slip.path else keeper
-                    )
+                    or (_only_prepares(resource, slip.path) if _FIRST in slip.path else keeper)
                 )
                 yield Violation(slip.path, slip.problem, slip.fix, severity=grave, choice=mine)
         yield from _volumes(pod, keeper=keeper, whole=whole)
@@ -131,7 +139,7 @@ def _tests_a_node(pod: Pod) -> bool:
 def _has_the_node(pod: Pod) -> bool:
     """Whether every GPU of its node is its own: no privilege gives it one of somebody else's."""
     gpus = pod.gpus().get(GPU, 0)
-    if gpus >= _OF_A_NODE:
+    if gpus >= min(_OF_A_NODE, pinned_to(pod) or _OF_A_NODE):
         return True
     return gpus >= _OF_A_RACKS_NODE and _is_in_a_rack(pod)
 
@@ -153,19 +161,31 @@ def _is_in_a_rack(pod: Pod) -> bool:
     return any(_RACK.search(str(each)) for each in said)
 
 
-def _is_given_cards(pod: Pod) -> bool:
-    """Whether a plugin gives it the cards of the fabric: privilege, which would open them, is for nothing."""
-    return any(
-        _CARDS.search(str(name))
-        for _, container in pod.containers()
-        for name in mapping(container, "resources", "limits")
-    )
-
-
-def _sets_up_the_network(resource: Resource, path: Path) -> bool:
-    """Before the work begins, as meshes and JupyterHub do, who keep pods off the cloud's own addresses."""
+def _only_prepares(resource: Resource, path: Path) -> bool:
+    """Before the work begins: the network, as meshes and JupyterHub do, or settings of the kernel."""
+    container = mapping(at(resource.properties, *path[: -len(_PRIVILEGE)]))
     added = mapping(at(resource.properties, *path[:-1])).get("capabilities")
-    return _NETWORK in items(mapping(added).get("add"))
+    return _NETWORK in items(mapping(added).get("add")) or _sets_the_kernel(container)
+
+
+def _sets_the_kernel(container: Mapping[str, object]) -> bool:
+    """Whether it does nothing but set values of the kernel, as databases and servers ask for."""
+    words = [text(each) for part in ("command", "args") for each in items(container.get(part))]
+    said = (
+        words[-1].splitlines() if len(words) > 1 and _SHELL.search(words[0]) else [" ".join(words)]
+    )
+    steps = [step.strip() for line in said for step in _STEPS.split(line)]
+    done = [step for step in steps if step and not step.startswith("#")]
+    return bool(done) and all(map(_KERNEL.match, done))
+
+
+def _takes_all(stack: Stack, resource: Resource, path: Path) -> bool:
+    """Whether a pod asks for all GPUs that a machine in view has: none is left to take from others."""
+    if path[-1] not in _TAKES or text(at(resource.properties, *path)) in _ROOT:
+        return False
+    pod = next((pod for pod in pods_of(resource) if pod.path == path[: len(pod.path)]), None)
+    asked, most = pod.gpus().get(GPU, 0) if pod else 0, most_gpus(stack)
+    return most is not None and asked >= most
 
 
 def _path(volume: object) -> str:
@@ -199,7 +219,7 @@ def _volumes(pod: Pod, *, keeper: bool, whole: bool) -> Iterator[Violation]:
                 if path.strip("/")
                 else root,
                 "remove the volume; the device plugin mounts what the pod was given",
-                choice=keeper and bool(path.strip("/")),
+                choice=(keeper or whole) and bool(path.strip("/")),
             )
         for said in _shared_memory(volume, where, shm):
             # as with hostIPC, which is the same memory: of one without a limit a fabric's test is alone
@@ -257,4 +277,5 @@ RULE = Rule(
     kinds=POD_KINDS,
     parameters={"namespaces": SYSTEM_NAMESPACES},
     check=_check,
+    defended=_takes_all,
 )

@@ -5,7 +5,7 @@ nobody; with one GPU a machine, who is given one is given all.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuyard.catalogue.cluster.machine_gpus import gpus_of_machine
@@ -20,7 +20,7 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
-from gpuyard.rules.subjects.pods import speaks_of_gpus
+from gpuyard.rules.subjects.pods import Pod, speaks_of_gpus
 from gpuyard.rules.subjects.pools import NODE_POOL, POOL_KINDS, GpuPool, gpu_pools
 
 _ASKED = re.compile(r"^(?:requests\.|limits\.)?nvidia\.com/(?:gpu|gpu\.shared|mig-[\w.]+)$")
@@ -34,6 +34,10 @@ _MACHINES: Mapping[str, tuple[str, ...]] = {
 }
 """What else makes a machine, and where it says of which type."""
 _COUNT_LABEL = "-gpu-count"
+_TYPES = ("kubernetes.io/instance-type",)
+_COUNTS = (_COUNT_LABEL, "gke-accelerator-count", "nvidia.com/gpu.count")
+"""Ends of labels that say of which type a node is, or how many GPUs it has."""
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def counts_gpus(stack: Stack) -> bool:
@@ -62,13 +66,47 @@ def _asks(key: object, value: object) -> bool:
     return key == "deviceClassName" and _DEVICE_CLASS.match(str(value)) is not None
 
 
-def one_gpu_each(stack: Stack) -> bool:
-    """Whether machines with GPUs are in view, and each has one."""
+def most_gpus(stack: Stack) -> int | None:
+    """The most GPUs that a machine in view has; None where none is in view, or nobody knows of one."""
     try:
         counts = [*_of_pools(stack), *_of_machines(stack)]
     except NotEvaluatedError:
-        return False
-    return bool(counts) and set(counts) == {1}
+        return None
+    return max(counts) if counts and all(counts) else None
+
+
+def pinned_to(pod: Pod) -> int | None:
+    """How many GPUs each node has at most on which a pod may run, by labels; None where they do not tell."""
+    selected = [
+        _by_label(str(key), [value]) for key, value in mapping(pod.spec.get("nodeSelector")).items()
+    ]
+    affinity = mapping(pod.spec, "affinity", "nodeAffinity", _REQUIRED)
+    terms = [_least(_of_term(mapping(each))) for each in items(affinity, "nodeSelectorTerms")]
+    any_term = [max(each for each in terms if each)] if terms and all(terms) else []
+    return _least([*selected, *any_term])
+
+
+def _of_term(term: Mapping[Any, Any]) -> list[int | None]:
+    return [
+        _by_label(text(each.get("key")), items(each.get("values")))
+        for each in map(mapping, items(term.get("matchExpressions")))
+        if each.get("operator") == "In"
+    ]
+
+
+def _least(counts: Sequence[int | None]) -> int | None:
+    return min((each for each in counts if each), default=None)
+
+
+def _by_label(key: str, values: Sequence[Any]) -> int | None:
+    """The most GPUs of a node with one of these values of a label."""
+    if key.endswith(_TYPES):
+        counts = [gpus_of_machine(text(each)) for each in values]
+    elif key.endswith(_COUNTS):
+        counts = [int(number(each) or 0) for each in values]
+    else:
+        return None
+    return max(each or 0 for each in counts) if counts and all(counts) else None
 
 
 def _of_pools(stack: Stack) -> Iterator[int]:
