@@ -382,7 +382,8 @@ def test_labels_of_nodes_that_run_count_and_unknown_ones_are_said():
     never = asked(plan, gang(4, required=level), *live)
     assert never.verdict is Verdict.NEVER
     assert "the best of train holds 2 of 4" in never.says
-    assert asked(plan, gang(2, required=level), *live).cautions == ()
+    (fabric,) = asked(plan, gang(2, required=level), *live).cautions
+    assert "without vpc.amazonaws.com/efa" in fabric
     row = {"team": "vision", "pool": "train", "pods": 1, "gpus": 8, "nodes": ["ip-9"]}
     assert asked(plan, gang(3, required=level), row).verdict is Verdict.STARTS
     del live[3]["metadata"]["labels"][level]

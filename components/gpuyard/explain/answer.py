@@ -9,6 +9,7 @@ from gpuyard import names
 from gpuyard.catalogue.kubernetes.api import changes_jobs
 from gpuyard.explain.changes import homes, nearest_changes, pins
 from gpuyard.explain.decide import decide
+from gpuyard.explain.fabric import beside_the_fabric
 from gpuyard.explain.outcome import JobOutcome
 from gpuyard.explain.policy import PolicyAnswer, ask_policy
 from gpuyard.explain.records import Explanation, JobChange, Verdict
@@ -57,6 +58,7 @@ def explain(
         there = request_of(moved, other.home.limits, _shared(plan, other))
         return decide(desk, other, there, priority).verdict is Verdict.STARTS
 
+    said = (*said, *beside_the_fabric(plan, job, request, outcome))
     changes: tuple[JobChange, ...] = ()
     if outcome.verdict is Verdict.NEVER:
         changes = nearest_changes(plan, home, request, starts)

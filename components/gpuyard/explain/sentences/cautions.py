@@ -41,6 +41,14 @@ def blocks_itself() -> str:
     )
 
 
+def past_the_fabric(pool: str, pods: int, adapter: str, per_pod: int) -> str:
+    """Pods that get no adapter of the fabric, for a device plugin gives it to who asks."""
+    return (
+        f"{phrases.some(pods, 'pod')} of it would take whole nodes of {pool} without {adapter}: what they"
+        f" say to each other goes over TCP, and NCCL tells nobody. Add {adapter}: {per_pod} to the limits"
+    )
+
+
 def beyond_its_bound(pool: PoolPlan, run: int) -> str:
     """More nodes than the stack file says, for no autoscaler bounds all rungs of a ladder together."""
     return (
