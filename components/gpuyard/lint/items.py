@@ -106,6 +106,8 @@ class Item:
     place: FilePlace
     maybe: bool = False
     """Whether it may not be there at all: a variable decides."""
+    laid: Resource | None = None
+    """A release with the values of the files in view that it names, as it is deployed."""
 
 
 @dataclass(frozen=True, slots=True)

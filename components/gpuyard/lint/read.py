@@ -160,18 +160,23 @@ def read_module(files: Mapping[str, bytes]) -> FilesRead:
 
 
 def read_modules(
-    folders: Mapping[str, Mapping[str, bytes]], samples: Collection[str] = ()
+    folders: Mapping[str, Mapping[str, bytes]],
+    samples: Collection[str] = (),
+    text_of: Callable[[str], str] = lambda _: "",
 ) -> FilesRead:
     """Everything in the files of some, which may call each other; samples call nobody."""
     from gpuyard.lint.languages.terraform_calls import Calls
     from gpuyard.lint.languages.terraform_files import read_terraform
 
     calls = Calls(folders, samples)
-    read = [read_terraform(files, calls.given(folder)) for folder, files in folders.items()]
+    read = [
+        read_terraform(files, calls.given(folder), text_of) for folder, files in folders.items()
+    ]
     return FilesRead(
         tuple(item for each in read for item in each.items),
         tuple(unread for each in read for unread in each.unread),
         tuple(file for each in read for file in each.files),
+        handed=tuple(handed for each in read for handed in each.handed),
     )
 
 

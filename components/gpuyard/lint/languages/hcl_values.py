@@ -4,7 +4,9 @@ An unknown part of a text is a sign in it until the text is read, as YAML for on
 then is unknown as a whole.
 """
 
-from collections.abc import Mapping
+import posixpath
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +27,9 @@ _SAME = frozenset(
 )
 """Functions whose argument says all; of text that is encoded rules look at what it was."""
 _DECODED = frozenset({"yamldecode", "jsondecode"})
+_OPENED = frozenset({"file", "templatefile"})
+_FILLED = re.compile(r"(\$?)\$\{([^{}]*)\}")
+_DIRECTIVE = "%{"
 _MOST_STEPS = 50
 _MOST_VALUES = 500_000
 """So much is made of locals at most, a stretch of text counting as a value."""
@@ -70,6 +75,10 @@ class Module:
     """Variables, where those who call it say what they are."""
     known: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
     """Values by name, and how large each is."""
+    folder: str = ""
+    text_of: Callable[[str], str] | None = None
+    """What is in a file of the folder, "" where it is not in view; None where no file is opened."""
+    opened: list[str] = field(default_factory=list[str])
     spent: int = 0
     asked: list[str] = field(default_factory=list[str])
 
@@ -163,6 +172,8 @@ class Module:
         if whose == "var" and name in self.given:
             found = self.given[str(name)]
             return self._part(found, _size(found), steps[2:])
+        if whose == "path" and self.text_of is not None:
+            return "."  # of a folder that no other calls, all of them are the same
         if whose != "local" or not isinstance(name, str) or name not in self.attributes:
             return UNKNOWN
         if name not in self.known:
@@ -189,9 +200,41 @@ class Module:
         if name in _DECODED and len(arguments) == 1:
             found = self.decoded(arguments[0], path, into or Places())
             return found[0] if len(found) == 1 else UNKNOWN
+        if name in _OPENED and arguments and self.text_of is not None:
+            return self._file(arguments, self.text_of)
         if name == "merge":
             return overlaid([self.value(each, path, into) for each in arguments])
         return UNKNOWN
+
+    def _file(self, arguments: tuple[Any, ...], text_of: Callable[[str], str]) -> Any:
+        """The text of a file, and of a template with what it is given; unknown where it is not in view."""
+        named = self.value(arguments[0])
+        if not isinstance(named, str) or UNKNOWN_PART in named:
+            return UNKNOWN
+        path = posixpath.normpath(posixpath.join(self.folder, named))
+        text = text_of(path)
+        if not text:
+            return UNKNOWN
+        self.opened.append(path)
+        if len(arguments) == 1:
+            return text
+        given = self.value(arguments[1])
+        return UNKNOWN if _DIRECTIVE in text else _filled(text, given)
+
+
+def _filled(text: str, given: Any) -> str:
+    """A template with plain names filled in; what else it makes is not known."""
+
+    def part(found: re.Match[str]) -> str:
+        if found[1]:
+            return found[0][1:]
+        value = given.get(found[2].strip()) if isinstance(given, Mapping) else UNKNOWN
+        if isinstance(value, bool):
+            return str(value).lower()
+        plain = isinstance(value, str | int | float) and "\n" not in str(value)
+        return str(value) if plain else UNKNOWN_PART
+
+    return _FILLED.sub(part, text)
 
 
 def _documents(value: Any) -> list[Document] | None:

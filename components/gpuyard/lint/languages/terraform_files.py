@@ -6,13 +6,13 @@ resource gives is not known before a plan; what a folder in view that calls this
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.lint.inside import with_inside
-from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
+from gpuyard.lint.items import FilePlace, FilesRead, HandedValues, Item, Unread
 from gpuyard.lint.kubernetes import is_object
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.lint.languages.hcl import HclBlock, HclError, HclForm, HclTerm, parse_hcl
@@ -70,6 +70,8 @@ _ABOUT_KUBERNETES = re.compile(
 )
 """Machines of something else, as runners of a pipeline, have GPUs too, and no pods."""
 _CLOUDS = ("aws_", "google_")
+_NAMED = "(files of values)"
+"""No field of Terraform's: under it stands which files were opened."""
 _SETS = ("set", "set_sensitive", "set_list")
 
 
@@ -84,10 +86,14 @@ class _Folder:
     """Whether a provider may add tags: one that says so, or one of a caller's."""
     without_access: bool
     """Whether the provider of AWS that it pins knows no access entries."""
+    opening: Module
+    """The same, and what stands in files that it names."""
 
 
-def read_terraform(files: Mapping[str, bytes], given: Mapping[str, Any]) -> FilesRead:
-    """The files of one folder, and what is known of its variables."""
+def read_terraform(
+    files: Mapping[str, bytes], given: Mapping[str, Any], text_of: Callable[[str], str]
+) -> FilesRead:
+    """The files of one folder, what is known of its variables, and the texts that it names."""
     large = {f for f, d in files.items() if len(d) > MAX_BYTES}
     files = {f: d for f, d in files.items() if f not in large}
     wanted = {f: d for f, d in files.items() if _OURS.search(d)}
@@ -112,14 +118,27 @@ def read_terraform(files: Mapping[str, bytes], given: Mapping[str, Any]) -> File
     root = any(_PROVIDER.search(data) for data in files.values())
     adds = any(b"default_tags" in data for data in files.values())
     module = Module(local, given)
+    opening = Module(
+        local, given, folder=posixpath.dirname(min(files, default="")), text_of=text_of
+    )
     old = provider_before(blocks, module, "aws", _ACCESS_SINCE)
-    folder = _Folder(module, _types(files.values()), adds or not root, old)
+    folder = _Folder(module, _types(files.values()), adds or not root, old, opening)
     items = [
         item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
     ]
     found = {item.place.file for item in items}
     unread += [Unread(f, NOTHING, foreign=True) for f in wanted if f in parsed and f not in found]
-    return FilesRead(tuple(items), tuple(unread), (*files, *sorted(large)))
+    return FilesRead(
+        tuple(items), tuple(unread), (*files, *sorted(large)), handed=tuple(_handed(items))
+    )
+
+
+def _handed(items: Iterable[Item]) -> Iterator[HandedValues]:
+    """Files of values that releases name, with what the releases make of them."""
+    for item in items:
+        if item.laid is not None:
+            named, values = (item.laid.properties[each] for each in (_NAMED, "values"))
+            yield HandedValues(tuple(named), (values,))
 
 
 def _is_beside(data: bytes) -> bool:
@@ -160,10 +179,12 @@ def _finished(item: Item, *, maybe: bool) -> Iterator[Item]:
         raw = each.resource
         if UNKNOWN_PART not in raw.kind:
             name = "(no name)" if UNKNOWN_PART in raw.name else raw.name
+            laid = each.laid and replace(each.laid, properties=cleaned(each.laid.properties))
             yield replace(
                 each,
                 resource=replace(raw, name=name, properties=cleaned(raw.properties)),
                 maybe=maybe,
+                laid=laid,
             )
 
 
@@ -195,10 +216,22 @@ def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iter
         values["tags"] = UNKNOWN
     named: dict[str, Any] = named_as_pulumi(values)
     kept = _kept(block, folder.module) or protected(KINDS[kind], named)
+    made = Resource(KINDS[kind], f"{kind}.{name}", named, kept)
     yield Item(
-        Resource(KINDS[kind], f"{kind}.{name}", named, kept),
+        made,
         replace(place, pulumi_name=pulumi_name, own_name=terraform_name),
+        laid=_laid(made, block, folder.opening) if kind == _RELEASE else None,
     )
+
+
+def _laid(release: Resource, block: HclBlock, opening: Module) -> Resource | None:
+    """A release with the values in files that it names; None where it names none in view."""
+    opening.opened.clear()
+    values = _chart_values(block, opening, (), Places())
+    if not opening.opened:
+        return None
+    known = {**release.properties, "values": values, _NAMED: [*opening.opened]}
+    return replace(release, properties=known)
 
 
 def _kept(block: HclBlock, module: Module) -> bool | None:

@@ -184,7 +184,7 @@ def _there(
     made = made_of(item.resource, built) if built else None
     if made is not None:
         return replace(item.resource, properties=made.properties)
-    there = deployed(item.resource, list(chain))
+    there = deployed(item.laid or item.resource, list(chain))
     file = item.place.file
     if there is not None and file in view.handed:
         there = values_as_handed(there, item.place.prefix, view.handed[file])

@@ -23,6 +23,7 @@ from gpuyard.lint.languages.commands import (
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.handed import FilesInView, Handed, handed
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
+from gpuyard.lint.together.named_values import with_named_values
 from gpuyard.lint.together.samples import is_sample, not_deployed
 from gpuyard.local_files import read_regular
 from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom
@@ -113,18 +114,36 @@ def _read_all(
         if sample:
             samples.add(shown)
     space.short = False
-    reading = read_modules(modules, samples)
+    view = _texts(chosen, paths)
+    reading = read_modules(modules, samples, view)
     if space.short and not any(each.reason == NO_ROOM for each in reading.unread):
         unread.append(Unread(min(map(min, modules.values())), NO_ROOM))
     items += reading.items
     unread += reading.unread
+    handed = (*said.values, *reading.handed)
     # who names a file wants to know why it is not read
     unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
     found = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
     names = {_shown(name): name for name in chosen}
     unused = not_deployed(found, list(names), lambda file: _few_bytes(names[file]))
     found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
-    return replace(found, installs=said.installs, handed=said.values), ignores
+    found = replace(found, items=with_named_values(found.items, names, view))
+    return replace(found, installs=said.installs, handed=handed), ignores
+
+
+def _texts(chosen: Iterable[str], paths: Sequence[str]) -> Callable[[str], str]:
+    """What stands in a file that another names: one that is looked at, or below a folder that is."""
+    names = {_shown(name): name for name in chosen}
+    roots = [_root(each) for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
+
+    def text_of(file: str) -> str:
+        below = any(file.startswith(f"{root}/" if root else "") for root in roots)
+        outside = file.startswith("..") or (file.startswith("/") and "" in roots)
+        if file not in names and (not below or outside):
+            return ""
+        return _few_bytes(names.get(file, file)).decode(errors="replace")
+
+    return text_of
 
 
 def _said_by_scripts(

@@ -1,0 +1,230 @@
+"""Releases whose values stand in files that they name: Terraform, Argo CD, Flux and kustomize."""
+
+import pytest
+
+from gpuyard.cli.commands.linting.files import read_all
+from gpuyard.lint.report import report
+from gpuyard.rules import RULES
+from kit.every import every
+
+OFF = "driver: {enabled: false}\ntoolkit: {enabled: false}\n"
+ON = "driver: {enabled: true}\ntoolkit: {enabled: true}\n"
+RELEASE = """\
+resource "helm_release" "gpus" {
+  name       = "gpus"
+  repository = "https://helm.ngc.nvidia.com/nvidia"
+  chart      = "gpu-operator"
+  version    = "v24.6.0"
+  namespace  = "eks"
+  values     = [%s]
+  %s
+}
+"""
+SET = 'set {\n name = "%s"\n value = "%s"\n}'
+ARGO = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: gpus}
+spec:
+  sources:
+    - {repoURL: https://git.example/a.git, ref: values}
+    - {chart: gpu-operator, repoURL: https://helm.ngc.nvidia.com/nvidia, targetRevision: v24.6.0, helm: %s}
+"""
+FLUX = """\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: gpus}
+spec:
+  chart: {spec: {chart: gpu-operator, version: v24.6.0}}
+  valuesFrom: [%s]
+"""
+MAP = "{kind: ConfigMap, name: gpu-values}"
+CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: gpu-values}
+data: {v: "toolkit: {enabled: false}"}
+"""
+GENERATED = "configMapGenerator: [{name: %s, files: [%s]}]\nresources: [release.yaml]\n"
+BUILT = "helmCharts: [{name: gpu-operator, version: v24.6.0, %s}]\n"
+
+
+@pytest.fixture
+def said(tmp_path, monkeypatch):
+    """What is said of the operator's version, and how gravely."""
+    monkeypatch.chdir(tmp_path)
+
+    def of(files, *paths):
+        for old in sorted(tmp_path.rglob("*"), reverse=True):
+            old.unlink() if old.is_file() else old.rmdir()
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        reading, _ = read_all(paths or ["."])
+        hits = [hit for hit in report(reading, RULES).hits if hit.rule.id == "GPU-STK-01"]
+        return [str(hit.severity.value) for hit in hits if hit.problem.startswith("gpu-operator")]
+
+    return of
+
+
+@every(
+    ("values", "more", "expected"),
+    [
+        ('file("v.yaml")', "", []),
+        ('"${file("${path.module}/v.yaml")}"', "", []),
+        ('file("${path.module}/../gpus/v.yaml")', "", []),
+        ('templatefile("${path.module}/v.yaml.tpl", {on = false, name = "a"})', "", []),
+        ('templatefile("${path.module}/v.yaml.tpl", {on = true, name = "a"})', "", ["warn"]),
+        # what is given to a template, or which lines of it there are, nobody knows: it may be on
+        ('templatefile("${path.module}/v.yaml.tpl", {on = var.on, name = "a"})', "", ["warn"]),
+        ('templatefile("${path.module}/v.yaml.tpl", var.all)', "", ["warn"]),
+        ('templatefile("${path.module}/lines.tpl", {})', "", ["warn"]),
+        ('file("on.yaml")', "", ["warn"]),
+        ('file("on.yaml"), file("v.yaml")', "", []),
+        ('file("v.yaml"), file("on.yaml")', "", ["warn"]),
+        ('file("v.yaml")', SET % ("toolkit.enabled", "true"), ["warn"]),
+        ('file("on.yaml")', SET % ("toolkit.enabled", "false"), []),
+        ('file("gone.yaml")', "", ["warn"]),
+        ('file("/etc/hosts")', "", ["warn"]),
+        ('file("../../outside.yaml")', "", ["warn"]),
+        ("file(var.named)", "", ["warn"]),
+        ("yamlencode({toolkit = {enabled = false}})", "", []),
+    ],
+)
+def test_files_that_terraform_opens_are_the_values_of_the_release(said, values, more, expected):
+    """What they switch off is not installed."""
+    files = {
+        "infra/gpus/main.tf": RELEASE % (values, more),
+        "infra/gpus/v.yaml": OFF,
+        "infra/gpus/on.yaml": ON,
+        "infra/gpus/v.yaml.tpl": "toolkit: {enabled: ${on}}\nfullnameOverride: ${ name }-$${x}${[1]}\n",
+        "infra/gpus/lines.tpl": "%{ if on }\n" + OFF + "%{ endif }\n",
+        "outside.yaml": OFF,
+    }
+    assert said(files, "infra") == expected
+
+
+def test_what_a_release_lays_over_a_file_counts_for_the_file(said, tmp_path):
+    """An old toolkit of a file that Terraform switches off again is nobody's."""
+    old = "toolkit: {enabled: true, version: v1.17.0-ubi8}\ndriver: {enabled: false}\n"
+    switch = SET % ("toolkit.enabled", "false")
+    files = {"main.tf": RELEASE % ('file("v.yaml")', switch), "v.yaml": old}
+    said(files)
+    reading, _ = read_all(["."])
+    assert [
+        h for h in report(reading, RULES).hits if "toolkit" in h.problem and h.file == "v.yaml"
+    ] == []
+    (tmp_path / "main.tf").write_text(RELEASE % ('file("v.yaml")', ""))
+    reading, _ = read_all(["."])
+    hits = [h for h in report(reading, RULES).hits if h.problem.startswith("container-toolkit")]
+    assert [h.file for h in hits] == ["v.yaml"]
+
+
+@every(
+    ("helm", "expected"),
+    [
+        ("{valueFiles: [$values/gpus/v.yaml]}", []),
+        ("{valueFiles: [$values/gpus/v.yaml, $values/gpus/on.yaml]}", ["warn"]),
+        ("{valueFiles: [$values/gpus/gone.yaml]}", ["warn"]),
+        ("{valueFiles: [v.yaml]}", ["warn"]),
+        ("{valueFiles: [$values/gpus/list.yaml]}", ["warn"]),
+        ("{valueFiles: [$values/gpus/bad.yaml]}", ["warn"]),
+        ("{valueFiles: [$values/gpus/on.yaml], valuesObject: {toolkit: {enabled: false}}}", []),
+        ('{valueFiles: [$values/gpus/on.yaml], values: "toolkit: {enabled: false}"}', []),
+        ("{parameters: [{name: toolkit.enabled, value: 'false'}]}", []),
+        # a text is no truth
+        ("{parameters: [{name: toolkit.enabled, value: 'false', forceString: true}]}", ["refuse"]),
+        ("{parameters: [{value: 'false'}]}", ["refuse"]),
+        ("{releaseName: a}", ["refuse"]),
+    ],
+)
+def test_files_of_another_source_are_the_values_of_an_application(said, helm, expected):
+    """`$values/…` is a file by its path from the top of a repository."""
+    files = {
+        "apps/a.yaml": ARGO % helm,
+        "gpus/v.yaml": OFF,
+        "gpus/on.yaml": ON,
+        "gpus/list.yaml": "[1]\n",
+        "gpus/bad.yaml": "{{ a }}: b: c\n",
+    }
+    assert said(files) == expected
+
+
+def test_an_application_of_which_a_variable_says_the_sources_is_left_as_it_is(said):
+    """Nobody knows which charts there are."""
+    manifest = """\
+    resource "kubernetes_manifest" "gpus" {
+      manifest = {
+        apiVersion = "argoproj.io/v1alpha1"
+        kind       = "Application"
+        metadata   = {name = "gpus", namespace = "eks"}
+        spec       = {sources = var.sources}
+      }
+    }
+    """
+    assert said({"main.tf": manifest}) == []
+
+
+def test_a_path_that_could_be_several_files_is_none(said):
+    """Below a folder that was asked for, a repository may begin anywhere."""
+    files = {
+        "one/apps/a.yaml": ARGO % "{valueFiles: [$values/gpus/v.yaml]}",
+        "one/gpus/v.yaml": OFF,
+    }
+    assert said(files) == []
+    assert said(files | {"two/gpus/v.yaml": OFF}) == ["warn"]
+
+
+@every(
+    ("source", "beside", "expected"),
+    [
+        (
+            MAP,
+            {"kustomization.yaml": GENERATED % ("gpu-values", "values.yaml"), "values.yaml": OFF},
+            [],
+        ),
+        (
+            MAP,
+            {"kustomization.yaml": GENERATED % ("gpu-values", "values.yaml=v.yaml"), "v.yaml": OFF},
+            [],
+        ),
+        (
+            MAP,
+            {"kustomization.yaml": GENERATED % ("others", "values.yaml"), "values.yaml": OFF},
+            ["warn"],
+        ),
+        (
+            MAP,
+            {"kustomization.yaml": GENERATED % ("gpu-values", "v.yaml"), "v.yaml": OFF},
+            ["warn"],
+        ),
+        (
+            "{kind: ConfigMap, name: gpu-values, valuesKey: v}",
+            {"m.yaml": CONFIG},
+            [],
+        ),
+        ("{kind: Secret, name: gpu-values}", {}, ["warn"]),
+        ("{kind: ConfigMap, name: gpu-values, targetPath: a.b}", {}, ["warn"]),
+        ("", {}, ["refuse"]),
+    ],
+)
+def test_config_maps_are_the_values_of_a_release_of_flux(said, source, beside, expected):
+    """Those in view, and those that a kustomization makes of files."""
+    assert said({"release.yaml": FLUX % source, **beside}) == expected
+
+
+@every(
+    ("chart", "expected"),
+    [
+        ("valuesFile: v.yaml", []),
+        ("valuesFile: v.yaml, additionalValuesFiles: [on.yaml]", ["warn"]),
+        ("valuesFile: on.yaml, valuesInline: {toolkit: {enabled: false}}", []),
+        ("valuesFile: on.yaml, valuesMerge: merge, valuesInline: {a: 1}", ["warn"]),
+        ("valuesFile: gone.yaml", ["warn"]),
+        ("releaseName: a", ["refuse"]),
+    ],
+)
+def test_files_beside_it_are_the_values_of_a_chart_in_a_kustomization(said, chart, expected):
+    """One file, and others over it."""
+    files = {"k/kustomization.yaml": BUILT % chart, "k/v.yaml": OFF, "k/on.yaml": ON}
+    assert said(files) == expected
