@@ -1,11 +1,12 @@
 """How rules are held against resources: verdicts, levels, exceptions, and rules that fail."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Stack, Violation, known
+from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Stack, Standing, Violation, known
 from gpuyard.rules.run import (
     Exemption,
     RuleVerdict,
@@ -176,7 +177,12 @@ def test_what_can_be_defended_is_marked_until_a_user_asks_for_it_or_sets_a_level
     assert marked(severities={"GPU-X-02": Severity.NOTE}) == [True, False]
 
 
-LENIENT = rule(check=one, defended=lambda stack, resource, path: len(stack.of("Gadget")) > 0)
+def by_gadgets(stack, *_):
+    gadgets = len(stack.of("Gadget"))
+    return (Standing.FULL, Standing.CHOICE, Standing.UNSURE)[gadgets]
+
+
+LENIENT = rule(check=one, weighs=by_gadgets)
 GADGET = Resource("v1/Gadget", "g", {})
 
 
@@ -193,6 +199,17 @@ def test_all_that_is_in_view_makes_a_choice_of_what_is_said_of_one():
 def test_whoever_asks_for_choices_or_sets_a_level_gets_what_is_defended_as_well():
     assert choices(widget(size=3), GADGET, choices=True) == [False]
     assert choices(widget(size=3), GADGET, severities={ONE.id: Severity.REFUSE}) == [False]
+
+
+def test_what_nobody_in_view_can_be_sure_of_is_a_warning_at_most():
+    other = Resource("v1/Gadget", "h", {})
+    (grave,) = evaluate([widget(size=3), GADGET, other], [LENIENT])
+    assert (grave.severity, grave.choice) == (Severity.WARN, False)
+    noted = replace(LENIENT, severity=Severity.NOTE)
+    (less,) = evaluate([widget(size=3), GADGET, other], [noted])
+    assert less.severity is Severity.NOTE
+    set_ = Strictness(severities={LENIENT.id: Severity.REFUSE})
+    assert evaluate([widget(size=3), GADGET, other], [LENIENT], set_)[0].severity is Severity.REFUSE
 
 
 def test_what_could_not_be_evaluated_is_no_choice():

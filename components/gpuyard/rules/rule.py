@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
 from gpuyard.findings import Path, Severity
@@ -31,6 +32,7 @@ __all__ = [
     "Resource",
     "Rule",
     "Stack",
+    "Standing",
     "UnknownValue",
     "Violation",
     "at",
@@ -114,6 +116,16 @@ Parameters = Mapping[str, Any]
 """What can be set for a rule, by name: its own defaults unless a user says otherwise."""
 
 
+class Standing(Enum):
+    """How much of what is said of one resource stands when those beside it are seen."""
+
+    FULL = auto()
+    UNSURE = auto()
+    """It hangs on what nobody here can see: a warning at most."""
+    CHOICE = auto()
+    """Whoever made it can defend it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """Where a framework that auditors know asks for the same."""
@@ -144,8 +156,8 @@ class Rule:
     """Looks at one resource of its kinds."""
     check_stack: Callable[[Stack, Parameters], Iterator[Violation]] | None = None
     """Looks at all resources; called when at least one is of its kinds."""
-    defended: Callable[[Stack, Resource, Path], bool] | None = None
-    """Whether, by all that is in view, what `check` says at a place is a choice of whoever made it.
+    weighs: Callable[[Stack, Resource, Path], Standing] | None = None
+    """How much what `check` says at a place weighs, by all that is in view.
 
     Asked where all is in view: a policy that is shown one resource says what it says."""
     wide: bool = False

@@ -7,7 +7,15 @@ from enum import StrEnum
 from typing import Any
 
 from gpuyard.findings import Path, Severity
-from gpuyard.rules.rule import NotEvaluatedError, Parameters, Resource, Rule, Stack, Violation
+from gpuyard.rules.rule import (
+    NotEvaluatedError,
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Standing,
+    Violation,
+)
 
 
 class RuleVerdict(StrEnum):
@@ -99,18 +107,24 @@ def evaluate_each(
 def _among_others(
     rule: Rule, resource: Resource, stack: Stack, settings: Strictness
 ) -> list[RuleOutcome]:
-    """What is said of one, less strictly where all that is in view defends it."""
+    """What is said of one, as much as it weighs by all that is in view."""
     said = check_resource(rule, resource, settings)
-    if rule.defended is None or not _counts_choices_apart(rule, settings):
+    weighs = rule.weighs
+    if weighs is None or not _counts_choices_apart(rule, settings):
         return said
     return [
-        replace(each, choice=True)
-        if each.verdict is RuleVerdict.VIOLATED
-        and not each.choice
-        and rule.defended(stack, resource, each.path)
+        _weighed(each, weighs(stack, resource, each.path))
+        if each.verdict is RuleVerdict.VIOLATED and not each.choice
         else each
         for each in said
     ]
+
+
+def _weighed(said: RuleOutcome, weight: Standing) -> RuleOutcome:
+    if weight is Standing.CHOICE:
+        return replace(said, choice=True)
+    grave = said.severity is Severity.REFUSE and weight is Standing.UNSURE
+    return replace(said, severity=Severity.WARN) if grave else said
 
 
 def _counts_choices_apart(rule: Rule, settings: Strictness) -> bool:

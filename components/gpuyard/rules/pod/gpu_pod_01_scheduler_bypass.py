@@ -13,6 +13,7 @@ from gpuyard.rules.rule import (
     Resource,
     Rule,
     Stack,
+    Standing,
     Violation,
     at,
     items,
@@ -86,9 +87,9 @@ def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
     )
 
 
-def _nobody_minds(stack: Stack, _: Resource, __: Path) -> bool:
-    """Whether nobody in view counts GPUs, or each machine has one: there is nothing to take from others."""
-    return most_gpus(stack) == 1 or not counts_gpus(stack)
+def _weighs(stack: Stack, _: Resource, __: Path) -> Standing:
+    """Where nobody in view counts GPUs, or each machine has one, there is nothing to take from others."""
+    return Standing.CHOICE if most_gpus(stack) == 1 or not counts_gpus(stack) else Standing.FULL
 
 
 def _asks(resource: Resource, path: Path) -> bool:
@@ -125,5 +126,5 @@ RULE = Rule(
     kinds=POD_KINDS,
     parameters={"namespaces": SYSTEM_NAMESPACES},
     check=_check,
-    defended=_nobody_minds,
+    weighs=_weighs,
 )

@@ -14,6 +14,7 @@ from gpuyard.rules.rule import (
     Resource,
     Rule,
     Stack,
+    Standing,
     Violation,
     at,
     is_true,
@@ -179,13 +180,17 @@ def _sets_the_kernel(container: Mapping[str, object]) -> bool:
     return bool(done) and all(map(_KERNEL.match, done))
 
 
-def _takes_all(stack: Stack, resource: Resource, path: Path) -> bool:
-    """Whether a pod asks for all GPUs that a machine in view has: none is left to take from others."""
+def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
+    """By how many GPUs a machine has: with all of them asked for, none is left to take from others."""
     if path[-1] not in _TAKES or text(at(resource.properties, *path)) in _ROOT:
-        return False
+        return Standing.FULL
     pod = next((pod for pod in pods_of(resource) if pod.path == path[: len(pod.path)]), None)
     asked, most = pod.gpus().get(GPU, 0) if pod else 0, most_gpus(stack)
-    return most is not None and asked >= most
+    if pod is None or not asked or _has_the_node(pod):
+        return Standing.FULL
+    if most is None:
+        return Standing.FULL if pinned_to(pod) else Standing.UNSURE
+    return Standing.CHOICE if asked >= most else Standing.FULL
 
 
 def _path(volume: object) -> str:
@@ -277,5 +282,5 @@ RULE = Rule(
     kinds=POD_KINDS,
     parameters={"namespaces": SYSTEM_NAMESPACES},
     check=_check,
-    defended=_takes_all,
+    weighs=_weighs,
 )
