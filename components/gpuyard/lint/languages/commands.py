@@ -25,6 +25,7 @@ _HELM = frozenset({"helm", "helm3", "helm.exe"})
 _APPLIES = frozenset({"kubectl", "oc", "k", "kustomize"})
 _APPLYING = re.compile(r"\b(?:kubectl|kustomize|oc|k)\b")
 _INSTALLS = frozenset({"install", "upgrade", "template"})
+_SCRIPTS = (".sh", ".bash", ".env", ".envrc", ".conf")
 _SAID_ONLY = frozenset({"echo", "printf", "print", "log", "info", "die", "warn", "cat"})
 _LETTERS: Mapping[str, str] = {
     "f": "values",
@@ -73,7 +74,8 @@ class AppliedRelease:
 
 def is_script(name: str) -> bool:
     """Whether commands are looked for in a file, by its name."""
-    return name.endswith((".sh", ".bash")) or kind_of(name) != "shell"
+    bare = posixpath.basename(name)
+    return bare.endswith(_SCRIPTS) or bare.startswith("Dockerfile") or kind_of(name) != "shell"
 
 
 def commands_in(data: bytes, file: str) -> list[HelmCommand | AppliedRelease]:

@@ -16,7 +16,13 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.installed import first_trainer, has_vendors_kueue, older_kueue
+from gpuyard.rules.subjects.installed import (
+    first_trainer,
+    has_vendors_kueue,
+    is_unsure,
+    older_kueue,
+    older_ray,
+)
 from gpuyard.rules.subjects.pods import GPU_PREFIXES, POD_KINDS, pods_of, speaks_of_gpus
 from gpuyard.rules.subjects.tenants import CLUSTER_QUEUE, covers_gpus, resource_groups
 
@@ -61,10 +67,21 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 problem = f"{resource.kind} is deprecated"
                 said = _old(resource, problem, fix if first else f"write {served}")
                 yield replace(said, choice=(apart or bool(older)) and kind not in _TEKTON)
+    yield from _rays(stack)
+    yield from _jobs(stack, apart=apart)
+
+
+def _rays(stack: Stack) -> Iterator[Violation]:
+    """Of KubeRay, whose own version may have no later one."""
+    first = older_ray(stack)
     for resource in stack.of(*_RAY):
         if resource.kind.split("/")[1] == "v1alpha1" and _asks_gpus(resource.properties):
-            yield _old(resource, f"{resource.kind} is deprecated", "write ray.io/v1")
-    yield from _jobs(stack, apart=apart)
+            fix = (
+                f"when you upgrade KubeRay {first}, write ray.io/v1" if first else "write ray.io/v1"
+            )
+            said = _old(resource, f"{resource.kind} is deprecated", fix)
+            # where a variable decides which KubeRay reads it, that may be one of its time
+            yield replace(said, choice=bool(first) or is_unsure(stack, "kuberay-operator"))
 
 
 def _jobs(stack: Stack, *, apart: bool) -> Iterator[Violation]:

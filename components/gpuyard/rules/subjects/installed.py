@@ -27,9 +27,10 @@ _IMAGES = {
     "karpenter": re.compile(r"/karpenter/controller$"),
     "training-operator": re.compile(r"/training-operator$"),
     "trainer": re.compile(r"/trainer-controller-manager$"),
+    "kuberay": re.compile(r"kuberay/operator$"),
     "gpu-operator": re.compile(r"nvidia/(cloud-native/)?gpu-operator$"),
 }
-PROGRAMS = frozenset({"karpenter", "kueue"})
+PROGRAMS = frozenset({"karpenter", "kueue", "kuberay-operator"})
 """Of which a chart is looked at: objects are right in the words of the version that reads them."""
 _SOURCES = tuple(f"source.toolkit.fluxcd.io/{kind}" for kind in ("OCIRepository", "GitRepository"))
 """Where Flux has a chart, or manifests, that a release names."""
@@ -41,6 +42,11 @@ _KUEUE_SINCE = (0, 15)
 """The first Kueue that serves v1beta2, and reads a queue's name in a label alone."""
 _TRAINER_SINCE = (2,)
 """The first with TrainJob, under the repository's newer name."""
+_RAY_SINCE = (1, 1)
+"""The first KubeRay that keeps objects as v1 and calls v1alpha1 old; before 1.0.0-rc.1 there is no v1."""
+_RAY_PROGRAMS = ("kuberay", "kuberay-operator")
+"""Its repository, and its chart."""
+_OPENSHIFT_AI = "openshift-ai"
 _OF_A_VENDOR = re.compile(
     r".+\.opendatahub\.io|"
     r"(?:kueue|route|project|config|console|operator|security|machine|image|template|user)\.openshift\.io"
@@ -60,11 +66,12 @@ def charted(chart: Mapping[str, Any]) -> dict[str, str]:
 def all_older(stack: Stack, program: str, than: tuple[int, ...]) -> str:
     """The version that is installed here, where all that are pinned come before another; else "".
 
-    What commands install counts where no file pins any: they excuse, and make nothing worse.
+    What commands install counts where no file pins any: they excuse, and make nothing worse. Of several one
+    is enough, as nobody knows which of them is meant.
     """
-    said = {*_versions(stack, program), *_of_charts(stack, program)}
-    found = sorted(said or set(_of_commands(stack, program)))
-    return found[-1][1] if found and found[-1][0] < than else ""
+    said = sorted({*_versions(stack, program), *_of_charts(stack, program)})
+    newest = said[-1] if said else min(_of_commands(stack, program), default=None)
+    return newest[1] if newest and newest[0] < than else ""
 
 
 def any_since(stack: Stack, program: str, since: tuple[int, ...]) -> bool:
@@ -97,8 +104,17 @@ def first_trainer(stack: Stack) -> str:
     return of_old or all_older(stack, "trainer", _TRAINER_SINCE)
 
 
+def older_ray(stack: Stack) -> str:
+    """The KubeRay that is installed here, where all there is comes before v1 alone was meant; else ""."""
+    found = [all_older(stack, each, _RAY_SINCE) for each in _RAY_PROGRAMS]
+    newer = any(any_since(stack, each, _RAY_SINCE) for each in _RAY_PROGRAMS)
+    return "" if newer else next(filter(None, found), "")
+
+
 def has_vendors_kueue(stack: Stack) -> bool:
     """Whether Kueue is brought by an operator of a vendor."""
+    if any(resource.name == _OPENSHIFT_AI for resource in stack.of(COMMAND)):
+        return True
     namespaces = [mapping(each.properties, "metadata", "labels") for each in stack.of("Namespace")]
     shown = any(str(label).startswith(_SHOWN_BY) for labels in namespaces for label in labels)
     groups = (kind.partition("/")[0] for kind in stack.by_kind)
@@ -156,5 +172,5 @@ def _in_pods(resource: Resource, program: str) -> Iterator[str]:
     for pod in pods_of(resource):
         for _, container in pod.containers():
             image, _, tag = text(container.get("image")).partition("@")[0].rpartition(":")
-            if _IMAGES[program].search(image):
+            if program in _IMAGES and _IMAGES[program].search(image):
                 yield tag

@@ -20,6 +20,7 @@ from gpuyard.lint.languages.commands import (
     commands_in,
     is_script,
 )
+from gpuyard.lint.languages.versions_said import versions_said
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.handed import FilesInView, Handed, handed
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
@@ -152,7 +153,9 @@ def _said_by_scripts(
     """What commands of scripts and texts say, samples left out, and which files are nothing else."""
     scripts = [name for name in chosen if is_script(name)]
     found = {
-        _shown(name): said for name in scripts if not chosen[name] and (said := _commands(name))
+        _shown(name): said
+        for name, sample in chosen.items()
+        if not sample and name != STDIN and (said := _commands(name))
     }
     only = frozenset(
         name
@@ -176,7 +179,9 @@ def _root(path: str) -> str:
 
 
 def _commands(name: str) -> list[HelmCommand | AppliedRelease]:
-    return commands_in(_few_bytes(name), _shown(name))
+    data, shown = _few_bytes(name), _shown(name)
+    commands = commands_in(data, shown) if is_script(name) else []
+    return [*commands, *versions_said(data, shown)]
 
 
 def _few_bytes(name: str) -> bytes:

@@ -1,0 +1,72 @@
+"""Versions of Kueue, KubeRay, Karpenter and the training operator that a file says in passing.
+
+In the address of a release, in a variable named for it (`KARPENTER_VERSION=v0.34.0`), in a command of a
+comment, or in a text: objects beside it are in the words of that time.
+"""
+
+import re
+from collections.abc import Iterator
+
+from gpuyard.lint.languages.commands import AppliedRelease
+
+OPENSHIFT_AI = "openshift-ai"
+_OPERATOR = "training-operator"
+_ITS_LINE = "v1"
+"""The only one that has that name: what came after it is Trainer 2."""
+_NAMES = r"kueue|kuberay(?:-operator)?|karpenter(?:-provider-aws)?|training-operator"
+_VERSION = r"v?\d+\.\d+(?:\.\d+)?(?:-[\w.]*\w)?"
+_SAYS = re.compile(rb"kueue|kuberay|karpenter|training.operator|openshift.ai|rhoai", re.IGNORECASE)
+_ADDRESS = re.compile(
+    rf"github\.com/[\w.-]+/({_NAMES})(?:\.git)?[/?][^\s\"'`<>()]{{0,200}}?"
+    rf"(?:ref=|/download/)({_VERSION})(?=[/&\s\"'`<>()]|$)|"
+    rf"raw\.githubusercontent\.com/[\w.-]+/({_NAMES})/(?:refs/tags/)?({_VERSION})/"
+)
+_VARIABLE = re.compile(
+    r"(?:^|[\s\"'_-])(kueue|kuberay|karpenter|training[_-]operator)[\w-]*version[\"']?[ \t]*"
+    rf"[:?]?[=:][ \t]*[\"']?(?:\$\{{\w+:-)?({_VERSION})(?=[\s\"'}},;]|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DEFAULT = re.compile(
+    r"variable[ \t]+\"\w*(kueue|kuberay|karpenter|training_operator)\w*version\w*\"[^}]{0,400}?"
+    rf"default[ \t]*=[ \t]*\"({_VERSION})\"",
+    re.IGNORECASE,
+)
+_COMMAND = re.compile(
+    rf"^[ \t]*(?:#|//)[^\n]*\bhelm\b[^\n]*\b({_NAMES})\b[^\n]*--version[ =][\"']?({_VERSION})",
+    re.MULTILINE,
+)
+_ALIASES = {
+    "kuberay-operator": "kuberay",
+    "karpenter-provider-aws": "karpenter",
+    "training_operator": "training-operator",
+}
+_GOES_ON = re.compile(r"\\\n[ \t]*(?:#|//)?[ \t]*")
+_RED_HATS = re.compile(
+    r"(?:openshift[ _-]ai(?:[ _-]self[ _-]managed)?|\brhoai)[ /_:-]{1,3}(?:version[ ])?v?(2\.\d+)\b",
+    re.IGNORECASE,
+)
+_OF_OLD = re.compile(r"\btraining[- ]operator\b", re.IGNORECASE)
+_TEXTS = (".md", ".sh", ".bash", ".mk", "Makefile")
+
+
+def versions_said(data: bytes, file: str) -> list[AppliedRelease]:
+    """Each program with its version, once."""
+    if not _SAYS.search(data):
+        return []
+    text = _GOES_ON.sub(" ", data.decode(errors="replace"))
+    return list(dict.fromkeys(_found(text, file)))
+
+
+def _found(text: str, file: str) -> Iterator[AppliedRelease]:
+    for pattern in (_ADDRESS, _VARIABLE, _DEFAULT, _COMMAND):
+        for each in pattern.finditer(text):
+            name, version = (part for part in each.groups() if part is not None)
+            yield AppliedRelease(_program(name), version)
+    for each in _RED_HATS.finditer(text):
+        yield AppliedRelease(OPENSHIFT_AI, each[1])
+    if file.endswith(_TEXTS) and _OF_OLD.search(text):
+        yield AppliedRelease(_OPERATOR, _ITS_LINE)
+
+
+def _program(name: str) -> str:
+    return _ALIASES.get(name.lower(), name.lower())

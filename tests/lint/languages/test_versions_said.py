@@ -1,0 +1,134 @@
+"""Versions of programs that files say in passing: addresses of releases, variables, comments, texts."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from gpuyard.cli.commands.linting.files import read_all
+from gpuyard.lint.languages.commands import AppliedRelease
+from gpuyard.lint.languages.versions_said import versions_said
+from gpuyard.lint.report import HitState, report
+from gpuyard.rules import RULES
+from kit.every import every
+
+KUEUE = "https://github.com/kubernetes-sigs/kueue/releases/download"
+RAW = "https://raw.githubusercontent.com/aws/karpenter-provider-aws"
+
+
+def said(text, file="x.yaml"):
+    return [(each.program, each.version) for each in versions_said(text.encode(), file)]
+
+
+@every(
+    "text, expected",
+    [
+        (f"# kubectl apply -f {KUEUE}/v0.10.1/manifests.yaml", [("kueue", "v0.10.1")]),
+        (f"#   {KUEUE}/v0.10.1/manifests.yaml\n# {KUEUE}/v0.10.1/x", [("kueue", "v0.10.1")]),
+        (f"{KUEUE}/$VERSION/manifests.yaml", []),
+        ("see https://github.com/kubernetes-sigs/kueue/blob/v0.10.1/README.md", []),
+        ("kueue 0.10.1 is a fine release", []),
+        (
+            "github.com/ray-project/kuberay/ray-operator/config/default?ref=v1.0.0-rc.0&timeout=90s",
+            [("kuberay", "v1.0.0-rc.0")],
+        ),
+        ("github.com/ray-project/kuberay.git?ref=v0.6.0", [("kuberay", "v0.6.0")]),
+        (
+            "github.com/kubeflow/training-operator/manifests/overlays/standalone?ref=v1.7.0",
+            [("training-operator", "v1.7.0")],
+        ),
+        (f"curl {RAW}/v0.34.0/website/cloudformation.yaml", [("karpenter", "v0.34.0")]),
+        (f"curl {RAW}/main/website/cloudformation.yaml", []),
+        ("export KARPENTER_VERSION=v0.33.0", [("karpenter", "v0.33.0")]),
+        ('export CLUSTER_KARPENTER_VERSION="v0.10.0"', [("karpenter", "v0.10.0")]),
+        ("KUEUE_VERSION ?= v0.8.1\n", [("kueue", "v0.8.1")]),
+        ("KUEUE_VERSION=${KUEUE_VERSION:-v0.8.1}\n", [("kueue", "v0.8.1")]),
+        ('    kueue_version: "v0.10.1"\n', [("kueue", "v0.10.1")]),
+        ('karpenter_chart_version = "0.37.0"\n', [("karpenter", "0.37.0")]),
+        ("TRAINING_OPERATOR_VERSION: v1.8.1", [("training-operator", "v1.8.1")]),
+        ("KUBERAY_VERSION=$(curl x)", []),
+        ("KARPENTER_VERSION=latest", []),
+        (
+            'variable "karpenter_version" {\n  type = string\n  default = "0.36.2"\n}',
+            [("karpenter", "0.36.2")],
+        ),
+        ('variable "karpenter_version" {\n}\nvariable "x" {\n default = "0.36.2"\n}', []),
+        (
+            "# helm install kuberay-operator kuberay/kuberay-operator \\\n#   --version 1.0.0\n",
+            [("kuberay", "1.0.0")],
+        ),
+        ("red_hat_openshift_ai_self-managed/2.9/html", [("openshift-ai", "2.9")]),
+        ("Needs OpenShift AI 2.16 with Kueue", [("openshift-ai", "2.16")]),
+        ("RHOAI v2.9", [("openshift-ai", "2.9")]),
+        ("OpenShift AI 3.0", []),
+    ],
+)
+def test_a_version_is_said_by_what_is_written(text, expected):
+    assert said(text) == expected
+
+
+def test_who_speaks_of_the_training_operator_has_its_only_line():
+    text = "- The Kubeflow Training Operator, installed"
+    assert said(text, "README.md") == [("training-operator", "v1")]
+    assert said(text, "x.yaml") == []
+    assert versions_said(b"nothing of them", "README.md") == []
+    assert versions_said(text.encode(), "x.sh") == [AppliedRelease("training-operator", "v1")]
+
+
+QUEUE = """\
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: c}
+spec: {resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: a}]}]}
+"""
+RAY = """\
+apiVersion: ray.io/v1alpha1
+kind: RayCluster
+metadata: {name: r}
+spec: {headGroupSpec: {template: {spec: {containers: [{name: h, resources: {limits: {nvidia.com/gpu: 1}}}]}}}}
+"""
+POOL = """\
+apiVersion: karpenter.sh/v1beta1
+kind: NodePool
+metadata: {name: gpu}
+spec: {template: {spec: {nodeClassRef: {name: gpu}}}}
+"""
+
+
+OPERATOR = """\
+# of gpus
+resource "helm_release" "o" {
+  name    = "o"
+  chart   = "kuberay-operator"
+  version = var.v
+}
+"""
+
+
+@every(
+    "text, name, more, choices",
+    [
+        (QUEUE, "y", "", {False}),
+        (f"# {KUEUE}/v0.10.1/manifests.yaml\n{QUEUE}", "y", "", {True}),
+        (f"# {KUEUE}/v0.15.0/manifests.yaml\n{QUEUE}", "y", "", {False}),
+        (QUEUE, "README.md", "Needs OpenShift AI 2.9\n", set()),
+        (QUEUE, "versions.env", "KUEUE_VERSION=v0.15.0\nOLD_KUEUE_VERSION=v0.8.0\n", {True}),
+        (QUEUE, "examples/README.md", "Needs OpenShift AI 2.9\n", {False}),
+        (RAY, "y", "", {False}),
+        (RAY, "Dockerfile", "ENV KUBERAY_VERSION=v0.5.0\n", {True}),
+        (RAY, "up.sh", "helm install a kuberay/kuberay-operator --version 1.0.0\n", {True}),
+        (RAY, "up.sh", "helm install a kuberay/kuberay-operator --version 1.4.2\n", {False}),
+        (RAY, "main.tf", OPERATOR, {True}),
+        (POOL, "karpenter.conf", "export A_KARPENTER_VERSION=0.37.0\n", {True}),
+    ],
+)
+def test_what_is_said_excuses_the_words_of_that_time(text, name, more, choices):
+    with TemporaryDirectory() as folder:
+        (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+        (Path(folder) / "x.yaml").write_text(text)
+        (Path(folder) / name).write_text(more)
+        reading, _ = read_all([folder])
+        found = report(reading, RULES).hits
+    assert {
+        each.state is HitState.CHOICE
+        for each in found
+        if each.rule.id in {"GPU-OLD-01", "GPU-CFG-03"}
+    } == choices
