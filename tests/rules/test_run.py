@@ -214,3 +214,8 @@ def test_what_nobody_in_view_can_be_sure_of_is_a_warning_at_most():
 
 def test_what_could_not_be_evaluated_is_no_choice():
     assert choices(widget(size=UNKNOWN), GADGET) == [False]
+
+
+def test_what_is_not_known_of_the_others_defends_nothing():
+    unsure = rule(check=one, weighs=lambda stack, resource, path: known(UNKNOWN))
+    assert choices(widget(size=3), of=unsure) == [False]

@@ -36,7 +36,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("vpcConfig", "endpointPrivateAccess"),
             "nodes reach the API through the public endpoint only",
             "set endpointPrivateAccess: true",
-            severity=Severity.WARN,  # nothing is open by it, as long as there is a way out
+            severity=Severity.WARN,
+            choice=True,  # nothing is open by it, as long as there is a way out
         )
 
 

@@ -16,6 +16,9 @@ from gpuyard.rules.rule import (
     text,
 )
 
+OF_PODS = 2
+"""As many as pods need that are meant to ask: what the usual modules for EKS set by themselves."""
+
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     options = block(at(resource.properties, "metadataOptions"))
@@ -34,6 +37,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             "set it to 1, and give pods credentials by Pod Identity",
             # as EKS's own managed node groups have it: whoever asks for tokens has thought of it
             severity=Severity.WARN if asked else None,
+            choice=asked and hops == OF_PODS,
         )
 
 

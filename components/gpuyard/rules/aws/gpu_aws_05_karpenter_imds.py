@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpuyard.findings import Severity
+from gpuyard.rules.aws.gpu_aws_04_launch_template_imds import OF_PODS
 from gpuyard.rules.rule import (
     Parameters,
     Reference,
@@ -18,6 +19,8 @@ from gpuyard.rules.rule import (
 from gpuyard.rules.subjects.pools import KARPENTER, serves_no_gpus
 
 _CLASS = "karpenter.k8s.aws/EC2NodeClass"
+_ASKED = frozenset({"", "required"})
+"""What asks for tokens: Karpenter does by itself."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
@@ -32,7 +35,7 @@ def _of_class(resource: Resource) -> Iterator[Violation]:
     tokens = text(at(resource.properties, *path, "httpTokens"))
     hops = number(at(resource.properties, *path, "httpPutResponseHopLimit"))
     # Karpenter's own defaults are required and 1; only what is written can be worse.
-    if tokens not in {"", "required"}:
+    if tokens not in _ASKED:
         yield Violation(
             (*path, "httpTokens"),
             f"httpTokens: {tokens} answers any request to the metadata service",
@@ -44,6 +47,7 @@ def _of_class(resource: Resource) -> Iterator[Violation]:
             f"a hop limit of {hops:.0f} lets pods fetch the credentials of their node",
             "set it to 1, or leave it out: that is Karpenter's default",
             severity=Severity.WARN if tokens == "required" else None,  # in so many words
+            choice=tokens in _ASKED and hops == OF_PODS,
         )
 
 

@@ -2,8 +2,19 @@
 
 from collections.abc import Iterator
 
-from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, text
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Standing,
+    Violation,
+    at,
+    number,
+    text,
+)
+from gpuyard.rules.subjects.counting import most_gpus
 from gpuyard.rules.subjects.pools import GPU, KARPENTER, NODE_GROUP, gpu_pool
 
 _OF_EKS = ", an effect that EKS calls NO_SCHEDULE; a small group without GPUs takes the cluster's own pods"
@@ -23,6 +34,14 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         )
 
 
+def _weighs(stack: Stack, resource: Resource, _: Path) -> Standing:
+    """Where it is one machine with one GPU, and no other pool is in view, all pods have to run there."""
+    most = number(at(resource.properties, "scalingConfig", "maxSize"))
+    pools = (*stack.of(NODE_GROUP), *stack.of(KARPENTER))
+    alone = pools == (resource,) and most == 1 and most_gpus(stack) == 1
+    return Standing.CHOICE if alone else Standing.FULL
+
+
 RULE = Rule(
     id="GPU-CAP-01",
     title="A pool of GPU nodes is tainted",
@@ -32,4 +51,5 @@ RULE = Rule(
     sources=("awsdocs/amazon-eks-user-guide, node taints on managed node groups",),
     kinds=(NODE_GROUP, KARPENTER),
     check=_check,
+    weighs=_weighs,
 )

@@ -17,6 +17,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.installed import all_older
+from gpuyard.rules.subjects.pods import every_gpu_pod_stays
 from gpuyard.rules.subjects.pools import KARPENTER, GpuPool, gpu_pool
 
 _WITH_THAT_DEFAULT = (None, "karpenter.k8s.aws")
@@ -44,6 +45,7 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
     """Budgets and an end, as far as the Karpenter beside them has them."""
     budgets = not all_older(stack, "karpenter", _BUDGETS_SINCE)
     ends = not all_older(stack, "karpenter", _ENDS_SINCE)
+    kept = every_gpu_pod_stays(stack)
     for resource in stack.of(KARPENTER):
         spot = _sure(_is_spot, resource)
         # one of before reads none of these: it is for another Karpenter, whatever else is pinned here
@@ -54,7 +56,7 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 "without budgets Karpenter may take a tenth of the GPU nodes at any hour",
                 "write spec.disruption.budgets, such as nodes: 0 while people train",
                 resource,
-                choice=spot or _takes_none(resource, stack),
+                choice=spot or _takes_none(resource, stack, kept=kept),
             )
         if (ends or new) and _sure(_may_end, resource):
             yield Violation(
@@ -62,7 +64,7 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 "without expireAfter every GPU node is ended after 720 hours, whatever runs on it",
                 "write spec.template.spec.expireAfter: Never, or how long the longest job may be",
                 resource,
-                choice=spot,
+                choice=spot or (kept and _sure(_waits_for_pods, resource)),
             )
 
 
@@ -92,10 +94,10 @@ def _is_spot(resource: Resource) -> bool:
     return pool is not None and pool.spot_first
 
 
-def _takes_none(pool: Resource, stack: Stack) -> bool:
-    """Whether a node goes only when nothing runs on it: none is consolidated, and its image is pinned."""
+def _takes_none(pool: Resource, stack: Stack, *, kept: bool) -> bool:
+    """Whether a node goes only when nothing runs on it: none is consolidated, nor drifts under its pods."""
     try:
-        return _waits(pool) and _keeps_image(pool, stack)
+        return _waits(pool) and (kept or _keeps_image(pool, stack))
     except NotEvaluatedError:
         return False
 
@@ -106,6 +108,11 @@ def _waits(pool: Resource) -> bool:
         text(at(disruption, "consolidationPolicy")) == "WhenEmpty"
         or text(at(disruption, "consolidateAfter")) == "Never"
     )
+
+
+def _waits_for_pods(pool: Resource) -> bool:
+    """Whether a node that ends waits as long as a pod asks for it, and not until some hour."""
+    return at(pool.properties, "spec", "template", "spec", "terminationGracePeriod") is None
 
 
 def _keeps_image(pool: Resource, stack: Stack) -> bool:

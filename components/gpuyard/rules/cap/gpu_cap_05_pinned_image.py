@@ -20,6 +20,8 @@ from gpuyard.rules.subjects.pools import KARPENTER, gpu_pool
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
 _ONLY_LATEST = "windows"
 """Karpenter takes nothing but @latest for these."""
+_NO_MORE = "al2@"
+"""EKS has made no image of Amazon Linux 2 since November 2025: the latest stays what it is."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
@@ -38,7 +40,7 @@ def moving_images(resource: Resource) -> Iterator[Violation]:
     """The images of a node class that are others from one day to the next."""
     for index, term in enumerate(items(at(resource.properties, "spec", "amiSelectorTerms"))):
         alias = text(mapping(term).get("alias"))
-        if alias.endswith("@latest") and not alias.startswith(_ONLY_LATEST):
+        if alias.endswith("@latest") and not alias.startswith((_ONLY_LATEST, _NO_MORE)):
             family = alias.partition("@")[0]
             yield Violation(
                 ("spec", "amiSelectorTerms", index, "alias"),
@@ -53,7 +55,10 @@ RULE = Rule(
     severity=Severity.WARN,
     why="A new image brings a new driver: nodes drift, drain, and differ within one gang.",
     fix="Pin the version of the AMI alias, and move it on purpose.",
-    sources=("Karpenter documentation, managing AMIs: @latest is for development",),
+    sources=(
+        "Karpenter documentation, managing AMIs: @latest is for development",
+        "EKS user guide, end of the AL2 images on 2025-11-26",
+    ),
     kinds=(NODE_CLASS,),
     check_stack=_check,
 )

@@ -68,9 +68,16 @@ def _end_anyway(cluster: Resource, pools: Sequence[Resource]) -> bool:
         ):
             return False
         found = list(gpu_pools((*pools, *_inline(cluster))))
-        return bool(found) and all(pool.only_spot for pool in found)
+        return bool(found) and all(pool.only_spot or _is_queued(pool.resource) for pool in found)
     except NotEvaluatedError:
         return False
+
+
+def _is_queued(pool: Resource) -> bool:
+    """Whether its nodes are there for one request, and end with it: GKE drains none for an upgrade."""
+    return is_true(at(pool.properties, "queuedProvisioning", "enabled")) or is_true(
+        at(pool.properties, "nodeConfig", "flexStart")
+    )
 
 
 def _inline(cluster: Resource) -> Iterator[Resource]:
@@ -98,7 +105,10 @@ RULE = Rule(
     severity=Severity.WARN,
     why="A drain in the middle of a run costs every GPU hour since the last checkpoint.",
     fix="Turn auto repair on; choose a release channel and a maintenance window.",
-    sources=("GKE documentation, release channels, maintenance windows and exclusions",),
+    sources=(
+        "GKE documentation, release channels, maintenance windows and exclusions",
+        "GKE documentation, node upgrade strategies: short-lived upgrades of queued and flex-start nodes",
+    ),
     references=(Reference("CIS GKE 1.9.0", "5.5.2-5.5.4"),),
     kinds=(_CLUSTER, NODE_POOL),
     check=_check,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path, Severity
@@ -31,7 +32,8 @@ _WEB = frozenset({80.0, 443.0})
 _DATABASES = frozenset({1433.0, 3306.0, 5432.0, 6379.0, 27017.0})
 """As bad, and no node: others look for those."""
 
-
+_OF_NODES = (_SSH, 2379, 2380, 6443, 9345, 10250, 10255)
+"""Ports of the machine itself: etcd, the API of Kubernetes and of RKE2, the kubelet."""
 _OF_OTHERS = re.compile(
     r"(^|[^a-z])([ane]?lb|load.?balancer|ingress|bastion|jump|vpn|rds|db|redis|efs|fsx|proxy)([^a-z]|$)",
     re.IGNORECASE,
@@ -89,7 +91,7 @@ def _judge(
     if low == high and low in _WEB | _DATABASES:
         return  # a load balancer's front door
     if _WORLD & ranges:
-        yield _open(path, _named(low, high))
+        yield _open(path, _named(low, high), own=any(low <= each <= high for each in _OF_NODES))
     elif low <= _SSH <= high and ranges - {""}:
         yield _ssh(path)
 
@@ -113,26 +115,37 @@ def _firewall(resource: Resource) -> Iterator[Violation]:
         ):
             continue
         if world:
-            yield _open(("allows", index), f"port {', '.join(ports)}" if ports else "every port")
+            own = not ports or any(map(_reaches_a_node, ports))
+            what = f"port {', '.join(ports)}" if ports else "every port"
+            yield _open(("allows", index), what, own=own)
         elif str(_SSH) in ports and items(given.get("sourceRanges")):
             yield _ssh(("allows", index))
+
+
+def _reaches_a_node(ports: str) -> bool:
+    """Whether a port, or a range such as 1024-65535, has one of a node's own in it."""
+    first, _, last = ports.partition("-")
+    low, high = number(first), number(last or first)
+    return low is None or high is None or any(low <= each <= high for each in _OF_NODES)
 
 
 def _node_group(resource: Resource) -> Iterator[Violation]:
     if gpu_pool(resource) is None or not at(resource.properties, "remoteAccess", "ec2SshKey"):
         return
     if items(at(resource.properties, "remoteAccess", "sourceSecurityGroupIds")):
-        yield _ssh(("remoteAccess",))
+        # off unless somebody sets a key, and here from groups that somebody named
+        yield replace(_ssh(("remoteAccess",)), choice=True)
     else:
-        yield _open(("remoteAccess",), f"port {_SSH}")
+        yield _open(("remoteAccess",), f"port {_SSH}", own=True)
 
 
-def _open(path: Path, what: str) -> Violation:
+def _open(path: Path, what: str, *, own: bool) -> Violation:
     return Violation(
         path,
         f"the whole internet reaches {what} of these machines",
         "admit named networks only; services come in through a load balancer",
         severity=None if what in _GRAVE else Severity.WARN,
+        choice=not own,  # somebody's own service, which may be meant for all
     )
 
 

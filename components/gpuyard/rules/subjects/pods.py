@@ -9,7 +9,7 @@ from gpuyard.admission.bypass import asks
 from gpuyard.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
 from gpuyard.manifests.templates import KINDS, Kind, PodsForm, templates_of
 from gpuyard.manifests.templates import POD_KINDS as WITH_PODS
-from gpuyard.rules.rule import NotEvaluatedError, Resource, items, mapping, text
+from gpuyard.rules.rule import NotEvaluatedError, Resource, Stack, items, mapping, text
 from gpuyard.rules.subjects.parts import PARTS
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "SYSTEM_NAMESPACES",
     "VENDOR",
     "Pod",
+    "every_gpu_pod_stays",
     "gpu_requests",
     "is_a_fabric",
     "is_an_agent",
@@ -54,6 +55,7 @@ _EXPORTER_NAMES = frozenset({"dcgm-exporter", "nvidia-dcgm-exporter"})
 _RUNS_EXPORTER = re.compile(r"(?:^|[\s(;&|]|/bin/)dcgm-exporter(?=[\s;)&|]|$)")
 """Where a command begins it, as a shell that begins it again does."""
 _WORDS = re.compile(r"gpu|nvidia", re.IGNORECASE)
+_STAYS = "karpenter.sh/do-not-disrupt"
 _KEPT = 64
 """Of so many resources, the last that were asked for."""
 OTHER_ACCELERATORS = (
@@ -76,6 +78,20 @@ def is_gpu_pod(pod: Pod) -> bool:
     }
     of_others = any(name.startswith(OTHER_ACCELERATORS) for name in asked)
     return bool(pod.gpus()) or (pod.claims_devices and not of_others)
+
+
+def every_gpu_pod_stays(stack: Stack) -> bool:
+    """Whether pods with GPUs are in view, and each asks Karpenter to leave its node alone."""
+    try:
+        found = [
+            text(mapping(pod.metadata.get("annotations")).get(_STAYS))
+            for resource in stack.of(*POD_KINDS)
+            for pod in pods_of(resource)
+            if is_gpu_pod(pod)
+        ]
+    except NotEvaluatedError:
+        return False
+    return bool(found) and set(found) == {"true"}
 
 
 def is_a_fabric(pod: Pod) -> bool:
