@@ -34,6 +34,7 @@ from gpuyard.rules.subjects.components import (
     has_more_values,
     values_of,
 )
+from gpuyard.rules.subjects.operator_wishes import is_as_released
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 _OPERATORS: Mapping[str, tuple[str, ...]] = {OPERATOR_VALUES: (), CLUSTER_POLICY: ("spec",)}
@@ -62,6 +63,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             for said in _vulnerable(found, by_cdi=False if old else by_cdi, toolkit=brings):
                 if not _is_on_nodes(resource, found):
                     yield _less(said, resource, found)
+                elif _is_of_the_chart(resource, found):
+                    yield replace(said, choice=True)  # who takes another release gets another one
                 elif found.component == _OPERATOR and has_more_values(resource, found.path[:-1]):
                     yield replace(said, severity=Severity.WARN)  # they may leave the toolkit out
                 else:
@@ -78,6 +81,13 @@ def _is_without_toolkit(resource: Resource, found: ComponentVersion) -> bool:
     )
     toolkits = (each.get("toolkit") for each in values)
     return any(isinstance(each, Mapping) and each.get("enabled") is False for each in toolkits)
+
+
+def _is_of_the_chart(resource: Resource, found: ComponentVersion) -> bool:
+    """Whether it stands in a copy of a chart's whole values, as that release brings it."""
+    return resource.group_kind == OPERATOR_VALUES and is_as_released(
+        resource.properties, str(found.path[0])
+    )
 
 
 def _is_on_nodes(resource: Resource, found: ComponentVersion) -> bool:

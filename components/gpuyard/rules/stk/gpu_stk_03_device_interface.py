@@ -1,20 +1,28 @@
 """GPU-STK-03: containers get devices by CDI."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.rules.subjects.operator_wishes import is_copy
 
 _BY_VARIABLE = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 """What the toolkit is told where volumes and not variables say which GPUs a container gets."""
 
 _OF_MACHINES = "vm-"
+_BEFORE = {
+    "toolkit": re.compile(r"v?1\.(?:\d|1[0-7])\."),
+    "driver": re.compile(r"(?:[1-4]\d\d|5[0-6]\d)\."),
+}
+"""Parts of operators that had CDI off by themselves; v25.10, which has it on, came with v1.18 and 580."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     above = () if resource.group_kind == OPERATOR_VALUES else ("spec",)
+    given = mapping(resource.properties, *above)
     off = at(resource.properties, *above, "cdi", "enabled") is False
     machines = text(at(resource.properties, *above, "sandboxWorkloads", "defaultWorkload"))
     if machines.startswith(_OF_MACHINES):
@@ -24,7 +32,18 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             (*above, "cdi", "enabled"),
             "without CDI an environment variable is enough to get every GPU of a node",
             "set cdi.enabled: true, the operator's default",
+            choice=is_copy(given, policy=bool(above)) or not _is_of_before(given),
         )
+
+
+def _is_of_before(given: Mapping[str, Any]) -> bool:
+    """Whether it says what the operator once did by itself: else it is off because somebody wants it so."""
+    for part, before in _BEFORE.items():
+        there = given.get(part)
+        version = there.get("version") if isinstance(there, Mapping) else None
+        if isinstance(version, str) and before.match(version):
+            return True
+    return mapping(given.get("cdi")).get("default") is False
 
 
 def _takes_no_variable(env: Any) -> bool:

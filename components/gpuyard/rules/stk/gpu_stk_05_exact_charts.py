@@ -1,8 +1,9 @@
 """GPU-STK-05: what is installed is what was tried."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from gpuyard.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, is_true
 from gpuyard.rules.subjects.components import RELEASES, releases_of
@@ -21,6 +22,19 @@ _PATCHES = re.compile(r"v?\d+\.\d+\.[xX*]|~>?\s*v?\d+\.\d+\.\d+")
 """The patches of one line, whatever they are on the day."""
 _LINE = re.compile(r"(?:[~^]|v?\d)")
 """What stays within a line, which may be an old one: `65.x`, `^65`; not `*` nor `>=65`."""
+_EXPORTER = "dcgm-exporter"
+_NEWEST: Mapping[str, str] = {
+    "gpu-operator": GPU_OPERATOR.version,
+    # of DCGM and the exporter, whose version the chart has
+    **{
+        each.name: each.version.partition("-")[2]
+        for each in OPERATOR_PARTS
+        if each.name == _EXPORTER
+    },
+}
+"""Charts of which nothing new comes in a line once the next has begun, by their newest version."""
+_WITHIN = re.compile(r"[~^=v]*\s*v?(\d+)(?:\.[\dxX*]+){0,2}")
+"""A range that stays within one first number."""
 _EXACT = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 
@@ -31,7 +45,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 
 def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterator[Violation]:
-    if not _EXACT.fullmatch(version):
+    if not _EXACT.fullmatch(version) and not _is_closed(chart, version):
         given = f"`{version}`" if version else "no version"
         yield Violation(
             path,
@@ -48,6 +62,13 @@ def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterat
             "values of earlier releases stay in force, unseen by whoever reads this file",
             "remove reuseValues: the file then says all of it",
         )
+
+
+def _is_closed(chart: str, version: str) -> bool:
+    """Whether a range is of a line that has ended: every install gets the same chart."""
+    found = _WITHIN.fullmatch(version)
+    newest = _NEWEST.get(chart, "").partition(".")[0]
+    return found is not None and newest.isdigit() and int(found[1]) < int(newest)
 
 
 RULE = Rule(

@@ -22,8 +22,9 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         if is_true(at(resource.properties, "operator", "cleanupCRD")):
             yield Violation(
                 ("operator", "cleanupCRD"),
-                f"removing the release removes every ClusterPolicy, and {_lost(resource)} under running jobs",
+                "removing the release removes its definitions too, and what others made by them",
                 "leave operator.cleanupCRD off",
+                choice=True,  # written out against the default, for who installs it anew
             )
         return
     ours = {chart for chart, _, _ in releases_of(resource)} & CHARTS
@@ -34,11 +35,6 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             "remove skipCrds, or apply the definitions from their own release first",
             choice=ours <= _APART,
         )
-
-
-def _lost(resource: Resource) -> str:
-    brings = at(resource.properties, "driver", "enabled") is not False
-    return "the drivers" if brings else "the device plugin"
 
 
 RULE = Rule(

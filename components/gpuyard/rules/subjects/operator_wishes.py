@@ -8,6 +8,7 @@ nothing is lost with such a key.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from gpuyard.catalogue.software.operator_releases import brought_with
 from gpuyard.catalogue.software.operator_values import (
     BY_OTHER_NAMES,
     DEFAULT_PRIORITY,
@@ -52,6 +53,45 @@ def asks_nothing(given: Any, *, off: bool = False) -> bool:
 def is_off(given: Any) -> bool:
     """Whether something is to be switched off."""
     return given is False or (isinstance(given, Mapping) and given.get("enabled") is False)
+
+
+_OF_EVERY_RELEASE = frozenset(
+    {
+        *(
+            "platform",
+            "nfd",
+            "psa",
+            "psp",
+            "sandboxWorkloads",
+            "daemonsets",
+            "validator",
+            "operator",
+        ),
+        *("mig", "driver", "toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd", "migManager"),
+        *("nodeStatusExporter", "vgpuManager", "vgpuDeviceManager", "vfioManager", "gds", "cdi"),
+        *("sandboxDevicePlugin", "node-feature-discovery", "kataManager", "ccManager"),
+    }
+)
+"""Keys that the chart's own values have had for years."""
+_NEARLY_ALL, _OF_A_POLICY = 18, 13
+"""A ClusterPolicy has less: what is about the chart alone is not in it."""
+
+
+def is_copy(values: Values, *, policy: bool = False) -> bool:
+    """Whether nearly all that the chart has is written out: nobody does so by hand."""
+    return len(_OF_EVERY_RELEASE & set(values)) >= (_OF_A_POLICY if policy else _NEARLY_ALL)
+
+
+def is_as_released(values: Values, part: str) -> bool:
+    """Whether a part has the version of the release whose whole values were copied."""
+    if not is_copy(values):
+        return False
+    said = {
+        name: str(each.get("version"))
+        for name, each in values.items()
+        if isinstance(each, Mapping) and isinstance(each.get("version"), str)
+    }
+    return brought_with(said).get(part) == said.get(part) is not None
 
 
 def is_wish(name: str) -> bool:
