@@ -6,6 +6,7 @@ from gpuyard.catalogue.software.pins import GPU_OPERATOR
 from gpuyard.catalogue.software.support import OperatorStatus, operator_status
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
+from gpuyard.rules.stk.gpu_stk_05_exact_charts import is_closed
 from gpuyard.rules.subjects.components import (
     CLUSTER_POLICY,
     OPERATOR_VALUES,
@@ -23,16 +24,23 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     for found in components_in(resource):
         if found.component != "gpu-operator":
             continue
-        try:
-            status = operator_status(found.version)
-        except ValueError:
-            continue  # no version: another rule is about those
+        status = _status(found.version)
         if status is not None and status in _SAYS:
             yield Violation(
                 found.path,
                 f"GPU Operator {found.version} {_SAYS[status]}",
                 f"go to the next line, one at a time, until v{GPU_OPERATOR.version}",
             )
+
+
+def _status(version: str) -> OperatorStatus | None:
+    """Of a range as well, where all that it can be has ended; None of what is no version at all."""
+    if is_closed("gpu-operator", version):
+        return OperatorStatus.ENDED
+    try:
+        return operator_status(version)
+    except ValueError:
+        return None
 
 
 RULE = Rule(

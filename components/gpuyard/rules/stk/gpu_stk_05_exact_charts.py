@@ -45,7 +45,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 
 def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterator[Violation]:
-    if not _EXACT.fullmatch(version) and not _is_closed(chart, version):
+    if not _EXACT.fullmatch(version) and not is_closed(chart, version):
         given = f"`{version}`" if version else "no version"
         yield Violation(
             path,
@@ -64,7 +64,7 @@ def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterat
         )
 
 
-def _is_closed(chart: str, version: str) -> bool:
+def is_closed(chart: str, version: str) -> bool:
     """Whether a range is of a line that has ended: every install gets the same chart."""
     found = _WITHIN.fullmatch(version)
     newest = _NEWEST.get(chart, "").partition(".")[0]
