@@ -1,12 +1,13 @@
 """`--values FILE` and `--ids FILE`: what a running cluster knows, given by hand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gpuyard.cli.stacks import STDIN, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.local_files import read_regular
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.yaml_tree import MAX_BYTES, parse_yaml
 
 
@@ -28,6 +29,16 @@ def _flat(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, object]]
         if isinstance(inner, dict):
             yield from _flat(inner, f"{name}.")
         yield name, inner
+
+
+def unasked(values: Mapping[str, object], wanted: Sequence[str]) -> Iterator[str]:
+    """Of each value that nothing waits for, that it changes nothing: a slip looks like one that works."""
+    for name, value in values.items():
+        if isinstance(value, dict) or name in wanted:
+            continue
+        near = nearest(name, wanted)
+        meant = f"; did you mean `{near}`?" if near else ""
+        yield f"nothing of this stack waits for `{name}`{meant}"
 
 
 def read_ids(name: str) -> dict[str, str]:

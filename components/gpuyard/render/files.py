@@ -4,7 +4,7 @@ Numbers say the order. A chart is a folder with the number of the objects it nee
 for Helm, not for `kubectl apply`, which passes over folders.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpuyard.errors import LateValueMissing
@@ -21,7 +21,7 @@ from gpuyard.render.text import yaml_documents
 def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, str]:
     """File name to text; the names sort in the order in which the files are to be applied."""
     groups, charts = object_groups(plan), releases(plan)
-    _all_known([[objects for _, objects in groups], [c.values for c in charts.values()]], values)
+    _all_known(_waits_for(groups, charts), values)
     known = values.__getitem__
     digits = max(3, len(str(len(groups))))
     files: dict[str, str] = {}
@@ -35,9 +35,19 @@ def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, 
     return files
 
 
-def _all_known(tree: object, values: Mapping[str, object]) -> None:
-    """LateValueMissing names every value that the tree waits for and nobody gave."""
-    names = [name for name in sorted(late_names(tree)) if name not in values]
+def late_values(plan: PlatformPlan) -> list[str]:
+    """The names of all values that its files wait for."""
+    return _waits_for(object_groups(plan), releases(plan))
+
+
+def _waits_for(groups: Sequence[tuple[str, object]], charts: Mapping[str, Release]) -> list[str]:
+    tree = [[objects for _, objects in groups], [c.values for c in charts.values()]]
+    return sorted(late_names(tree))
+
+
+def _all_known(wanted: Sequence[str], values: Mapping[str, object]) -> None:
+    """LateValueMissing names every value that is waited for and that nobody gave."""
+    names = [name for name in wanted if name not in values]
     if not names:
         return
     shown = ", ".join(f"`{name}`" for name in names)

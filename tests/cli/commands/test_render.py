@@ -145,6 +145,17 @@ def test_late_values_come_from_a_file(gpuyard, write, out, text):
     assert any(b"prod" in text for text in content(out).values())
 
 
+def test_a_value_that_nothing_waits_for_is_said_with_the_one_that_was_meant(gpuyard, write, out):
+    given = "cluster: {name: prod, nmae: prod}\nregion: eu\n"
+    ended = gpuyard("render", write(LATE), "--out", out, "--values", write(given, "values.yaml"))
+    assert ended.code == 0
+    said = " ".join(ended.err.split())
+    assert "waits for `cluster.nmae`; did you mean `cluster.name`?" in said
+    assert "waits for `region`" in said
+    assert "waits for `cluster`" not in said
+    assert "waits for `cluster.name`" not in said
+
+
 @pytest.mark.parametrize(
     ("text", "says"), [("- 1\n", "not a mapping"), ("", "`cluster.name`"), ("[", "not YAML")]
 )

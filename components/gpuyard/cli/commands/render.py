@@ -35,8 +35,8 @@ def render(
 ) -> int:
     """Write plain Kubernetes manifests. The same bytes for the same stack; no cluster is needed."""
     from gpuyard.cli.folder import write_folder
-    from gpuyard.cli.late_values import read_values
-    from gpuyard.render.files import render_files
+    from gpuyard.cli.late_values import read_values, unasked
+    from gpuyard.render.files import late_values, render_files
 
     judged = judge_stack(stack)
     known = read_values(values) if values is not None else {}
@@ -61,6 +61,8 @@ def render(
     for name in written.files:
         console.say(str(out / name))
     aside = asides()
+    for says in unasked(known, late_values(judged.plan)):
+        aside.tell(f"{values}: {says}", first="! ")
     for name in written.removed:
         aside.say(f"removed {out / name}: this stack no longer makes it")
     for name in written.kept:
