@@ -18,6 +18,7 @@ from gpuyard.lint.together.kustomize import Kustomization, kustomizations
 _FEW = 2
 """So many siblings show that a kustomization chooses among its folders."""
 _TEXTS = (".md", ".markdown")
+_TERRAFORM = (".tf", ".tofu", ".hcl")
 _OBJECTS = (".yaml", ".yml", ".json")
 _APPLIES = re.compile(r"\b(?:kubectl|kustomize|oc|flux|argocd|helm|make|task|apply)\b")
 _DEPLOYS = ("ApplicationSet", "kind: Application", "kustomize.toolkit", "fleet.cattle.io")
@@ -35,10 +36,55 @@ def left_out(
     yield from _of_folders(reading, view, text_of)
 
 
+def replaced(
+    reading: FilesRead, view: Sequence[str], text_of: Callable[[str], bytes]
+) -> Iterator[str]:
+    """Files whose objects stand in another that Terraform names, where nothing names theirs."""
+    of_files: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
+    for item in reading.items:
+        key = (item.resource.group_kind, item.resource.namespace, item.resource.name)
+        if item.place.file.endswith(_OBJECTS) and ":" not in key[0] and not item.place.prefix:
+            of_files[item.place.file].add(key)
+    files: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for file, keys in of_files.items():
+        for key in keys:
+            files[key].append(file)
+    twins = {file for named in files.values() if len(named) > 1 for file in named}
+    terraform = [each for each in view if twins and each.endswith(_TERRAFORM)]
+    by_terraform = {
+        file
+        for text in map(text_of, terraform)
+        for file in twins
+        if posixpath.basename(file).encode() in text
+    }
+    found = {
+        file
+        for file in twins - by_terraform
+        if all(by_terraform & set(files[key]) for key in of_files[file])
+    }
+    for each in view if found else ():
+        text = text_of(each).decode(errors="replace")
+        found = {file for file in found if each == file or not _says(text, each, file)}
+    yield from found
+
+
+def _says(text: str, of: str, file: str) -> bool:
+    """Whether a text names a file, or the folder in which it is."""
+    folder, _, name = file.rpartition("/")
+    last = posixpath.basename(folder)
+    if name not in text and last not in text:
+        return False
+    if of.endswith(_TEXTS):
+        text = "\n".join(filter(_APPLIES.search, text.splitlines()))
+    name, last = re.escape(name), re.escape(last)
+    path = rf"/{last}(?![\w.-])|(?<![\w.-]){last}/|-[fkR] {last}(?![\w.-])"
+    return re.search(rf"(?<![\w.-]){name}\b|{path}", text) is not None
+
+
 def _files(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[str]:
     """Objects beside a kustomization that does not name their file: who deploys the folder has none."""
     kustomized = {
-        posixpath.dirname(file): file
+        posixpath.dirname(file): (file, text_of(file))
         for file in reading.files
         if posixpath.basename(file) in KUSTOMIZATIONS
     }
@@ -46,9 +92,9 @@ def _files(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[str]
         file = item.place.file
         beside = kustomized.get(posixpath.dirname(file))
         is_object = "/" in item.resource.kind and ":" not in item.resource.kind
-        if beside is None or not is_object or file == beside:
+        if beside is None or not is_object or file == beside[0]:
             continue
-        if posixpath.basename(file).encode() not in text_of(beside):
+        if posixpath.basename(file).encode() not in beside[1]:
             yield file
 
 

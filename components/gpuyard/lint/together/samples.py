@@ -3,12 +3,13 @@
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 from gpuyard.lint.charts import name_in
 from gpuyard.lint.items import FilesRead
-from gpuyard.lint.together.left_out import left_out
+from gpuyard.lint.together.left_out import left_out, replaced
 
 _NAMES = frozenset(
     {
@@ -18,10 +19,30 @@ _NAMES = frozenset(
         *("versioned_docs", "versioned-docs"),
         *("archive", ".archive", "_archive", "archived", "attic", "backup", "backups", "obsolete"),
         *("deprecated", "disabled", "unused", "no_deploy", "no-deploy"),
+        *(
+            "old",
+            "_old",
+            ".old",
+            "wip",
+            "scratch",
+            "tmp",
+            "retired",
+            "outdated",
+            "graveyard",
+            "trash",
+        ),
+        *("draft", "drafts", "snippets", "skeleton", "skeletons", "exercise", "exercises"),
     }
 )
 _PUT_BY = re.compile(r"(?:^|[-_.])(?:backup|bak)(?:[-_.]|$)", re.IGNORECASE)
 """Names of files that are kept to go back to."""
+_A_COPY = re.compile(
+    r"(?:copy[-_ ]of[-_ ]|old[-_]).*|.*(?:[-_. ](?:old|orig|copy|outdated|deprecated)|\(\d+\))",
+    re.IGNORECASE,
+)
+"""Names, without what they end in, of files that are called old, or that a program has copied."""
+_TO_BE_FILLED = re.compile(rb"\{\{-?\s*cookiecutter\.|\$\{\{\s*values\.")
+"""What cookiecutter, and the templates of a developer portal, fill in."""
 _VERSION = re.compile(r"(?:v|version-)\d+(?:[._]\d+)*(?:[.x-]\w*)?")
 _DOCUMENTATION = frozenset({"doc", "docs", "documentation", "site", "website", "content"})
 _TEST = "test"
@@ -31,11 +52,11 @@ _TEST = "test"
 def is_sample(below: str) -> bool:
     """Whether a file is one, by its folders below what was asked for: who names a sample means it."""
     folders = [part.lower() for part in PurePath(below).parts[:-1]]
-    if _PUT_BY.search(PurePath(below).name):
+    if _PUT_BY.search(PurePath(below).name) or _A_COPY.fullmatch(PurePath(below).stem):
         return True
     documented = False
     for depth, folder in enumerate(folders):
-        if folder in _NAMES or (folder == _TEST and not depth):
+        if folder in _NAMES or (folder == _TEST and not depth) or "{{" in folder:
             return True
         if documented and _VERSION.fullmatch(folder):
             return True
@@ -56,7 +77,35 @@ def not_deployed(reading: FilesRead, view: Sequence[str], head: Callable[[str], 
         return seen[file]
 
     ways = (_copies_of_defaults, _copies_of_charts)
-    return {*(file for way in ways for file in way(reading, once)), *left_out(reading, view, once)}
+    found = {file for way in ways for file in way(reading, once)}
+    of_all = (_dumps(reading), _templates(reading, head), replaced(reading, view, head))
+    return found.union(*of_all, left_out(reading, view, head))
+
+
+def _dumps(reading: FilesRead) -> set[str]:
+    """Objects as a cluster gave them (`kubectl get -o yaml`), kept beside what is applied."""
+    given: dict[str, bool] = {}
+    for item in reading.items:
+        if "/" in item.resource.kind and ":" not in item.resource.kind:
+            file = item.place.file
+            given[file] = given.get(file, True) and _is_given(item.resource.properties)
+    found = {file for file, all_given in given.items() if all_given}
+    return set() if len(found) == len(given) else found  # who has nothing else means them
+
+
+def _is_given(value: Mapping[str, Any]) -> bool:
+    metadata = value.get("metadata")
+    keys = ("uid", "resourceVersion")
+    return isinstance(metadata, Mapping) and all(metadata.get(key) for key in keys)
+
+
+def _templates(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str]:
+    """Files that a generator of projects fills in."""
+    yield from (
+        file
+        for file in dict.fromkeys(item.place.file for item in reading.items)
+        if _TO_BE_FILLED.search(head(file))
+    )
 
 
 _DEFAULTS = b"# Default values for "

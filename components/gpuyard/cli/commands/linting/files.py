@@ -126,7 +126,7 @@ def _read_all(
     unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
     found = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
     names = {_shown(name): name for name in chosen}
-    unused = not_deployed(found, list(names), lambda file: _few_bytes(names[file]))
+    unused = not_deployed(found, list(names), lambda file: _few_bytes(names.get(file, file)))
     found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
     found = replace(found, items=with_named_values(found.items, names, view))
     return replace(found, installs=said.installs, handed=handed), ignores
