@@ -459,3 +459,32 @@ def test_jobs_of_prometheus_are_read_in_its_configuration_and_its_charts_values(
 )
 def test_values_of_prometheus_without_jobs_have_none(text):
     assert kinds(text) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ("migManager: {config: {data: {config.yaml: *}}}\ndriver: {}\n", ["config:mig-parted"]),
+        # keys that the operator's chart does not read: nothing is made of what is below
+        ("migParted: {config: {data: {config.yaml: *}}}\ndriver: {}\nmigManager: {}\n", []),
+        ("migManager: {layouts: {config.yaml: *}}\ndriver: {}\n", []),
+        ("layouts: {config.yaml: *}\nconfig: {}\nfailOnInitError: true\n", ["config:mig-parted"]),
+    ],
+)
+def test_what_the_operators_chart_does_not_read_configures_nothing(values, expected):
+    found = kinds(values.replace("*", json.dumps(MIG)))
+    assert [kind for kind, _ in found if not kind.startswith("values:")] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpu-feature-discovery-config", []),
+        ("gfd", []),
+        ("gfd-and-plugin", ["config:device-plugin"]),
+        ("time-slicing", ["config:device-plugin"]),
+    ],
+)
+def test_what_is_for_the_labels_of_nodes_alone_shares_nothing(name, expected):
+    found = kinds(config_map(PLUGIN, name))
+    assert [kind for kind, _ in found if kind != "v1/ConfigMap"] == expected

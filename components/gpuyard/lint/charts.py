@@ -93,14 +93,18 @@ def as_its_chart_has_it(resource: Resource) -> Resource:
     """Values beside a chart of somebody's own: what the vendor's chart does not know, that one reads."""
     if resource.kind != OPERATOR_VALUES:
         return resource
-    kept = {
-        key: {name: given for name, given in each.items() if name in SECTIONS.get(key, each)}
+    return replace(resource, properties=_read_by_the_operators(resource.properties))
+
+
+def _read_by_the_operators(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of values those that the operator's chart reads: nothing is made of the others."""
+    return {
+        key: {name: below for name, below in each.items() if name in SECTIONS.get(key, each)}
         if isinstance(each, Mapping)
         else each
-        for key, each in resource.properties.items()
+        for key, each in given.items()
         if key in TOP_LEVEL
     }
-    return replace(resource, properties=kept)
 
 
 def _has_containers(controllers: Any) -> bool:
@@ -122,7 +126,8 @@ def values(value: Any, place: FilePlace, chart: str | None = None) -> Iterator[I
     named = chart or chart_of(value)
     if named is not None:
         yield Item(Resource(f"values:{named}", named, value), place)
-    yield from embedded(value, place)
+    of_operator = f"values:{named}" == OPERATOR_VALUES and isinstance(value, Mapping)
+    yield from embedded(_read_by_the_operators(value) if of_operator else value, place)
 
 
 def values_for(value: Mapping[str, Any], place: FilePlace, chart: str) -> Iterator[Item]:

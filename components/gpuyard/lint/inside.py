@@ -1,5 +1,6 @@
 """Resources inside resources: configuration in a ConfigMap, values in a release."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,9 @@ _CONFIGURED = frozenset(
         *(f"grafana.integreatly.org/Grafana{kind}" for kind in ("AlertRuleGroup", "Dashboard")),
     }
 )
+_OF_PLUGIN = "config:device-plugin"
+_OF_LABELS = re.compile(r"^(?!.*plugin).*(?:feature-discovery|\bgfd\b)")
+"""What is for GPU Feature Discovery alone has the words of the device plugin, which never reads it."""
 
 
 def with_inside(item: Item) -> Iterator[Item]:
@@ -35,7 +39,10 @@ def with_inside(item: Item) -> Iterator[Item]:
     yield item
     kind, properties = item.resource.group_kind, item.resource.properties
     if kind in _CONFIGURED:
-        yield from embedded(properties, item.place)
+        of_labels = kind == "ConfigMap" and _OF_LABELS.search(item.resource.name)
+        for each in embedded(properties, item.place):
+            if not of_labels or each.resource.kind != _OF_PLUGIN:
+                yield each
         yield from priorities(properties, item.place)
     if kind in USER_DATA and isinstance(text := at_path(properties, USER_DATA[kind]), str):
         yield from shared(text, item.place, USER_DATA[kind])

@@ -34,8 +34,11 @@ _EXAMPLE = "resources: [{name: nvidia.com/gpu, replicas: 4}]"
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for config in stack.of(PLUGIN):
-        for path, problem, fix in _sharing(mapping(config.properties.get("sharing"))):
-            yield Violation(("sharing", *path), problem, fix, config)
+        sharing = mapping(config.properties.get("sharing"))
+        copied = _is_of_the_documentation(sharing)
+        for path, problem, fix in _sharing(sharing):
+            choice = copied and path[-1:] == ("replicas",)
+            yield Violation(("sharing", *path), problem, fix, config, choice=choice)
         yield from _strategy(config, stack)
     for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
         yield from _chosen(operator, stack)
@@ -66,6 +69,25 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
             operator,
             Severity.WARN,
         )
+
+
+_DOCUMENTED: Mapping[str, int] = {
+    "nvidia.com/mig-1g.5gb": 1,
+    "nvidia.com/mig-2g.10gb": 2,
+    "nvidia.com/mig-3g.20gb": 3,
+    "nvidia.com/mig-7g.40gb": 7,
+}
+"""An entry of NVIDIA's page on time-slicing on OpenShift, which many have taken over beside their own."""
+
+
+def _is_of_the_documentation(sharing: Mapping[str, Any]) -> bool:
+    """Whether the slices are those of that page, each with as many turns as there."""
+    listed = mapping(sharing.get("timeSlicing")).get("resources")
+    found = (
+        [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+    )
+    given = {each.get("name"): each.get("replicas") for each in found}
+    return {name: given.get(name) for name in _DOCUMENTED} == _DOCUMENTED
 
 
 _Said = tuple[Path, str, str]
@@ -140,8 +162,15 @@ def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
                 f"the operator's mig.strategy, {strategy}, wins over {wanted} here: it comes by environment",
                 f'set mig.strategy: "" in the operator, or {wanted} there',
                 config,
-                Severity.NOTE if _is_another_chosen(config, operator) else None,
+                Severity.NOTE if (other := _is_another_chosen(config, operator)) else None,
+                choice=other or _is_without_mig(operator, path[:-1]),
             )
+
+
+def _is_without_mig(operator: Resource, base: Path) -> bool:
+    """Whether nothing cuts a GPU there: then no strategy has anything to name."""
+    manager = at(operator.properties, *base).get("migManager")
+    return isinstance(manager, Mapping) and manager.get("enabled") is False
 
 
 def _says_the_same(strategy: str, wanted: str, stack: Stack) -> bool:
