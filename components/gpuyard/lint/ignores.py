@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from gpuyard.lint.languages.comments import Remark, remarks_in
+
 _COMMENT = re.compile(
     r"(?:^|\s)(?:#|//)\s*gpuyard:\s*ignore(?P<file>-file)?\s+(?P<rules>[A-Z0-9, -]+?)"
     r"(?:\s+because\s+(?P<reason>\S.*?))?\s*$"
@@ -35,6 +37,8 @@ class Ignores:
 
     reasons: dict[tuple[str, int, str], str] = field(default_factory=dict)
     without_reason: tuple[NoReason, ...] = ()
+    remarks: dict[str, tuple[Remark, ...]] = field(default_factory=dict[str, tuple[Remark, ...]])
+    """By file: comments that say that a thing is meant so, which makes a choice of it."""
 
     def reason(self, file: str, line: int, rule: str) -> str | None:
         """Why a rule need not hold at a line; None when nobody says so."""
@@ -44,7 +48,11 @@ class Ignores:
         return None
 
     def __add__(self, other: "Ignores") -> "Ignores":
-        return Ignores(self.reasons | other.reasons, self.without_reason + other.without_reason)
+        return Ignores(
+            self.reasons | other.reasons,
+            self.without_reason + other.without_reason,
+            self.remarks | other.remarks,
+        )
 
 
 NOTHING_IGNORED = Ignores()
@@ -76,4 +84,5 @@ def ignores_in(data: bytes, file: str) -> Ignores:
             continue
         where = WHOLE_FILE if match["file"] else number
         reasons.update({(file, where, rule): match["reason"] for rule in rules})
-    return Ignores(reasons, tuple(bare))
+    remarks = remarks_in(data)
+    return Ignores(reasons, tuple(bare), {file: remarks} if remarks else {})

@@ -38,6 +38,17 @@ class FilePlace:
         line, column = self._position(path)
         return (line, column) if self.written_at is None else (self.written_at(line), 1)
 
+    def lines_to(self, path: Path) -> list[int]:
+        """The lines of what a path leads through, from the resource's own."""
+        return [self.position(path[:end])[0] for end in range(len(path) + 1)]
+
+    def last_line(self) -> int:
+        """The line on which the last of the resource begins."""
+        depth, lines = len(self.prefix), self.document.lines
+        inside = (line for path, line in lines.items() if path[:depth] == self.prefix)
+        last = self.fixed[0] if self.fixed else self.first_line + max(inside, default=1)
+        return last if self.written_at is None else self.written_at(last)
+
     def _position(self, path: Path) -> tuple[int, int]:
         if self.fixed is not None:
             return self.fixed

@@ -90,7 +90,10 @@ def report(
 ) -> Report:
     """Hold what was read against the rules."""
     items = {id(item.resource): item for item in reading.items}
-    outcomes = judged(reading, rules, settings)
+    outcomes = [
+        _meant(outcome, items.get(id(outcome.resource)), ignores, settings)
+        for outcome in judged(reading, rules, settings)
+    ]
     hits = [_hit(outcome, items.get(id(outcome.resource)), reading) for outcome in outcomes]
     hits = [_settled(hit, ignores, baseline, reading.samples) for hit in hits]
     active = tuple(rule for rule in rules if rule.id not in settings.off)
@@ -106,6 +109,19 @@ def report(
         rules=active,
         without_reason=ignores.without_reason,
     )
+
+
+def _meant(
+    outcome: RuleOutcome, item: Item | None, ignores: Ignores, settings: Strictness
+) -> RuleOutcome:
+    """A choice where a comment beside it says that it is meant so, unless a user wants those counted."""
+    remarks = ignores.remarks.get(item.place.file, ()) if item else ()
+    strict = settings.choices or outcome.rule.id in settings.severities
+    if item is None or not remarks or strict or outcome.verdict is not RuleVerdict.VIOLATED:
+        return outcome
+    lines, last = item.place.lines_to(outcome.path), item.place.last_line()
+    meant = any(each.defends(outcome.rule.id, outcome.problem, lines, last) for each in remarks)
+    return replace(outcome, choice=True) if meant else outcome
 
 
 def _hit(outcome: RuleOutcome, item: Item | None, reading: FilesRead) -> Hit:

@@ -1,0 +1,204 @@
+"""Comments in which somebody says that a thing is meant so: to another scanner, or in plain words beside it.
+
+Such a comment defends and accuses nobody: what it is about is a choice then. A directive of a scanner holds
+for the block that it stands in or above, plain words for the line that they stand on or above, and what is
+in it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+_MOST_BYTES = 512 * 1024
+"""A larger file is none that a hand has written comments into."""
+_COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//)+(.*)$")
+_BETWEEN = re.compile(r"\s*(?:---.*)?$")
+ANY_RULE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One comment, and what it defends."""
+
+    rule: str
+    """ANY_RULE for whatever is said of the line."""
+    about: str
+    """Words of what is said; "" for all that the rule says."""
+    line: int
+    """The line that it speaks for: its own, or the next that is no comment."""
+    wide: bool
+    """Whether it holds for all of the resource that it stands in or above."""
+
+    def defends(self, rule: str, problem: str, lines: Sequence[int], last: int) -> bool:
+        """Whether it does so at the last of these lines, of which the resource has the first, to `last`."""
+        if self.rule not in {ANY_RULE, rule} or self.about not in problem:
+            return False
+        if self.rule == ANY_RULE:
+            return self.line == lines[-1]
+        return lines[0] <= self.line <= last if self.wide else self.line in lines
+
+
+_DIRECTIVE = re.compile(
+    r"(?:tfsec|trivy):ignore:(?P<ids>\S+)|checkov:skip=(?P<checkov>\w+)|nosec\s+(?P<nosec>[\w-]+)"
+    r"|(?P<kics>kics-scan\s+ignore)(?:-line|-block)?\b"
+)
+_SET_ASIDE: Mapping[str, tuple[str, ...]] = {
+    "GPU-AWS-01": (
+        *("aws-eks-no-public-cluster-access", "aws-eks-no-public-cluster-access-to-cidr"),
+        *("aws-0040", "aws-0041", "ckv_aws_38", "ckv_aws_39"),
+    ),
+    "GPU-AWS-02": ("aws-eks-encrypt-secrets", "aws-0039", "ckv_aws_58"),
+    "GPU-AWS-03": ("aws-eks-enable-control-plane-logging", "aws-0038", "ckv_aws_37"),
+    "GPU-AWS-04": (
+        *("aws-ec2-enforce-http-token-imds", "aws-ec2-enforce-launch-config-http-token-imds"),
+        *("aws-0028", "aws-0130", "ckv_aws_79", "ckv_aws_341"),
+    ),
+    "GPU-NET-01": (
+        *("aws-ec2-no-public-ingress-sgr", "aws-vpc-no-public-ingress-sgr", "aws-0107"),
+        *(
+            "google-compute-no-public-ingress",
+            "gcp-0027",
+            "ckv_aws_24",
+            "ckv_aws_25",
+            "ckv_aws_260",
+        ),
+        *("ckv_aws_277", "ckv_aws_100", "ckv_gcp_2", "ckv_gcp_3", "ckv_gcp_88"),
+    ),
+    "GPU-GCP-01": (
+        *("google-gke-enable-private-cluster", "google-gke-enable-master-networks", "gcp-0061"),
+        *("google-gke-no-public-control-plane", "gcp-0053", "gcp-0059"),
+        *("ckv_gcp_18", "ckv_gcp_20", "ckv_gcp_25", "ckv_gcp_64"),
+    ),
+    "GPU-GCP-02": ("google-gke-node-metadata-security", "gcp-0057", "ckv_gcp_69"),
+    "GPU-GCP-03": ("google-gke-node-shielding-enabled", "gcp-0055", "ckv_gcp_68", "ckv_gcp_71"),
+    "GPU-GCP-06": (
+        *(
+            "google-gke-enable-auto-repair",
+            "gcp-0063",
+            "google-gke-enable-auto-upgrade",
+            "gcp-0058",
+        ),
+        *("ckv_gcp_9", "ckv_gcp_10"),
+    ),
+    "GPU-POD-02": ("ksv-0017", "ksv-0010", "ksv-0008", "ckv_k8s_16", "ckv_k8s_17", "ckv_k8s_18"),
+    "GPU-POD-03": ("ksv-0013", "ckv_k8s_14", "ckv_k8s_43"),
+}
+"""By rule: what tfsec, Trivy and Checkov call the same matter, Trivy by names and by numbers."""
+_RULE_OF = {each: rule for rule, ids in _SET_ASIDE.items() for each in ids}
+_CLOUDS = tuple(rule for rule in _SET_ASIDE if not rule.startswith("GPU-POD"))
+"""What KICS passes over as a whole, having no name for one matter that people would know."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Plain words that defend what one rule says."""
+
+    rules: tuple[str, ...]
+    about: tuple[str, ...]
+    said: re.Pattern[str]
+    wide: bool = False
+
+
+_NOT = r"^(?!.*\b(?:prevent|block|den(?:y|ies)|stop|restrict|disallow|never|not|no)\b).*"
+_DONE_BY = (
+    r"(?:set|replaced?|overrid\w+|substituted|injected|filled in|updated|rewritten|patched|pinned)\s+"
+    r"(?:\w+\s+)?(?:by|in|at|during|via|with)\s+(?:the\s+|your\s+|our\s+)?"
+    r"(?:ci\b|ci/cd|cd\b|pipeline|deploy|workflow|github actions|build\b|kustomize|argo|flux|image updater|"
+    r"script)"
+)
+_PLAIN = (
+    _Words(
+        ("GPU-AWS-04", "GPU-AWS-05"),
+        ("hop limit",),
+        re.compile(_NOT + r"(?:\b(?:pods?|containers?|docker)\b|容器)", re.IGNORECASE),
+    ),
+    _Words(
+        ("GPU-POD-02",),
+        ("reaches every GPU of the node", "past the device plugin", "shared with every pod"),
+        re.compile(
+            r"\b(?:all|every)\s+(?:of\s+)?(?:the\s+|its\s+)?(?:\d+\s+)?gpus?\s+(?:on|of|in|per)\b",
+            re.IGNORECASE,
+        ),
+        wide=True,
+    ),
+    _Words(
+        ("GPU-POD-03",),
+        ("can be another image",),
+        re.compile(rf"\bset image\b|\$imagepolicy\b|placeholder|{_DONE_BY}", re.IGNORECASE),
+    ),
+    _Words(
+        ("GPU-POD-05",),
+        ("it runs on every node",),
+        re.compile(
+            r"\b(?:on|to)\s+(?:every|all|each|any)\s+nodes?\b|non-gpu nodes|nodes without (?:a )?gpus?",
+            re.IGNORECASE,
+        ),
+        wide=True,
+    ),
+    _Words(
+        ("GPU-NET-01",),
+        ("",),
+        re.compile(
+            r"\bopen access\b|\bopen to (?:the )?(?:world|internet|everyone|all|public)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    _Words(
+        ("GPU-CAP-05",),
+        ("becomes another image",),
+        re.compile(
+            r"latest\b.*\b(?:because|so that|avoids?|instead of|rather than|security|patch)"
+            r"|(?:because|instead of|rather than)\b.*latest",
+            re.IGNORECASE,
+        ),
+    ),
+    _Words(
+        (ANY_RULE,),
+        ("",),
+        re.compile(
+            r"\b(?:intentional(?:ly)?|deliberate(?:ly)?|on purpose|by design|accepted risk)\b",
+            re.IGNORECASE,
+        ),
+    ),
+)
+
+
+def remarks_in(data: bytes) -> tuple[Remark, ...]:
+    """What the comments of one file defend."""
+    if len(data) > _MOST_BYTES or not (b"#" in data or b"//" in data):
+        return ()
+    return tuple(each for line, said in _comments(data) for each in _remarks(line, said))
+
+
+def _comments(data: bytes) -> Iterator[tuple[int, str]]:
+    """Each comment, several lines of one together, with the line that it speaks for."""
+    waiting: list[str] = []
+    for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
+        found = _COMMENT.search(line) if "#" in line or "//" in line else None
+        if found and not line[: found.start()].strip():
+            waiting.append(found[1])
+            continue
+        if waiting and not _BETWEEN.match(line):
+            yield number, " ".join(" ".join(waiting).split())
+            waiting = []
+        if found:
+            yield number, found[1]
+
+
+def _remarks(line: int, said: str) -> Iterator[Remark]:
+    for found in _DIRECTIVE.finditer(said):
+        for rule in _set_aside(found):
+            yield Remark(rule, "", line, wide=True)
+    for each in _PLAIN:
+        if each.said.search(said):
+            yield from (
+                Remark(rule, about, line, each.wide) for rule in each.rules for about in each.about
+            )
+
+
+def _set_aside(found: re.Match[str]) -> Sequence[str]:
+    if found["kics"]:
+        return _CLOUDS
+    ids = (found["ids"] or found["checkov"] or found["nosec"]).lower().split(",")
+    rules = (_RULE_OF.get(each.removeprefix("avd-").split("[")[0]) for each in ids)
+    return [rule for rule in rules if rule]

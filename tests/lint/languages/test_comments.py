@@ -1,0 +1,164 @@
+"""Comments that say that a thing is meant so: what they are about is a choice."""
+
+import pytest
+
+from gpuyard.lint.ignores import ignores_in
+from gpuyard.lint.languages.comments import remarks_in
+from gpuyard.lint.read import read
+from gpuyard.lint.report import HitState, report
+from gpuyard.rules import RULES
+from gpuyard.rules.run import Strictness
+from kit.every import every
+
+
+def told(text, file, **settings):
+    """By rule: whether each thing that is said is open, or what else."""
+    data = text.encode()
+    made = report(read(data, file), RULES, Strictness(**settings), ignores_in(data, file))
+    return {(hit.rule.id, hit.where): hit.state for hit in made.hits}
+
+
+CLUSTER = """# for GPUs of nvidia
+{above}
+resource "google_container_cluster" "c" {{
+  name = "c"
+  {inside}
+  node_config {{
+    machine_type = "a3-highgpu-8g"
+  }}
+  private_cluster_config {{
+    enable_private_nodes = true
+  }}
+}}
+
+{below}
+resource "google_compute_network" "n" {{}}
+"""
+
+
+def cluster(above="", inside="", below=""):
+    said = told(CLUSTER.format(above=above, inside=inside, below=below), "main.tf")
+    return {state for (rule, _), state in said.items() if rule == "GPU-GCP-01"}
+
+
+@every(
+    "place",
+    [
+        {"above": "#tfsec:ignore:google-gke-enable-master-networks We keep it simple"},
+        {
+            "above": "#tfsec:ignore:a-b\n#tfsec:ignore:google-gke-enable-master-networks\n#tfsec:ignore:c-d"
+        },
+        {"above": "# trivy:ignore:AVD-GCP-0061"},
+        {"above": "# trivy:ignore:gcp-0061[x=y]"},
+        {"above": "// kics-scan ignore-block"},
+        {"inside": "# checkov:skip=CKV_GCP_20:it is a demo"},
+        {"inside": "# nosec CKV_GCP_20"},
+        {
+            "inside": "#tfsec:ignore:google-gke-enable-network-policy,google-gke-enable-master-networks"
+        },
+    ],
+)
+def test_what_another_scanner_is_told_to_pass_over_is_a_choice(place):
+    assert cluster(**place) == {HitState.CHOICE}
+
+
+@every(
+    "place",
+    [
+        {},
+        {"above": "#tfsec:ignore:google-gke-enable-network-policy"},
+        {"below": "#tfsec:ignore:google-gke-enable-master-networks"},
+        {"inside": "# checkov:skip=CKV_GCP_26:no logs of flows"},
+        {"inside": "# nosec"},
+    ],
+)
+def test_another_matter_or_another_block_changes_nothing(place):
+    assert cluster(**place) == {HitState.OPEN}
+
+
+JOB = """apiVersion: batch/v1
+kind: Job
+metadata: {name: j}
+spec:
+  template:
+    spec:
+      containers:
+        - name: a
+          %s
+          image: vision/train:latest%s
+          securityContext:
+            privileged: true
+          resources:
+            limits:
+              nvidia.com/gpu: 3%s
+"""
+IMAGE = ("GPU-POD-03", "spec.template.spec.containers[0].image")
+PRIVILEGED = ("GPU-POD-02", "spec.template.spec.containers[0].securityContext.privileged")
+
+
+@every(
+    ("above", "beside", "state"),
+    [
+        ("", "", HitState.OPEN),
+        ("# the trainer of the team", "", HitState.OPEN),
+        (
+            "# logical name: kustomize edit set\n          #   image train=REGISTRY/train:TAG",
+            "",
+            HitState.CHOICE,
+        ),
+        ("# replaced by the pipeline at each push", "", HitState.CHOICE),
+        ("# the tag is set in CI", "", HitState.CHOICE),
+        ("", ' # {"$imagepolicy": "flux-system:train"}', HitState.CHOICE),
+        ("", "  # intentionally not pinned", HitState.CHOICE),
+        ("# placeholder\n          imagePullPolicy: Always", "", HitState.OPEN),
+    ],
+)
+def test_an_image_that_a_comment_says_is_set_elsewhere_is_a_choice(above, beside, state):
+    assert told(JOB % (above, beside, ""), "job.yaml")[IMAGE] is state
+
+
+def test_a_pod_that_a_comment_gives_every_gpu_of_its_node():
+    said = told(JOB % ("", "", "  # All 3 GPUs on node-02"), "job.yaml")
+    assert (said[PRIVILEGED], said[IMAGE]) == (HitState.CHOICE, HitState.OPEN)
+
+
+NODES = """apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: n}
+spec:
+  metadataOptions:
+    httpTokens: optional
+    httpPutResponseHopLimit: 2%s
+"""
+HOPS = ("GPU-AWS-05", "spec.metadataOptions.httpPutResponseHopLimit")
+TOKENS = ("GPU-AWS-05", "spec.metadataOptions.httpTokens")
+
+
+@every(
+    ("said", "state"),
+    [
+        ("", HitState.OPEN),
+        ("  # pods reach the metadata service", HitState.CHOICE),
+        ("  # 允许容器访问IMDS", HitState.CHOICE),
+        ("  # keeps pods from it: prevent theft", HitState.OPEN),
+    ],
+)
+def test_hops_that_a_comment_gives_to_pods(said, state):
+    found = told(NODES % said, "class.yaml")
+    assert (found[HOPS], found[TOKENS]) == (state, HitState.OPEN)
+
+
+def test_whoever_asks_for_choices_or_sets_a_level_is_told_all_the_same():
+    text = JOB % ("# set by the pipeline", "", "")
+    assert told(text, "job.yaml", choices=True)[IMAGE] is HitState.OPEN
+    levels = {"GPU-POD-03": RULES[0].severity}
+    assert told(text, "job.yaml", severities=levels)[IMAGE] is HitState.OPEN
+
+
+@pytest.mark.parametrize("data", [b"a: b\n", b"# placeholder\n" * 100_000])
+def test_a_file_without_comments_or_of_a_machine_is_passed_over(data):
+    assert remarks_in(data) == ()
+
+
+def test_a_comment_that_stands_above_nothing_speaks_for_nothing():
+    assert remarks_in(b"a: b\n# placeholder\n") == ()
