@@ -155,10 +155,12 @@ def _vulnerable(
     lowest = floor(found.component, branch_of(found.component, found.version))
     score = "" if worst.score is None else f" (score {worst.score})"
     more = f" and {len(against) - 1} more" if against[1:] else ""
+    bulletin = f", NVIDIA bulletin {worst.bulletin}"
+    of_one = all(each.bulletin == worst.bulletin for each in against)
     yield Violation(
         found.path,
-        f"{found.component} {found.version} has {worst.cve}{score}{more},"
-        f" NVIDIA bulletin {worst.bulletin}{_remark(worst, found)}",
+        f"{found.component} {found.version} has {worst.cve}{score}"
+        f"{f'{more}{bulletin}' if of_one else f'{bulletin},{more}'}{_remark(worst, found)}",
         f"take a version {lowest}"
         if lowest is not None and lowest.above
         else f"take {lowest} or later",
