@@ -162,3 +162,49 @@ def test_a_file_without_comments_or_of_a_machine_is_passed_over(data):
 
 def test_a_comment_that_stands_above_nothing_speaks_for_nothing():
     assert remarks_in(b"a: b\n# placeholder\n") == ()
+
+
+OPERATOR = """apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: gpus}
+spec:
+  source:
+    chart: gpu-operator
+    %s
+    targetRevision: v24.3.0%s
+    helm:
+      valuesObject:
+        driver: {enabled: true}
+        devicePlugin: {}
+        %s
+        priorityClassName: gpus
+"""
+LINE = ("GPU-STK-02", "spec.source.targetRevision")
+UNREAD = ("GPU-CFG-02", "priorityClassName")
+
+
+@every(
+    ("above", "beside", "state"),
+    [
+        ("", "  # pinned: bundles CUDA 12.4, matches the node's driver", HitState.CHOICE),
+        ("# Keep at v24.3:\n    # newer ones crash on driver 550", "", HitState.CHOICE),
+        ("# do not upgrade, it breaks the validator", "", HitState.CHOICE),
+        ("# pinned", "", HitState.OPEN),
+        ("# latest stable version, with the driver", "", HitState.OPEN),
+    ],
+)
+def test_an_old_line_that_a_comment_gives_a_reason_for_is_a_choice(above, beside, state):
+    assert told(OPERATOR % (above, beside, ""), "app.yaml")[LINE] is state
+
+
+@every(
+    ("above", "state"),
+    [
+        ("# inert in this chart, kept to match daemonsets", HitState.CHOICE),
+        ("# a no-op today", HitState.CHOICE),
+        ("# before all others", HitState.OPEN),
+    ],
+)
+def test_a_key_that_a_comment_says_is_not_read_is_a_choice(above, state):
+    said = told(OPERATOR % ("", "", above), "app.yaml")
+    assert (said[UNREAD], said[LINE]) == (state, HitState.OPEN)

@@ -153,6 +153,24 @@ _PLAIN = (
         ),
     ),
     _Words(
+        ("GPU-STK-02",),
+        ("GPU Operator",),
+        re.compile(
+            r"^(?=.*\b(?:pin(?:ned|s)?|stays?|keep|held|do(?: not|n't) (?:upgrade|bump))\b).*"
+            r"\b(?:drivers?|cuda|kernels?|kubernetes|k8s|talos|flatcar|(?:in)?compatib\w+|break\w*|broke\w*|"
+            r"crash\w*|bugs?|regressions?|fails?|because)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    _Words(
+        ("GPU-CFG-02",),
+        ("is no value of the chart",),
+        re.compile(
+            r"\b(?:inert|no-?op|(?:not|never) read|does nothing|no effect|kept (?:only|here))\b",
+            re.IGNORECASE,
+        ),
+    ),
+    _Words(
         (ANY_RULE,),
         ("",),
         re.compile(
