@@ -1,5 +1,6 @@
 """Claimed GPUs: a GPUCluster in the place of a ClusterPolicy, and what each team's jobs claim by."""
 
+import pytest
 import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
@@ -9,7 +10,6 @@ from gpuyard.render.gpu_operator.objects import gpu_operator_objects
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.teams import team_objects
 from gpuyard.testing import CrdFolder
-from kit.every import every
 from kit.levels import upstream
 from kit.stacks import plan_of, platform, pool, shape, team
 
@@ -48,7 +48,7 @@ def gpu_cluster(values):
     }
 
 
-@every("name", sorted(PLANS))
+@pytest.mark.parametrize("name", sorted(PLANS))
 def test_one_of_the_two_is_made_and_the_device_plugin_is_off(name):
     found, plan = VALUES[name], PLANS[name]
     own = yaml.safe_load(upstream("values", "gpu-operator.yaml").read_text(encoding="utf-8"))
