@@ -98,3 +98,20 @@ def test_of_two_files_with_one_object_the_one_that_terraform_does_not_name_is_a_
     more, expected
 ):
     assert unused({**TWO, **more}) == expected
+
+
+@every(
+    "text, expected",
+    [
+        (f"# DEPRECATED: use y.yaml\n{POD}", True),
+        (f"---\n\n# Ollama on one node.\n#  Superseded by y.yaml.\n{POD}", True),
+        (f"# Do not apply this any more\n{POD}", True),
+        (f"# ** no longer used **\n{POD}", True),
+        (f"# unusedPort is what the chart calls it\n{POD}", False),
+        (f"# The deprecated field is left out\n{POD}", False),
+        (f"{POD}# DEPRECATED\n", False),
+        (POD, False),
+    ],
+)
+def test_a_file_that_calls_itself_old_is_a_sample(text, expected):
+    assert unused({"a/x.yaml": text}) == ({"a/x.yaml"} if expected else set())

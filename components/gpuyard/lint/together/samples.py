@@ -4,11 +4,13 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import PurePath
 from typing import Any
 
 from gpuyard.lint.charts import name_in
 from gpuyard.lint.items import FilesRead
+from gpuyard.lint.together.flux import not_told
 from gpuyard.lint.together.left_out import left_out, replaced
 
 _NAMES = frozenset(
@@ -78,8 +80,32 @@ def not_deployed(reading: FilesRead, view: Sequence[str], head: Callable[[str], 
 
     ways = (_copies_of_defaults, _copies_of_charts)
     found = {file for way in ways for file in way(reading, once)}
-    of_all = (_dumps(reading), _templates(reading, head), replaced(reading, view, head))
-    return found.union(*of_all, left_out(reading, view, head))
+    of_all = (
+        *(_dumps(reading), _templates(reading, head), _called_old(reading, once)),
+        *(replaced(reading, view, head), not_told(reading, head), left_out(reading, view, head)),
+    )
+    return found.union(*of_all)
+
+
+_CALLED_OLD = re.compile(
+    rb"#[\W_]*(?:deprecated|obsolete|superseded|unused|no longer (?:used|deployed|applied)"
+    rb"|(?:do not|don't) (?:use|apply|deploy))\b",
+    re.IGNORECASE,
+)
+"""A line of the comment that a file begins with."""
+
+
+def _called_old(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str]:
+    """Objects of which the first lines of their own file say that nobody should use them."""
+    for file in {item.place.file for item in reading.items if not item.place.prefix}:
+        if file.endswith((".yaml", ".yml")) and any(map(_CALLED_OLD.match, _begins(head(file)))):
+            yield file
+
+
+def _begins(text: bytes) -> Iterator[bytes]:
+    """The lines of the comment that a file begins with."""
+    lines = map(bytes.strip, text.splitlines())
+    return takewhile(lambda line: not line or line.startswith((b"#", b"---")), lines)
 
 
 def _dumps(reading: FilesRead) -> set[str]:

@@ -1,0 +1,71 @@
+"""What Flux is never told of: its Kustomizations in files that the kustomization above does not list.
+
+Where a folder has a kustomization, Flux applies what that lists. A file with a Kustomization of Flux's own,
+`ks.yaml` by habit, that stands below and is in no list was taken out, and with it the folder that it names.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePosixPath
+
+from gpuyard.lint.items import FilesRead
+from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
+
+_KIND = "kustomize.toolkit.fluxcd.io/Kustomization"
+
+
+def not_told(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[str]:
+    """Files that Flux would apply only by a Kustomization that nobody applies."""
+    chosen = {
+        str(PurePosixPath(file).parent): file
+        for file in reading.files
+        if posixpath.basename(file) in KUSTOMIZATIONS
+    }
+    folders: dict[str, list[str]] = {}
+    for item in reading.items:
+        path = item.resource.properties.get("spec")
+        if item.resource.group_kind == _KIND and (named := _folder(path)):
+            folders.setdefault(item.place.file, []).append(named)
+    gone = {file for file in folders if _is_passed_over(file, chosen, text_of)}
+    stays = [each for file in folders if file not in gone for each in folders[file]]
+    for file in sorted(gone):
+        if any(_is_in(file, folder) for folder in stays if not _is_above(file, folder, chosen)):
+            continue  # Flux takes the folder around it by itself
+        yield file
+        taken = [each for each in folders[file] if each not in stays]
+        yield from (each for each in reading.files if any(_is_in(each, name) for name in taken))
+
+
+def _folder(spec: object) -> str:
+    path = spec.get("path") if isinstance(spec, Mapping) else None
+    named = posixpath.normpath(path).strip("/") if isinstance(path, str) else "."
+    return "" if named == "." or "$" in named else named
+
+
+def _is_in(file: str, folder: str) -> bool:
+    """Whether a file is below a folder, which is named from the top of the repository."""
+    return f"/{folder}/" in f"/{file}"
+
+
+def _nearest(file: str, chosen: Mapping[str, str]) -> str | None:
+    """The kustomization that decides on a file: of its folder, or of the next one above that has one."""
+    above = map(str, PurePosixPath(file).parents)
+    return next((chosen[each] for each in above if each in chosen), None)
+
+
+def _is_passed_over(file: str, chosen: Mapping[str, str], text_of: Callable[[str], bytes]) -> bool:
+    by = _nearest(file, chosen)
+    if by is None or by == file:
+        return False
+    parts = PurePosixPath(file).relative_to(PurePosixPath(by).parent).parts
+    ways = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+    listed = "|".join(map(re.escape, ways))
+    entry = rf"^[ \t]*-[ \t]+(?:path:[ \t]*)?[\"']?(?:\./)?(?:{listed})/?[\"']?[ \t]*(?:#.*)?\r?$"
+    return re.search(entry, text_of(by).decode(errors="replace"), re.MULTILINE) is None
+
+
+def _is_above(file: str, folder: str, chosen: Mapping[str, str]) -> bool:
+    """Whether a folder that Flux takes holds the kustomization that passes over the file: it decides."""
+    by = _nearest(file, chosen)
+    return by is not None and _is_in(by, folder)

@@ -1,0 +1,84 @@
+"""Kustomizations of Flux that nobody applies, and the folders that they alone would bring."""
+
+from gpuyard.lint.items import FilesRead
+from gpuyard.lint.read import read
+from gpuyard.lint.together.flux import not_told
+from kit.every import every
+
+KS = """\
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: x}}
+spec: {{path: {path}}}
+"""
+ABOVE = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+HOME = {
+    "k/apps/gpu/kustomization.yaml": f"{ABOVE}  - ./namespace.yaml\n  # - ./operator/ks.yaml\n",
+    "k/apps/gpu/namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: gpu}\n",
+    "k/apps/gpu/operator/ks.yaml": KS.format(path="./k/apps/gpu/operator/app"),
+    "k/apps/gpu/operator/app/kustomization.yaml": f"{ABOVE}  - ./pod.yaml\n",
+    "k/apps/gpu/operator/app/pod.yaml": POD,
+}
+GONE = {name for name in HOME if "/operator/" in name}
+
+
+def listing(entry):
+    return {"k/apps/gpu/kustomization.yaml": f"{ABOVE}  - ./namespace.yaml\n  - {entry}\n"}
+
+
+def gone(files):
+    found = FilesRead()
+    for name, text in files.items():
+        found += read(text.encode(), name)
+    return set(not_told(found, lambda file: files[file].encode()))
+
+
+@every(
+    "more, expected",
+    [
+        ({}, GONE),
+        (listing("./operator/ks.yaml"), set()),
+        (listing("operator/ks.yaml # all of it"), set()),
+        (listing('"./operator/"'), set()),
+        (listing("path: ./operator"), set()),
+        (listing("./operators/ks.yaml"), GONE),
+        ({"k/flux/apps.yaml": KS.format(path="./k/apps")}, GONE),
+        ({"k/flux/apps.yaml": KS.format(path="./k/apps/gpu")}, GONE),
+        ({"k/flux/apps.yaml": KS.format(path="./k/apps/gpu/operator")}, set()),
+        (
+            {"k/flux/apps.yaml": KS.format(path="k/apps/gpu/operator/app/")},
+            {"k/apps/gpu/operator/ks.yaml"},
+        ),
+        ({"k/apps/gpu/operator/ks.yaml": KS.format(path="./${GROUP}/operator")}, set()),
+        ({"k/apps/gpu/operator/ks.yaml": KS.format(path=".")}, set()),
+        (
+            {"k/apps/gpu/operator/ks.yaml": KS.format(path="x").replace("{path: x}", "none")},
+            set(),
+        ),
+    ],
+)
+def test_what_no_list_has_is_not_applied(more, expected):
+    assert gone({**HOME, **more}) == expected
+
+
+def test_without_a_kustomization_above_flux_takes_all_there_is():
+    files = {name: text for name, text in HOME.items() if name != "k/apps/gpu/kustomization.yaml"}
+    assert gone(files) == set()
+
+
+def test_a_file_in_the_list_of_its_own_folder_is_applied():
+    files = {
+        "apps/kustomization.yaml": f"{ABOVE}- ks.yaml\n",
+        "apps/ks.yaml": KS.format(path="./gpu"),
+        "gpu/pod.yaml": POD,
+    }
+    assert gone(files) == set()
+    assert gone({**files, "apps/kustomization.yaml": ABOVE}) == {"apps/ks.yaml", "gpu/pod.yaml"}
+
+
+def test_paths_from_the_root_end_somewhere():
+    files = {"/repo/a/ks.yaml": KS.format(path="./gpu"), "/repo/gpu/pod.yaml": POD}
+    assert gone(files) == set()
+    above = {"/repo/a/kustomization.yaml": f"{ABOVE}- ./other\n"}
+    assert gone({**above, **files}) == {"/repo/a/ks.yaml", "/repo/gpu/pod.yaml"}
