@@ -19,10 +19,13 @@ def is_placeholder(value: object) -> bool:
     return isinstance(value, str) and _FORMS.search(value) is not None
 
 
+def repository_of(image: str) -> str:
+    """The name of an image, without its tag and digest."""
+    name = image.partition("@")[0]
+    return name[: name.rfind(":")] if ":" in name.rpartition("/")[2] else name
+
+
 def is_no_image(value: str) -> bool:
     """True for what no registry could serve: a placeholder, or a repository that is not in small letters."""
-    repository = value.partition("@")[0]
-    repository = (
-        repository[: repository.rfind(":")] if ":" in repository.rpartition("/")[2] else repository
-    )
+    repository = repository_of(value)
     return is_placeholder(value) or repository != repository.lower()

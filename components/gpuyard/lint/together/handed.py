@@ -15,9 +15,10 @@ from gpuyard.lint.charts import name_in
 from gpuyard.lint.items import HandedValues, Item
 from gpuyard.lint.languages.commands import AppliedRelease, HelmCommand
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART, overlaid
+from gpuyard.lint.languages.images_said import ImagesSaid
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
 from gpuyard.rules.rule import Resource
-from gpuyard.rules.subjects.installed import COMMAND
+from gpuyard.rules.subjects.installed import COMMAND, IMAGES
 
 _CHART = "Chart.yaml"
 _PACKED = re.compile(r"(.+?)-(v?\d+\.\d+.*)\.tgz")
@@ -101,7 +102,7 @@ def _joined(*parts: str) -> str:
 
 
 def handed(
-    scripts: Mapping[str, Sequence[HelmCommand | AppliedRelease]],
+    scripts: Mapping[str, Sequence[HelmCommand | AppliedRelease | ImagesSaid]],
     view_of: Callable[[str], FilesInView],
 ) -> Handed:
     """What the commands of scripts say, by the names of these."""
@@ -110,6 +111,11 @@ def handed(
     charts: dict[str, set[str]] = {}
     for script, commands in scripts.items():
         for each in commands:
+            if isinstance(each, ImagesSaid):
+                pairs = [list(pair) for pair in each.containers]
+                said = {"names": list(each.names), "containers": pairs}
+                installs[IMAGES, script] = Resource(IMAGES, script, said)
+                continue
             if isinstance(each, AppliedRelease):
                 program, version = each.program, each.version
             else:

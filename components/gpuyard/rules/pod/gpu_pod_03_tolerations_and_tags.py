@@ -7,18 +7,22 @@ from typing import Any
 from gpuyard.admission.images import allowed, prefix
 from gpuyard.admission.placing import EVERY_TAINT
 from gpuyard.findings import Path, Severity
-from gpuyard.manifests.placeholders import is_no_image
+from gpuyard.manifests.placeholders import is_no_image, repository_of
 from gpuyard.rules.rule import (
     Parameters,
     Reference,
     Resource,
     Rule,
+    Stack,
+    Standing,
     Violation,
+    at,
     items,
     mapping,
     number,
     text,
 )
+from gpuyard.rules.subjects.installed import IMAGES
 from gpuyard.rules.subjects.pods import (
     GPU_PREFIXES,
     POD_KINDS,
@@ -122,6 +126,19 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
             )
 
 
+def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
+    """A tag that a command in view sets at each apply, or loads onto the nodes, moves for nobody."""
+    if path[-1:] != ("image",):
+        return Standing.FULL
+    container = mapping(at(resource.properties, *path[:-1]))
+    name = repository_of(text(container.get("image"))).removeprefix("docker.io/")
+    mine = [[resource.name, each] for each in ("*", text(container.get("name")))]
+    said = [each.properties for each in stack.of(IMAGES)]
+    by_name = any(name in items(each.get("names")) for each in said)
+    by_container = any(pair in items(each.get("containers")) for each in said for pair in mine)
+    return Standing.CHOICE if by_name or by_container else Standing.FULL
+
+
 def _has_gpus(container: Mapping[str, Any]) -> bool:
     """Whether it is one that the pod's GPUs are for, of those that say so."""
     resources = mapping(container.get("resources"))
@@ -176,4 +193,5 @@ RULE = Rule(
         "images_from": (),
     },
     check=_check,
+    weighs=_weighs,
 )

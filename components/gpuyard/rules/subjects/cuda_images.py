@@ -6,6 +6,8 @@ class alone `python:3.12-slim` gets none. No file says what an image sets, so th
 
 import re
 
+from gpuyard.manifests.placeholders import repository_of
+
 _WORDS = re.compile(r"(?<![a-z])(?:cuda|gpu|nvidia|cu\d{2,3}|cublas|tensorrt)(?![a-z])")
 """In a name or a tag: who builds two images of one program calls the one on CUDA so."""
 _OTHERS = re.compile(r"(?<![a-z])(?:cpu|rocm|amd|intel|xpu|hpu|vulkan|tpu|neuron)(?![a-z])")
@@ -88,7 +90,7 @@ def built_on_cuda(image: str) -> bool | None:
     said = image.partition("@")[0].lower()
     if not said:
         return None
-    repository = said[: said.rfind(":")] if ":" in said.rpartition("/")[2] else said
+    repository = repository_of(said)
     if _OTHERS.search(said.rpartition("/")[2]):
         return False
     if said.startswith(_REGISTRY) or _WORDS.search(said):

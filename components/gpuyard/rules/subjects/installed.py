@@ -37,6 +37,8 @@ _SOURCES = tuple(f"source.toolkit.fluxcd.io/{kind}" for kind in ("OCIRepository"
 CHART_FILE = "helm:ChartFile"
 COMMAND = "command:install"
 """A program that a command in a script or a text beside the files installs, at a version."""
+IMAGES = "command:images"
+"""Images, by `names` and by `containers`, that such commands set at each apply or load onto the nodes."""
 _BASES = ("resources", "bases", "components")
 _KUEUE_SINCE = (0, 15)
 """The first Kueue that serves v1beta2, and reads a queue's name in a label alone."""

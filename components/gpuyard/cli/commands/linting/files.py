@@ -20,6 +20,7 @@ from gpuyard.lint.languages.commands import (
     commands_in,
     is_script,
 )
+from gpuyard.lint.languages.images_said import ImagesSaid, images_said
 from gpuyard.lint.languages.versions_said import versions_said
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.handed import FilesInView, Handed, handed
@@ -178,10 +179,11 @@ def _root(path: str) -> str:
     return "" if clean == "." else clean
 
 
-def _commands(name: str) -> list[HelmCommand | AppliedRelease]:
+def _commands(name: str) -> list[HelmCommand | AppliedRelease | ImagesSaid]:
     data, shown = _few_bytes(name), _shown(name)
-    commands = commands_in(data, shown) if is_script(name) else []
-    return [*commands, *versions_said(data, shown)]
+    script = is_script(name)
+    commands = commands_in(data, shown) if script else []
+    return [*commands, *versions_said(data, shown), *images_said(data, shown, script=script)]
 
 
 def _few_bytes(name: str) -> bytes:

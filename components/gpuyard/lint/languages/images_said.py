@@ -1,0 +1,119 @@
+"""Images that commands set before an apply, or load onto the nodes: of these the tag in a file does not move.
+
+`kustomize edit set image`, `kubectl set image`, `kind load docker-image`, `minikube image load`, `k3d image
+import`, in scripts, Makefiles and pipelines; in texts that explain only what loads. Nothing is run.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuyard.manifests.placeholders import repository_of
+
+_SAYS = re.compile(rb"set\s+image|load\s+docker-image|image\s+load|image\s+import")
+_REST = r"\s+([^\n|;&>#]*)"
+_KUSTOMIZE = re.compile(rf"\bedit\s+set\s+image{_REST}")
+_KUBECTL = re.compile(rf"\b(?:kubectl|oc)\b[^\n|;&]*?\bset\s+image{_REST}")
+_LOADS = re.compile(
+    rf"\b(?:kind\s+load\s+docker-image|minikube\b[^\n|;&]*?\bimage\s+load|k3d\s+image\s+import){_REST}"
+)
+_PIPELINES = ("skaffold.yaml", ".gitlab-ci.yml", "buildspec.yml", "buildspec.yaml", "Jenkinsfile")
+_PIPELINE = re.compile(r"(^|/)(\.github/workflows/|cloudbuild|azure-pipelines)[^/]*$")
+_ASSIGNED = re.compile(
+    r"^\s*(?:export\s+)?(\w+)\s*[:?]?=\s*[\"']?([\w./:-]+)[\"']?\s*$", re.MULTILINE
+)
+_LOOP = re.compile(r"\bfor\s+(\w+)\s+in\s+([\w./: \t-]+?)\s*(?:;|\n)")
+_VARIABLE = re.compile(r"\$+[{(]?(\w+)[})]?")
+_IMAGE = re.compile(r"[\w.-]+(?::\d+)?(?:/[\w.-]+)*")
+_TAKES = frozenset(
+    {"-n", "--namespace", "--context", "-p", "--profile", "--name", "-c", "--cluster"}
+)
+_MOST = 100
+"""Images of one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImagesSaid:
+    """What one file says of images."""
+
+    names: tuple[str, ...]
+    """Without tags."""
+    containers: tuple[tuple[str, str], ...]
+    """Of which workload, and which container of it: `*` is each."""
+
+
+def images_said(data: bytes, file: str, *, script: bool) -> list[ImagesSaid]:
+    """The images of one file; of one that is neither a script nor a pipeline none."""
+    pipeline = posixpath.basename(file) in _PIPELINES or _PIPELINE.search(file) is not None
+    if not (script or pipeline) or not _SAYS.search(data):
+        return []
+    text = re.sub(r"\\\r?\n", " ", data.decode(errors="replace"))
+    text = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
+    values = _values(text)
+    names = list(_loaded(text, values))
+    containers: list[tuple[str, str]] = []
+    if not file.endswith(".md"):
+        names += _edited(text, values)
+        containers += _set(text, values)
+    if not (names or containers):
+        return []
+    return [ImagesSaid(tuple(dict.fromkeys(names))[:_MOST], tuple(containers)[:_MOST])]
+
+
+def _values(text: str) -> Mapping[str, tuple[str, ...]]:
+    """What names stand for, where the same file says it."""
+    found = {name: (value,) for name, value in _ASSIGNED.findall(text)}
+    return found | {name: tuple(words.split()) for name, words in _LOOP.findall(text)}
+
+
+def _loaded(text: str, values: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    for rest in _LOADS.findall(text):
+        for word in _plain(rest):
+            whole = _VARIABLE.fullmatch(word)
+            for each in values.get(whole[1], ()) if whole else (word,):
+                if name := _named(each):
+                    yield name
+
+
+def _edited(text: str, values: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    for rest in _KUSTOMIZE.findall(text):
+        for word in _plain(rest):
+            old, _, new = word.partition("=")
+            if not _moves(new or old, values) and (name := _named(old)):
+                yield name
+
+
+def _set(text: str, values: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    for rest in _KUBECTL.findall(text):
+        words = _plain(rest)
+        workloads = [word.rpartition("/")[2] for word in words if "=" not in word]
+        for word in words:
+            container, is_, image = word.partition("=")
+            if is_ and not _moves(image, values):
+                yield from ((each, container) for each in workloads)
+
+
+def _plain(rest: str) -> Sequence[str]:
+    """Words that are neither options nor what belongs to one."""
+    words = [word.strip("\"'") for word in rest.split()]
+    before = ["", *words]
+    return [
+        word
+        for last, word in zip(before, words, strict=False)
+        if word and not word.startswith("-") and last not in _TAKES
+    ]
+
+
+def _moves(image: str, values: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether it is the latest again."""
+    whole = _VARIABLE.fullmatch(image)
+    return any(
+        each.endswith(":latest") for each in (values.get(whole[1], ()) if whole else (image,))
+    )
+
+
+def _named(image: str) -> str:
+    """The name of an image, "" where it is not written out."""
+    name = repository_of(image)
+    return name.removeprefix("docker.io/") if _IMAGE.fullmatch(name) else ""
