@@ -59,6 +59,11 @@ def said(text, file="x.yaml"):
         ("Needs OpenShift AI 2.16 with Kueue", [("openshift-ai", "2.16")]),
         ("RHOAI v2.9", [("openshift-ai", "2.9")]),
         ("OpenShift AI 3.0", []),
+        ('x = templatefile("${path.module}/local-queue.yaml.tpl", {})', [("local-queues", "any")]),
+        ("kind: LocalQueue\nmetadata:\n  name: $SHAPE-queue\n", [("local-queues", "any")]),
+        ("kind: LocalQueue\nmetadata:\n  name: {{ .Values.a }}\n", [("local-queues", "any")]),
+        ('kind = "LocalQueue"\nmetadata = {\n  name = var.queue\n', [("local-queues", "any")]),
+        ("kind: LocalQueue\nmetadata:\n  name: q\n  namespace: $A\n", []),
     ],
 )
 def test_a_version_is_said_by_what_is_written(text, expected):
@@ -78,6 +83,17 @@ apiVersion: kueue.x-k8s.io/v1beta1
 kind: ClusterQueue
 metadata: {name: c}
 spec: {resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: a}]}]}
+"""
+JOB = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: q, namespace: a}
+spec: {clusterQueue: c}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j, namespace: a, labels: {kueue.x-k8s.io/queue-name: other}}
+spec: {}
 """
 RAY = """\
 apiVersion: ray.io/v1alpha1
@@ -117,6 +133,8 @@ resource "helm_release" "o" {
         (RAY, "up.sh", "helm install a kuberay/kuberay-operator --version 1.0.0\n", {True}),
         (RAY, "up.sh", "helm install a kuberay/kuberay-operator --version 1.4.2\n", {False}),
         (RAY, "main.tf", OPERATOR, {True}),
+        (JOB, "y", "", {False}),
+        (JOB, "main.tf", 'x = templatefile("local-queue.yaml.tpl", {})\n', set()),
         (POOL, "karpenter.conf", "export A_KARPENTER_VERSION=0.37.0\n", {True}),
     ],
 )
@@ -130,5 +148,5 @@ def test_what_is_said_excuses_the_words_of_that_time(text, name, more, choices):
     assert {
         each.state is HitState.CHOICE
         for each in found
-        if each.rule.id in {"GPU-OLD-01", "GPU-CFG-03"}
+        if each.rule.id in {"GPU-OLD-01", "GPU-CFG-03", "GPU-QUE-01"}
     } == choices

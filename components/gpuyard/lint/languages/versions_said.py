@@ -8,14 +8,16 @@ import re
 from collections.abc import Iterator
 
 from gpuyard.lint.languages.commands import AppliedRelease
+from gpuyard.rules.subjects.installed import COMPOSED_QUEUES, OPENSHIFT_AI
 
-OPENSHIFT_AI = "openshift-ai"
 _OPERATOR = "training-operator"
 _ITS_LINE = "v1"
 """The only one that has that name: what came after it is Trainer 2."""
 _NAMES = r"kueue|kuberay(?:-operator)?|karpenter(?:-provider-aws)?|training-operator"
 _VERSION = r"v?\d+\.\d+(?:\.\d+)?(?:-[\w.]*\w)?"
-_SAYS = re.compile(rb"kueue|kuberay|karpenter|training.operator|openshift.ai|rhoai", re.IGNORECASE)
+_SAYS = re.compile(
+    rb"local.?queue|kueue|kuberay|karpenter|training.operator|openshift.ai|rhoai", re.IGNORECASE
+)
 _ADDRESS = re.compile(
     rf"github\.com/[\w.-]+/({_NAMES})(?:\.git)?[/?][^\s\"'`<>()]{{0,200}}?"
     rf"(?:ref=|/download/)({_VERSION})(?=[/&\s\"'`<>()]|$)|"
@@ -45,6 +47,13 @@ _RED_HATS = re.compile(
     r"(?:openshift[ _-]ai(?:[ _-]self[ _-]managed)?|\brhoai)[ /_:-]{1,3}(?:version[ ])?v?(2\.\d+)\b",
     re.IGNORECASE,
 )
+_COMPOSED = re.compile(
+    r"templatefile\([^)]{0,200}local[-_]?queue|"
+    r"\bkind[\"']?\s*[:=]\s*[\"']?LocalQueue\b(?:(?!\bname\b)[\s\S]){0,200}"
+    r"\bname[\"']?[ \t]*[:=][ \t]*(?:[^\n]*[$]|[\"']?\{\{|(?:var|local|each|module)\.)",
+    re.IGNORECASE,
+)
+"""A LocalQueue whose name a variable, a template or a script decides."""
 _OF_OLD = re.compile(r"\btraining[- ]operator\b", re.IGNORECASE)
 _TEXTS = (".md", ".sh", ".bash", ".mk", "Makefile")
 
@@ -64,6 +73,8 @@ def _found(text: str, file: str) -> Iterator[AppliedRelease]:
             yield AppliedRelease(_program(name), version)
     for each in _RED_HATS.finditer(text):
         yield AppliedRelease(OPENSHIFT_AI, each[1])
+    if _COMPOSED.search(text):
+        yield AppliedRelease(COMPOSED_QUEUES, "any")
     if file.endswith(_TEXTS) and _OF_OLD.search(text):
         yield AppliedRelease(_OPERATOR, _ITS_LINE)
 

@@ -18,7 +18,8 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.installed import all_older, any_since, is_unsure
-from gpuyard.rules.subjects.pools import KARPENTER, serves_no_gpus, without_gpus
+from gpuyard.rules.subjects.pods import POD_KINDS, speaks_of_gpus
+from gpuyard.rules.subjects.pools import KARPENTER, gpu_pools, serves_no_gpus, without_gpus
 
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
 _OVERLAY = "karpenter.sh/NodeOverlay"
@@ -51,6 +52,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
     """Versions that are gone; with a Karpenter beside them that has them still, both are old together."""
+    if not _speaks_of_gpus(stack):
+        return
     older = all_older(stack, _PROGRAM, _GONE_SINCE)
     sure = any_since(stack, _PROGRAM, _GONE_SINCE)
     for resource in stack.of(*_OLD_KINDS):
@@ -83,6 +86,12 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
         yield Violation(("apiVersion",), problem, fix, resource, grave, choice=choice)
         if grave is not Severity.NOTE:
             yield from (_as_served(each, grave) for each in _of(resource))
+
+
+def _speaks_of_gpus(stack: Stack) -> bool:
+    """Whether a pool, its class or a pod says a word of them: else none of it is for GPUs."""
+    kinds = (KARPENTER, NODE_CLASS, *_OLD_KINDS, *POD_KINDS)
+    return any(map(speaks_of_gpus, stack.of(*kinds))) or any(gpu_pools(stack.of(KARPENTER)))
 
 
 def _where(*, sure: bool) -> Severity | None:

@@ -17,9 +17,9 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.installed import has_vendors_kueue, older_kueue
+from gpuyard.rules.subjects.installed import composes_queues, has_vendors_kueue, older_kueue
 from gpuyard.rules.subjects.pods import is_gpu_pod, pods_of
-from gpuyard.rules.subjects.tenants import LOCAL_QUEUE
+from gpuyard.rules.subjects.tenants import LOCAL_QUEUE, covers_gpus
 
 CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _LABEL: Path = ("metadata", "labels", QUEUE_LABEL)
@@ -36,14 +36,28 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         queues.setdefault(queue.namespace, set()).add(queue.name)
     of_cluster = {queue.name for queue in stack.of(CLUSTER_QUEUE)}
     older = bool(older_kueue(stack)) or has_vendors_kueue(stack)
+    composed = composes_queues(stack)
     for job in stack.of(*JOBS):
         here = _reached(job, queues)
         for path, problem, fix in _said(job, here, of_cluster):
             if older and path == _ANNOTATION:
-                yield Violation(path, _READ_ONCE, fix, job, Severity.NOTE)
-            else:
+                if _is_about_gpus(job, stack):
+                    yield Violation(path, _READ_ONCE, fix, job, Severity.NOTE)
+            elif not (composed and path == _LABEL and text(at(job.properties, *_LABEL))):
                 yield Violation(path, problem, fix, job)
         yield from _topology(job)
+
+
+def _is_about_gpus(job: Resource, stack: Stack) -> bool:
+    """Whether the job asks for GPUs, or the queue that it names has some."""
+    name = text(at(job.properties, *_ANNOTATION))
+    leads = {
+        text(at(queue.properties, "spec", "clusterQueue"))
+        for queue in stack.of(LOCAL_QUEUE)
+        if queue.name == name
+    }
+    given = any(each.name in leads and covers_gpus(each) for each in stack.of(CLUSTER_QUEUE))
+    return given or any(map(is_gpu_pod, pods_of(job)))
 
 
 def _topology(job: Resource) -> Iterator[Violation]:

@@ -48,7 +48,9 @@ _RAY_SINCE = (1, 1)
 """The first KubeRay that keeps objects as v1 and calls v1alpha1 old; before 1.0.0-rc.1 there is no v1."""
 _RAY_PROGRAMS = ("kuberay", "kuberay-operator")
 """Its repository, and its chart."""
-_OPENSHIFT_AI = "openshift-ai"
+OPENSHIFT_AI = "openshift-ai"
+COMPOSED_QUEUES = "local-queues"
+"""LocalQueues whose names something in view composes: what there is, no file says."""
 _OF_A_VENDOR = re.compile(
     r".+\.opendatahub\.io|"
     r"(?:kueue|route|project|config|console|operator|security|machine|image|template|user)\.openshift\.io"
@@ -113,9 +115,14 @@ def older_ray(stack: Stack) -> str:
     return "" if newer else next(filter(None, found), "")
 
 
+def composes_queues(stack: Stack) -> bool:
+    """Whether queues are made here under names that only a run would tell."""
+    return any(resource.name == COMPOSED_QUEUES for resource in stack.of(COMMAND))
+
+
 def has_vendors_kueue(stack: Stack) -> bool:
     """Whether Kueue is brought by an operator of a vendor."""
-    if any(resource.name == _OPENSHIFT_AI for resource in stack.of(COMMAND)):
+    if any(resource.name == OPENSHIFT_AI for resource in stack.of(COMMAND)):
         return True
     namespaces = [mapping(each.properties, "metadata", "labels") for each in stack.of("Namespace")]
     shown = any(str(label).startswith(_SHOWN_BY) for labels in namespaces for label in labels)

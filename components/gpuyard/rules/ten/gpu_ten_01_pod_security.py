@@ -1,6 +1,7 @@
 """GPU-TEN-01: namespaces with GPUs hold their pods to a standard."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
@@ -13,6 +14,7 @@ from gpuyard.rules.rule import (
     Stack,
     Violation,
     at,
+    items,
     mapping,
     text,
 )
@@ -22,16 +24,27 @@ _LABEL = "pod-security.kubernetes.io/enforce"
 _PATH = ("metadata", "labels", _LABEL)
 _OF_OPENSHIFT = ("openshift.io/", "opendatahub.io/")
 _ENOUGH = frozenset({"restricted", "baseline"})
+_POLICY = "admissionregistration.k8s.io/ValidatingAdmissionPolicy"
+_KYVERNO = ("kyverno.io/ClusterPolicy", "policies.kyverno.io/ValidatingPolicy")
+_GATEKEEPER = "constraints.gatekeeper.sh/K8sPSP"
+_PRIVILEGES = re.compile(r"privilege[ds]|allowPrivilegeEscalation|podSecurity\b", re.IGNORECASE)
+_SOME = re.compile(r"['\"](?:namespaceSelector|namespaces)['\"]: [{\[]")
+_AUDIT = re.compile(
+    r"['\"](?:validationFailureAction|failureAction)['\"]: ['\"]audit", re.IGNORECASE
+)
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     tenants = gpu_tenants(stack) - set(_held(stack))
+    by_policy = _is_policed(stack)
     for namespace in stack.of("Namespace"):
         name = text(at(namespace.properties, "metadata", "name"))
         level = text(mapping(at(namespace.properties, "metadata", "labels")).get(_LABEL))
         if name in tenants and level not in _ENOUGH and (level or not _on_openshift(namespace)):
             given = f"`{level}`" if level else "nothing"
             ours = TEAM_LABEL in mapping(at(namespace.properties, "metadata", "labels"))
+            if by_policy and not level and not ours:
+                continue
             yield Violation(
                 _PATH,
                 f"{given} is asked of pods in {name}: a privileged one reaches every GPU of its node",
@@ -48,6 +61,30 @@ def _held(stack: Stack) -> Iterator[str]:
         metadata = mapping(at(namespace.properties, "metadata"))
         if text(mapping(metadata.get("labels")).get(_LABEL)) in _ENOUGH:
             yield text(metadata.get("name"))
+
+
+def _is_policed(stack: Stack) -> bool:
+    """Whether a policy in view keeps privileged pods out of every namespace."""
+    constraints = (kind for kind in stack.by_kind if kind.startswith(_GATEKEEPER))
+    policies = [*stack.of(*_KYVERNO, *constraints), *filter(_is_bound(stack), stack.of(_POLICY))]
+    said = (str(policy.properties.get("spec")) for policy in policies)
+    return any(
+        (_PRIVILEGES.search(spec) or policy.group_kind.startswith(_GATEKEEPER))
+        and not _SOME.search(spec)
+        and not _AUDIT.search(spec)
+        for policy, spec in zip(policies, said, strict=True)
+    )
+
+
+def _is_bound(stack: Stack) -> Callable[[Resource], bool]:
+    """Whether a policy of the API server's own is bound to deny."""
+    bound = {
+        text(at(each.properties, "spec", "policyName"))
+        for each in stack.of(f"{_POLICY}Binding")
+        if "Deny" in items(at(each.properties, "spec", "validationActions"))
+        and not at(each.properties, "spec", "matchResources")
+    }
+    return lambda policy: policy.name in bound
 
 
 def _on_openshift(namespace: Resource) -> bool:
