@@ -254,6 +254,11 @@ def _on_or_off(given: Any, _: Values, __: str) -> bool:
     return isinstance(given, bool)
 
 
+def _gone(*_: object) -> bool:
+    """Of PodSecurityPolicies, which Kubernetes has had none of since 1.25: on or off is the same."""
+    return True
+
+
 def _all_on(given: Any, _: Values, __: str) -> bool:
     return all(each is True for each in _leaves(given))
 
@@ -279,6 +284,7 @@ _WISHES: Mapping[str, _Wish] = {
     "imagepullpolicy": _is("IfNotPresent"),
     "loglevel": _is("info"),
     "failoniniterror": _on,
+    **dict.fromkeys(("psp", "podsecuritypolicy"), _gone),
     **dict.fromkeys(("installcrds", "crds"), _all_on),
     **dict.fromkeys(("rbac", "serviceaccount"), _is({"create": True})),
 }
