@@ -149,6 +149,10 @@ def test_a_chart_that_says_nothing_of_gpus_is_not_rendered(chart, helm):
         ),
         ("echo warning >&2; echo 'what now' >&2; exit 1", "what now"),
         ("exit 1", "helm fails in silence"),
+        (
+            "echo 'W1126 12:00:00.123456    1234 warnings.go:70] the chart is old' >&2; exit 1",
+            "the chart is old",
+        ),
         ("sleep 60", "helm took longer than 1 s"),
     ],
 )

@@ -1,6 +1,7 @@
 """Runs `helm` and `kustomize` over files: nothing of the user's, no network that they need, within bounds."""
 
 import os
+import re
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ MOST_MEMORY = 1024 * 1024 * 1024
 """Of data: Go keeps more of addresses than it uses."""
 _ERROR = "error: "
 _SAYS = 200
+_LOGGED = re.compile(r"[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\] ")
+"""What kubectl's log writes before a line: day, clock, number of its process, a place in its code."""
 
 
 class ProgramError(Exception):
@@ -86,6 +89,6 @@ def _bounded() -> None:
 
 def _said(words: str) -> str:
     """What it says of its failure, in one line."""
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    lines = [_LOGGED.sub("", line.strip(), count=1) for line in words.splitlines() if line.strip()]
     found = next((line for line in lines if line.lower().startswith(_ERROR)), "")
     return (found[len(_ERROR) :] or (lines[-1] if lines else ""))[:_SAYS]
