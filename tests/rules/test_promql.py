@@ -58,6 +58,24 @@ def test_the_metrics_of_an_expression(text, expected):
     assert metrics(text) == expected
 
 
+@every(
+    ("text", "expected"),
+    [
+        ("sum by (pod) (a) / b", [["pod"], []]),
+        ("sum(a) by (pod) / sum(b)", [["pod"], []]),
+        ("sum(max by (x) (a) + b) without (y)", [["x", "y"], ["y"]]),
+        ("a * on(pod) b", [["pod"], ["pod"]]),
+        ("sum(a * on(pod) group_left(c) b) / sum(d)", [["c", "pod"], ["c", "pod"], []]),
+        ("(a) by (pod)", [["pod"]]),
+        ("by (pod) a", [["pod"]]),
+        ("sum by (pod)", []),
+        ("a", [[]]),
+    ],
+)
+def test_labels_hold_for_what_they_group_and_join(text, expected):
+    assert [sorted(each.grouped) for each in read_promql(text).selectors] == expected
+
+
 @pytest.mark.parametrize(
     ("text", "functions"),
     [

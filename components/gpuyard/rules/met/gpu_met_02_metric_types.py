@@ -30,6 +30,8 @@ _OF_EXPORTERS = re.compile(r"gpu|nvidia|dcgm|exporter|monitoring", re.IGNORECASE
 """Namespaces, and variables for them, in which exporters run: who names one means the exporter's."""
 _FREE, _USED = f"{DEV}FB_FREE", f"{DEV}FB_USED"
 _WHOLE = f"divide by {_USED} + {_FREE} + {DEV}FB_RESERVED"
+_BY_FREE = "used by free is no utilisation: at half full it is 1, at the end endless"
+_ODDS = re.compile(r">=?\s*(?:[2-9]|\d\d+)(?:\.\d+)?\s*$")
 _MADE = re.compile(
     r"""["'](pod|namespace|container)["']\s*,\s*["'][^"']*["']\s*,\s*["'](exported_\1)["']"""
 )
@@ -67,7 +69,7 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
             found = read_promql(query)
             said = [*_said(found, keeps=keeps, slices=cut is not None)]
             said += _renamed(found) if kept else ()
-            said = [each for each in said if not _is_made(each, query)]
+            said = [each for each in said if not (_is_made(each, query) or _of_odds(each, query))]
             for problem, fix in dict.fromkeys(said):
                 maybe = problem.startswith(_NONE_OF_SLICES) and not cut
                 yield Violation(path, problem, fix, resource, choice=maybe)
@@ -84,6 +86,11 @@ def _is_made(said: _Said, query: str) -> bool:
     """Whether the expression itself makes the label of what the exporter was given."""
     made = {label for label, _ in _MADE.findall(query)}
     return said[0].partition(" ")[0] in made
+
+
+def _of_odds(said: _Said, query: str) -> bool:
+    """Whether used is held by free against odds: above 9 is above nine tenths, as who wrote it knew."""
+    return said[0] == _BY_FREE and "100" not in query and _ODDS.search(query) is not None
 
 
 def _by_hostname(found: Expression) -> bool:
@@ -153,7 +160,7 @@ def _said(found: Expression, *, keeps: bool, slices: bool) -> Iterator[_Said]:
         if before is not None:
             yield from _memory(_field(before), each.before, field)
         if field and not keeps:
-            yield from _labels(each, found)
+            yield from _labels(each)
 
 
 def _may_be_served(metric: str) -> bool:
@@ -174,7 +181,7 @@ def _rates(each: Selector) -> Iterator[_Said]:
 
 def _memory(before: str, operator: str, field: str) -> Iterator[_Said]:
     if (before, operator, field) == (_USED, "/", _FREE):
-        yield "used by free is no utilisation: at half full it is 1, at the end endless", _WHOLE
+        yield _BY_FREE, _WHOLE
     elif (before, operator, field) == (_FREE, "-", _USED):
         yield "free less used is neither: it is negative once half is used", _WHOLE
 
@@ -190,10 +197,10 @@ def _renamed(found: Expression) -> Iterator[_Said]:
                 )
 
 
-def _labels(each: Selector, found: Expression) -> Iterator[_Said]:
+def _labels(each: Selector) -> Iterator[_Said]:
     for label in _POD:
         meant = label == "namespace" and _OF_EXPORTERS.search(each.labels.get(label, ""))
-        if (label in each.labels and not meant) or label in found.grouped:
+        if (label in each.labels and not meant) or label in each.grouped:
             yield (
                 f"{label} is the exporter's own here, honorLabels being off: not that of who uses the GPU",
                 f"write exported_{label}, or set honorLabels: true in the exporter's monitor",

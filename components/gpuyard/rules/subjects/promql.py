@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _TOKEN = re.compile(
     r"""
@@ -18,6 +18,8 @@ _TOKEN = re.compile(
 )
 _LISTS = frozenset({"by", "without", "on", "ignoring", "group_left", "group_right"})
 """Words before a list of labels."""
+_OF_GROUPS = frozenset({"by", "without"})
+"""Those of an aggregation, before what it aggregates or after it; the others are of two sides."""
 _WORDS = frozenset({"and", "or", "unless", "offset", "bool", "atan2", "inf", "nan", "start", "end"})
 _NAME_LABEL = "__name__"
 
@@ -35,6 +37,8 @@ class Selector:
     """What is done with it, the nearest first."""
     before: str
     """The operator between it and the metric to its left, "" where more than that stands between them."""
+    grouped: frozenset[str] = frozenset()
+    """The labels that what it is part of is grouped and joined by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,14 @@ class _Reader:
     ended: int = 0
     """Where the selector before ended."""
     stack: list[str] = field(default_factory=list)
-    found: list[Selector] = field(default_factory=list)
-    grouped: set[str] = field(default_factory=set)
+    groups: list[int] = field(default_factory=lambda: [0])
+    """Parentheses that are open, each with a number of its own; 0 is the whole."""
+    opened: int = 0
+    closed: int = 0
+    """How many there were, and which was closed last."""
+    found: list[tuple[Selector, frozenset[int]]] = field(default_factory=list)
+    grouped: dict[int, set[str]] = field(default_factory=dict)
+    """By parentheses, the labels that hold for what is in them."""
 
     def read(self) -> None:
         while self.at < len(self.words):
@@ -66,17 +76,31 @@ class _Reader:
             elif word == "{":
                 self._select("")
             elif word == "(":
-                self.stack.append("")
+                self._open("")
             elif word == ")" and self.stack:
                 self.stack.pop()
+                self.closed = self.groups.pop()
+
+    def _open(self, function: str) -> None:
+        self.stack.append(function)
+        self.opened += 1
+        self.groups.append(self.opened)
+
+    def _group(self, by: int) -> None:
+        self.grouped.setdefault(by, set()).update(self._labels())
+
+    def labels_of(self, group: int) -> set[str]:
+        """What holds for all in these parentheses."""
+        return self.grouped.get(group, set())
 
     def _name(self, word: str) -> None:
         low = word.lower()
         if low in _LISTS:
-            self.grouped |= set(self._labels())
+            after = low in _OF_GROUPS and self.at > 1 and self.words[self.at - 2][1] == ")"
+            self._group(self.closed if after else self.groups[-1])
         elif self._next() == "(":
             self.at += 1
-            self.stack.append(low)
+            self._open(low)
         elif low in _WORDS:
             return
         elif self._is_aggregation():
@@ -86,14 +110,14 @@ class _Reader:
 
     def _is_aggregation(self) -> bool:
         """True for `sum by (pod) (…)`, where the labels come first."""
-        return self._next().lower() in {"by", "without"}
+        return self._next().lower() in _OF_GROUPS
 
     def _grouped_first(self, function: str) -> None:
         self.at += 1
-        self.grouped |= set(self._labels())
+        self._group(self.opened + 1)
         if self._next() == "(":
             self.at += 1
-            self.stack.append(function)
+            self._open(function)
 
     def _next(self) -> str:
         return self.words[self.at][1] if self.at < len(self.words) else ""
@@ -125,7 +149,8 @@ class _Reader:
         self.ended = self.at + ranged
         functions = tuple(each for each in reversed(self.stack) if each)
         if name:
-            self.found.append(Selector(name, labels, ranged, functions, before))
+            selector = Selector(name, labels, ranged, functions, before)
+            self.found.append((selector, frozenset(self.groups)))
 
     def _matchers(self) -> dict[str, str]:
         labels: dict[str, str] = {}
@@ -153,4 +178,8 @@ def read_promql(text: str) -> Expression:
     ]
     reader = _Reader(words)
     reader.read()
-    return Expression(tuple(reader.found), frozenset(reader.grouped))
+    selectors = tuple(
+        replace(each, grouped=frozenset().union(*map(reader.labels_of, groups)))
+        for each, groups in reader.found
+    )
+    return Expression(selectors, frozenset().union(*reader.grouped.values()))
