@@ -117,6 +117,12 @@ def test_an_image_that_a_comment_says_is_set_elsewhere_is_a_choice(above, beside
     assert told(JOB % (above, beside, ""), "job.yaml")[IMAGE] is state
 
 
+def test_a_comment_on_a_registry_that_is_filled_in_says_nothing_of_the_tag():
+    text = (JOB % ("", "  # replaced by scripts/setup.sh", "")).replace("vision/", "REGISTRY/")
+    assert told(text, "job.yaml")[IMAGE] is HitState.OPEN
+    assert told(text.replace("REGISTRY/", "vision/"), "job.yaml")[IMAGE] is HitState.CHOICE
+
+
 def test_a_pod_that_a_comment_gives_every_gpu_of_its_node():
     said = told(JOB % ("", "", "  # All 3 GPUs on node-02"), "job.yaml")
     assert (said[PRIVILEGED], said[IMAGE]) == (HitState.CHOICE, HitState.OPEN)

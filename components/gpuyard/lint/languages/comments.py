@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuyard.manifests.placeholders import is_no_image
+
 _MOST_BYTES = 512 * 1024
 """A larger file is none that a hand has written comments into."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//)+(.*)$")
@@ -31,11 +33,17 @@ class Remark:
 
     def defends(self, rule: str, problem: str, lines: Sequence[int], last: int) -> bool:
         """Whether it does so at the last of these lines, of which the resource has the first, to `last`."""
-        if self.rule not in {ANY_RULE, rule} or self.about not in problem:
+        if self.rule not in {ANY_RULE, rule} or self.about not in problem or _is_filled_in(problem):
             return False
         if self.rule == ANY_RULE:
             return self.line == lines[-1]
         return lines[0] <= self.line <= last if self.wide else self.line in lines
+
+
+def _is_filled_in(problem: str) -> bool:
+    """Whether it is said of an image whose registry is to be filled in: what a comment says is about that."""
+    image = problem.partition(" ")[0]
+    return "/" in image and is_no_image(image)
 
 
 _DIRECTIVE = re.compile(
