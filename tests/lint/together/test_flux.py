@@ -50,6 +50,11 @@ def gone(files):
             {"k/flux/apps.yaml": KS.format(path="k/apps/gpu/operator/app/")},
             {"k/apps/gpu/operator/ks.yaml"},
         ),
+        (  # that of a cluster lists it by its path
+            {"k/clusters/a/kustomization.yaml": f"{ABOVE}  - ../../apps/gpu/operator/ks.yaml\n"},
+            set(),
+        ),
+        ({"k/clusters/a/kustomization.yaml": f"{ABOVE}  - ../../apps/other/ks.yaml\n"}, GONE),
         ({"k/apps/gpu/operator/ks.yaml": KS.format(path="./${GROUP}/operator")}, set()),
         ({"k/apps/gpu/operator/ks.yaml": KS.format(path=".")}, set()),
         (

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
+from gpuyard.lint.together.kustomize import kustomizations
 
 _KIND = "kustomize.toolkit.fluxcd.io/Kustomization"
 
@@ -27,7 +28,11 @@ def not_told(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[st
         path = item.resource.properties.get("spec")
         if item.resource.group_kind == _KIND and (named := _folder(path)):
             folders.setdefault(item.place.file, []).append(named)
-    gone = {file for file in folders if _is_passed_over(file, chosen, text_of)}
+    # one that a kustomization elsewhere lists by its path is applied by that
+    listed = {name for each in kustomizations(reading).values() for name in each.folders}
+    gone = {
+        file for file in folders if file not in listed and _is_passed_over(file, chosen, text_of)
+    }
     stays = [each for file in folders if file not in gone for each in folders[file]]
     for file in sorted(gone):
         if any(_is_in(file, folder) for folder in stays if not _is_above(file, folder, chosen)):
