@@ -6,8 +6,19 @@ from typing import Any
 
 from gpuyard.admission.bypass import asks
 from gpuyard.findings import Path, Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, items, mapping, text
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Standing,
+    Violation,
+    items,
+    mapping,
+    text,
+)
 from gpuyard.rules.subjects.pods import POD_KINDS, Pod, pods_of
+from gpuyard.rules.subjects.pools import POOL_KINDS, gpu_pool
 
 _INVENTED: tuple[tuple[str, str], ...] = (
     ("gpu.nvidia.com/", "select nvidia.com/gpu.product; NVLink domains are nvidia.com/gpu.clique"),
@@ -23,10 +34,11 @@ _OF_CLOUDS = frozenset(
 )
 """Labels that CoreWeave's nodes have."""
 _NUMBERS = frozenset({"nvidia.com/gpu.memory", "nvidia.com/gpu.count", "nvidia.com/gpu.replicas"})
-_PLUGINS = re.compile(r"(^|/)(k8s-device-plugin|dcgm-exporter)(:|@|$)")
+_PLUGINS = re.compile(r"(^|/)(?<!rocm/)(k8s-device-plugin|dcgm-exporter)(:|@|$)")
 _EXPORTER = re.compile(r"(^|/)nvidia/(k8s/)?dcgm-exporter(:|@|$)")
 _POD_RESOURCES = "/var/lib/kubelet/pod-resources"
 _ABOUT = "DCGM_EXPORTER_KUBERNETES"
+_SELECTOR = "nodeSelector"
 _WAITS = "--fail-on-init-error=false"
 _WAITED = re.compile(r"(^|/)k8s-device-plugin:(1\.|v?0\.[0-6]\.)")
 """Device plugins of before 0.7, which wait where there is no GPU whatever they are told."""
@@ -44,8 +56,8 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
 
 
 def _selected(pod: Pod) -> Iterator[tuple[Path, str, list[str]]]:
-    for key, value in mapping(pod.spec.get("nodeSelector")).items():
-        yield pod.at("nodeSelector", key), key, [text(value)]
+    for key, value in mapping(pod.spec.get(_SELECTOR)).items():
+        yield pod.at(_SELECTOR, key), key, [text(value)]
     for path, term in _terms(pod):
         for index, each in enumerate(items(term.get("matchExpressions"))):
             expression = mapping(each)
@@ -81,7 +93,7 @@ def _label(path: Path, key: str, values: list[str]) -> Iterator[Violation]:
 
 
 def _placed(pod: Pod) -> bool:
-    return bool(mapping(pod.spec.get("nodeSelector")) or mapping(pod.spec.get("affinity")))
+    return bool(mapping(pod.spec.get(_SELECTOR)) or mapping(pod.spec.get("affinity")))
 
 
 def _waits(pod: Pod) -> bool:
@@ -115,7 +127,7 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
     if not (_placed(pod) or _waits(pod)):
         asking = asks(pod)  # it is started on none without GPUs then
         yield Violation(
-            pod.at("nodeSelector"),
+            pod.at(_SELECTOR),
             "a pod of it waits on every node without GPUs, for the GPU that it asks for"
             if asking
             else "it runs on every node, those without GPUs too: a toleration keeps it off none",
@@ -139,6 +151,12 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
             )
 
 
+def _weighs(stack: Stack, _: Resource, path: Path) -> Standing:
+    """NVIDIA's own manifests select no nodes: it matters where nodes without GPUs are."""
+    others = path[-1] != _SELECTOR or None in map(gpu_pool, stack.of(*POOL_KINDS))
+    return Standing.FULL if others else Standing.CHOICE
+
+
 def _holds_the_socket(path: str) -> bool:
     """Whether the folder of the socket stands there, below it or above."""
     return path.startswith(_POD_RESOURCES) or f"{_POD_RESOURCES}/".startswith(
@@ -159,4 +177,5 @@ RULE = Rule(
     kinds=POD_KINDS,
     parameters={"labels": ()},
     check=_check,
+    weighs=_weighs,
 )
