@@ -32,8 +32,16 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             (*above, "cdi", "enabled"),
             "without CDI an environment variable is enough to get every GPU of a node",
             "set cdi.enabled: true, the operator's default",
-            choice=is_copy(given, policy=bool(above)) or not _is_of_before(given),
+            choice=_is_of_openshift(given)
+            or is_copy(given, policy=bool(above))
+            or not _is_of_before(given),
         )
+
+
+def _is_of_openshift(given: Mapping[str, Any]) -> bool:
+    """Whether it is OpenShift's, whose own form of it had CDI off, and where it was supported late."""
+    operator = mapping(given.get("operator"))
+    return text(operator.get("defaultRuntime")) == "crio" or "use_ocp_driver_toolkit" in operator
 
 
 def _is_of_before(given: Mapping[str, Any]) -> bool:
