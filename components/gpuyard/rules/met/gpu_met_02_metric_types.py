@@ -19,6 +19,7 @@ from gpuyard.rules.subjects.promql import Expression, Selector, read_promql
 from gpuyard.rules.subjects.queries import (
     QUERY_KINDS,
     exporter_keeps_labels,
+    is_scraped_here,
     keeps_labels,
     label_is_made,
     queries,
@@ -31,6 +32,7 @@ _OF_EXPORTERS = re.compile(r"gpu|nvidia|dcgm|exporter|monitoring", re.IGNORECASE
 _FREE, _USED = f"{DEV}FB_FREE", f"{DEV}FB_USED"
 _WHOLE = f"divide by {_USED} + {_FREE} + {DEV}FB_RESERVED"
 _BY_FREE = "used by free is no utilisation: at half full it is 1, at the end endless"
+_THE_EXPORTERS = " is the exporter's own here, honorLabels being off: not that of who uses the GPU"
 _ODDS = re.compile(r">=?\s*(?:[2-9]|\d\d+)(?:\.\d+)?\s*$")
 _MADE = re.compile(
     r"""["'](pod|namespace|container)["']\s*,\s*["'][^"']*["']\s*,\s*["'](exported_\1)["']"""
@@ -60,7 +62,7 @@ _Said = tuple[str, str]
 
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     keeps = parameters["honor_labels"] or keeps_labels(stack)
-    kept = exporter_keeps_labels(stack)
+    kept, scraped = exporter_keeps_labels(stack), is_scraped_here(stack)
     old = _hostname_gone(stack)
     cut = _are_cut(stack)
     for resource in stack.of(*QUERY_KINDS):
@@ -72,6 +74,7 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
             said = [each for each in said if not (_is_made(each, query) or _of_odds(each, query))]
             for problem, fix in dict.fromkeys(said):
                 maybe = problem.startswith(_NONE_OF_SLICES) and not cut
+                maybe |= problem.endswith(_THE_EXPORTERS) and not scraped
                 yield Violation(path, problem, fix, resource, choice=maybe)
             if old is not None and _by_hostname(found):
                 renamed.append(path)
@@ -202,7 +205,7 @@ def _labels(each: Selector) -> Iterator[_Said]:
         meant = label == "namespace" and _OF_EXPORTERS.search(each.labels.get(label, ""))
         if (label in each.labels and not meant) or label in each.grouped:
             yield (
-                f"{label} is the exporter's own here, honorLabels being off: not that of who uses the GPU",
+                f"{label}{_THE_EXPORTERS}",
                 f"write exported_{label}, or set honorLabels: true in the exporter's monitor",
             )
 

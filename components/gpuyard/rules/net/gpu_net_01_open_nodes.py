@@ -11,6 +11,8 @@ from gpuyard.rules.rule import (
     Reference,
     Resource,
     Rule,
+    Stack,
+    Standing,
     Violation,
     at,
     block,
@@ -20,12 +22,14 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
-from gpuyard.rules.subjects.pools import NODE_GROUP, gpu_pool
+from gpuyard.rules.subjects.pools import NODE_GROUP, NODE_POOL, gpu_pool
 
 GROUP = "aws:ec2/SecurityGroup"
 GROUP_RULE = "aws:ec2/SecurityGroupRule"
 INGRESS = "aws:vpc/SecurityGroupIngressRule"
 FIREWALL = "gcp:compute/Firewall"
+_GOOGLES = (NODE_POOL, "gcp:container/Cluster")
+_MACHINES = ("gcp:compute/Instance", "gcp:compute/InstanceTemplate")
 _WORLD = frozenset({"0.0.0.0/0", "::/0"})
 _SSH = 22
 _WEB = frozenset({80.0, 443.0})
@@ -158,6 +162,17 @@ def _ssh(path: Path) -> Violation:
     )
 
 
+def _weighs(stack: Stack, resource: Resource, _: Path) -> Standing:
+    """A firewall of Google's for tags is for the machines that carry one of them: some in view, or none."""
+    wanted = {text(each) for each in items(resource.properties.get("targetTags"))}
+    if resource.group_kind != FIREWALL or not wanted:
+        return Standing.FULL
+    tagged = (block(each.properties.get("nodeConfig")).get("tags") for each in stack.of(*_GOOGLES))
+    machines = (each.properties.get("tags") for each in stack.of(*_MACHINES))
+    carried = {text(tag) for tags in (*tagged, *machines) for tag in items(tags)}
+    return Standing.FULL if wanted & carried else Standing.CHOICE
+
+
 _CHECKS = {
     GROUP: _group,
     GROUP_RULE: _group_rule,
@@ -175,4 +190,5 @@ RULE = Rule(
     references=(Reference("CIS EKS 1.8.0", "5.4"), Reference("CIS GKE 1.9.0", "5.6")),
     kinds=(GROUP, GROUP_RULE, INGRESS, FIREWALL, NODE_GROUP),
     check=_check,
+    weighs=_weighs,
 )

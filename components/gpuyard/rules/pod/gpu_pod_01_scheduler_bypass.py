@@ -1,6 +1,8 @@
 """GPU-POD-01: GPUs are asked for, never taken past the scheduler."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gpuyard.admission.bypass import bypasses_of, without_own
 from gpuyard.admission.requirements import BYPASS
@@ -20,7 +22,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.counting import counts_gpus, most_gpus
+from gpuyard.rules.subjects.counting import counts_gpus, most_gpus, takes_all
 from gpuyard.rules.subjects.cuda_images import built_on_cuda
 from gpuyard.rules.subjects.pods import (
     POD_KINDS,
@@ -36,6 +38,7 @@ _CLASS = "runtimeClassName"
 _OF_CONTAINER = frozenset({"env", "volumeMounts"})
 _OF_NODES = frozenset({"apps/DaemonSet", "apps/Deployment"})
 """As what exporters run: a Deployment where there is one machine."""
+_WATCHES = re.compile(r"gpu[-_]?(?:monitor|metrics|stats?\b|watch|top\b)|nvitop", re.IGNORECASE)
 _ELSEWHERE = {"configMapKeyRef", "secretKeyRef"}
 
 
@@ -56,7 +59,8 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                 continue
             if slip.path != pod.at(_CLASS):
                 less = Severity.WARN if _asks(resource, slip.path) else None
-                yield Violation(slip.path, slip.problem, slip.fix, severity=less, choice=agent)
+                mine = agent or _watches(resource, slip.path)
+                yield Violation(slip.path, slip.problem, slip.fix, severity=less, choice=mine)
         # beside one that measures, the class is there for that one
         yield from _by_class(pod, agent=agent or bool(exporters))
 
@@ -87,16 +91,29 @@ def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
     )
 
 
-def _weighs(stack: Stack, _: Resource, __: Path) -> Standing:
-    """Where nobody in view counts GPUs, or each machine has one, there is nothing to take from others."""
-    return Standing.CHOICE if most_gpus(stack) == 1 or not counts_gpus(stack) else Standing.FULL
+def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
+    """Where nobody in view counts GPUs, or it has all of its node, nothing is taken from others."""
+    if most_gpus(stack) == 1 or not counts_gpus(stack):
+        return Standing.CHOICE
+    pod = next((pod for pod in pods_of(resource) if pod.path == path[: len(pod.path)]), None)
+    return Standing.CHOICE if pod is not None and takes_all(stack, pod) else Standing.FULL
+
+
+def _container(resource: Resource, path: Path) -> Mapping[str, Any]:
+    """The container in which a place is."""
+    there = next((i for i, step in enumerate(path) if step in _OF_CONTAINER), None)
+    return mapping(at(resource.properties, *path[:there])) if there else {}
+
+
+def _watches(resource: Resource, path: Path) -> bool:
+    """Whether what the container is called says that it looks at GPUs, and works on none."""
+    container = _container(resource, path)
+    return any(_WATCHES.search(text(container.get(field))) for field in ("name", "image"))
 
 
 def _asks(resource: Resource, path: Path) -> bool:
     """Whether the container at a path asks for GPUs itself: of a node with one it gets that one anyway."""
-    there = next((i for i, step in enumerate(path) if step in _OF_CONTAINER), None)
-    container = mapping(at(resource.properties, *path[:there])) if there else {}
-    return any(gpu_requests(container).values())
+    return any(gpu_requests(_container(resource, path)).values())
 
 
 def _is_a_plugin(pod: Pod) -> bool:

@@ -23,7 +23,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.pods import Pod, speaks_of_gpus
-from gpuyard.rules.subjects.pools import NODE_POOL, POOL_KINDS, GpuPool, gpu_pools
+from gpuyard.rules.subjects.pools import GPU, NODE_POOL, POOL_KINDS, GpuPool, gpu_pools
 
 _ASKED = re.compile(r"^(?:requests\.|limits\.)?nvidia\.com/(?:gpu|gpu\.shared|mig-[\w.]+)$")
 _COVERED = "coveredResources"
@@ -37,6 +37,7 @@ _MACHINES: Mapping[str, tuple[str, ...]] = {
     "gcp:compute/Instance": ("machineType",),
 }
 """What else makes a machine, and where it says of which type."""
+_OF_A_NODE = 8
 _COUNT_LABEL = "-gpu-count"
 _TYPES = ("kubernetes.io/instance-type",)
 _COUNTS = (_COUNT_LABEL, "gke-accelerator-count", "nvidia.com/gpu.count")
@@ -89,6 +90,12 @@ def _most(resources: tuple[Resource, ...]) -> int | None:
     except NotEvaluatedError:
         return None
     return max(counts) if counts and all(counts) else None
+
+
+def takes_all(stack: Stack, pod: Pod) -> bool:
+    """Whether it asks for every GPU that its node, or any machine in view, has."""
+    least = min(each for each in (_OF_A_NODE, pinned_to(pod), most_gpus(stack)) if each)
+    return pod.gpus().get(GPU, 0) >= least
 
 
 def pinned_to(pod: Pod) -> int | None:

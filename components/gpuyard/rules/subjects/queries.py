@@ -18,6 +18,7 @@ COUNTERS = "config:dcgm-counters"
 SCALERS = ("keda.sh/ScaledObject", "keda.sh/ScaledJob")
 QUERY_KINDS = (RULE_FILES, ADAPTER, DASHBOARD, ALERTS, *SCALERS)
 MONITOR = "monitoring.coreos.com/ServiceMonitor"
+_MONITORS = (MONITOR, "monitoring.coreos.com/PodMonitor", "monitoring.googleapis.com/PodMonitoring")
 _JOBS = "config:scrape-jobs"
 _JOBS_AT = ("scrape_configs", "additionalScrapeConfigs")
 _OF_EXPORTER = re.compile(r"dcgm|nvidia|gpu|:9400", re.IGNORECASE)
@@ -120,6 +121,16 @@ def keeps_labels(stack: Stack) -> bool:
         is_true(mapping(endpoint).get("honorLabels"))
         for monitor in stack.of(MONITOR)
         for endpoint in items(at(monitor.properties, "spec", "endpoints"))
+    )
+
+
+def is_scraped_here(stack: Stack) -> bool:
+    """Whether anything in view says how an exporter is scraped: else nobody knows whose its labels are."""
+    monitors = (each for kind in _MONITORS for each in stack.of(kind))
+    return (
+        bool(stack.of(*_EXPORTERS))
+        or any(_OF_EXPORTER.search(str(each.properties)) for each in monitors)
+        or any(True for _ in _jobs(stack))
     )
 
 
