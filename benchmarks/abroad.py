@@ -92,16 +92,21 @@ def snapshot(folder: Path, each: Repository) -> Path | None:
     )
 
 
-def beside(before: Iterable[Judged], found: Iterable[Judged]) -> Iterator[Judged]:
-    """What was said at the first look, and what is said today, each place once where it is the same."""
-    now = {_place(row, place): row for row in found for place in row.places}
+def beside(before: Sequence[Judged], found: Sequence[Judged]) -> Iterator[Judged]:
+    """What was said at the first look, and what is said today, each place once where it is the same.
+
+    What was judged strictly later stands beside its first verdict: that one is of then alone.
+    """
+    now = {_place(row, place) for row in found for place in row.places}
+    later = {_place(row, place) for row in found if row.strict for place in row.places}
     then: set[tuple[object, ...]] = set()
     for row in before:
         if row.when == TODAY:
             continue
-        then |= {_place(row, place) for place in row.places}
-        kept = [place for place in row.places if _place(row, place) in now]
-        gone = [place for place in row.places if _place(row, place) not in now]
+        same = now if row.strict else now - later
+        kept = [place for place in row.places if _place(row, place) in same]
+        gone = [place for place in row.places if _place(row, place) not in same]
+        then |= {_place(row, place) for place in kept}
         for when, places in ((BOTH, kept), (THEN, gone)):
             if places:
                 yield replace(row, when=when, places=tuple(places))
@@ -188,7 +193,7 @@ def grouped(
             row.second,
             row.strict,
         )
-        for row in before
+        for row in sorted(before, key=lambda each: each.strict)  # the stricter verdict holds
         for place in row.places
     }
     found: dict[tuple[Any, ...], dict[str, None]] = {}  # two objects of one template have one place

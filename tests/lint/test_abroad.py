@@ -192,6 +192,21 @@ def test_what_is_said_today_is_kept_beside_what_was_said_at_the_first_look():
     ]
 
 
+def test_a_strict_verdict_of_later_is_today_s_and_the_first_one_of_then():
+    first = row(when="then", places=("a.yaml:1",))
+    later = row(when="today", strict=True, verdict="false", places=("a.yaml:1",))
+    for before in ([first, later], [later, first]):
+        found = list(abroad.grouped("a/b", [{**HIT, "line": 1}], before))
+        assert found == [replace(later, when="both")]
+        assert list(abroad.beside(before, found)) == [first, later]
+
+
+def test_a_strict_verdict_of_the_first_look_is_both():
+    strict = row(when="both", strict=True, places=("a.yaml:1",))
+    found = list(abroad.grouped("a/b", [{**HIT, "line": 1}], [strict]))
+    assert list(abroad.beside([strict], found)) == [strict]
+
+
 def test_true_findings_of_first_looks_are_said_today_or_apart_or_lost():
     rows = [
         row(places=("kept.yaml:1",)),
