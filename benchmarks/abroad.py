@@ -43,7 +43,7 @@ SUFFIXES = (
     *(".sh", ".bash", ".mk", ".md"),
 )
 """What lint may look at, and what its neighbours say of it."""
-NAMES = ("Kustomization", ".helmignore", "akefile", "ustfile")
+NAMES = ("README", "Kustomization", ".helmignore", "akefile", "ustfile")
 MOST_SECONDS = 600
 SIDE_BY_SIDE = 2
 _MEASURED = """

@@ -2,8 +2,10 @@
 
 import pytest
 
+from gpuyard.findings import Severity
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, Resource, group_kind, items, mapping
+from gpuyard.rules.run import evaluate
 from kit.every import every
 
 SELECTED = {"matchLabels": {"gpuyard.dev/team": "vision"}}
@@ -120,3 +122,12 @@ def test_what_is_no_list_is_an_empty_one(value, listed):
 def test_an_unknown_value_is_never_taken_for_an_empty_one(read):
     with pytest.raises(NotEvaluatedError):
         read(UNKNOWN)
+
+
+def test_tags_that_are_not_known_leave_a_firewall_unsure():
+    allows = [{"protocol": "tcp", "ports": ["22"]}]
+    given = {"sourceRanges": ["0.0.0.0/0"], "targetTags": ["ssh"], "allows": allows}
+    firewall = Resource("gcp:compute/Firewall", "f", given)
+    pool = Resource("gcp:container/NodePool", "p", {"nodeConfig": {"tags": [UNKNOWN]}})
+    (said,) = evaluate([firewall, pool], [BY_ID["GPU-NET-01"]])
+    assert (said.severity, said.choice) == (Severity.WARN, False)

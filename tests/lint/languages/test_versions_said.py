@@ -126,6 +126,7 @@ resource "helm_release" "o" {
         (f"# {KUEUE}/v0.10.1/manifests.yaml\n{QUEUE}", "y", "", {True}),
         (f"# {KUEUE}/v0.15.0/manifests.yaml\n{QUEUE}", "y", "", {False}),
         (QUEUE, "README.md", "Needs OpenShift AI 2.9\n", set()),
+        (QUEUE, "README", "Needs OpenShift AI 2.9\n", set()),
         (QUEUE, "versions.env", "KUEUE_VERSION=v0.15.0\nOLD_KUEUE_VERSION=v0.8.0\n", {True}),
         (QUEUE, "examples/README.md", "Needs OpenShift AI 2.9\n", {False}),
         (RAY, "y", "", {False}),

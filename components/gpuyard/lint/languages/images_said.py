@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuyard.lint.languages.script_text import is_prose
 from gpuyard.manifests.placeholders import repository_of
 
 _SAYS = re.compile(rb"set\s+image|load\s+docker-image|image\s+load|image\s+import")
@@ -53,7 +54,7 @@ def images_said(data: bytes, file: str, *, script: bool) -> list[ImagesSaid]:
     values = _values(text)
     names = list(_loaded(text, values))
     containers: list[tuple[str, str]] = []
-    if not file.endswith(".md"):
+    if not is_prose(file):
         names += _edited(text, values)
         containers += _set(text, values)
     if not (names or containers):

@@ -156,10 +156,15 @@ def script(text: str, file: str) -> Script:
     return Script(kind, [each for each in scoped if len(each[1]) <= MOST_LETTERS])
 
 
+def is_prose(file: str) -> bool:
+    """Whether a file is a text for people, in which commands stand as examples."""
+    return file.endswith((".md", ".markdown")) or posixpath.basename(file) == "README"
+
+
 def kind_of(file: str) -> str:
     """The language of a file, by its name."""
     name = posixpath.basename(file)
-    if name.endswith(".md"):
+    if is_prose(name):
         return "markdown"
     if name.lower() in {"makefile", "gnumakefile"} or name.endswith(".mk"):
         return "make"

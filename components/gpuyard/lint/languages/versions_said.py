@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from gpuyard.lint.languages.commands import AppliedRelease
+from gpuyard.lint.languages.script_text import is_prose
 from gpuyard.rules.subjects.installed import COMPOSED_QUEUES, OPENSHIFT_AI
 
 _OPERATOR = "training-operator"
@@ -55,7 +56,7 @@ _COMPOSED = re.compile(
 )
 """A LocalQueue whose name a variable, a template or a script decides."""
 _OF_OLD = re.compile(r"\btraining[- ]operator\b", re.IGNORECASE)
-_TEXTS = (".md", ".sh", ".bash", ".mk", "Makefile")
+_SCRIPTS = (".sh", ".bash", ".mk", "Makefile")
 
 
 def versions_said(data: bytes, file: str) -> list[AppliedRelease]:
@@ -75,7 +76,7 @@ def _found(text: str, file: str) -> Iterator[AppliedRelease]:
         yield AppliedRelease(OPENSHIFT_AI, each[1])
     if _COMPOSED.search(text):
         yield AppliedRelease(COMPOSED_QUEUES, "any")
-    if file.endswith(_TEXTS) and _OF_OLD.search(text):
+    if (is_prose(file) or file.endswith(_SCRIPTS)) and _OF_OLD.search(text):
         yield AppliedRelease(_OPERATOR, _ITS_LINE)
 
 

@@ -16,6 +16,7 @@ from gpuyard.lint.items import HandedValues, Item
 from gpuyard.lint.languages.commands import AppliedRelease, HelmCommand
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART, overlaid
 from gpuyard.lint.languages.images_said import ImagesSaid
+from gpuyard.lint.languages.script_text import is_prose
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
 from gpuyard.rules.rule import Resource
 from gpuyard.rules.subjects.installed import COMMAND, IMAGES
@@ -84,7 +85,7 @@ class FilesInView:
             yield from (_joined(each, gone, named) for each in (own, self.root) if gone)
         yield _joined(own, named)
         # of a text that explains, a bare name is one beside it
-        if "/" in named or not script.endswith(".md"):
+        if "/" in named or not is_prose(script):
             yield _joined(self.root, named)
 
     def _upwards(self, folder: str) -> Iterator[str]:

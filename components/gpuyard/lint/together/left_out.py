@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from gpuyard.lint.items import FilesRead
+from gpuyard.lint.languages.script_text import is_prose
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.kustomize import Kustomization, kustomizations
 
 _FEW = 2
 """So many siblings show that a kustomization chooses among its folders."""
-_TEXTS = (".md", ".markdown")
 _TERRAFORM = (".tf", ".tofu", ".hcl")
 _OBJECTS = (".yaml", ".yml", ".json")
 _APPLIES = re.compile(r"\b(?:kubectl|kustomize|oc|flux|argocd|helm|make|task|apply)\b")
@@ -74,7 +74,7 @@ def _says(text: str, of: str, file: str) -> bool:
     last = posixpath.basename(folder)
     if name not in text and last not in text:
         return False
-    if of.endswith(_TEXTS):
+    if is_prose(of):
         text = "\n".join(filter(_APPLIES.search, text.splitlines()))
     name, last = re.escape(name), re.escape(last)
     path = rf"/{last}(?![\w.-])|(?<![\w.-]){last}/|-[fkR] {last}(?![\w.-])"
@@ -205,7 +205,7 @@ def _names(
         return True
     if folder.name not in text:
         return False
-    prose = file.endswith(_TEXTS)
+    prose = is_prose(file)
     for line in text.splitlines():
         if folder.name not in line or (not prose and line.lstrip().startswith("#")):
             continue
@@ -237,7 +237,7 @@ def _is_word_of(line: str, folder: _Folder, file: str, *, deploys: bool) -> bool
     name = re.escape(folder.name)
     if "namespace" in line or not re.search(rf"(?<![\w./-]){name}(?![\w.-])", line):
         return False
-    if file.endswith(_TEXTS):
+    if is_prose(file):
         return re.search(rf"(?:-k|-f|--kustomize|build)[ =]{name}\b", line) is not None
     if not file.endswith(_OBJECTS) or deploys:
         return True

@@ -7,6 +7,7 @@ from typing import Any
 
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import (
+    NotEvaluatedError,
     Parameters,
     Reference,
     Resource,
@@ -167,10 +168,19 @@ def _weighs(stack: Stack, resource: Resource, _: Path) -> Standing:
     wanted = {text(each) for each in items(resource.properties.get("targetTags"))}
     if resource.group_kind != FIREWALL or not wanted:
         return Standing.FULL
-    tagged = (block(each.properties.get("nodeConfig")).get("tags") for each in stack.of(*_GOOGLES))
-    machines = (each.properties.get("tags") for each in stack.of(*_MACHINES))
-    carried = {text(tag) for tags in (*tagged, *machines) for tag in items(tags)}
+    try:
+        carried = set(_tags(stack))
+    except NotEvaluatedError:
+        return Standing.UNSURE
     return Standing.FULL if wanted & carried else Standing.CHOICE
+
+
+def _tags(stack: Stack) -> Iterator[str]:
+    """Of all of Google's machines in view."""
+    for pool in stack.of(*_GOOGLES):
+        yield from map(text, items(block(pool.properties.get("nodeConfig")).get("tags")))
+    for machine in stack.of(*_MACHINES):
+        yield from map(text, items(machine.properties.get("tags")))
 
 
 _CHECKS = {
