@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from gpuyard.lint.charts import chart_of
+from gpuyard.lint.charts import chart_of, values_for
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.read import read
@@ -303,6 +303,14 @@ def test_an_umbrella_chart_has_values_under_names():
     ]
 
 
+def test_a_chart_around_the_vendors_may_have_its_name():
+    value = {"gpu-operator": {"driver": {"enabled": True}, "devicePlugin": {}}}
+    place = FilePlace("values.local.yaml", Document(value, {}))
+    found = [each.resource for each in values_for(value, place, "gpu-operator")]
+    assert [each.kind for each in found] == ["values:gpu-operator"]
+    assert set(found[0].properties) == {"driver", "devicePlugin"}
+
+
 def test_what_helm_itself_reads_in_an_umbrella_chart_is_no_value_of_the_chart_below():
     data = {"gpu-operator": {"enabled": True, "global": {}, "tags": {}, "driver": {}, "enable": 1}}
     hits = report(read(json.dumps(data).encode(), "values.yaml"), ALL_RULES).hits
@@ -428,6 +436,23 @@ def test_a_chart_for_anybodys_containers_is_told_by_them(values, chart):
     found = [("helm.toolkit.fluxcd.io/v2/HelmRelease", "exporter")]
     found += [(f"values:{chart}", chart)] if chart else []
     assert kinds(json.dumps(release)) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "chart"),
+    [("gpu-operator", ["values:gpu-operator"]), ("intel-gpu-resource-driver", [])],
+)
+def test_a_chart_of_another_vendor_is_told_by_the_name_of_its_source(name, chart):
+    release = {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": "gpus"},
+        "spec": {
+            "chartRef": {"kind": "OCIRepository", "name": name},
+            "values": {"cdi": {}, "nfd": {"enabled": False}},
+        },
+    }
+    assert [kind for kind, _ in kinds(json.dumps(release))][1:] == chart
 
 
 JOB = "- {job_name: dcgm-exporter, static_configs: [{targets: ['gpus:9400']}]}\n"

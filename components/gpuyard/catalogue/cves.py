@@ -24,9 +24,14 @@ _BEGINS = {
         "4.8.0",
         "the bulletin lists all versions, and the endpoints that it is about came with 4.8.0",
     ),
+    ("5857", "dcgm"): (
+        "4.5.3",
+        "the bulletin lists it, and its words are of DCGM Exporter, whose endpoints DCGM itself has not",
+    ),
 }
 """By bulletin and component: the first version whose code has what the bulletin is about, read tag by tag in
-NVIDIA/dcgm-exporter: no tag up to 4.4.2-4.7.1 says pprof. The floors do not count on it."""
+NVIDIA/dcgm-exporter, where no tag up to 4.4.2-4.7.1 says pprof, and in NVIDIA/DCGM, where none up to 4.6.0 has a
+server of it. The floors do not count on it."""
 _CELL = re.compile(r"(?P<branch>[\d.]+|\*)(?P<how><=?)(?P<bound>[\d.]+)(?::(?P<fixed>[\d.]+))?")
 
 

@@ -132,7 +132,8 @@ def values(value: Any, place: FilePlace, chart: str | None = None) -> Iterator[I
 
 def values_for(value: Mapping[str, Any], place: FilePlace, chart: str) -> Iterator[Item]:
     """Values of which it is said for which chart they are; those of a chart we do not know are nobody's."""
-    if chart in _KEYS or chart == _APP:
+    own = (chart in _KEYS or chart == _APP) and not isinstance(value.get(chart), Mapping)
+    if own:  # else it is a chart around the vendor's, under the vendor's name
         yield from values(value, place, chart)
     elif any(isinstance(each, Mapping) and key in _KEYS for key, each in value.items()):
         yield from subcharts(value, place)

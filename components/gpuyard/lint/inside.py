@@ -30,6 +30,7 @@ _CONFIGURED = frozenset(
     }
 )
 _OF_PLUGIN = "config:device-plugin"
+_OTHERS = re.compile(r"(?<![a-z])(?:intel|amd|rocm|habana|gaudi|hami|volcano)(?![a-z])")
 _OF_LABELS = re.compile(r"^(?!.*plugin).*(?:feature-discovery|\bgfd\b)")
 """What is for GPU Feature Discovery alone has the words of the device plugin, which never reads it."""
 
@@ -49,11 +50,19 @@ def with_inside(item: Item) -> Iterator[Item]:
     if kind == CLUSTER_CONFIG:
         yield from node_groups(properties, item.place)
         yield from cluster(properties, item.place)
-    for base, to_chart, to_values in _charts(kind, properties):
+    for base, to_chart, to_values in () if _is_another_vendors(item) else _charts(kind, properties):
         found = _values(
             at_path(properties, to_values), item, to_values, at_path(properties, to_chart)
         )
         yield from map(_over_others, found) if takes_others(kind, properties, base) else found
+
+
+def _is_another_vendors(item: Item) -> bool:
+    """A chart of Flux that stands elsewhere is told by its values, unless its names are of others."""
+    reference = at_path(item.resource.properties, ("spec", "chartRef", "name"))
+    return isinstance(reference, str) and any(
+        _OTHERS.search(name) for name in (reference, item.resource.name)
+    )
 
 
 def _over_others(item: Item) -> Item:

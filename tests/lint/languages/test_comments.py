@@ -214,3 +214,16 @@ def test_an_old_line_that_a_comment_gives_a_reason_for_is_a_choice(above, beside
 def test_a_key_that_a_comment_says_is_not_read_is_a_choice(above, state):
     said = told(OPERATOR % ("", "", above), "app.yaml")
     assert (said[UNREAD], said[LINE]) == (state, HitState.OPEN)
+
+
+@every(
+    ("above", "state"),
+    [
+        ("# Disable CDI: its mode fails on Talos", HitState.CHOICE),
+        ("# no CDI here, because the driver is older", HitState.CHOICE),
+        ("# CDI is how devices are given", HitState.OPEN),
+    ],
+)
+def test_cdi_that_a_comment_gives_a_reason_against_is_a_choice(above, state):
+    values = f"toolkit: {{version: v1.14.6}}\ndevicePlugin: {{}}\n{above}\ncdi:\n  enabled: false\n"
+    assert told(values, "values.yaml")["GPU-STK-03", "cdi.enabled"] is state

@@ -171,6 +171,15 @@ _PLAIN = (
         ),
     ),
     _Words(
+        ("GPU-STK-03",),
+        ("without CDI",),
+        re.compile(
+            r"\bcdi\b.*\b(?:off|disabl\w+|fails?|breaks?|broken|unsupported|not supported|incompatib\w+)\b"
+            r"|\b(?:disabl\w+|without|no)\b.*\bcdi\b.*\b(?:because|since|as)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    _Words(
         ("GPU-CFG-02",),
         ("is no value of the chart",),
         re.compile(

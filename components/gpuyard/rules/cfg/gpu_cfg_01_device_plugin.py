@@ -38,6 +38,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         copied = _is_of_the_documentation(sharing)
         for path, problem, fix in _sharing(sharing):
             choice = copied and path[-1:] == ("replicas",)
+            choice |= _is_said_below(sharing, path)
             yield Violation(("sharing", *path), problem, fix, config, choice=choice)
         yield from _strategy(config, stack)
     for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
@@ -88,6 +89,13 @@ def _is_of_the_documentation(sharing: Mapping[str, Any]) -> bool:
     )
     given = {each.get("name"): each.get("replicas") for each in found}
     return {name: given.get(name) for name in _DOCUMENTED} == _DOCUMENTED
+
+
+def _is_said_below(sharing: Mapping[str, Any], path: Path) -> bool:
+    """Whether a number beside `resources` is that of each of them: nothing is lost with it."""
+    method = mapping(sharing.get(str(path[0]))) if path[1:] == ("replicas",) else {}
+    said = [mapping(each).get("replicas") for each in items(method.get("resources"))]
+    return bool(said) and set(said) == {method.get("replicas")}
 
 
 _Said = tuple[Path, str, str]

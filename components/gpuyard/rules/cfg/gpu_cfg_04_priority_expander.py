@@ -10,6 +10,8 @@ from gpuyard.rules.rule import (
     Parameters,
     Resource,
     Rule,
+    Stack,
+    Standing,
     Violation,
     at,
     items,
@@ -17,6 +19,7 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
+from gpuyard.rules.subjects.pools import POOL_KINDS, gpu_pool
 
 EXPANDER = "config:priority-expander"
 VALUES = "values:cluster-autoscaler"
@@ -87,6 +90,13 @@ def _order(
             )
 
 
+def _weighs(stack: Stack, _: Resource, __: Path) -> Standing:
+    """Where pools are in view and none has GPUs, groups that wait are dear to others."""
+    pools = stack.of(*POOL_KINDS)
+    others = pools and not any(map(gpu_pool, pools))
+    return Standing.CHOICE if others else Standing.FULL
+
+
 RULE = Rule(
     id="GPU-CFG-04",
     title="The priority expander has the highest number for what is tried first, and a rest",
@@ -99,4 +109,5 @@ RULE = Rule(
     kinds=(EXPANDER, VALUES),
     parameters={"spot_first": False},
     check=_check,
+    weighs=_weighs,
 )

@@ -18,6 +18,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
                 ("operator", "upgradeCRD"),
                 "an upgrade leaves the old ClusterPolicy definition, and new fields are dropped in silence",
                 "leave operator.upgradeCRD on, or apply the definitions before each upgrade",
+                choice=True,  # Argo CD applies them at each sync, and charts before 24.9 have it off
             )
         if is_true(at(resource.properties, "operator", "cleanupCRD")):
             yield Violation(

@@ -46,7 +46,7 @@ SYSTEM_NAMESPACES = (
 _OF_FABRIC = re.compile(r"gpudirect|tcpx|nccl-tests?\b")
 _OF_AGENTS = re.compile(
     r"exporter|monitor|metric|telemetr|collector|agent|probe|health|check|diagnos|observ|dcgm|"
-    r"plugin|driver|installer|toolkit|snapshot|remediat",
+    r"plugin|driver|installer|toolkit|snapshot|remediat|power.?(?:limit|cap)|persistence",
     re.IGNORECASE,
 )
 _EXPORTER_IMAGE = re.compile(r"(^|/)(?:dcgm-exporter|nvidia_gpu_exporter)([:@]|$)")

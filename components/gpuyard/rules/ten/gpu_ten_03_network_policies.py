@@ -1,6 +1,8 @@
 """GPU-TEN-03: network policies that deny by default, and let names and the outside be reached as meant."""
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
@@ -24,10 +26,12 @@ _OUTSIDE = frozenset({80, 443})
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     policies = stack.of(POLICY)
+    mine = gpu_tenants(stack) if policies else set[str]()
     for policy in policies:
-        yield from _inward(policy)
+        yield from _apart(_inward(policy), policy.namespace, mine)
     for name in sorted({policy.namespace for policy in policies} - {""}):  # "": nobody knows where
-        yield from _names([policy for policy in policies if policy.namespace == name])
+        there = [policy for policy in policies if policy.namespace == name]
+        yield from _apart(_names(there), name, mine)
     namespaces = stack.of("Namespace")
     bare = _without_denial(stack, policies) if namespaces else set[str]()
     for namespace in namespaces:
@@ -38,6 +42,11 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 "add a NetworkPolicy with podSelector: {} and both policyTypes",
                 namespace,
             )
+
+
+def _apart(said: Iterator[Violation], name: str, mine: AbstractSet[str]) -> Iterator[Violation]:
+    """Of a namespace in which nothing in view has GPUs it is not our subject."""
+    yield from (replace(each, choice=name not in mine) for each in said)
 
 
 def _without_denial(stack: Stack, policies: Sequence[Resource]) -> set[str]:
