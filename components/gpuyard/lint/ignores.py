@@ -70,8 +70,8 @@ def _lines(data: bytes) -> Iterator[tuple[int, str]]:
         at = data.find(_WORD, end)
 
 
-def ignores_in(data: bytes, file: str) -> Ignores:
-    """The comments of one file."""
+def ignores_in(data: bytes, file: str, *, judged: bool = True) -> Ignores:
+    """The comments of one file; of one in which nothing can be wrong, those for us alone."""
     reasons: dict[tuple[str, int, str], str] = {}
     bare: list[NoReason] = []
     for number, line in islice(_lines(data), _MOST):
@@ -84,5 +84,5 @@ def ignores_in(data: bytes, file: str) -> Ignores:
             continue
         where = WHOLE_FILE if match["file"] else number
         reasons.update({(file, where, rule): match["reason"] for rule in rules})
-    remarks = remarks_in(data)
+    remarks = remarks_in(data) if judged else ()
     return Ignores(reasons, tuple(bare), {file: remarks} if remarks else {})

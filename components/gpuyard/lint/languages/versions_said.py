@@ -16,9 +16,16 @@ _ITS_LINE = "v1"
 """The only one that has that name: what came after it is Trainer 2."""
 _NAMES = r"kueue|kuberay(?:-operator)?|karpenter(?:-provider-aws)?|training-operator"
 _VERSION = r"v?\d+\.\d+(?:\.\d+)?(?:-[\w.]*\w)?"
-_SAYS = re.compile(
-    rb"local.?queue|kueue|kuberay|karpenter|training.operator|openshift.ai|rhoai", re.IGNORECASE
+_SIGNS = (b" ", b"-", b"_", b"")
+_SAYS = (
+    *(b"kueue", b"kuberay", b"karpenter", b"rhoai"),
+    *(
+        part % sign
+        for part in (b"local%bqueue", b"training%boperator", b"openshift%bai")
+        for sign in _SIGNS
+    ),
 )
+"""In small letters; a pattern for them would take as long as all else that is done with most files."""
 _ADDRESS = re.compile(
     rf"github\.com/[\w.-]+/({_NAMES})(?:\.git)?[/?][^\s\"'`<>()]{{0,200}}?"
     rf"(?:ref=|/download/)({_VERSION})(?=[/&\s\"'`<>()]|$)|"
@@ -61,7 +68,8 @@ _SCRIPTS = (".sh", ".bash", ".mk", "Makefile")
 
 def versions_said(data: bytes, file: str) -> list[AppliedRelease]:
     """Each program with its version, once."""
-    if not _SAYS.search(data):
+    small = data.lower()
+    if not any(each in small for each in _SAYS):
         return []
     text = _GOES_ON.sub(" ", data.decode(errors="replace"))
     return list(dict.fromkeys(_found(text, file)))

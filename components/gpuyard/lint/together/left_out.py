@@ -7,7 +7,7 @@ Application of Argo CD, a Kustomization of Flux, a script or a command in a text
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -150,18 +150,19 @@ def _candidates(
     for owner, each in of_folders.items():
         for name in (*each.folders, *each.components):
             owners[name].add(owner)
+    present = set(reading.files)
+    folders = {posixpath.dirname(file) for file in present}
     below: dict[str, set[str]] = defaultdict(set)
-    for file in reading.files:
-        folder = posixpath.dirname(file)
+    for folder in folders:
         below[posixpath.dirname(folder)].add(folder)
     for parent, each in of_folders.items():
-        ways = _ways(parent, each, reading.files)
+        ways = _ways(parent, each, folders)
         if len(ways) < _FEW:
             continue
         said = text_of(each.file).decode(errors="replace")
         for folder in sorted(below[parent] - set(ways) - {parent}):
             files = {f"{folder}/{way}" for way in set(ways.values()) if way}
-            alike = folder in of_folders if "" in ways.values() else files & set(reading.files)
+            alike = folder in of_folders if "" in ways.values() else files & present
             if alike and not _is_taken(folder, owners):
                 name = re.escape(posixpath.basename(folder))
                 comment = re.search(rf"^[ \t]*#[ \t#]*-?[ \t]*(?:\./)?{name}\b", said, re.MULTILINE)
@@ -177,9 +178,8 @@ def _is_taken(folder: str, owners: Mapping[str, set[str]]) -> bool:
     )
 
 
-def _ways(parent: str, by: Kustomization, files: Sequence[str]) -> dict[str, str]:
+def _ways(parent: str, by: Kustomization, folders: Collection[str]) -> dict[str, str]:
     """By folder right below that it takes: what of it, "" for the folder and its own kustomization."""
-    folders = {posixpath.dirname(file) for file in files}
     found: dict[str, str] = {}
     for name in (*by.folders, *by.components):
         rest = posixpath.relpath(name, parent or ".").split("/", 1)

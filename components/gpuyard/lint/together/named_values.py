@@ -7,6 +7,8 @@ the others is unknown.
 import posixpath
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from gpuyard.errors import UsageError
@@ -133,22 +135,23 @@ def _of_config(given: Mapping[str, Any], view: _View) -> Any:
     name, key = text(given, "name"), text(given, "valuesKey") or _KEY
     if given.get("kind") != "ConfigMap" or given.get("targetPath"):
         return UNKNOWN
-    found = [*_made(name, key, view)]
-    return found[0] if len(found) == 1 else UNKNOWN
+    found = list(islice(_made(name, key, view), 2))
+    return found[0]() if len(found) == 1 else UNKNOWN  # of two nobody knows which is meant
 
 
-def _made(name: str, key: str, view: _View) -> Iterator[Any]:
+def _made(name: str, key: str, view: _View) -> Iterator[Callable[[], Any]]:
+    """How to read each that may be meant: reading is what takes time, where all have one name."""
     for item in view.items:
         properties = item.resource.properties
         if item.resource.group_kind == "ConfigMap" and item.resource.name == name:
-            yield _parsed(text(mapping(properties, "data").get(key)))
+            yield partial(_parsed, text(mapping(properties, "data").get(key)))
         elif item.resource.group_kind == _KUSTOMIZE:
             folder = posixpath.dirname(item.place.file)
             for each in mappings(properties, "configMapGenerator"):
                 for file in items(each, "files") if each.get("name") == name else ():
                     under, _, path = text(file).rpartition("=")
                     if (under or posixpath.basename(path)) == key:
-                        yield view.values(posixpath.normpath(posixpath.join(folder, path)))
+                        yield partial(view.values, posixpath.normpath(posixpath.join(folder, path)))
 
 
 def _parsed(written: str) -> Any:

@@ -112,7 +112,9 @@ def _read_all(
         items += reading.items
         unread += reading.unread
         files += reading.files
-        ignores += ignores_in(data, shown)
+        # of a template others are made later, with its places
+        judged = bool(reading.items) or shown.endswith(TERRAFORM) or b"{{" in data
+        ignores += ignores_in(data, shown, judged=judged)
         if sample:
             samples.add(shown)
     space.short = False
