@@ -87,9 +87,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"] or resource.kind.endswith("/DaemonSet"):
         return  # node agents run everywhere, that is what they are for
     for pod in pods_of(resource):
-        if is_gpu_pod(pod) and (
-            pod.claims_devices or any(pod.gpus().values())
-        ):  # not of a limit of 0
+        if is_gpu_pod(pod):  # also with a limit of 0, which overlays raise
             yield from () if is_a_fabric(pod) else _tolerations(pod)
             yield from _images(resource, pod, parameters)
 
