@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from gpuyard.lint.languages.comments import Remark, remarks_in
+from gpuyard.lint.languages.comments import Comments, comments_in
 
 _COMMENT = re.compile(
     r"(?:^|\s)(?:#|//)\s*gpuyard:\s*ignore(?P<file>-file)?\s+(?P<rules>[A-Z0-9, -]+?)"
@@ -37,8 +37,8 @@ class Ignores:
 
     reasons: dict[tuple[str, int, str], str] = field(default_factory=dict)
     without_reason: tuple[NoReason, ...] = ()
-    remarks: dict[str, tuple[Remark, ...]] = field(default_factory=dict[str, tuple[Remark, ...]])
-    """By file: comments that say that a thing is meant so, which makes a choice of it."""
+    comments: dict[str, Comments] = field(default_factory=dict[str, Comments])
+    """By file: those that may say that a thing is meant so, which makes a choice of it."""
 
     def reason(self, file: str, line: int, rule: str) -> str | None:
         """Why a rule need not hold at a line; None when nobody says so."""
@@ -51,7 +51,7 @@ class Ignores:
         return Ignores(
             self.reasons | other.reasons,
             self.without_reason + other.without_reason,
-            self.remarks | other.remarks,
+            self.comments | other.comments,
         )
 
 
@@ -84,5 +84,5 @@ def ignores_in(data: bytes, file: str, *, judged: bool = True) -> Ignores:
             continue
         where = WHOLE_FILE if match["file"] else number
         reasons.update({(file, where, rule): match["reason"] for rule in rules})
-    remarks = remarks_in(data) if judged else ()
-    return Ignores(reasons, tuple(bare), {file: remarks} if remarks else {})
+    comments = comments_in(data) if judged else ()
+    return Ignores(reasons, tuple(bare), {file: comments} if comments else {})

@@ -8,6 +8,7 @@ from enum import StrEnum
 from gpuyard.findings import Severity, show_path
 from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NoReason
 from gpuyard.lint.items import FilesRead, Item, Unread
+from gpuyard.lint.languages.comments import remarks_of
 from gpuyard.lint.together.judging import judged
 from gpuyard.rules.rule import Resource, Rule
 from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness
@@ -115,10 +116,10 @@ def _meant(
     outcome: RuleOutcome, item: Item | None, ignores: Ignores, settings: Strictness
 ) -> RuleOutcome:
     """A choice where a comment beside it says that it is meant so, unless a user wants those counted."""
-    remarks = ignores.remarks.get(item.place.file, ()) if item else ()
     strict = settings.choices or outcome.rule.id in settings.severities
-    if item is None or not remarks or strict or outcome.verdict is not RuleVerdict.VIOLATED:
+    if item is None or strict or outcome.verdict is not RuleVerdict.VIOLATED:
         return outcome
+    remarks = remarks_of(ignores.comments.get(item.place.file, ()))
     lines, last = item.place.lines_to(outcome.path), item.place.last_line()
     meant = any(each.defends(outcome.rule.id, outcome.problem, lines, last) for each in remarks)
     return replace(outcome, choice=True) if meant else outcome

@@ -151,3 +151,9 @@ def test_what_is_said_excuses_the_words_of_that_time(text, name, more, choices):
         for each in found
         if each.rule.id in {"GPU-OLD-01", "GPU-CFG-03", "GPU-QUE-01"}
     } == choices
+
+
+def test_a_large_file_is_none_that_says_what_to_install():
+    said = b"KUEUE_VERSION=v0.10.1\n"
+    assert versions_said(said, "up.sh") != []
+    assert versions_said(said + b"#" * 128 * 1024, "up.sh") == []

@@ -8,6 +8,7 @@ in it.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gpuyard.manifests.placeholders import is_no_image
 
@@ -16,6 +17,9 @@ _MOST_BYTES = 512 * 1024
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//)+(.*)$")
 _BETWEEN = re.compile(r"\s*(?:---.*)?$")
 ANY_RULE = ""
+_KEPT = 8
+"""Of so many files, the last that were asked for."""
+Comments = tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +204,20 @@ _PLAIN = (
 
 def remarks_in(data: bytes) -> tuple[Remark, ...]:
     """What the comments of one file defend."""
+    return remarks_of(comments_in(data))
+
+
+def comments_in(data: bytes) -> Comments:
+    """The comments of one file, each with the line that it speaks for."""
     if len(data) > _MOST_BYTES or not (b"#" in data or b"//" in data):
         return ()
-    return tuple(each for line, said in _comments(data) for each in _remarks(line, said))
+    return tuple(_comments(data))
+
+
+@lru_cache(maxsize=_KEPT)
+def remarks_of(comments: Comments) -> tuple[Remark, ...]:
+    """What comments defend. To read them all takes long, and of most files nothing is said."""
+    return tuple(each for line, said in comments for each in _remarks(line, said))
 
 
 def _comments(data: bytes) -> Iterator[tuple[int, str]]:

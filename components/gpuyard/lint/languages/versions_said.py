@@ -16,6 +16,8 @@ _ITS_LINE = "v1"
 """The only one that has that name: what came after it is Trainer 2."""
 _NAMES = r"kueue|kuberay(?:-operator)?|karpenter(?:-provider-aws)?|training-operator"
 _VERSION = r"v?\d+\.\d+(?:\.\d+)?(?:-[\w.]*\w)?"
+_MOST_BYTES = 128 * 1024
+"""A larger file, such as a list of definitions, is none in which somebody says what to install."""
 _SIGNS = (b" ", b"-", b"_", b"")
 _SAYS = (
     *(b"kueue", b"kuberay", b"karpenter", b"rhoai"),
@@ -50,7 +52,9 @@ _ALIASES = {
     "karpenter-provider-aws": "karpenter",
     "training_operator": "training-operator",
 }
-_GOES_ON = re.compile(r"\\\n[ \t]*(?:#|//)?[ \t]*")
+_GOES_ON = re.compile(rb"\\\n[ \t]*(?:#|//)?[ \t]*")
+_SEVERAL_LINES = (b"variable", *(b"local%bqueue" % sign for sign in _SIGNS))
+"""Of what is written over several lines: a default of Terraform's, a queue under a name that is composed."""
 _RED_HATS = re.compile(
     r"(?:openshift[ _-]ai(?:[ _-]self[ _-]managed)?|\brhoai)[ /_:-]{1,3}(?:version[ ])?v?(2\.\d+)\b",
     re.IGNORECASE,
@@ -68,24 +72,46 @@ _SCRIPTS = (".sh", ".bash", ".mk", "Makefile")
 
 def versions_said(data: bytes, file: str) -> list[AppliedRelease]:
     """Each program with its version, once."""
+    if len(data) > _MOST_BYTES:
+        return []
     small = data.lower()
     if not any(each in small for each in _SAYS):
         return []
-    text = _GOES_ON.sub(" ", data.decode(errors="replace"))
-    return list(dict.fromkeys(_found(text, file)))
+    return list(dict.fromkeys(_found(_GOES_ON.sub(b" ", data), file)))
 
 
-def _found(text: str, file: str) -> Iterator[AppliedRelease]:
-    for pattern in (_ADDRESS, _VARIABLE, _DEFAULT, _COMMAND):
+def _found(data: bytes, file: str) -> Iterator[AppliedRelease]:
+    small = data.lower()
+    lines = b"\n".join(_lines(data, small)).decode(errors="replace")
+    wide = data.decode(errors="replace") if any(each in small for each in _SEVERAL_LINES) else ""
+    for pattern, text in (
+        (_ADDRESS, lines),
+        (_VARIABLE, lines),
+        (_DEFAULT, wide),
+        (_COMMAND, lines),
+    ):
         for each in pattern.finditer(text):
             name, version = (part for part in each.groups() if part is not None)
             yield AppliedRelease(_program(name), version)
-    for each in _RED_HATS.finditer(text):
+    for each in _RED_HATS.finditer(lines):
         yield AppliedRelease(OPENSHIFT_AI, each[1])
-    if _COMPOSED.search(text):
+    if _COMPOSED.search(wide):
         yield AppliedRelease(COMPOSED_QUEUES, "any")
-    if (is_prose(file) or file.endswith(_SCRIPTS)) and _OF_OLD.search(text):
+    if (is_prose(file) or file.endswith(_SCRIPTS)) and _OF_OLD.search(lines):
         yield AppliedRelease(_OPERATOR, _ITS_LINE)
+
+
+def _lines(data: bytes, small: bytes) -> Iterator[bytes]:
+    """Those with one of the words, in their order: most of a large file is about something else."""
+    found: dict[int, int] = {}
+    for word in _SAYS:
+        at = small.find(word)
+        while at >= 0:
+            end = small.find(b"\n", at)
+            end = len(small) if end < 0 else end
+            found[small.rfind(b"\n", 0, at) + 1] = end
+            at = small.find(word, end)
+    yield from (data[start:end] for start, end in sorted(found.items()))
 
 
 def _program(name: str) -> str:

@@ -113,7 +113,7 @@ def _read_all(
         unread += reading.unread
         files += reading.files
         # of a template others are made later, with its places
-        judged = bool(reading.items) or shown.endswith(TERRAFORM) or b"{{" in data
+        judged = bool(reading.items) or shown.endswith(TERRAFORM) or b"{{" in data[:MOST_BYTES]
         ignores += ignores_in(data, shown, judged=judged)
         if sample:
             samples.add(shown)
