@@ -54,6 +54,11 @@ def test_refused_for_more_than_its_budget_there_is_no_bill(gpuyard, write):
     assert json.loads(gpuyard("cost", write(both), "--format", "json").out)["cost"] is None
 
 
+def test_of_a_stack_that_cannot_be_read_there_is_no_bill(gpuyard, write):
+    ended = gpuyard("cost", write(platform([pool(nodes="many")])))
+    assert (ended.code, ended.out) == (3, "")
+
+
 def test_an_unknown_price_has_a_date_and_is_in_no_sum(gpuyard, write):
     ended = gpuyard("cost", write(UNKNOWN))
     assert ended.code == 0
