@@ -47,17 +47,20 @@ BATCHES = {
     15: "the last of that lot; values of the operator of 2021, ranges of ports without SSH",
     16: "by lot from other paths; values of HAMi, plugins that wait where no GPU is, one machine's GPUs",
     17: "by lot from 165 paths; by strict words: exporters before 4.8.0, keys like none, copies of defaults",
+    18: "drawn with it; folders that Flux is never told of, plugins that wait nowhere, CDI of OpenShift",
+    19: "by lot from 134 other paths; whose labels an exporter has, tags that no machine carries",
+    20: "the rest of that lot; charts around the vendor's, policies of namespaces without GPUs",
 }
 """How the repositories of each batch were chosen, and what was mended by what it showed."""
-LAST_BATCH = """. Drawn by lot from 274
-of which an index of public files knows that they hold a path such as `kueue/local-queue.yaml`,
-`modules/gpu-operator/main.tf` or `k8s/dcgm-exporter.yaml`, as far as a copy was to be had. It is the first
-that was judged by [written words](../../benchmarks/abroad-judging.md), by readers who had no part in the
-rules, and these words are stricter than what was judged before: what a repository pins, says that it means,
-or cannot suffer from is debatable. A fifth of the refusals are exporters in the range of a bulletin whose own
-code has not what it is about. All that is not true was looked at, and most of it mended: what today's rules
-say of these files stands [below](#what-is-said-today-strictly-judged); files that nobody has looked at lie
-between the two. Those of the next look [are drawn](../../benchmarks/abroad-drawn.txt)."""
+FIRST_BY_WORDS = 17
+"""The first look that was judged by written words, which were made clearer by it."""
+LAST_BATCH = """. Drawn by lot from 428 of
+which an index of public files knows that they hold a path such as `k8s/gpu-deployment.yaml`,
+`terraform/modules/gke/main.tf` or `karpenter/nodepool-gpu.yaml`, as far as a copy was to be had and a file
+says a word of GPUs. Readers who had no part in the rules judged every finding by [written
+words](../../benchmarks/abroad-judging.md): what a repository pins, says that it means, or cannot suffer from
+is debatable. Of one look the figures are small; those of the two before it, by the same words, stand
+[below](#every-first-look)."""
 """Of the newest batch: how it came about, and what stands out in it."""
 LOST = """: most of them notes about a later release of what is pinned there to an older one, or about queues
 without GPUs"""
@@ -107,9 +110,9 @@ STRICT_HEAD = """
 ## What is said today, strictly judged
 
 Until the seventeenth first look it was not written down what is true and what can be argued about, and who
-judged knew the rules. The rules as they are on the {new} repositories of that look and on {sampled} drawn by
-lot from all others of which something is said, {repositories} in all, every finding judged by those words.
-These rules were mended by these files.
+judged knew the rules. The rules as they are on the {new} repositories of that look and the later ones, and on
+{sampled} drawn by lot from all others of which something is said, {repositories} in all, every finding judged
+by those words. These rules were mended by these files.
 
 | | findings | true | debatable | false | of them true |
 |---|---:|---:|---:|---:|---:|
@@ -179,12 +182,12 @@ def page() -> str:
                 last=LAST_BATCH,
             ),
             *_totals(first),
-            SECOND.format(second=second_reading(rows, names)),
+            SECOND.format(second=second_reading(rows, _named_of(all_, FIRST_BY_WORDS))),
             "What is not true there, or can be argued about:\n\n",
             *_lines([row for row in first if row.counts and row.verdict != TRUE]),
             EVERY_BATCH,
             *_first_looks(all_, rows),
-            *_strictly(names, now),
+            *_strictly(_named_of(all_, *(each for each in BATCHES if each >= FIRST_BY_WORDS)), now),
             *_today(all_, rows, now),
             BY_RULE,
             *_by_rule(own, [row for row in now if row.sample]),
@@ -196,6 +199,10 @@ def page() -> str:
             *_each(all_, rows),
         ]
     )
+
+
+def _named_of(all_: Iterable[Repository], *batches: int) -> set[str]:
+    return {each.name for each in all_ if each.batch in batches}
 
 
 def said_today(rows: Iterable[Judged], all_: Iterable[Repository]) -> Iterator[Judged]:
@@ -301,17 +308,18 @@ def still_said(rows: Iterable[Judged], all_: Iterable[Repository]) -> tuple[int,
     return len(then), then.count(True), then.count(False)
 
 
-def second_reading(rows: Iterable[Judged], new: Collection[str]) -> str:
-    """How far it agrees: at the last first look, once the words were clearer, and before there were any."""
+def second_reading(rows: Iterable[Judged], unclear: Collection[str]) -> str:
+    """How far it agrees: since the words are clear, at the first look that was judged by some, and before."""
     drawn = [row for row in rows if row.drawn]
-    here = [row for row in drawn if row.strict and row.repository in new and row.when != TODAY]
-    since = [row for row in drawn if row.strict and row not in here]
+    at_first = [
+        row for row in drawn if row.strict and row.repository in unclear and row.when != TODAY
+    ]
+    since = [row for row in drawn if row.strict and row not in at_first]
     before = [row for row in drawn if not row.strict]
     return (
-        "Somebody else read half of the rows again, which a fixed seed draws, without knowing the"
-        f" verdicts: {_alike(here)}. By what they differed on the words were made clearer; with these, half"
-        f" of what is said [today](#what-is-said-today-strictly-judged) and was not judged before:"
-        f" {_alike(since)}. Before it was written down how one judges, it was a tenth of them:"
+        "Somebody else reads half of the rows again, which a fixed seed draws, without knowing the"
+        f" verdicts: {_alike(since)}. At the seventeenth look, by which the words were made clearer:"
+        f" {_alike(at_first)}. Before it was written down how one judges, it was a tenth of them:"
         f" {_alike(before)}"
     )
 
