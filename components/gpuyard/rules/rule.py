@@ -35,6 +35,7 @@ __all__ = [
     "Standing",
     "UnknownValue",
     "Violation",
+    "Weighs",
     "at",
     "block",
     "group_kind",
@@ -126,6 +127,9 @@ class Standing(Enum):
     """Whoever made it can defend it."""
 
 
+Weighs = Callable[[Stack, Resource, Path], Standing]
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """Where a framework that auditors know asks for the same."""
@@ -156,7 +160,7 @@ class Rule:
     """Looks at one resource of its kinds."""
     check_stack: Callable[[Stack, Parameters], Iterator[Violation]] | None = None
     """Looks at all resources; called when at least one is of its kinds."""
-    weighs: Callable[[Stack, Resource, Path], Standing] | None = None
+    weighs: Weighs | None = None
     """How much what `check` says at a place weighs, by all that is in view.
 
     Asked where all is in view: a policy that is shown one resource says what it says."""

@@ -15,6 +15,7 @@ from gpuyard.rules.rule import (
     Stack,
     Standing,
     Violation,
+    Weighs,
 )
 
 
@@ -109,20 +110,20 @@ def _among_others(
 ) -> list[RuleOutcome]:
     """What is said of one, as much as it weighs by all that is in view."""
     said = check_resource(rule, resource, settings)
-    if not _counts_choices_apart(rule, settings):
+    if rule.weighs is None or not _counts_choices_apart(rule, settings):
         return said
     return [
-        _weighed(each, _standing(rule, stack, resource, each.path))
+        _weighed(each, _standing(rule.weighs, stack, resource, each.path))
         if each.verdict is RuleVerdict.VIOLATED and not each.choice
         else each
         for each in said
     ]
 
 
-def _standing(rule: Rule, stack: Stack, resource: Resource, path: Path) -> Standing:
+def _standing(weighs: Weighs, stack: Stack, resource: Resource, path: Path) -> Standing:
     """What cannot be known of the others defends nobody."""
     try:
-        return rule.weighs(stack, resource, path) if rule.weighs else Standing.FULL
+        return weighs(stack, resource, path)
     except NotEvaluatedError:
         return Standing.FULL
 

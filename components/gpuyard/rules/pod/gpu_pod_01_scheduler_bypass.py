@@ -30,6 +30,7 @@ from gpuyard.rules.subjects.pods import (
     Pod,
     is_an_agent,
     measures_gpus,
+    pod_at,
     pods_of,
 )
 
@@ -95,7 +96,7 @@ def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
     """Where nobody in view counts GPUs, or it has all of its node, nothing is taken from others."""
     if most_gpus(stack) == 1 or not counts_gpus(stack):
         return Standing.CHOICE
-    pod = next((pod for pod in pods_of(resource) if pod.path == path[: len(pod.path)]), None)
+    pod = pod_at(resource, path)
     return Standing.CHOICE if pod is not None and takes_all(stack, pod) else Standing.FULL
 
 

@@ -25,7 +25,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.components import components_in
-from gpuyard.rules.subjects.counting import most_gpus, pinned_to
+from gpuyard.rules.subjects.counting import OF_A_NODE, most_gpus, pinned_to
 from gpuyard.rules.subjects.pods import (
     POD_KINDS,
     SYSTEM_NAMESPACES,
@@ -34,6 +34,7 @@ from gpuyard.rules.subjects.pods import (
     is_an_agent,
     is_gpu_pod,
     measures_gpus,
+    pod_at,
     pods_of,
 )
 from gpuyard.rules.subjects.pools import GPU
@@ -51,7 +52,6 @@ _SAMPLES = re.compile(
     r"(^|/)(?:cuda-sample|cuda-vector-add|dcgmproftester\d*|samples:dcgmproftester)\b"
 )
 """NVIDIA's own, with which its guides show that GPUs are shared: nvidia-smi sees the processes then."""
-_OF_A_NODE = 8
 _OF_A_RACKS_NODE = 4
 """Nodes of a rack that is one NVLink domain have four; claims of the domain's channels tell them."""
 _RACK = re.compile(r"compute-?domain|\bimex\b|gb[23]00", re.IGNORECASE)
@@ -133,14 +133,14 @@ def _tests_a_node(pod: Pod) -> bool:
 
     One in the node's network has the node as well: the cards of the fabric are there once.
     """
-    alone = pod.gpus().get(GPU, 0) >= _OF_A_NODE or is_true(pod.spec.get("hostNetwork"))
+    alone = pod.gpus().get(GPU, 0) >= OF_A_NODE or is_true(pod.spec.get("hostNetwork"))
     return is_a_fabric(pod) and alone
 
 
 def _has_the_node(pod: Pod) -> bool:
     """Whether every GPU of its node is its own: no privilege gives it one of somebody else's."""
     gpus = pod.gpus().get(GPU, 0)
-    if gpus >= min(_OF_A_NODE, pinned_to(pod) or _OF_A_NODE):
+    if gpus >= min(OF_A_NODE, pinned_to(pod) or OF_A_NODE):
         return True
     return gpus >= _OF_A_RACKS_NODE and _is_in_a_rack(pod)
 
@@ -184,7 +184,7 @@ def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
     """By how many GPUs a machine has: with all of them asked for, none is left to take from others."""
     if path[-1] not in _TAKES or text(at(resource.properties, *path)) in _ROOT:
         return Standing.FULL
-    pod = next((pod for pod in pods_of(resource) if pod.path == path[: len(pod.path)]), None)
+    pod = pod_at(resource, path)
     asked, most = pod.gpus().get(GPU, 0) if pod else 0, most_gpus(stack)
     if pod is None or not asked or _has_the_node(pod):
         return Standing.FULL

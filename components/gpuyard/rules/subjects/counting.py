@@ -37,7 +37,8 @@ _MACHINES: Mapping[str, tuple[str, ...]] = {
     "gcp:compute/Instance": ("machineType",),
 }
 """What else makes a machine, and where it says of which type."""
-_OF_A_NODE = 8
+OF_A_NODE = 8
+"""GPUs of the largest machines that most have."""
 _COUNT_LABEL = "-gpu-count"
 _TYPES = ("kubernetes.io/instance-type",)
 _COUNTS = (_COUNT_LABEL, "gke-accelerator-count", "nvidia.com/gpu.count")
@@ -94,7 +95,7 @@ def _most(resources: tuple[Resource, ...]) -> int | None:
 
 def takes_all(stack: Stack, pod: Pod) -> bool:
     """Whether it asks for every GPU that its node, or any machine in view, has."""
-    least = min(each for each in (_OF_A_NODE, pinned_to(pod), most_gpus(stack)) if each)
+    least = min(each for each in (OF_A_NODE, pinned_to(pod), most_gpus(stack)) if each)
     return pod.gpus().get(GPU, 0) >= least
 
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from gpuyard.admission.bypass import asks
+from gpuyard.findings import Path
 from gpuyard.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
 from gpuyard.manifests.templates import KINDS, Kind, PodsForm, templates_of
 from gpuyard.manifests.templates import POD_KINDS as WITH_PODS
@@ -111,6 +112,11 @@ def pods_of(resource: Resource) -> Iterator[Pod]:
     yield from found
     if not known_to_the_end:
         raise NotEvaluatedError
+
+
+def pod_at(resource: Resource, path: Path) -> Pod | None:
+    """The pod in which a place of a resource is."""
+    return next((pod for pod in pods_of(resource) if pod.path == path[: len(pod.path)]), None)
 
 
 def measures_gpus(container: Mapping[str, Any]) -> bool:
