@@ -5,6 +5,7 @@ import tracemalloc
 
 import pytest
 
+from gpuyard.lint.ignores import ignores_in
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.rules import RULES
@@ -33,6 +34,10 @@ def as_a_list(count):
     return "apiVersion: v1\nkind: List\nitems:\n" + f"  -\n{indented}" * count
 
 
+def beside_comments(count):
+    return "# intentional\n" + as_a_list(count)
+
+
 def as_json(count):
     container = {
         "name": "a",
@@ -53,7 +58,7 @@ def peak(text, count):
     tracemalloc.start()
     try:
         reading = read(data, "all.yaml")
-        made = report(reading, RULES)
+        made = report(reading, RULES, ignores=ignores_in(data, "all.yaml"))
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -62,7 +67,7 @@ def peak(text, count):
     return most
 
 
-@pytest.mark.parametrize("text", [one_by_one, as_a_list, as_json])
+@pytest.mark.parametrize("text", [one_by_one, as_a_list, beside_comments, as_json])
 def test_a_resource_takes_no_more_than_so_much_memory(text):
     peak(text, 1)  # what is imported and kept once
     assert (peak(text, MANY) - peak(text, FEW)) / (MANY - FEW) < MOST

@@ -44,9 +44,7 @@ class FilePlace:
 
     def last_line(self) -> int:
         """The line on which the last of the resource begins."""
-        depth, lines = len(self.prefix), self.document.lines
-        inside = (line for path, line in lines.items() if path[:depth] == self.prefix)
-        last = self.fixed[0] if self.fixed else self.first_line + max(inside, default=1)
+        last = self.fixed[0] if self.fixed else self.first_line + self.document.last(self.prefix)
         return last if self.written_at is None else self.written_at(last)
 
     def _position(self, path: Path) -> tuple[int, int]:

@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from gpuyard.findings import Severity, show_path
 from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NoReason
 from gpuyard.lint.items import FilesRead, Item, Unread
-from gpuyard.lint.languages.comments import remarks_of
+from gpuyard.lint.languages.comments import Remark, remarks_of
 from gpuyard.lint.together.judging import judged
 from gpuyard.rules.rule import Resource, Rule
 from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness
@@ -91,8 +91,9 @@ def report(
 ) -> Report:
     """Hold what was read against the rules."""
     items = {id(item.resource): item for item in reading.items}
+    beside = _Beside(ignores)
     outcomes = [
-        _meant(outcome, items.get(id(outcome.resource)), ignores, settings)
+        _meant(outcome, items.get(id(outcome.resource)), beside, settings)
         for outcome in judged(reading, rules, settings)
     ]
     hits = [_hit(outcome, items.get(id(outcome.resource)), reading) for outcome in outcomes]
@@ -112,17 +113,36 @@ def report(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What comments beside resources defend: a file's are read once, where something is said of it."""
+
+    ignores: Ignores
+    read: dict[str, tuple[Remark, ...]] = field(default_factory=dict[str, tuple[Remark, ...]])
+    last: dict[int, int] = field(default_factory=dict[int, int])
+    """Of a resource: its last line, which takes a walk through the document to know."""
+
+    def defend(self, outcome: RuleOutcome, item: Item) -> bool:
+        """Whether somebody says beside it that it is meant so."""
+        file, resource = item.place.file, id(item.resource)
+        if file not in self.read:
+            self.read[file] = remarks_of(self.ignores.comments.get(file, ()))
+        if not (remarks := self.read[file]):
+            return False
+        if resource not in self.last:
+            self.last[resource] = item.place.last_line()
+        lines, last = item.place.lines_to(outcome.path), self.last[resource]
+        return any(each.defends(outcome.rule.id, outcome.problem, lines, last) for each in remarks)
+
+
 def _meant(
-    outcome: RuleOutcome, item: Item | None, ignores: Ignores, settings: Strictness
+    outcome: RuleOutcome, item: Item | None, beside: _Beside, settings: Strictness
 ) -> RuleOutcome:
     """A choice where a comment beside it says that it is meant so, unless a user wants those counted."""
     strict = settings.choices or outcome.rule.id in settings.severities
     if item is None or strict or outcome.verdict is not RuleVerdict.VIOLATED:
         return outcome
-    remarks = remarks_of(ignores.comments.get(item.place.file, ()))
-    lines, last = item.place.lines_to(outcome.path), item.place.last_line()
-    meant = any(each.defends(outcome.rule.id, outcome.problem, lines, last) for each in remarks)
-    return replace(outcome, choice=True) if meant else outcome
+    return replace(outcome, choice=True) if beside.defend(outcome, item) else outcome
 
 
 def _hit(outcome: RuleOutcome, item: Item | None, reading: FilesRead) -> Hit:

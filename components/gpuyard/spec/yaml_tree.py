@@ -76,6 +76,13 @@ class Document:
         ends = range(len(path), -1, -1)
         return next((path[:end] for end in ends if path[:end] in self.lines), None)
 
+    def last(self, path: Path) -> int:
+        """The line on which the last of what stands at a path begins; 1 where nothing is marked."""
+        if isinstance(self.lines, Marks):
+            return self.lines.last(path) or 1
+        inside = (line for each, line in self.lines.items() if each[: len(path)] == path)
+        return max(inside, default=1)
+
 
 def parse_yaml(data: bytes, name: str) -> Document:
     """Read one YAML document; UsageError says in one sentence why it can't be."""

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.lint.ignores import ignores_in
-from gpuyard.lint.languages.comments import remarks_in
+from gpuyard.lint.languages.comments import comments_in, remarks_of
 from gpuyard.lint.read import read
 from gpuyard.lint.report import HitState, report
 from gpuyard.rules import RULES
@@ -163,11 +163,11 @@ def test_whoever_asks_for_choices_or_sets_a_level_is_told_all_the_same():
 
 @pytest.mark.parametrize("data", [b"a: b\n", b"# placeholder\n" * 100_000])
 def test_a_file_without_comments_or_of_a_machine_is_passed_over(data):
-    assert remarks_in(data) == ()
+    assert remarks_of(comments_in(data)) == ()
 
 
 def test_a_comment_that_stands_above_nothing_speaks_for_nothing():
-    assert remarks_in(b"a: b\n# placeholder\n") == ()
+    assert remarks_of(comments_in(b"a: b\n# placeholder\n")) == ()
 
 
 OPERATOR = """apiVersion: argoproj.io/v1alpha1

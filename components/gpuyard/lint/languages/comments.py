@@ -8,7 +8,6 @@ in it.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from gpuyard.manifests.placeholders import is_no_image
 
@@ -17,8 +16,6 @@ _MOST_BYTES = 512 * 1024
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//)+(.*)$")
 _BETWEEN = re.compile(r"\s*(?:---.*)?$")
 ANY_RULE = ""
-_KEPT = 8
-"""Of so many files, the last that were asked for."""
 Comments = tuple[tuple[int, str], ...]
 
 
@@ -202,11 +199,6 @@ _PLAIN = (
 )
 
 
-def remarks_in(data: bytes) -> tuple[Remark, ...]:
-    """What the comments of one file defend."""
-    return remarks_of(comments_in(data))
-
-
 def comments_in(data: bytes) -> Comments:
     """The comments of one file, each with the line that it speaks for."""
     if len(data) > _MOST_BYTES or not (b"#" in data or b"//" in data):
@@ -214,7 +206,6 @@ def comments_in(data: bytes) -> Comments:
     return tuple(_comments(data))
 
 
-@lru_cache(maxsize=_KEPT)
 def remarks_of(comments: Comments) -> tuple[Remark, ...]:
     """What comments defend. To read them all takes long, and of most files nothing is said."""
     return tuple(each for line, said in comments for each in _remarks(line, said))

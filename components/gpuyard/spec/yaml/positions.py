@@ -109,6 +109,11 @@ class Marks(Mapping[Path, int]):
     def __iter__(self) -> Iterator[Path]:
         return (path for path, _ in self._positions.numbers())
 
+    def last(self, path: Path) -> int | None:
+        """The mark of the last part below a path, without asking for any other."""
+        number = self._positions.number(path)
+        return None if number is None else self._numbers[self._positions.ends[number] - 1]
+
     def by_path(self) -> dict[Path, int]:
         """All of them at once, which is quicker than to ask for each and takes more room."""
         return {path: self._numbers[number] for path, number in self._positions.numbers()}
