@@ -249,8 +249,8 @@ def quoted(tree):
 
 def test_many_documents_are_read_one_by_one_without_the_empty():
     found = parse_documents(b"a: &x 1\n---\n---\nb: 2\nb: 3\n", "x")
-    assert [d.value for d in found] == [{"a": 1}, {"b": 2}]
-    assert found[1].line_of(("b",)) == 4
+    assert [d.value for d in found] == [{"a": 1}, {"b": 3}]
+    assert found[1].line_of(("b",)) == 5
     assert found[1].duplicates == ((("b",), 5),)
     assert found[0].duplicates == ()
 
@@ -260,7 +260,8 @@ def stands(node, path=()):
     mark = node.start_mark
     found = {path: (mark.line + 1, mark.column + 1)}
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-    for key, below in pairs:
+    last = {key.value: (key, below) for key, below in pairs}
+    for key, below in last.values():
         found |= stands(below, (*path, key.value))
         found[*path, key.value] = (key.start_mark.line + 1, key.start_mark.column + 1)
     if isinstance(node, yaml.SequenceNode):
@@ -322,19 +323,61 @@ def test_what_an_alias_brings_stands_at_the_alias():
     }
 
 
-def test_of_a_key_that_stands_twice_only_the_first_is_marked():
-    text = b"a: {b: 1}\na:\n  b: 2\n  c: [{d: 3}]\ne: |\n  x\ne: |\n  y\nf: 4\n"
-    (found,) = parse_documents(text, "x")
-    assert found.value == {"a": {"b": 1}, "e": "x\n", "f": 4}
+TWICE = b"a: {b: 1}\na:\n  b: 2\n  c: [{d: 3}]\ne: |\n  x\ne: y\nf: 4\n"
+
+
+def test_of_a_key_that_stands_twice_the_last_counts():
+    (found,) = parse_documents(TWICE, "x")
+    assert found.value == {"a": {"b": 2, "c": [{"d": 3}]}, "e": "y", "f": 4}
     assert found.duplicates == ((("a",), 2), (("e",), 7))
-    assert found.blocks == {("e",)}
+    assert found.blocks == frozenset()
     assert places(found) == {
         (): (1, 1),
-        ("a",): (1, 1),
-        ("a", "b"): (1, 5),
-        ("e",): (5, 1),
-        ("f",): (9, 1),
+        ("a",): (2, 1),
+        ("a", "b"): (3, 3),
+        ("a", "c"): (4, 3),
+        ("a", "c", 0): (4, 7),
+        ("a", "c", 0, "d"): (4, 8),
+        ("e",): (7, 1),
+        ("f",): (8, 1),
     }
+
+
+def test_in_a_stack_file_the_first_is_kept_and_the_other_is_said():
+    found = parse_yaml(TWICE, "x")
+    assert found.value == {"a": {"b": 1}, "e": "x\n", "f": 4}
+    assert found.duplicates == ((("a",), 2), (("e",), 7))
+    assert set(found.lines) == {(), ("a",), ("a", "b"), ("e",), ("f",)}
+
+
+def test_of_very_many_such_keys_nobody_waits_for_the_last():
+    (found,) = parse_documents(b"".join(b"a: %d\nb: 0\n" % n for n in range(60)), "x")
+    assert found.value == {"a": 50, "b": 0}
+    assert len(found.duplicates) == 118
+
+
+PAIRS = st.recursive(
+    st.integers(0, 9),
+    lambda below: st.lists(below, max_size=3) | st.lists(st.tuples(st.sampled_from("abc"), below)),
+    max_leaves=12,
+)
+
+
+def written(tree):
+    """In YAML's short form, each list of pairs a mapping."""
+    if isinstance(tree, int):
+        return str(tree)
+    if tree and isinstance(tree[0], tuple):
+        return "{" + ", ".join(f"{key}: {written(below)}" for key, below in tree) + "}"
+    return "[" + ",\n ".join(map(written, tree)) + "]"
+
+
+@given(PAIRS)
+def test_whatever_stands_twice_is_kept_as_yaml_itself_keeps_it(tree):
+    text = written(tree)
+    (found,) = parse_documents(text.encode(), "x")
+    assert found.value == yaml.safe_load(text)
+    assert places(found) == stands(yaml.compose(text))
 
 
 def test_of_nothing_nothing_is_marked():

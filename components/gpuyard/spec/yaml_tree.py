@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 import yaml
@@ -64,7 +65,8 @@ class Document:
     blocks: AbstractSet[Path] = frozenset()
     """Texts written as a block, their lines being lines of the file; the same."""
     duplicates: Sequence[tuple[Path, int]] = ()
-    """Keys that stand twice in one mapping; the first is kept."""
+    """Keys that stand twice in one mapping. Of one document the first is kept; of many the last, as
+    kubectl and helm take it."""
 
     def line_of(self, path: Path) -> int | None:
         """The line of a path, or of the nearest thing that contains it."""
@@ -125,6 +127,8 @@ def _yaml_problem(error: yaml.YAMLError, text: str) -> str:
     return f"{where}{problem}{tab}"
 
 
+_MOST_TWICE = 100
+"""Keys of a document that stand twice; of more nobody waits for the last."""
 _DROPPED = -1
 """The number of what is not kept: a key that was there before."""
 
@@ -261,10 +265,22 @@ class _Builder:
         parent.has_key = True
         if key in parent.value:
             self.duplicates.append((self._path(), _line(event)))
-            parent.marked = _DROPPED
-        else:
-            parent.marked = self._mark(event)
+            if not self.many or len(self.duplicates) > _MOST_TWICE:
+                parent.marked = _DROPPED
+                return _DROPPED
+            self._forget_first(parent, key)
+        parent.marked = self._mark(event)
         return parent.marked
+
+    def _forget_first(self, parent: _Open, key: str) -> None:
+        """What stood at a key before it came again."""
+        number = parent.first
+        for _ in takewhile(key.__ne__, parent.value):
+            number = self.positions.ends[number]
+        self.positions.cut(number)
+        del parent.value[key]  # the order of what is kept is that of the text
+        path = self._path()
+        self.blocks = {each for each in self.blocks if each[: len(path)] != path}
 
     def _place_in_mapping(self, parent: _Open, value: Any, event: NodeEvent) -> int:
         parent.has_key = False

@@ -103,9 +103,14 @@ def test_standard_input_is_read(gpuyard, typed):
 
 def test_a_key_that_stands_twice_is_named(gpuyard, write):
     path = write("kind: Pod\nkind: Job\n")
-    assert flat(gpuyard("classify", path).err) == "! line 2: kind stands twice; the first counts"
+    assert (
+        flat(gpuyard("classify", path).err)
+        == "! line 2: kind stands twice; the last counts, as kubectl takes it"
+    )
     found = json.loads(gpuyard("classify", path, "--format", "json").out)
-    assert found["duplicate_keys"] == ["line 2: kind stands twice; the first counts"]
+    assert found["duplicate_keys"] == [
+        "line 2: kind stands twice; the last counts, as kubectl takes it"
+    ]
 
 
 @pytest.mark.parametrize(

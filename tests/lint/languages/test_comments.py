@@ -154,6 +154,33 @@ def test_hops_that_a_comment_gives_to_pods(said, state):
     assert (found[HOPS], found[TOKENS]) == (state, HitState.OPEN)
 
 
+GROUP = """apiVersion: eksctl.io/v1alpha5
+kind: ClusterConfig
+metadata: {name: c, region: us-east-1}
+managedNodeGroups:
+  - name: web
+    instanceType: m6i.large
+  - name: gpus
+    instanceType: g5.xlarge%s
+    maxSize: 4
+"""
+
+
+@every(
+    ("said", "state"),
+    [
+        ("", HitState.OPEN),
+        ("\n    # no taint: everything here needs a GPU", HitState.CHOICE),
+        ("\n    # untainted, so that CoreDNS fits", HitState.CHOICE),
+        ("\n    # taints are not set: selectors place pods", HitState.CHOICE),
+        ("\n    # taints come next week", HitState.OPEN),
+    ],
+)
+def test_nodes_that_a_comment_leaves_without_a_taint(said, state):
+    found = told(GROUP % said, "cluster.yaml")
+    assert {s for (rule, _), s in found.items() if rule == "GPU-CAP-01"} == {state}
+
+
 def test_whoever_asks_for_choices_or_sets_a_level_is_told_all_the_same():
     text = JOB % ("# set by the pipeline", "", "")
     assert told(text, "job.yaml", choices=True)[IMAGE] is HitState.OPEN

@@ -49,7 +49,7 @@ def classify(
 
 def _duplicates(documents: list[Document]) -> list[str]:
     return [
-        f"line {line}: {show_path(path)} stands twice; the first counts"
+        f"line {line}: {show_path(path)} stands twice; the last counts, as kubectl takes it"
         for d in documents
         for path, line in d.duplicates
     ]

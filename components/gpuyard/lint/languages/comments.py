@@ -153,6 +153,16 @@ _PLAIN = (
         ),
     ),
     _Words(
+        ("GPU-CAP-01",),
+        ("no taint keeps other pods off",),
+        re.compile(
+            r"\b(?:no|without(?: a)?|un)[ -]?taint(?:s|ed)?\b|"
+            r"\btaints?\s+(?:(?:is|are)\s+)?(?:not|off|unset)\b",
+            re.IGNORECASE,
+        ),
+        wide=True,
+    ),
+    _Words(
         ("GPU-CAP-05",),
         ("becomes another image",),
         re.compile(

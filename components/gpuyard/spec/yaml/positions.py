@@ -51,6 +51,14 @@ class Positions:
         for numbers in (self.lines, self.columns, self.ends):
             del numbers[first:]
 
+    def cut(self, number: int) -> None:
+        """Of a part with what is below it nothing is marked any more; what is open ends later."""
+        end = self.ends[number]
+        for numbers in (self.lines, self.columns, self.ends):
+            del numbers[number:end]
+        for after in range(number, len(self.ends)):
+            self.ends[after] -= end - number
+
     def done(self, value: Any) -> None:
         """Nothing comes any more: no room is kept for it."""
         self.value = value
