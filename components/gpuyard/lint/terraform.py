@@ -13,6 +13,7 @@ from gpuyard.lint.embedded import text_documents
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import is_object
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
+from gpuyard.lint.languages.terraform_objects import OBJECTS, in_words_of, written_object
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules.rule import UNKNOWN, Resource
 
@@ -161,6 +162,10 @@ def _read(
             ):
                 if is_object(document.value):
                     yield Item(kubernetes_resource(document.value), inside)
+    elif kind in OBJECTS:
+        module = address.rpartition(f"{kind}.")[0]
+        made = kubernetes_resource(written_object(kind, values), module)
+        yield Item(made, in_words_of(kind, replace(place, prefix=at)))
     elif kind in KINDS:
         named: dict[str, Any] = named_as_pulumi(values)
         found = Resource(KINDS[kind], address, named, protected(KINDS[kind], named))

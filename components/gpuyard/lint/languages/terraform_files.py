@@ -24,6 +24,7 @@ from gpuyard.lint.languages.hcl_values import (
     overlaid,
 )
 from gpuyard.lint.languages.helm_sets import nested, steps_of, typed
+from gpuyard.lint.languages.terraform_objects import OBJECTS, in_words_of, written_object
 from gpuyard.lint.languages.terraform_pins import PINS, provider_before
 from gpuyard.lint.terraform import (
     KINDS,
@@ -38,7 +39,7 @@ from gpuyard.spec.yaml.room import NO_ROOM, NoRoomError
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 NOTHING = "no resource that rules know; what variables and modules give is in a plan: `terraform show -json`"
-_TYPES = (*KINDS, *MANIFESTS)
+_TYPES = (*KINDS, *MANIFESTS, *OBJECTS)
 _OURS = re.compile(rf'resource\s+"?(?:{"|".join(_TYPES)})"?\s'.encode())
 _LOCALS = re.compile(rb"^\s*locals\s*\{", re.MULTILINE)
 _PROVIDER = re.compile(rb'^\s*provider\s+"?aws"?\s', re.MULTILINE)
@@ -59,7 +60,7 @@ _EKS, _ACCESS = "aws_eks_cluster", "access_config"
 _ACCESS_SINCE = (5, 33)
 """The first provider of AWS in which a file can say who enters: by one of before the cloud decides."""
 _ABOUT_GPUS = re.compile(
-    rb"nvidia|gpu(?!\$)|dcgm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
+    rb"nvidia|gpu(?!\$)|dcgm|vllm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
 )
 """The end of a pattern, `ARM|GPU$`, chooses among names of images, and says nothing of machines."""
 _ABOUT_NODES = re.compile(rb"karpenter", re.IGNORECASE)
@@ -204,6 +205,10 @@ def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iter
     if kind == _RELEASE:
         values["values"] = _chart_values(block, folder.module, (*at, "values"), into)
     values |= {k: v for k, v in _inside(block, folder.module, at, into).items() if k not in values}
+    if kind in OBJECTS:
+        found = kubernetes_resource(written_object(kind, values), _source(file, block))
+        yield Item(found, in_words_of(kind, place))
+        return
     for missing in FILLED_IN.get(kind, ()):
         values.setdefault(missing, UNKNOWN)
     if kind == _EKS and folder.without_access:
@@ -248,12 +253,16 @@ def _object(
     if written is None:
         return
     into.mark(place.prefix, written.line, written.column)
-    provider = block.attributes.get("provider")
-    to = provider.value.value if provider and provider.value.form is HclForm.REFERENCE else ()
     for value in module.decoded(written.value, place.prefix, into):
         if is_object(value):
-            source = ":".join((posixpath.dirname(file), *map(str, to)))
-            yield Item(kubernetes_resource(value, source), place)
+            yield Item(kubernetes_resource(value, _source(file, block)), place)
+
+
+def _source(file: str, block: HclBlock) -> str:
+    """The cluster that it goes to: what the folder's provider is for, or another that is named."""
+    provider = block.attributes.get("provider")
+    to = provider.value.value if provider and provider.value.form is HclForm.REFERENCE else ()
+    return ":".join((posixpath.dirname(file), *map(str, to)))
 
 
 def _inside(block: HclBlock, module: Module, path: Path, into: Places) -> dict[str, Any]:

@@ -1,0 +1,146 @@
+"""Objects of Kubernetes as Terraform's provider for it has them: a resource type each, in blocks.
+
+    resource "kubernetes_deployment_v1" "serve" { spec { template { spec { container { … } } } } }
+
+is a Deployment. Blocks are lists in what Terraform shows; where Kubernetes has one thing there, it is taken
+out. Maps that users name (labels, limits, data) are attributes and stay as they are.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.lint.items import FilePlace
+from gpuyard.manifests.fields import PartlyKnown
+from gpuyard.rules.rule import UnknownValue
+
+_KINDS: Mapping[str, tuple[str, str]] = {
+    "config_map": ("v1", "ConfigMap"),
+    "cron_job": ("batch/v1", "CronJob"),
+    "daemonset": ("apps/v1", "DaemonSet"),
+    "daemon_set": ("apps/v1", "DaemonSet"),
+    "deployment": ("apps/v1", "Deployment"),
+    "horizontal_pod_autoscaler": ("autoscaling/v1", "HorizontalPodAutoscaler"),
+    "ingress": ("networking.k8s.io/v1", "Ingress"),
+    "job": ("batch/v1", "Job"),
+    "limit_range": ("v1", "LimitRange"),
+    "namespace": ("v1", "Namespace"),
+    "network_policy": ("networking.k8s.io/v1", "NetworkPolicy"),
+    "persistent_volume_claim": ("v1", "PersistentVolumeClaim"),
+    "pod": ("v1", "Pod"),
+    "priority_class": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "replication_controller": ("v1", "ReplicationController"),
+    "resource_quota": ("v1", "ResourceQuota"),
+    "role": ("rbac.authorization.k8s.io/v1", "Role"),
+    "cluster_role": ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+    "role_binding": ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+    "cluster_role_binding": ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
+    "secret": ("v1", "Secret"),
+    "service": ("v1", "Service"),
+    "service_account": ("v1", "ServiceAccount"),
+    "stateful_set": ("apps/v1", "StatefulSet"),
+}
+OBJECTS: Mapping[str, tuple[str, str]] = {
+    f"kubernetes_{name}{ending}": kind for name, kind in _KINDS.items() for ending in ("", "_v1")
+} | {"kubernetes_horizontal_pod_autoscaler_v2": ("autoscaling/v2", "HorizontalPodAutoscaler")}
+"""By Terraform's type: apiVersion and kind."""
+_MANY: Mapping[str, str] = {
+    "container": "containers",
+    "init_container": "initContainers",
+    "env": "env",
+    "env_from": "envFrom",
+    "volume": "volumes",
+    "volume_mount": "volumeMounts",
+    "volume_device": "volumeDevices",
+    "volume_claim_template": "volumeClaimTemplates",
+    "toleration": "tolerations",
+    "port": "ports",
+    "ports": "ports",
+    "items": "items",
+    "image_pull_secrets": "imagePullSecrets",
+    "host_aliases": "hostAliases",
+    "topology_spread_constraint": "topologySpreadConstraints",
+    "match_expressions": "matchExpressions",
+    "match_fields": "matchFields",
+    "node_selector_term": "nodeSelectorTerms",
+    "preferred_during_scheduling_ignored_during_execution": "preferredDuringSchedulingIgnoredDuringExecution",
+    "ingress": "ingress",
+    "egress": "egress",
+    "from": "from",
+    "to": "to",
+    "rule": "rules",
+    "tls": "tls",
+    "path": "paths",
+    "subject": "subjects",
+    "limit": "limits",
+    "metric": "metrics",
+}
+"""Blocks that may stand many times, and the list that Kubernetes has of them."""
+_CAPITALS: Mapping[str, str] = {
+    "host_ipc": "hostIPC",
+    "host_pid": "hostPID",
+    "host_ip": "hostIP",
+    "cluster_ip": "clusterIP",
+    "load_balancer_ip": "loadBalancerIP",
+}
+_SAME_TOO = frozenset({"ports", "limits"})
+"""The provider has fields of these names as well."""
+_OWN = {own: name for name, own in (*_MANY.items(), *_CAPITALS.items()) if own not in _SAME_TOO}
+_REQUIRED = "required_during_scheduling_ignored_during_execution"
+_NODES = "node_affinity"
+_SECRET, _PLAIN = "Secret", "stringData"
+
+
+def written_object(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The object of a resource of this type."""
+    version, name = OBJECTS[kind]
+    made = _mapping(values, within="")
+    if name == _SECRET and "data" in made:
+        made[_PLAIN] = made.pop("data")  # the provider encodes it
+    return {"apiVersion": version, "kind": name, **made}
+
+
+def in_words_of(kind: str, place: FilePlace) -> FilePlace:
+    """Where fields of such an object stand, and what they are called there."""
+    name = _secret_name if OBJECTS[kind][1] == _SECRET else kubernetes_name
+    return replace(place, pulumi_name=name, own_name=provider_name)
+
+
+def _mapping(values: Mapping[str, Any], within: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        kept = _value(key, value, within)
+        if kept is not None:
+            blocks = isinstance(value, list | UnknownValue)
+            found[kubernetes_name(key) if blocks else _camel(key)] = kept
+    return PartlyKnown(found) if isinstance(values, PartlyKnown) else found
+
+
+def _value(key: str, value: Any, within: str) -> Any:
+    """What stands at a key; None where Terraform shows a block that is not there."""
+    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+        return value
+    below = [_mapping(each, within=key) for each in value]
+    many = key in _MANY or (key == _REQUIRED and within != _NODES)
+    if many or len(below) > 1:
+        return below
+    return below[0] if below else None
+
+
+def kubernetes_name(key: str) -> str:
+    """What Kubernetes calls a block of the provider's, or a field."""
+    return _MANY.get(key) or _camel(key)
+
+
+def provider_name(key: str) -> str:
+    """What the provider calls a field of Kubernetes."""
+    return _OWN.get(key) or re.sub(r"(?<=[a-z0-9])[A-Z]", lambda m: f"_{m[0].lower()}", key)
+
+
+def _secret_name(key: str) -> str:
+    return _PLAIN if key == "data" else kubernetes_name(key)
+
+
+def _camel(key: str) -> str:
+    return _CAPITALS.get(key) or re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), key)
