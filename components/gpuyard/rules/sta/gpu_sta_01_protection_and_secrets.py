@@ -24,6 +24,19 @@ _ABOUT_MODELS = re.compile(
 _PLAIN = re.compile(r"[A-Za-z0-9+/=_.:-]{12,}")
 _HINTS = ("example", "dummy")
 _WORDS = re.compile(r"[a-z]+(?:-[a-z]+)+")
+_REFERENCE = re.compile(
+    r"""
+    (?!https?:)[a-z][a-z0-9+.-]*://  # op://vault/item, azurekeyvault://…, sm://…; a web hook is a secret
+    |(?:secret)?ref\+
+    |(?:ssm|awssm|aws|gcp|azure|akv|vault|arn|secretsmanager|secretmanager|keyvault|doppler|bao):
+    |file:/
+    |env:\w+$
+    |projects/[^/]+/secrets/
+    |/(?:etc|mnt|run|var|vault|secrets?|opt|home|root|tmp)/  # a file with the secret in it
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What injectors and programs that read secrets from a store take in the place of one."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -96,7 +109,10 @@ def _is_secret(value: Any) -> bool:
     if not isinstance(value, str) or not _PLAIN.fullmatch(value):
         return False
     return not (
-        is_placeholder(value) or any(hint in value.lower() for hint in _HINTS) or _is_a_name(value)
+        is_placeholder(value)
+        or any(hint in value.lower() for hint in _HINTS)
+        or _is_a_name(value)
+        or _REFERENCE.match(value)
     )
 
 
