@@ -1,7 +1,7 @@
 """Whether an exporter in view serves the list that it comes with."""
 
 from gpuyard.rules.rule import Resource, Stack
-from gpuyard.rules.subjects.exporters import serve_the_default
+from gpuyard.rules.subjects.exporters import serve_an_own_list, serve_the_default
 from kit.every import every
 
 OWN = [{"name": "DCGM_EXPORTER_COLLECTORS", "value": "/etc/mine.csv"}]
@@ -32,30 +32,49 @@ def agent(image="nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless", **giv
         values("dcgm-exporter", arguments=["-f", "/etc/dcgm-exporter/default-counters.csv"]),
         agent(),
         agent(args=["--collectors=/etc/dcgm-exporter/dcp-metrics-included.csv"], env=SHIPPED),
+        agent(args=["-m", "none"], volumeMounts=[{"mountPath": "/var/lib/kubelet/pod-resources"}]),
     ],
 )
 def test_an_exporter_without_a_list_of_its_own_serves_what_it_comes_with(exporter):
     assert serve_the_default(Stack((exporter,)))
+    assert not serve_an_own_list(Stack((exporter,)))
 
 
 @every(
     "exporter",
     [
-        values("gpu-operator", dcgmExporter={"enabled": False}),
         values("gpu-operator", dcgmExporter={"config": {"name": "counters"}}),
         policy(env=OWN),
         values("dcgm-exporter", customMetrics="DCGM_FI_DEV_GPU_UTIL, gauge, use"),
         values("dcgm-exporter", extraEnv=OWN),
         values("dcgm-exporter", arguments=["-f", "/etc/mine.csv"]),
         agent(args=["--collectors=/etc/mine.csv"]),
-        agent(image="example.org/other:1"),
+        agent(args=["-m", "gpus:counters"]),
+        agent(command=["/bin/sh", "-c", "dcgm-exporter -f /etc/mine.csv -k"]),
+        agent(env=[{"name": "DCGM_EXPORTER_CONFIGMAP_DATA", "value": "gpus:counters"}]),
+        agent(volumeMounts=[{"mountPath": "/etc/dcgm-exporter/default-counters.csv"}]),
         agent(image="nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0", env=OWN),
     ],
 )
 def test_of_one_with_a_list_of_its_own_nothing_is_known(exporter):
     assert not serve_the_default(Stack((exporter,)))
+    assert serve_an_own_list(Stack((exporter,)))
+
+
+@every(
+    "other",
+    [
+        values("gpu-operator", dcgmExporter={"enabled": False, "config": {"name": "counters"}}),
+        agent(image="example.org/other:1", env=OWN),
+    ],
+)
+def test_what_is_off_or_no_exporter_serves_nothing(other):
+    assert not serve_the_default(Stack((other,)))
+    assert not serve_an_own_list(Stack((other,)))
 
 
 def test_one_of_several_is_enough():
-    assert serve_the_default(Stack((policy(env=OWN), agent())))
+    both = Stack((policy(env=OWN), agent()))
+    assert serve_the_default(both)
+    assert serve_an_own_list(both)
     assert not serve_the_default(Stack(()))

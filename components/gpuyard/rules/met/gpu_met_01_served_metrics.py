@@ -12,7 +12,11 @@ from gpuyard.catalogue.kubernetes.autoscaler_metrics import (
 from gpuyard.catalogue.metrics import DCGM_DEFAULT, DEV, KUEUE, KUEUE_PREFIX, kueue_type, meant_by
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, items, text
-from gpuyard.rules.subjects.exporters import serve_the_default, serves_old_names
+from gpuyard.rules.subjects.exporters import (
+    serve_an_own_list,
+    serve_the_default,
+    serves_old_names,
+)
 from gpuyard.rules.subjects.promql import read_promql
 from gpuyard.rules.subjects.queries import COUNTERS, QUERY_KINDS, queries, recorded
 from gpuyard.spec.nearest import nearest
@@ -24,6 +28,10 @@ _SUMS = {
     f"{DEV}FB_TOTAL": f"write {DEV}FB_USED + {DEV}FB_FREE + {DEV}FB_RESERVED, or list the field"
 }
 """What can be had without the field; no list that an exporter comes with has it."""
+_OF_A_LIST = ": no list of counters here has it"
+_OF_NVIDIAS = ": the exporter's own list has it not"
+_OF_NONE = ", unless your list has it: the exporter's own has it not"
+"""Where no exporter is in view, and so nobody here knows which list it is given."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
@@ -34,22 +42,27 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         if _FIELD.match(text(name))
     }
     served = frozenset(listed or DCGM_DEFAULT)
-    in_view = bool(listed) or serve_the_default(stack)
+    default = serve_the_default(stack)
+    in_view = bool(listed) or default
+    guessed = frozenset() if serve_an_own_list(stack) else _SUMS.keys()
     own = recorded(stack)
     of_old = serves_old_names(stack)
     for resource in stack.of(*QUERY_KINDS):
         for path, query in queries(resource):
             asked = dict.fromkeys(each.metric for each in read_promql(query).selectors)
             for metric in asked:
-                if metric in own or not (in_view or metric in _SUMS or not _FIELD.match(metric)):
+                is_field = _FIELD.match(metric) is not None
+                if metric in own or not (in_view or metric in guessed or not is_field):
                     continue  # what nobody here serves, somebody elsewhere may
-                if of_old and not _FIELD.match(metric):
+                if of_old and not is_field:
                     continue
-                if (said := _unserved(metric, served, given=bool(listed))) is not None:
-                    yield Violation(path, *said, resource)
+                where = _OF_A_LIST if listed else _OF_NVIDIAS if default else _OF_NONE
+                if (said := _unserved(metric, served, where)) is not None:
+                    unsure = Severity.WARN if is_field and not in_view else None
+                    yield Violation(path, *said, resource, unsure)
 
 
-def _unserved(metric: str, served: frozenset[str], *, given: bool) -> tuple[str, str] | None:
+def _unserved(metric: str, served: frozenset[str], where: str) -> tuple[str, str] | None:
     """What is wrong with the name, and what to do; None when somebody serves it, or nobody here knows it."""
     if metric.startswith(KUEUE_PREFIX):
         return None if kueue_type(metric) else _unknown_of_kueue(metric)
@@ -64,11 +77,10 @@ def _unserved(metric: str, served: frozenset[str], *, given: bool) -> tuple[str,
             f"write {meant}" if meant else "write a name as the exporter's list of counters has it"
         )
         return f"no exporter serves {metric}: the expression is empty, and says nothing", fix
-    where = "no list of counters here has it" if given else "the exporter's own list has it not"
     near = nearest(metric, sorted(served))
     add = f"add {metric} to a list of counters"
     fix = _SUMS.get(metric) or (f"write {near}, or {add}" if near else add)
-    return f"{metric} is not served: {where}", fix
+    return f"{metric} is not served{where}", fix
 
 
 def _unknown_of_kueue(metric: str) -> tuple[str, str]:

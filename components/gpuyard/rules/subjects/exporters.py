@@ -17,10 +17,16 @@ from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 EXPORTER_VALUES = "values:dcgm-exporter"
 _NAME = "dcgm-exporter"
 _IMAGE = re.compile(r"(^|/)dcgm-exporter(:|@|$)")
-_VARIABLE = "DCGM_EXPORTER_COLLECTORS"
+COLLECTORS = "DCGM_EXPORTER_COLLECTORS"
+_BY_CONFIG_MAP = "DCGM_EXPORTER_CONFIGMAP_DATA"
 _OF_OLD = "1.x-compatibility-metrics.csv"
 """A list of the image that names metrics as its first line did."""
 OPTIONS = ("-f", "--collectors")
+_OPTIONS = (*OPTIONS, "-m", "--configmap-data")
+"""The second two name a ConfigMap, as the second variable does; "none" is what they have by themselves."""
+_NO_CONFIG_MAP = "none"
+_FOLDER = "/etc/dcgm-exporter"
+"""Where the image has its lists: what is mounted there lies over them."""
 _OF_THE_IMAGE = ("default-counters.csv", "dcp-metrics-included.csv")
 """Lists that the exporter's image has: they are the default, with figures of profiling or without."""
 
@@ -35,13 +41,18 @@ def serve_the_default(stack: Stack) -> bool:
     return any(not any(map(_is_own, lists)) for lists in _lists(stack))
 
 
+def serve_an_own_list(stack: Stack) -> bool:
+    """Whether one is in view that was given another list: what that has, only who reads it knows."""
+    return any(any(map(_is_own, lists)) for lists in _lists(stack))
+
+
 def serves_old_names(stack: Stack) -> bool:
     """Whether one is told to serve what its first line did, dcgm_gpu_utilization and the like."""
     return any(name.endswith(_OF_OLD) for lists in _lists(stack) for name in lists)
 
 
 def _is_own(name: str) -> bool:
-    return not name.endswith(_OF_THE_IMAGE)
+    return name != _NO_CONFIG_MAP and not name.endswith(_OF_THE_IMAGE)
 
 
 def exporter_versions(stack: Stack) -> list[tuple[int, ...]]:
@@ -89,18 +100,28 @@ def _lists(stack: Stack) -> Iterator[list[str]]:
         for pod in pods_of(resource):
             for _, container in pod.containers():
                 if is_exporter(text(container.get("image"))):
-                    yield [*_of_arguments(container, "args"), *_of_variables(container)]
+                    yield [*_of_container(container)]
+
+
+def _of_container(container: Mapping[str, Any]) -> Iterator[str]:
+    for field in ("command", "args"):
+        yield from _of_arguments(container, field)
+    yield from _of_variables(container)
+    for each in items(container.get("volumeMounts")):
+        if (path := text(mapping(each).get("mountPath"))).startswith(_FOLDER):
+            yield f"{path}/"
 
 
 def _of_variables(within: Mapping[str, Any], field: str = "env") -> Iterator[str]:
     for each in items(within.get(field)):
-        if text(mapping(each).get("name")) == _VARIABLE:
+        if text(mapping(each).get("name")) in {COLLECTORS, _BY_CONFIG_MAP}:
             yield text(mapping(each).get("value"))
 
 
 def _of_arguments(within: Mapping[str, Any], field: str) -> Iterator[str]:
-    words = [text(each) for each in items(within.get(field))]
+    """What the options are given, in words of their own or in a line for a shell."""
+    words = [word for each in items(within.get(field)) for word in text(each).split()]
     for word, after in zip(words, [*words, ""][1:], strict=True):
         name, _, value = word.partition("=")
-        if name in OPTIONS:
+        if name in _OPTIONS:
             yield value or after
