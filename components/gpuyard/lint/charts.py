@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.catalogue.software.operator_values import OF_HELM, SECTIONS, TOP_LEVEL
+from gpuyard.catalogue.software.operator_values import DEEPEST, OF_HELM, TOP_LEVEL, fields_of
 from gpuyard.lint.embedded import embedded
 from gpuyard.lint.items import FilePlace, Item
-from gpuyard.rules.rule import Resource
+from gpuyard.rules.rule import PartlyKnown, Resource
 from gpuyard.rules.subjects.components import OPERATOR_VALUES
 
 _NAME = re.compile(rb"^name:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
@@ -96,15 +96,20 @@ def as_its_chart_has_it(resource: Resource) -> Resource:
     return replace(resource, properties=_read_by_the_operators(resource.properties))
 
 
-def _read_by_the_operators(given: Mapping[str, Any]) -> dict[str, Any]:
+def _read_by_the_operators(given: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
     """Of values those that the operator's chart reads: nothing is made of the others."""
-    return {
-        key: {name: below for name, below in each.items() if name in SECTIONS.get(key, each)}
-        if isinstance(each, Mapping)
-        else each
-        for key, each in given.items()
-        if key in TOP_LEVEL
+    read = fields_of(path)
+    kept = {
+        key: _read_by_the_operators(below, (*path, key)) if _is_known(below, path) else below
+        for key, below in given.items()
+        if read is None or key in read
     }
+    return PartlyKnown(kept) if isinstance(given, PartlyKnown) else kept
+
+
+def _is_known(below: Any, path: tuple[str, ...]) -> bool:
+    """Whether there may be fields of the chart's own below."""
+    return isinstance(below, Mapping) and len(path) < DEEPEST
 
 
 def _has_containers(controllers: Any) -> bool:

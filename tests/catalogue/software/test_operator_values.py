@@ -3,7 +3,14 @@
 import pytest
 import yaml
 
-from gpuyard.catalogue.software.operator_values import OF_HELM, SECTIONS, TOP_LEVEL
+from gpuyard.catalogue.software.operator_values import (
+    FIELDS,
+    OF_A_RELEASE,
+    OF_HELM,
+    SECTIONS,
+    TOP_LEVEL,
+    fields_of,
+)
 from kit.levels import upstream
 
 
@@ -33,3 +40,45 @@ def test_nothing_the_chart_has_is_called_unknown(chart, section):
 @pytest.mark.parametrize("section", sorted(SECTIONS))
 def test_nothing_is_known_that_neither_chart_nor_policy_has(chart, policy, section):
     assert set(chart[section]) | set(policy[section]["properties"]) == SECTIONS[section]
+
+
+def below(values, path):
+    for key in path:
+        values = values.get(key, {})
+    return values
+
+
+def in_policy(policy, path):
+    """The schema of what is at this path of a policy; none where the chart alone has it."""
+    schema = {"properties": policy}
+    for key in path:
+        schema = schema.get("properties", {}).get(key, {})
+    return schema
+
+
+@pytest.mark.parametrize("path", sorted(FIELDS), ids=".".join)
+def test_the_fields_of_what_is_closed_are_those_of_the_chart_and_the_policy(chart, policy, path):
+    of_policy = in_policy(policy, path)
+    theirs = set(below(chart, path)) | set(of_policy.get("properties", {}))
+    if path[-1] == "config":  # what templates read where they make the ConfigMap
+        theirs |= {"create", "data", "name"}
+    assert fields_of(path) == theirs
+    assert "additionalProperties" not in of_policy
+    assert "x-kubernetes-preserve-unknown-fields" not in of_policy
+
+
+@pytest.mark.repeats("none: it runs no line that is measured")
+@pytest.mark.parametrize("path", sorted(FIELDS), ids=".".join)
+def test_what_is_called_a_default_is_the_chart_s(chart, path):
+    given = below(chart, path)
+    known = {name: default for name, default in FIELDS[path].items() if default is not None}
+    assert {name: default for name, default in known.items() if default is not OF_A_RELEASE} == {
+        name: given[name] for name, default in known.items() if default is not OF_A_RELEASE
+    }
+
+
+def test_what_is_open_has_no_fields():
+    assert fields_of(("devicePlugin", "config", "data")) is None
+    assert fields_of(("operator",)) is None
+    assert fields_of(()) == TOP_LEVEL
+    assert fields_of(("mig",)) == {"strategy"}

@@ -1,7 +1,8 @@
-"""Values that the GPU Operator's chart reads: the first level, and the second of what guides get wrong."""
+"""Values that the GPU Operator's chart reads: the first level, the second, and the fields of what is closed."""
 
 from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
 from gpuyard.catalogue.sources import Source
 
@@ -55,8 +56,90 @@ SECTIONS: Mapping[str, frozenset[str]] = {
             *("rollingUpdate", "tolerations", "updateStrategy"),
         }
     ),
+    "validator": (_OPERAND - {"enabled"})
+    | {"cuda", "driver", "plugin", "toolkit", "vfioPCI", "vgpuDevices", "vgpuManager"},
 }
 """Keys below those of the first level that guides fill with fields of their own."""
+
+OPERATOR_FIELDS = Source(
+    "NVIDIA/gpu-operator: values.yaml, what templates read, ClusterPolicy, read tag by tag, v22.9.0 to v26.7.0",
+    date(2026, 11, 26),
+)
+OF_A_RELEASE = object()
+"""A default that is another one from release to release: the exporter's monitor is on since v26.7.0."""
+
+
+def _with(*names: str, **defaults: Any) -> Mapping[str, Any]:
+    return dict.fromkeys(names) | defaults
+
+
+_MONITOR = ("additionalLabels", "relabelings")
+_EVICTING = {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False}
+_CONFIG = ("create", "name", "default", "data")
+_PROBE = ("failureThreshold", "initialDelaySeconds", "periodSeconds", "successThreshold")
+FIELDS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
+    ("daemonsets", "rollingUpdate"): _with(maxUnavailable="1"),
+    ("dcgmExporter", "config"): _with("create", "name", "data"),
+    ("dcgmExporter", "hpcJobMapping"): _with("enabled", "directory"),
+    ("dcgmExporter", "service"): _with("type", internalTrafficPolicy="Cluster"),
+    ("dcgmExporter", "serviceMonitor"): _with(
+        *(*_MONITOR, "scrapeTimeout"), enabled=OF_A_RELEASE, interval="15s", honorLabels=False
+    ),
+    ("operator", "metrics"): _with("serviceMonitor"),
+    ("operator", "metrics", "serviceMonitor"): _with(
+        *_MONITOR, "enabled", "honorLabels", "interval", "scrapeTimeout"
+    ),
+    ("devicePlugin", "config"): _with(*_CONFIG),
+    ("devicePlugin", "mps"): _with(root="/run/nvidia/mps"),
+    ("migManager", "config"): _with(*_CONFIG),
+    ("migManager", "gpuClientsConfig"): _with("name"),
+    ("driver", "certConfig"): _with("name"),
+    ("driver", "kernelModuleConfig"): _with("name"),
+    ("driver", "licensingConfig"): _with("configMapName", "secretName", nlsEnabled=True),
+    ("driver", "livenessProbe"): _with(*_PROBE, "timeoutSeconds"),
+    ("driver", "readinessProbe"): _with(*_PROBE, "timeoutSeconds"),
+    ("driver", "startupProbe"): _with(*_PROBE, "timeoutSeconds"),
+    ("driver", "manager"): _with(
+        *("env", "image", "imagePullPolicy", "imagePullSecrets", "repository", "version")
+    ),
+    ("driver", "nvidiaDriverCRD"): _with(
+        "nodeSelector", enabled=False, deployDefaultCR=True, driverType="gpu"
+    ),
+    ("driver", "rdma"): _with(enabled=False, useHostMofed=False),
+    ("driver", "repoConfig"): _with("configMapName"),
+    ("driver", "upgradePolicy"): _with(
+        *("drain", "gpuPodDeletion", "podDeletion", "waitForCompletion"),
+        autoUpgrade=True,
+        maxParallelUpgrades=1,
+        maxUnavailable="25%",
+    ),
+    ("driver", "upgradePolicy", "drain"): _with("podSelector", enable=False, **_EVICTING),
+    ("driver", "upgradePolicy", "gpuPodDeletion"): _with(**_EVICTING),
+    ("driver", "upgradePolicy", "waitForCompletion"): _with("podSelector", timeoutSeconds=0),
+    ("driver", "virtualTopology"): _with("config"),
+    **{
+        ("validator", part): _with("env")
+        for part in ("cuda", "driver", "plugin", "toolkit", "vfioPCI", "vgpuDevices", "vgpuManager")
+    },
+}
+"""By path, the fields of what is closed in every release, with what each is by default.
+
+None is for what has no default worth a name. No release from v22.9.0 on had a field that today's has not.
+"""
+
+DEEPEST = max(map(len, FIELDS))
+"""Below so many keys all is open."""
+
+
+def fields_of(path: tuple[str, ...]) -> frozenset[str] | None:
+    """What the chart reads at this place; None where it takes anything, or nobody knows."""
+    if not path:
+        return TOP_LEVEL
+    if len(path) == 1:
+        return SECTIONS.get(path[0])
+    found = FIELDS.get(path)
+    return None if found is None else frozenset(found)
+
 
 ON_BY_ITSELF = frozenset(
     {

@@ -1,25 +1,38 @@
 """GPU-AWS-08: GPU nodes boot an image that still gets drivers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
-from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, text
-from gpuyard.rules.subjects.pools import NODE_GROUP, gpu_pool
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    items,
+    mapping,
+    text,
+)
+from gpuyard.rules.subjects.pools import NODE_CLASS, NODE_GROUP, classes_of_gpus, gpu_pool
 
 _ENDED = ("AL2_",)
 _NO_DRIVER = frozenset({"AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD"})
+_ALIAS, _NAME, _PARAMETER = "al2@", "amazon-eks-gpu-node-", "/amazon-linux-2-gpu/"
+"""How a node class names the images of Amazon Linux 2 for GPUs; those of AL2023 say so."""
+_MAKERS = ("", "amazon", "602401143452")
+_OF_CLASSES = "alias: al2023@VERSION or bottlerocket@VERSION"
+_BEFORE = "karpenter.k8s.aws/v1beta1/"
+"""The API that takes a family alone, and its newest image."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    image = text(resource.properties.get("amiType"))
-    if gpu_pool(resource) is None:
+    if resource.group_kind == NODE_CLASS or gpu_pool(resource) is None:
         return
+    image = text(resource.properties.get("amiType"))
     if image.startswith(_ENDED):
-        yield Violation(
-            ("amiType",),
-            f"{image} is Amazon Linux 2: EKS makes no new image of it, so its driver stays as it is",
-            "use AL2023_x86_64_NVIDIA or BOTTLEROCKET_x86_64_NVIDIA",
-        )
+        yield _of_before(("amiType",), image, "AL2023_x86_64_NVIDIA or BOTTLEROCKET_x86_64_NVIDIA")
     elif image in _NO_DRIVER:
         yield Violation(
             ("amiType",),
@@ -28,13 +41,47 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         )
 
 
+def _check_classes(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    for node_class in classes_of_gpus(stack):
+        spec = mapping(node_class.properties.get("spec"))
+        found = [_old_image(mapping(each)) for each in items(spec.get("amiSelectorTerms"))]
+        # of several terms the newest image boots: one of another kind may have it
+        for index, (key, image) in enumerate(each for each in found if all(found) and each):
+            path = ("spec", "amiSelectorTerms", index, key)
+            yield replace(_of_before(path, image, _OF_CLASSES), resource=node_class)
+        if not found and node_class.kind.startswith(_BEFORE):
+            family = text(spec.get("amiFamily"))
+            if family == "AL2":
+                said = _of_before(("spec", "amiFamily"), family, _OF_CLASSES)
+                yield replace(said, resource=node_class)
+
+
+def _old_image(term: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The key and the value by which a term takes an image of Amazon Linux 2 for GPUs, where it does."""
+    alias, name, parameter = (text(term.get(key)) for key in ("alias", "name", "ssmParameter"))
+    if alias.startswith(_ALIAS):
+        return "alias", alias
+    if name.startswith(_NAME) and text(term.get("owner")) in _MAKERS:
+        return "name", name
+    return ("ssmParameter", parameter) if _PARAMETER in parameter else None
+
+
+def _of_before(path: Path, image: str, instead: str) -> Violation:
+    says = f"{image} is Amazon Linux 2: EKS makes no new image of it, so its driver stays as it is"
+    return Violation(path, says, f"use {instead}")
+
+
 RULE = Rule(
     id="GPU-AWS-08",
     title="EKS GPU nodes use a current accelerated image",
     severity=Severity.REFUSE,
     why="An image without a driver gives nodes that cost like GPU nodes and have none.",
     fix="Use the AL2023 or Bottlerocket images with NVIDIA's driver, or a custom image of yours.",
-    sources=("awslabs/amazon-eks-ami releases; terraform-aws-eks v21 defaults to AL2023",),
-    kinds=(NODE_GROUP,),
+    sources=(
+        "awslabs/amazon-eks-ami releases; terraform-aws-eks v21 defaults to AL2023",
+        "awslabs/amazon-eks-ami#2545: no images of Amazon Linux 2 after 2025-11-26",
+    ),
+    kinds=(NODE_GROUP, NODE_CLASS),
     check=_check,
+    check_stack=_check_classes,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from gpuyard.findings import Severity
-from gpuyard.rules.cap.gpu_cap_05_pinned_image import NODE_CLASS, moving_images
+from gpuyard.rules.cap.gpu_cap_05_pinned_image import moving_images
 from gpuyard.rules.rule import (
     NotEvaluatedError,
     Parameters,
@@ -18,7 +18,7 @@ from gpuyard.rules.rule import (
 )
 from gpuyard.rules.subjects.installed import all_older
 from gpuyard.rules.subjects.pods import every_gpu_pod_stays
-from gpuyard.rules.subjects.pools import KARPENTER, GpuPool, gpu_pool
+from gpuyard.rules.subjects.pools import KARPENTER, NODE_CLASS, GpuPool, gpu_pool
 
 _WITH_THAT_DEFAULT = (None, "karpenter.k8s.aws")
 """EKS Auto Mode and AKS end nodes by rules of their own."""

@@ -15,25 +15,18 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.pools import KARPENTER, gpu_pool
+from gpuyard.rules.subjects.pools import NODE_CLASS, classes_of_gpus
 
-NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
 _ONLY_LATEST = "windows"
 """Karpenter takes nothing but @latest for these."""
 _NO_MORE = "al2@"
-"""EKS has made no image of Amazon Linux 2 since November 2025: the latest stays what it is."""
+"""EKS has made no image of Amazon Linux 2 since November 2025: the latest stays what it is (GPU-AWS-08)."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    of_gpus = {
-        text(at(pool.properties, "spec", "template", "spec", "nodeClassRef", "name"))
-        for pool in stack.of(KARPENTER)
-        if gpu_pool(pool) is not None
-    }
-    for node_class in stack.of(NODE_CLASS):
-        if node_class.name in of_gpus:
-            for said in moving_images(node_class):
-                yield replace(said, resource=node_class)
+    for node_class in classes_of_gpus(stack):
+        for said in moving_images(node_class):
+            yield replace(said, resource=node_class)
 
 
 def moving_images(resource: Resource) -> Iterator[Violation]:

@@ -1,15 +1,29 @@
 """GPU-CFG-02: values that the GPU Operator reads."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
-from gpuyard.catalogue.software.operator_values import SECTIONS, TOP_LEVEL
+from gpuyard.catalogue.software.operator_values import (
+    FIELDS,
+    OF_A_RELEASE,
+    SECTIONS,
+    TOP_LEVEL,
+)
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, known, mapping, text
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
-from gpuyard.rules.subjects.operator_wishes import asks_nothing, folded, is_off, is_wish, meant, met
+from gpuyard.rules.subjects.operator_wishes import (
+    asks_nothing,
+    folded,
+    is_default,
+    is_off,
+    is_wish,
+    meant,
+    met,
+    named_so,
+)
 from gpuyard.spec.nearest import nearest
 
 _FOUND = ("operator", "defaultRuntime")
@@ -32,7 +46,8 @@ _FAILS = frozenset({("mig", "config"), ("migParted",), ("devicePlugin", "mps", "
 """Where pods wait for what was never made: for slices, or for shares."""
 _SLIP = 0.9
 """From here on a key is another one with a letter too many, and not one that begins alike."""
-_OLD_OPERATOR, _OLD_TOOLKIT = re.compile(r"v?1\.\d+\."), re.compile(r"1\.[0-7]\.")
+_SWITCHES = ("enable", "enabled")
+_OLD_OPERATOR, _OLD_TOOLKIT = re.compile(r"v?1\.\d+\."), re.compile(r"1\.[0-7]\.|v1\.(?:[89]|10)\.")
 _STRATEGIES = ("none", "single", "mixed", "")
 _LAYOUTS = ("all-disabled", "")
 
@@ -69,6 +84,24 @@ def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
                 near = nearest(name, sorted(SECTIONS[key]))
                 lost = _lost(name, mapping(known(below))[name], near, values, key)
                 yield _dropped((key, name), f"write {key}.{near}" if near else "remove it", lost)
+    for path in FIELDS:
+        yield from _unread_below(path, values, said)
+
+
+def _unread_below(
+    path: tuple[str, ...], values: Mapping[str, Any], said: Container[tuple[str, ...]]
+) -> Iterator[Violation]:
+    """Keys deeper than the second level that are none of the fields there."""
+    given: Any = values
+    for key in path:
+        given = given.get(key) if isinstance(given, Mapping) else None
+    for name, below in given.items() if isinstance(given, Mapping) else ():
+        if name not in FIELDS[path] and (*path, name) not in said:
+            near = named_so(name, FIELDS[path])
+            fix = f"write {'.'.join((*path, near))}" if near else "remove it"
+            so_anyway = is_wish(name) and met(name, below, values)
+            lost = Severity.NOTE if so_anyway else _lost_below(path, name, below, near)
+            yield _dropped((*path, name), fix, lost)
 
 
 def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Violation:
@@ -98,6 +131,15 @@ def _lost(
     if nothing or met(name, given, values, section, near):
         return Severity.NOTE
     return None if near and (is_off(given) or _is_slip(name, near)) else Severity.WARN
+
+
+def _lost_below(path: tuple[str, ...], name: str, given: Any, near: str | None) -> Severity | None:
+    """The same of a field of something closed: what is so by default is not lost."""
+    idle = near is None and (given is True and folded(name) == "enabled")
+    if idle or asks_nothing(given, off=near is None) or is_default(path, near, given):
+        return Severity.NOTE
+    sure = near and FIELDS[path][near] is not OF_A_RELEASE
+    return None if sure and (is_off(given) or _is_slip(name, near or "")) else Severity.WARN
 
 
 def _is_slip(name: str, near: str) -> bool:

@@ -5,7 +5,7 @@ Guides and other charts have keys such as `tolerations` at the top, `driver.node
 nothing is lost with such a key.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuyard.catalogue.software.operator_releases import brought_with
@@ -13,18 +13,23 @@ from gpuyard.catalogue.software.operator_values import (
     BY_OTHER_NAMES,
     DEFAULT_PRIORITY,
     DEFAULT_STRATEGY,
+    FIELDS,
     GPU_TAINT,
     ON_BY_ITSELF,
     SECTIONS,
     TOP_LEVEL,
 )
+from gpuyard.spec.nearest import nearest
 
 Values = Mapping[str, Any]
 _Wish = Callable[[Any, Values, str], bool]
 _RUNTIMES = frozenset({"nvidia", "containerd", "docker", "crio", "cri-o"})
-_PRIVILEGED = frozenset({"driver", "toolkit", "devicePlugin", "gfd", "migManager"})
+_PRIVILEGED = frozenset({"driver", "toolkit", "devicePlugin", "gfd", "migManager", "validator"})
 """Parts whose pods the operator runs privileged."""
 _AS_THEY_RUN = ({"privileged": True}, {"privileged": True, "seLinuxOptions": {"level": "s0"}})
+_TELLING = 5
+"""So many letters of a name tell what is meant: `interval`, and not `name`."""
+_EXPORTER_PORT = 9400
 _YES = ("true", True, "present", "yes", "")
 _OF_EVERY_GPU = ("cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator")
 """Labels that the nodes with GPUs of a cloud have, with the model as their value."""
@@ -41,6 +46,27 @@ _SECTIONS: Mapping[str, str] = {**{folded(each): each for each in TOP_LEVEL}, **
 def meant(name: str) -> str | None:
     """The key of the first level that goes by this name elsewhere."""
     return _SECTIONS.get(folded(name))
+
+
+def named_so(name: str, fields: Iterable[str]) -> str | None:
+    """The field that a key of something closed is for: nearly it, or the only one that it is a part of."""
+    near = nearest(name, sorted(fields))
+    if near is not None:
+        return near
+    word = folded(name)
+    alike = [each for each in sorted(fields) if _is_part(word, folded(each))]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _is_part(word: str, field: str) -> bool:
+    short, long = sorted((word, field), key=len)
+    return len(short) >= _TELLING and (long.startswith(short) or long.endswith(short))
+
+
+def is_default(path: tuple[str, ...], field: str | None, given: Any) -> bool:
+    """Whether the chart has this by itself in the field at this path."""
+    default = FIELDS[path][field] if field else None
+    return default is not None and given == default and type(given) is type(default)
 
 
 def asks_nothing(given: Any, *, off: bool = False) -> bool:
@@ -268,7 +294,8 @@ _WISHES: Mapping[str, _Wish] = {
     "nodeselector": _selected,
     "nodeselectors": _selected,
     "affinity": _drawn,
-    "podannotations": _scraped,
+    **dict.fromkeys(("annotations", "podannotations"), _scraped),
+    "port": _is(_EXPORTER_PORT),
     **dict.fromkeys(("runtime", "defaultruntime", "containerruntime"), _runs),
     **dict.fromkeys(("runtimeclass", "runtimeclassname"), _runs),
     "migstrategy": _cut,

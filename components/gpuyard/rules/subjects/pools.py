@@ -12,6 +12,7 @@ from gpuyard.rules.rule import (
     UNKNOWN,
     NotEvaluatedError,
     Resource,
+    Stack,
     UnknownValue,
     at,
     block,
@@ -24,6 +25,8 @@ from gpuyard.rules.rule import (
 NODE_GROUP = "aws:eks/NodeGroup"
 NODE_POOL = "gcp:container/NodePool"
 KARPENTER = "karpenter.sh/NodePool"
+NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
+_CLASS_NAME = ("spec", "template", "spec", "nodeClassRef", "name")
 POOL_KINDS = (NODE_GROUP, NODE_POOL, KARPENTER)
 GPU = "nvidia.com/gpu"
 _GPU_LABELS = (
@@ -217,9 +220,18 @@ def without_gpus(pool: Resource) -> bool:
 
 def serves_no_gpus(node_class: Resource, pools: Iterable[Resource]) -> bool:
     """Whether a node class is named by pools in view, and by none that may have GPUs."""
-    path = ("spec", "template", "spec", "nodeClassRef", "name")
-    named = [pool for pool in pools if text(at(pool.properties, *path)) == node_class.name]
+    named = [pool for pool in pools if text(at(pool.properties, *_CLASS_NAME)) == node_class.name]
     return bool(named) and all(map(without_gpus, named))
+
+
+def classes_of_gpus(stack: Stack) -> Iterator[Resource]:
+    """The node classes of EC2 that a GPU pool in view names."""
+    of_gpus = {
+        text(at(pool.resource.properties, *_CLASS_NAME)) for pool in gpu_pools(stack.of(KARPENTER))
+    }
+    for node_class in stack.of(NODE_CLASS):
+        if node_class.name in of_gpus:
+            yield node_class
 
 
 def is_gpu_machine(name: str) -> bool:
