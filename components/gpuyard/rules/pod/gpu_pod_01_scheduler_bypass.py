@@ -24,6 +24,7 @@ from gpuyard.rules.rule import (
 )
 from gpuyard.rules.subjects.counting import counts_gpus, most_gpus, takes_all
 from gpuyard.rules.subjects.cuda_images import built_on_cuda
+from gpuyard.rules.subjects.installed import gives_by_cdi_alone
 from gpuyard.rules.subjects.pods import (
     POD_KINDS,
     SYSTEM_NAMESPACES,
@@ -97,6 +98,8 @@ def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
     if most_gpus(stack) == 1 or not counts_gpus(stack):
         return Standing.CHOICE
     pod = pod_at(resource, path)
+    if "env" in path and pod is not None and not pod.spec.get(_CLASS) and gives_by_cdi_alone(stack):
+        return Standing.CHOICE  # the variable gives nothing there
     return Standing.CHOICE if pod is not None and takes_all(stack, pod) else Standing.FULL
 
 

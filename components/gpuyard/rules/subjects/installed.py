@@ -15,7 +15,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.components import RELEASES, releases_of
+from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES, RELEASES, releases_of
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 REMOTE = re.compile(
@@ -48,6 +48,9 @@ _RAY_SINCE = (1, 1)
 """The first KubeRay that keeps objects as v1 and calls v1alpha1 old; before 1.0.0-rc.1 there is no v1."""
 _RAY_PROGRAMS = ("kuberay", "kuberay-operator")
 """Its repository, and its chart."""
+_CDI_SINCE = (25, 10)
+"""The first GPU Operator that has CDI on by itself, and keeps runc as the runtime of pods that name none."""
+_AS_DEFAULT = "NVIDIA_RUNTIME_SET_AS_DEFAULT"
 OPENSHIFT_AI = "openshift-ai"
 COMPOSED_QUEUES = "local-queues"
 """LocalQueues whose names something in view composes: what there is, no file says."""
@@ -81,6 +84,24 @@ def all_older(stack: Stack, program: str, than: tuple[int, ...]) -> str:
 def any_since(stack: Stack, program: str, since: tuple[int, ...]) -> bool:
     """Whether one is pinned here that is not older: only then is it sure what reads the objects beside it."""
     return any(version >= since for version, _ in _versions(stack, program))
+
+
+def gives_by_cdi_alone(stack: Stack) -> bool:
+    """Whether the GPU Operator in view leaves runc as the nodes' runtime: variables give no device."""
+    said = [version for version, _ in _versions(stack, "gpu-operator")]
+    if not said or min(said) < _CDI_SINCE:
+        return False
+    return not any(
+        at(given, "cdi", "enabled") is False
+        or at(given, "toolkit", "enabled") is False
+        or any(text(each, "name") == _AS_DEFAULT for each in items(at(given, "toolkit", "env")))
+        for given in _of_operators(stack)
+    )
+
+
+def _of_operators(stack: Stack) -> Iterator[Any]:
+    yield from (each.properties for each in stack.of(OPERATOR_VALUES))
+    yield from (at(each.properties, "spec") for each in stack.of(CLUSTER_POLICY))
 
 
 def is_unsure(stack: Stack, program: str) -> bool:
