@@ -87,3 +87,51 @@ def test_paths_from_the_root_end_somewhere():
     assert gone(files) == set()
     above = {"/repo/a/kustomization.yaml": f"{ABOVE}- ./other\n"}
     assert gone({**above, **files}) == {"/repo/a/ks.yaml", "/repo/gpu/pod.yaml"}
+
+
+APPLICATION = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: x}}
+spec: {{{source}}}
+"""
+LISTED = f"{ABOVE}  - apps/web.yaml\n"
+OF_ARGO = {
+    "kustomization.yaml": f"{LISTED}# apps/gpus.yaml\n",
+    "apps/web.yaml": APPLICATION.format(source="source: {path: web}"),
+    "apps/gpus.yaml": APPLICATION.format(source="source: {path: gpus}"),
+    "gpus/pod.yaml": POD,
+    "web/pod.yaml": POD,
+}
+OUT = {"apps/gpus.yaml", "gpus/pod.yaml"}
+
+
+@every(
+    "more, expected",
+    [
+        ({}, OUT),
+        ({"kustomization.yaml": f"{LISTED}#  - './apps/gpus.yaml'\n"}, OUT),
+        (
+            {"kustomization.yaml": LISTED},
+            set(),
+        ),  # applied by hand, or the one that applies the others
+        ({"kustomization.yaml": f"{LISTED}# apps/no-gpus.yaml\n"}, set()),
+        ({"kustomization.yaml": f"{LISTED}# apps/gpus.yaml is next\n"}, set()),
+        ({"other/kustomization.yaml": f"{ABOVE}  - ../apps/gpus.yaml\n"}, set()),
+        ({"root.yaml": APPLICATION.format(source="source: {path: apps}")}, set()),
+        (
+            {"apps/gpus.yaml": APPLICATION.format(source="sources: [{chart: a}, {path: gpus}]")},
+            OUT,
+        ),
+        ({"apps/gpus.yaml": APPLICATION.format(source="source: {chart: a}")}, {"apps/gpus.yaml"}),
+        ({"apps/web.yaml": APPLICATION.format(source="source: {path: gpus}")}, {"apps/gpus.yaml"}),
+        ({"apps/gpus.yaml": APPLICATION.format(source="project: a")}, {"apps/gpus.yaml"}),
+    ],
+)
+def test_an_application_that_the_list_has_in_a_comment(more, expected):
+    assert gone({**OF_ARGO, **more}) == expected
+
+
+def test_an_application_without_anything():
+    text = APPLICATION.format(source="").replace("spec: {}", "spec: none")
+    assert gone({**OF_ARGO, "apps/gpus.yaml": text}) == {"apps/gpus.yaml"}

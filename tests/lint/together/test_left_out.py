@@ -136,5 +136,12 @@ def test_files_of_flux_below_are_left_out_where_others_like_them_are_taken():
     assert not folders_left_out({**files, "apps/kustomization.yaml": f"{chooses}- gpus/ks.yaml\n"})
 
 
+def test_objects_in_a_folder_without_a_kustomization_are_in_no_list_of_folders():
+    files = {name: text for name, text in BESIDE.items() if name != "apps/gpus/kustomization.yaml"}
+    assert folders_left_out(files) == GONE
+    assert not folders_left_out({**files, "up.sh": "kubectl apply -f apps/gpus/\n"})
+    assert not folders_left_out({**files, "apps/gpus/pod.yaml": "mig: {strategy: single}\n"})
+
+
 def test_files_from_here_and_from_elsewhere_are_looked_at_alike():
     assert folders_left_out({**BESIDE, "/else/pod.yaml": POD}) == GONE

@@ -1,7 +1,8 @@
-"""What Flux is never told of: its Kustomizations in files that the kustomization above does not list.
+"""What Flux and Argo CD are never told of: what is in files that the kustomization above does not list.
 
 Where a folder has a kustomization, Flux applies what that lists. A file with a Kustomization of Flux's own,
 `ks.yaml` by habit, that stands below and is in no list was taken out, and with it the folder that it names.
+An Application of Argo CD may be applied by hand as well: it is out only where a comment of the list has it.
 """
 
 import posixpath
@@ -13,7 +14,8 @@ from gpuyard.lint.items import FilesRead
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.kustomize import kustomizations
 
-_KIND = "kustomize.toolkit.fluxcd.io/Kustomization"
+_FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
+_ARGO = "argoproj.io/Application"
 
 
 def not_told(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[str]:
@@ -24,14 +26,22 @@ def not_told(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[st
         if posixpath.basename(file) in KUSTOMIZATIONS
     }
     folders: dict[str, list[str]] = {}
+    by_hand: set[str] = set()
     for item in reading.items:
-        path = item.resource.properties.get("spec")
-        if item.resource.group_kind == _KIND and (named := _folder(path)):
-            folders.setdefault(item.place.file, []).append(named)
+        spec, file = item.resource.properties.get("spec"), item.place.file
+        if item.resource.group_kind == _FLUX and (named := _folder(spec)):
+            folders.setdefault(file, []).append(named)
+        elif item.resource.group_kind == _ARGO:
+            by_hand.add(file)
+            folders.setdefault(file, []).extend(filter(None, map(_folder, _sources(spec))))
     # one that a kustomization elsewhere lists by its path is applied by that
     listed = {name for each in kustomizations(reading).values() for name in each.folders}
     gone = {
-        file for file in folders if file not in listed and _is_passed_over(file, chosen, text_of)
+        file
+        for file in folders
+        if file not in listed
+        and _is_passed_over(file, chosen, text_of)
+        and (file not in by_hand or _is_in_a_comment(file, chosen, text_of))
     }
     stays = [each for file in folders if file not in gone for each in folders[file]]
     for file in sorted(gone):
@@ -40,6 +50,20 @@ def not_told(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[st
         yield file
         taken = [each for each in folders[file] if each not in stays]
         yield from (each for each in reading.files if any(_is_in(each, name) for name in taken))
+
+
+def _sources(spec: object) -> list[object]:
+    """Where an Application has its objects from."""
+    given = spec if isinstance(spec, Mapping) else {}
+    several = given.get("sources")
+    return [given.get("source"), *(several if isinstance(several, list) else ())]
+
+
+def _is_in_a_comment(file: str, chosen: Mapping[str, str], text_of: Callable[[str], bytes]) -> bool:
+    """Whether the kustomization that decides on a file has it in a comment."""
+    name = re.escape(posixpath.basename(file))
+    text = text_of(_nearest(file, chosen) or "").decode(errors="replace")
+    return re.search(rf"^[ \t]*#.*(?<![\w.-]){name}[\"']?[ \t\r]*$", text, re.MULTILINE) is not None
 
 
 def _folder(spec: object) -> str:

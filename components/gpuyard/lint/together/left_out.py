@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from gpuyard.lint.items import FilesRead
+from gpuyard.lint.items import FilesRead, Item
 from gpuyard.lint.languages.script_text import is_prose
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.kustomize import Kustomization, kustomizations
@@ -91,11 +91,14 @@ def _files(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[str]
     for item in reading.items:
         file = item.place.file
         beside = kustomized.get(posixpath.dirname(file))
-        is_object = "/" in item.resource.kind and ":" not in item.resource.kind
-        if beside is None or not is_object or file == beside[0]:
+        if beside is None or not _is_object(item) or file == beside[0]:
             continue
         if posixpath.basename(file).encode() not in beside[1]:
             yield file
+
+
+def _is_object(item: Item) -> bool:
+    return "/" in item.resource.kind and ":" not in item.resource.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +158,9 @@ def _candidates(
     below: dict[str, set[str]] = defaultdict(set)
     for folder in folders:
         below[posixpath.dirname(folder)].add(folder)
+    alone = {*of_folders} | {
+        posixpath.dirname(item.place.file) for item in reading.items if _is_object(item)
+    }
     for parent, each in of_folders.items():
         ways = _ways(parent, each, folders)
         if len(ways) < _FEW:
@@ -162,7 +168,8 @@ def _candidates(
         said = text_of(each.file).decode(errors="replace")
         for folder in sorted(below[parent] - set(ways) - {parent}):
             files = {f"{folder}/{way}" for way in set(ways.values()) if way}
-            alike = folder in of_folders if "" in ways.values() else files & present
+            # objects without a kustomization are in nobody's list of folders either
+            alike = folder in alone if "" in ways.values() else files & present
             if alike and not _is_taken(folder, owners):
                 name = re.escape(posixpath.basename(folder))
                 comment = re.search(rf"^[ \t]*#[ \t#]*-?[ \t]*(?:\./)?{name}\b", said, re.MULTILINE)
