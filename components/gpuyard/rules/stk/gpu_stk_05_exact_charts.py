@@ -22,6 +22,10 @@ _PATCHES = re.compile(r"v?\d+\.\d+\.[xX*]|~>?\s*v?\d+\.\d+\.\d+")
 """The patches of one line, whatever they are on the day."""
 _LINE = re.compile(r"(?:[~^]|v?\d)")
 """What stays within a line, which may be an old one: `65.x`, `^65`; not `*` nor `>=65`."""
+_BOUNDED = re.compile(
+    r">=?\s*v?(\d+)\.(\d+)(?:\.\d+)?(?:-0)?[\s,]+<\s*v?(\d+)(?:\.(\d+))?(?:\.0)?(?:-0)?"
+)
+"""From one version to before another: `>=0.17.0 <0.18`, `>=1.2, <2`."""
 _EXPORTER = "dcgm-exporter"
 _NEWEST: Mapping[str, str] = {
     "gpu-operator": GPU_OPERATOR.version,
@@ -51,10 +55,9 @@ def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterat
             path,
             f"{given} of {chart} installs whatever is newest on the day",
             "write one exact version",
-            severity=Severity.WARN if chart in _AROUND or _LINE.match(version) else None,
+            severity=Severity.WARN if chart in _AROUND or _is_a_line(version) else None,
             # a line that somebody has named, of what runs no GPUs
-            choice=_PATCHES.fullmatch(version) is not None
-            or (chart in _AROUND and _LINE.match(version) is not None),
+            choice=_takes_patches(version) or (chart in _AROUND and _is_a_line(version)),
         )
     if is_true(resource.properties.get("reuseValues")):
         yield Violation(
@@ -62,6 +65,27 @@ def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterat
             "values of earlier releases stay in force, unseen by whoever reads this file",
             "remove reuseValues: the file then says all of it",
         )
+
+
+def _takes_patches(version: str) -> bool:
+    """Whether only the last of its three numbers can move."""
+    within = _BOUNDED.fullmatch(version)
+    next_line = (
+        within is not None and within[4] is not None and int(within[4]) == int(within[2]) + 1
+    )
+    return _PATCHES.fullmatch(version) is not None or (
+        within is not None and next_line and within[1] == within[3]
+    )
+
+
+def _is_a_line(version: str) -> bool:
+    """Whether its first number stays."""
+    within = _BOUNDED.fullmatch(version)
+    if within is None:
+        return _LINE.match(version) is not None
+    return within[1] == within[3] or (
+        int(within[3]) == int(within[1]) + 1 and int(within[4] or 0) == 0
+    )
 
 
 def is_closed(chart: str, version: str) -> bool:
