@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpuyard.lint.languages.pulumi_yaml import PROJECT
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.manifests.fields import PartlyKnown
@@ -167,3 +168,18 @@ def test_only_a_project_of_the_runtime_yaml_has_its_program_in_it(head, read_so)
 def test_a_program_without_resources_is_none():
     assert read(f"{HEAD}resources: 5\n".encode(), "Pulumi.yaml").items == ()
     assert read(b"- runtime\n", "Pulumi.yaml").items == ()
+
+
+@pytest.mark.parametrize("runtime", ["python", "{name: nodejs, options: {typescript: true}}"])
+def test_of_a_program_that_has_to_be_run_it_is_said_what_shows_its_resources(runtime):
+    reading = read(f"name: lab\nruntime: {runtime}\n".encode(), "Pulumi.yaml")
+    assert [(u.reason, u.foreign) for u in reading.unread] == [(PROJECT, False)]
+    assert "`pulumi preview --json" in PROJECT
+
+
+@pytest.mark.parametrize(
+    "text", ["name: lab\nruntime: [python]\n", "runtime: python\n", "name: lab\nruntime: yaml\n"]
+)
+def test_what_only_looks_like_a_project_is_nobodys(text):
+    reading = read(text.encode(), "settings.yaml")
+    assert [u.foreign for u in reading.unread] == [True]

@@ -6,8 +6,8 @@ import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
 from gpuyard.findings import Severity, show_path
-from gpuyard.lint.languages.terraform_files import FILLED_IN, NOTHING
-from gpuyard.lint.read import read, read_module
+from gpuyard.lint.languages.terraform_files import FILLED_IN, NOT_FOLLOWED, NOTHING
+from gpuyard.lint.read import read, read_module, read_modules
 from gpuyard.lint.report import HitState, report
 from gpuyard.lint.terraform import KINDS, terraform_name
 from gpuyard.rules import RULES
@@ -427,6 +427,57 @@ def test_a_chart_whose_name_is_unknown_is_told_by_its_values():
 def test_a_file_that_cannot_be_read_is_told(text, reason):
     (unread,) = read(text, "main.tf").unread
     assert (unread.reason, unread.foreign, unread.line) == (reason, False, 1)
+
+
+OTHERS = 'resource "%s" "x" {'
+MODULE = 'module "eks" {\n  source = "%s"\n  types = ["%s"]\n}\n'
+EKS = "terraform-aws-modules/eks/aws"
+GKE = "terraform-google-modules/kubernetes-engine/google//modules/private-cluster"
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "foreign"),
+    [
+        (OTHERS % "aws_vpc", False, False),
+        (OTHERS % "kubernetes_namespace", False, False),
+        ('module "x" {', False, False),
+        (OTHERS % "random_id", False, True),
+        (OTHERS % "random_id", True, False),
+        ('resource "aws_vpc" "x" {}', True, True),
+    ],
+)
+def test_what_is_no_hcl_is_told_of_the_clouds_and_of_what_is_named(text, named, foreign):
+    reading = read_modules(
+        {"": {"a.tf": text.encode(), "main.tf": GROUP.encode()}}, named=["a.tf"] if named else ()
+    )
+    (unread,) = reading.unread
+    assert (unread.file, unread.foreign) == ("a.tf", foreign)
+    assert unread.reason == (NOTHING if foreign else "not HCL: line 1: `}` was expected")
+
+
+@pytest.mark.parametrize(
+    ("source", "machine", "told"),
+    [
+        (EKS, "p5.48xlarge", True),
+        (f"git::https://example.org/{EKS}.git?ref=v1", "g4dn.metal", True),
+        (GKE, "g2-standard-4", True),
+        (GKE, "e2-standard-4", False),
+        (EKS, "m5.large", False),
+        ("./eks", "p5.48xlarge", False),
+        ("../modules/eks", "p5.48xlarge", False),
+        ("terraform-aws-modules/vpc/aws", "p5.48xlarge", False),
+    ],
+)
+def test_a_cluster_with_gpus_of_a_module_from_elsewhere_asks_for_its_plan(source, machine, told):
+    reading = read_module({"main.tf": (MODULE % (source, machine)).encode(), "b.tf": b"# x"})
+    said = {u.file: (u.reason, u.foreign) for u in reading.unread}
+    assert said["b.tf"] == (NOTHING, True)
+    assert said["main.tf"] == ((NOT_FOLLOWED, False) if told else (NOTHING, True))
+
+
+def test_a_file_in_which_something_is_judged_asks_for_no_plan():
+    text = GROUP + MODULE % (EKS, "p5.48xlarge")
+    assert read_module({"main.tf": text.encode()}).unread == ()
 
 
 def test_a_file_that_no_hand_wrote_is_not_read():

@@ -15,7 +15,12 @@ from gpuyard.lint.embedded import COUNTERS, counters, embedded, has_configuratio
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, is_objects, objects
-from gpuyard.lint.languages.pulumi_yaml import is_program, program_resources
+from gpuyard.lint.languages.pulumi_yaml import (
+    PROJECT,
+    is_program,
+    is_project,
+    program_resources,
+)
 from gpuyard.lint.passed_over import (
     DEFINITIONS,
     is_definition,
@@ -105,7 +110,7 @@ def read(data: bytes, file: str, chart: str = "") -> FilesRead:
         return FilesRead((), (Unread(file, _WIDE),), (file,))
     data = as_utf8(data)
     if file.endswith(TERRAFORM):
-        return read_module({file: data})
+        return read_modules({"": {file: data}}, named={file})
     if is_passed_over(data, _fits):
         return FilesRead((), (Unread(file, DEFINITIONS, foreign=True),), (file,))
     if chart and (found := _values_for(data, file, chart)) is not None:
@@ -163,14 +168,19 @@ def read_modules(
     folders: Mapping[str, Mapping[str, bytes]],
     samples: Collection[str] = (),
     text_of: Callable[[str], str] = lambda _: "",
+    named: Collection[str] = (),
 ) -> FilesRead:
-    """Everything in the files of some, which may call each other; samples call nobody."""
+    """Everything in the files of some, which may call each other; samples call nobody.
+
+    Of those that are named themselves it is said what is wrong with their form.
+    """
     from gpuyard.lint.languages.terraform_calls import Calls
     from gpuyard.lint.languages.terraform_files import read_terraform
 
     calls = Calls(folders, samples)
     read = [
-        read_terraform(files, calls.given(folder), text_of) for folder, files in folders.items()
+        read_terraform(files, calls.given(folder), text_of, named)
+        for folder, files in folders.items()
     ]
     return FilesRead(
         tuple(item for each in read for item in each.items),
@@ -274,6 +284,8 @@ def _unreadable(data: bytes, file: str, problem: str) -> Unread:
 
 def _unknown(document: Document, file: str, before: int) -> Unread:
     line = before + document.lines.get((), 1)
+    if is_project(document.value):
+        return Unread(file, PROJECT, line)
     if platform_in(document.value) is not None:
         own = "a stack file: `gpuyard check` proves it, and --stack takes its `policies`"
         return Unread(file, own, line)

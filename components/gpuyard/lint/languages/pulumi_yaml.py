@@ -10,7 +10,9 @@ from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules.rule import UNKNOWN, Resource
 
+PROJECT = "a Pulumi program: what it makes is in `pulumi preview --json >preview.json`"
 _RUNTIME = "yaml"
+_LANGUAGES = frozenset({"python", "nodejs", "go", "dotnet", "java"})
 _REFERENCE = re.compile(r"(?<!\$)\$\{([^}]*)\}")
 _FUNCTION = "fn::"
 _ABOUT_GPUS = re.compile(r"nvidia|gpu|dcgm|kueue|karpenter|guestAccelerator", re.IGNORECASE)
@@ -18,11 +20,18 @@ _ABOUT_GPUS = re.compile(r"nvidia|gpu|dcgm|kueue|karpenter|guestAccelerator", re
 
 def is_program(value: Any) -> bool:
     """True for a project whose program stands in it."""
-    if not isinstance(value, Mapping):
-        return False
-    runtime = value.get("runtime")
+    return _runtime(value) == _RUNTIME and isinstance(value.get("resources"), Mapping)
+
+
+def is_project(value: Any) -> bool:
+    """True for a project whose program stands beside it, in a language that has to be run."""
+    return _runtime(value) in _LANGUAGES and "name" in value
+
+
+def _runtime(value: Any) -> str:
+    runtime = value.get("runtime") if isinstance(value, Mapping) else None
     name = runtime.get("name") if isinstance(runtime, Mapping) else runtime
-    return name == _RUNTIME and isinstance(value.get("resources"), Mapping)
+    return name if isinstance(name, str) else ""
 
 
 def program_resources(value: Any, place: FilePlace) -> Iterator[Item]:

@@ -17,11 +17,19 @@ from gpuyard.spec.yaml.room import NoRoomError
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 _CALLS = re.compile(rb'^\s*source\s*=\s*"\.\.?(?:/|")', re.MULTILINE)
+_FROM_ELSEWHERE = re.compile(
+    rb'^\s*source\s*=\s*"(?!\.\.?/)[^"\n]*(?:eks|gke|kubernetes|karpenter)', re.MULTILINE
+)
 _SAYS = re.compile(rb"^\s*(?:variable|locals)\b", re.MULTILINE)
 _OPTIONAL = b"optional("
 _OF_TERRAFORM = frozenset({"source", "version", "count", "for_each", "providers", "depends_on"})
 Folders = Mapping[str, Mapping[str, bytes]]
 """By folder, its files of Terraform."""
+
+
+def calls_a_cluster_from_elsewhere(data: bytes) -> bool:
+    """Whether a file calls a module of EKS or GKE that only Terraform can fetch."""
+    return _FROM_ELSEWHERE.search(data) is not None
 
 
 @dataclass(slots=True)

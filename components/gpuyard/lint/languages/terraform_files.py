@@ -6,7 +6,7 @@ resource gives is not known before a plan; what a folder in view that calls this
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from gpuyard.lint.languages.hcl_values import (
     overlaid,
 )
 from gpuyard.lint.languages.helm_sets import nested, steps_of, typed
+from gpuyard.lint.languages.terraform_calls import calls_a_cluster_from_elsewhere
 from gpuyard.lint.languages.terraform_objects import OBJECTS, in_words_of, written_object
 from gpuyard.lint.languages.terraform_pins import PINS, provider_before
 from gpuyard.lint.terraform import (
@@ -35,12 +36,19 @@ from gpuyard.lint.terraform import (
     terraform_name,
 )
 from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.spec.yaml.room import NO_ROOM, NoRoomError
+from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom, NoRoomError
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 NOTHING = "no resource that rules know; what variables and modules give is in a plan: `terraform show -json`"
+NOT_FOLLOWED = (
+    "a module from elsewhere makes what it says of GPUs: give it `terraform show -json plan.out`"
+)
 _TYPES = (*KINDS, *MANIFESTS, *OBJECTS)
 _OURS = re.compile(rf'resource\s+"?(?:{"|".join(_TYPES)})"?\s'.encode())
+_OF_OTHERS = re.compile(
+    rb'^\s*(?:module\s|resource\s+"?(?:aws|google|kube|helm)\w*"?\s)', re.MULTILINE
+)
+"""What of the clouds and of Kubernetes is not looked at: that it is no HCL is worth a word all the same."""
 _LOCALS = re.compile(rb"^\s*locals\s*\{", re.MULTILINE)
 _PROVIDER = re.compile(rb'^\s*provider\s+"?aws"?\s', re.MULTILINE)
 _TIMES = frozenset({"count", "for_each"})
@@ -63,6 +71,10 @@ _ABOUT_GPUS = re.compile(
     rb"nvidia|gpu(?!\$)|dcgm|vllm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
 )
 """The end of a pattern, `ARM|GPU$`, chooses among names of images, and says nothing of machines."""
+_GPU_MACHINES = re.compile(
+    rb"\b(?:p[3-6][a-z]*(?:-[a-z0-9]+)?|g(?:4dn|4ad|5g?|6e?|6f)|gr6f?)\.(?:\d*xlarge|metal)\b"
+    rb"|\b(?:a[2-4]-|g[24]-standard-)"
+)
 _ABOUT_NODES = re.compile(rb"karpenter", re.IGNORECASE)
 """Nodes of any kind: its own objects say whether of GPUs, the cloud around them is not our subject."""
 _ABOUT_KUBERNETES = re.compile(
@@ -92,27 +104,68 @@ class _Folder:
 
 
 def read_terraform(
-    files: Mapping[str, bytes], given: Mapping[str, Any], text_of: Callable[[str], str]
+    files: Mapping[str, bytes],
+    given: Mapping[str, Any],
+    text_of: Callable[[str], str],
+    named: Collection[str] = (),
 ) -> FilesRead:
-    """The files of one folder, what is known of its variables, and the texts that it names."""
+    """The files of one folder, what is known of its variables, and the texts that it names.
+
+    Of files that are named themselves the form is looked at whatever they hold.
+    """
     large = {f for f, d in files.items() if len(d) > MAX_BYTES}
     files = {f: d for f, d in files.items() if f not in large}
     wanted = {f: d for f, d in files.items() if _OURS.search(d)}
     beside = {f: d for f, d in files.items() if f not in wanted and wanted and _is_beside(d)}
-    unread = [
-        Unread(f, f"more than {MAX_BYTES:,} bytes: nobody's hand wrote it") for f in sorted(large)
+    unread = {
+        f: Unread(f, f"more than {MAX_BYTES:,} bytes: nobody's hand wrote it")
+        for f in sorted(large)
+    }
+    parsed = _parsed({**wanted, **beside}, unread)
+    others = {f: d for f, d in files.items() if f in named or _OF_OTHERS.search(d)}
+    for file in others.keys() - {*wanted, *beside}:
+        with MemoryRoom(MAX_BYTES).shared():  # of these nothing is kept
+            _parsed({file: files[file]}, unread)
+    folder = _folder(files, parsed, given, text_of)
+    items = [
+        item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
     ]
-    unread += [Unread(f, NOTHING, foreign=True) for f in files if f not in wanted]
+    found = {item.place.file for item in items}
+    about = any(r.search(d) for r in (_ABOUT_GPUS, _GPU_MACHINES) for d in files.values())
+    for file, data in files.items():
+        if file not in found | set(unread):
+            hint = about and calls_a_cluster_from_elsewhere(data)
+            unread[file] = Unread(file, NOT_FOLLOWED if hint else NOTHING, foreign=not hint)
+    return FilesRead(
+        tuple(items),
+        tuple(unread.values()),
+        (*files, *sorted(large)),
+        handed=tuple(_handed(items)),
+    )
+
+
+def _parsed(files: Mapping[str, bytes], unread: dict[str, Unread]) -> dict[str, HclBlock]:
+    """Each file that is HCL; of the others it is written down why they are not read."""
     parsed: dict[str, HclBlock] = {}
-    for file, data in {**wanted, **beside}.items():
+    for file, data in files.items():
         try:
             parsed[file] = parse_hcl(data.decode("utf-8-sig"))
         except HclError as e:
-            unread.append(Unread(file, str(e), e.line))
+            unread[file] = Unread(file, str(e), e.line)
         except NoRoomError:
-            unread.append(Unread(file, NO_ROOM))
+            unread[file] = Unread(file, NO_ROOM)
         except UnicodeDecodeError as e:
-            unread.append(Unread(file, f"not text (byte {e.start} is not UTF-8)"))
+            unread[file] = Unread(file, f"not text (byte {e.start} is not UTF-8)")
+    return parsed
+
+
+def _folder(
+    files: Mapping[str, bytes],
+    parsed: Mapping[str, HclBlock],
+    given: Mapping[str, Any],
+    text_of: Callable[[str], str],
+) -> _Folder:
+    """What is known of a module beside each of its files."""
     blocks = [block for top in parsed.values() for block in top.blocks]
     said = [block.attributes for block in blocks if block.type == "locals"]
     local = {name: each for attributes in said for name, each in attributes.items()}
@@ -123,15 +176,7 @@ def read_terraform(
         local, given, folder=posixpath.dirname(min(files, default="")), text_of=text_of
     )
     old = provider_before(blocks, module, "aws", _ACCESS_SINCE)
-    folder = _Folder(module, _types(files.values()), adds or not root, old, opening)
-    items = [
-        item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
-    ]
-    found = {item.place.file for item in items}
-    unread += [Unread(f, NOTHING, foreign=True) for f in wanted if f in parsed and f not in found]
-    return FilesRead(
-        tuple(items), tuple(unread), (*files, *sorted(large)), handed=tuple(_handed(items))
-    )
+    return _Folder(module, _types(files.values()), adds or not root, old, opening)
 
 
 def _handed(items: Iterable[Item]) -> Iterator[HandedValues]:

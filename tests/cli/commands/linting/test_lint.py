@@ -94,11 +94,37 @@ def test_a_file_that_was_named_must_be_readable(gpuyard, folder):
     assert gpuyard("lint", "").code == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kind: [", "<stdin>:2: not YAML: line 2, column 1: did not find expected node content"),
+        ("", "<stdin>:1: empty: no document in it"),
+        ("{}", "<stdin>:1: nothing that is known here"),
+        ("a: {{ x }}", "<stdin>:1: a template, not YAML yet"),
+    ],
+)
+def test_standard_input_of_which_nothing_can_be_read_is_no_pass(
+    gpuyard, folder, monkeypatch, text, said
+):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    ended = gpuyard("lint", "-")
+    assert (ended.code, ended.out[:6]) == (2, "unread")
+    assert said in " ".join(ended.err.split())
+
+
+def test_a_template_that_was_named_is_no_pass_unless_something_beside_it_is_judged(gpuyard, folder):
+    assert gpuyard("lint", "b/chart.yaml").code == 2
+    (folder / "b" / "chart.yaml").write_text(f"{SOUND}---\na: {{{{ .Values.x }}}}\n")
+    ended = gpuyard("lint", "b/chart.yaml")
+    assert ended.code == 0
+    assert "a template, not YAML yet" in ended.err
+
+
 def test_in_a_folder_a_file_that_cannot_be_opened_is_said(gpuyard, folder):
     (folder / "b" / "dangling.yaml").symlink_to("nowhere")
     ended = gpuyard("lint", "b")
     assert ended.code == 0
-    assert "dangling.yaml" in ended.err
+    assert "not read b/dangling.yaml:1: no such file" in " ".join(ended.err.split())
 
 
 def test_what_is_in_the_baseline_passes(gpuyard, folder):

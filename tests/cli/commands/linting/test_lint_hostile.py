@@ -140,7 +140,7 @@ def test_what_cannot_be_read_is_said_with_its_reason(gpuyard, tmp_path, monkeypa
     Path("x.yaml").write_bytes(data)
     ended = gpuyard("lint", "x.yaml")
     assert said in " ".join(ended.err.split())
-    assert ended.code == (0 if "template" in said else 2)
+    assert ended.code == 2
     # in a folder it is said as well, and what stands beside it is judged
     Path("quota.yaml").write_text(QUOTA)
     ended = gpuyard("lint", ".")
@@ -215,6 +215,32 @@ def test_a_file_that_may_not_be_read_is_said(gpuyard, tmp_path, monkeypatch):
     ended = gpuyard("lint", ".")
     assert ended.code == 0
     assert "secret.yaml: no permission to read it" in ended.err
+
+
+@pytest.mark.parametrize("named", ["a/closed", "a/closed/"])
+def test_a_folder_that_may_not_be_listed_is_said_as_a_file_is(
+    gpuyard, tmp_path, monkeypatch, named
+):
+    monkeypatch.chdir(tmp_path)
+    Path("a/closed").mkdir(parents=True)
+    Path("a/quota.yaml").write_text(QUOTA)
+    listed = os.scandir
+
+    def denied(folder: str) -> object:
+        if Path(folder).name == "closed":  # root lists everything
+            raise PermissionError(13, "Permission denied", folder)
+        return listed(folder)
+
+    monkeypatch.setattr("os.scandir", denied)
+    said = "a/closed:1: a folder that may not be listed: nothing in it is read"
+    ended = gpuyard("lint", "a")
+    assert ended.code == 3
+    assert said in " ".join(ended.err.split())
+    assert "not read" in ended.out
+    assert "closed" not in gpuyard("lint", "a", "--exclude", "closed").err
+    ended = gpuyard("lint", named)
+    assert ended.code == 2
+    assert said.replace(":1:", ":") in " ".join(ended.err.split()).replace("closed/:", "closed:")
 
 
 def test_no_permission_is_said_whoever_asks(gpuyard, tmp_path, monkeypatch):

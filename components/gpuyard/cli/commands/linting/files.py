@@ -98,10 +98,11 @@ def _read_all(
         except UsageError as e:
             if name in paths:
                 raise
-            unread.append(Unread(_shown(name), _shown(str(e))))
+            why = _shown(str(e)).removeprefix(f"{_shown(name)}: ")
+            unread.append(Unread(_shown(name), why))
             files.append(_shown(name))
             continue
-        shown = "<stdin>" if name == STDIN else _shown(name)
+        (shown,) = shown_names((name,))
         if shown.endswith(TERRAFORM) and not space.take(len(data) // OF_TEXT):
             reading = FilesRead((), (Unread(shown, NO_ROOM),), (shown,))
         elif shown.endswith(TERRAFORM):
@@ -119,14 +120,15 @@ def _read_all(
             samples.add(shown)
     space.short = False
     view = _texts(chosen, paths)
-    reading = read_modules(modules, samples, view)
+    reading = read_modules(modules, samples, view, named=shown_names(paths))
     if space.short and not any(each.reason == NO_ROOM for each in reading.unread):
         unread.append(Unread(min(map(min, modules.values())), NO_ROOM))
     items += reading.items
     unread += reading.unread
     handed = (*said.values, *reading.handed)
     # who names a file wants to know why it is not read
-    unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
+    named = shown_names(paths)
+    unread = [replace(u, foreign=u.foreign and u.file not in named) for u in unread]
     found = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
     names = {_shown(name): name for name in chosen}
     unused = not_deployed(found, list(names), lambda file: _few_bytes(names.get(file, file)))
@@ -226,9 +228,16 @@ def _shown(name: str) -> str:
     return os.fsencode(name).decode(errors="backslashreplace")
 
 
+def shown_names(paths: Iterable[str]) -> tuple[str, ...]:
+    """What files are called in a report; standard input has no name of its own."""
+    return tuple("<stdin>" if each == STDIN else _shown(each) for each in paths)
+
+
 def _bytes(name: str) -> bytes:
     if name == STDIN:
         return read_stdin(MAX_BYTES * TIMES)
+    if _is(name, Path.is_dir):
+        raise UsageError(f"{name}: a folder that may not be listed: nothing in it is read")
     return read_regular(Path(name), MAX_BYTES * TIMES, "a file, a folder, a pattern, or -")
 
 
@@ -254,11 +263,14 @@ def _is(path: str, what: Callable[[Path], bool]) -> bool:
 
 
 def _below(folder: str) -> Iterator[tuple[str, str]]:
-    for at, folders, names in os.walk(folder):
+    closed: list[OSError] = []
+    for at, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(set(folders) - _LEFT_OUT)
         for name in sorted(names):
             if Path(name).suffix in SUFFIXES or name in KUSTOMIZATIONS or is_script(name):
                 yield str(Path(at) / name), os.path.relpath(Path(at) / name, folder)
+    for each in closed:  # it is said, as a file that may not be read
+        yield str(each.filename), os.path.relpath(each.filename, folder)
 
 
 def _matching(pattern: str) -> Iterator[tuple[str, str]]:

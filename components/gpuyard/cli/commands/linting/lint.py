@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.commands.linting.files import WantedFiles, read_all
+from gpuyard.cli.commands.linting.files import WantedFiles, read_all, shown_names
 from gpuyard.cli.commands.why import complete_ids, why
 from gpuyard.cli.exit_codes import FINE, FOUND, USAGE
 from gpuyard.cli.options import complete_stacks
@@ -21,6 +21,7 @@ from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 from gpuyard.lint.baseline import read_baseline
 from gpuyard.lint.baseline import write_baseline as as_baseline
+from gpuyard.lint.items import FilesRead
 from gpuyard.lint.read import TIMES
 from gpuyard.lint.report import Report, report
 from gpuyard.local_files import read_regular, shown_path, write_file
@@ -137,7 +138,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     made = report(reading, chosen, settings, ignores, known)
     if write_baseline is not None:
         write_file(write_baseline, as_baseline(made.hits))
-    code = _code(made, paths, fail_on)
+    code = _code(made, reading, paths, fail_on)
     _FORMATS[format](made, fail_on, _WORDS[code])
     _say_expired(settings)
     return code
@@ -163,9 +164,12 @@ def _rule_id(name: str) -> str:
     raise UsageError(f"no rule {name!r}{hint}")
 
 
-def _code(made: Report, paths: Sequence[str], fail_on: Severity) -> int:
-    """A template is no fault of the file, and a name that was given itself must be readable."""
-    if any(not unread.template and unread.file in paths for unread in made.unread):
+def _code(made: Report, reading: FilesRead, paths: Sequence[str], fail_on: Severity) -> int:
+    """What was named itself must be readable; of one with a template beside other documents those were."""
+    named, judged = set(shown_names(paths)), {item.place.file for item in reading.items}
+    if any(
+        each.file in named and not (each.template and each.file in judged) for each in made.unread
+    ):
         return USAGE
     return FOUND if made.fails(fail_on) else FINE
 
