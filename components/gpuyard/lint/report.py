@@ -1,15 +1,16 @@
 """Lint report of files, with file, line and column: the one result that every format writes."""
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from gpuyard.findings import Severity, show_path
+from gpuyard.findings import Path, Severity, show_path
 from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NoReason
 from gpuyard.lint.items import FilesRead, Item, Unread
 from gpuyard.lint.languages.comments import Remark, remarks_of
 from gpuyard.lint.together.judging import judged
+from gpuyard.lint.together.needed import NeededValues
 from gpuyard.rules.rule import Resource, Rule
 from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness
 
@@ -96,7 +97,8 @@ def report(
         _meant(outcome, items.get(id(outcome.resource)), beside, settings)
         for outcome in judged(reading, rules, settings)
     ]
-    hits = [_hit(outcome, items.get(id(outcome.resource)), reading) for outcome in outcomes]
+    needed = NeededValues([item.resource for item in reading.items], settings)
+    hits = [_hit(each, items, reading, needed.of(each)) for each in outcomes]
     hits = [_settled(hit, ignores, baseline, reading.samples) for hit in hits]
     active = tuple(rule for rule in rules if rule.id not in settings.off)
     kinds = {kind for rule in active for kind in rule.kinds}
@@ -145,15 +147,23 @@ def _meant(
     return replace(outcome, choice=True) if beside.defend(outcome, item) else outcome
 
 
-def _hit(outcome: RuleOutcome, item: Item | None, reading: FilesRead) -> Hit:
+def _hit(
+    outcome: RuleOutcome,
+    items: Mapping[int, Item],
+    reading: FilesRead,
+    needed: tuple[Resource, Path] | None,
+) -> Hit:
+    """Where it is; of what could not be judged, where the value is that nobody knows."""
+    about, where = needed or (outcome.resource, outcome.path)
+    item = items.get(id(about))
     states = {
         RuleVerdict.NOT_EVALUATED: HitState.NOT_EVALUATED,
         RuleVerdict.EXCEPTED: HitState.EXCEPTED,
     }
     otherwise = HitState.CHOICE if outcome.choice else HitState.OPEN
     file = item.place.file if item else (reading.files[0] if reading.files else "")
-    line, column = item.place.position(outcome.path) if item else (1, 1)
-    path = item.place.named(outcome.path) if item else outcome.path
+    line, column = item.place.position(where) if item else (1, 1)
+    path = item.place.named(where) if item else where
     told = item.place.told if item else str
     return Hit(
         rule=outcome.rule,

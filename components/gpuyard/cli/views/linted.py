@@ -41,10 +41,7 @@ def show_report(made: Report, word: str, console: Console) -> None:
         console.tell(f"… and {len(groups) - MAX_SHOWN:,} more findings; {_EVERY}.")
     if planned:
         shown += planned[:1]
-        places = (
-            f"{len(planned):,} times a rule needs what only a plan knows, as of {planned[0].file}"
-        )
-        console.tell(f"{places}: give it `terraform show -json plan.out`", first="unknown ")
+        console.tell(_of_a_plan(planned), first="unknown ")
     if of_several:
         shown += of_several[:1]
         console.tell(_of_several(of_several), first="unknown ")
@@ -66,6 +63,13 @@ def show_report(made: Report, word: str, console: Console) -> None:
 def _waits_for_a_plan(hit: Hit) -> bool:
     """Of source in which every other value is a variable, one line says enough."""
     return hit.state is HitState.NOT_EVALUATED and hit.file.endswith(TERRAFORM)
+
+
+def _of_a_plan(hits: Sequence[Hit]) -> str:
+    first = next((hit for hit in hits if hit.where), hits[0])
+    value = f" ({first.where})" if first.where else ""
+    told = f"{many(len(hits), 'time')} a rule needs what only a plan knows, as of {first.file}:{first.line}"
+    return f"{told}{value}: give it `terraform show -json plan.out`"
 
 
 def _is_of_several(hit: Hit) -> bool:
