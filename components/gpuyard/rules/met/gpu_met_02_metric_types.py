@@ -23,6 +23,7 @@ from gpuyard.rules.subjects.queries import (
     keeps_labels,
     label_is_made,
     queries,
+    rule_words,
 )
 
 _OF_COUNTERS = frozenset({"rate", "irate", "increase"})
@@ -33,6 +34,20 @@ _FREE, _USED = f"{DEV}FB_FREE", f"{DEV}FB_USED"
 _WHOLE = f"divide by {_USED} + {_FREE} + {DEV}FB_RESERVED"
 _BY_FREE = "used by free is no utilisation: at half full it is 1, at the end endless"
 _THE_EXPORTERS = " is the exporter's own here, honorLabels being off: not that of who uses the GPU"
+_TRAFFIC = f"{DEV}MEM_COPY_UTIL"
+_FILLED = re.compile(
+    r"\b(?:memory|mem|vram|framebuffer|frame buffer|fb)\b(?:\s+\w+){0,3}\s+(?:full|used|exhausted|bytes)\b"
+    r"|\bout of (?:gpu |device |video )?(?:memory|vram)\b|\boom\b"
+)
+"""Words for how much memory is taken; of use and utilisation NVIDIA itself speaks where it means traffic."""
+_OF_TRAFFIC = re.compile(
+    r"\b(?:bandwidth|copy|copies|traffic|controller|bus|interface|read|written|not|idle)\b"
+)
+_TAKEN_FOR = " is how long memory was read or written, not how much is used: it is 0 on a full GPU that idles"
+_NO_FILL = (
+    f"{_TRAFFIC}{_TAKEN_FOR}",
+    f"write 100 * {_USED} / ({_USED} + {_FREE} + {DEV}FB_RESERVED)",
+)
 _ODDS = re.compile(r">=?\s*(?:[2-9]|\d\d+)(?:\.\d+)?\s*$")
 _MADE = re.compile(
     r"""["'](pod|namespace|container)["']\s*,\s*["'][^"']*["']\s*,\s*["'](exported_\1)["']"""
@@ -43,7 +58,7 @@ _STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 _NVIDIAS = "default-mig-parted-config"
 _ON_EVERY_CLUSTER = {"all-disabled", "all-1g.5gb", "all-balanced"}
 _ACTIVE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
-_UNDER_MIG = {f"{DEV}MEM_COPY_UTIL": "DCGM_FI_PROF_DRAM_ACTIVE"}
+_UNDER_MIG = {_TRAFFIC: "DCGM_FI_PROF_DRAM_ACTIVE"}
 """What says nearly the same of a slice."""
 
 _OLD_LABEL = "Hostname"
@@ -70,7 +85,8 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
         for path, query in queries(resource):
             found = read_promql(query)
             said = [*_said(found, keeps=keeps, slices=cut is not None)]
-            said += _renamed(found) if kept else ()
+            said += _renamed(found, query) if kept else ()
+            said += [_NO_FILL] if _means_filled(found, rule_words(resource, path)) else []
             said = [each for each in said if not (_is_made(each, query) or _of_odds(each, query))]
             for problem, fix in dict.fromkeys(said):
                 maybe = problem.startswith(_NONE_OF_SLICES) and not cut
@@ -94,6 +110,13 @@ def _is_made(said: _Said, query: str) -> bool:
 def _of_odds(said: _Said, query: str) -> bool:
     """Whether used is held by free against odds: above 9 is above nine tenths, as who wrote it knew."""
     return said[0] == _BY_FREE and "100" not in query and _ODDS.search(query) is not None
+
+
+def _means_filled(found: Expression, words: str) -> bool:
+    """Whether a rule says of memory's traffic that it is how much of the memory is used."""
+    said = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_:.,-]+", " ", words).lower()
+    fields = {_field(each) for each in found.selectors}
+    return fields == {_TRAFFIC} and bool(_FILLED.search(said)) and not _OF_TRAFFIC.search(said)
 
 
 def _by_hostname(found: Expression) -> bool:
@@ -189,13 +212,19 @@ def _memory(before: str, operator: str, field: str) -> Iterator[_Said]:
         yield "free less used is neither: it is negative once half is used", _WHOLE
 
 
-def _renamed(found: Expression) -> Iterator[_Said]:
-    """Labels that Prometheus makes only where two of one name meet, and it keeps its own."""
-    for each in found.selectors if any(map(_field, found.selectors)) else ():
+def _renamed(found: Expression, query: str) -> Iterator[_Said]:
+    """Labels that Prometheus makes only where two of one name meet, and it keeps its own.
+
+    Series of others beside them may have the label and give it in a join; who reads both names knows.
+    """
+    alone = all(map(_field, found.selectors))
+    for each in filter(_field, found.selectors):
+        named = {*each.labels, *(each.grouped if alone else ())}
         for label in _POD:
-            if f"exported_{label}" in each.labels or f"exported_{label}" in found.grouped:
+            made = f"exported_{label}"
+            if made in named and label not in named and not re.search(f"[\"']{made}[\"']", query):
                 yield (
-                    f"with honorLabels: true, as the exporter has it here, no series has exported_{label}",
+                    f"with honorLabels: true, as the exporter is scraped here, no series has {made}",
                     f"write {label}",
                 )
 
@@ -220,6 +249,7 @@ RULE = Rule(
         "NVIDIA/dcgm-exporter issues 27, 85, 216, 342, 430; etc/default-counters.csv for the types",
         "NVIDIA/dcgm-exporter pull request 655: the label Hostname is hostname since 4.8.3",
         "Prometheus documentation, honor_labels and rate()",
+        "NVIDIA NVML API reference, nvmlUtilization_t: memory is time in which it was read or written",
     ),
     kinds=QUERY_KINDS,
     parameters={"honor_labels": False},

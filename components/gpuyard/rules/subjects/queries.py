@@ -18,10 +18,19 @@ COUNTERS = "config:dcgm-counters"
 SCALERS = ("keda.sh/ScaledObject", "keda.sh/ScaledJob")
 QUERY_KINDS = (RULE_FILES, ADAPTER, DASHBOARD, ALERTS, *SCALERS)
 MONITOR = "monitoring.coreos.com/ServiceMonitor"
-_MONITORS = (MONITOR, "monitoring.coreos.com/PodMonitor", "monitoring.googleapis.com/PodMonitoring")
+_ENDPOINTS = {
+    MONITOR: "endpoints",
+    "monitoring.coreos.com/PodMonitor": "podMetricsEndpoints",
+    "monitoring.googleapis.com/PodMonitoring": "endpoints",
+}
+"""What scrapes, and where it says how; Google's has no honorLabels, and so never keeps them."""
+_SERVER = "monitoring.coreos.com/Prometheus"
 _JOBS = "config:scrape-jobs"
 _JOBS_AT = ("scrape_configs", "additionalScrapeConfigs")
 _OF_EXPORTER = re.compile(r"dcgm|nvidia|gpu|:9400", re.IGNORECASE)
+_MAY_SCRAPE = re.compile(r"dcgm|nvidia|gpu|:9400|prometheus_io_scrape", re.IGNORECASE)
+"""Words of a job that may be the exporter's: the last is an annotation that anybody's pods can have."""
+_EXPORTER = "dcgm-exporter"
 _OF_WORK = frozenset({"pod", "namespace", "container"})
 _EXPORTERS = ("values:gpu-operator", "nvidia.com/ClusterPolicy", "values:dcgm-exporter")
 _MONITOR_AT: tuple[Path, ...] = (
@@ -36,6 +45,16 @@ def queries(resource: Resource) -> Iterator[tuple[Path, str]]:
     for path, value in _WHERE[resource.group_kind](resource):
         if query := text(value):
             yield path, query
+
+
+def rule_words(resource: Resource, path: Path) -> str:
+    """What the rule that has its expression here calls itself and says of itself: "" for what is no rule."""
+    if resource.group_kind != RULE_FILES or path[-1] != "expr":
+        return ""
+    rule = mapping(at(resource.properties, *path[:-1]))
+    said = mapping(rule.get("annotations"))
+    named = (rule.get("record"), rule.get("alert"), *map(said.get, ("summary", "description")))
+    return "; ".join(text(each) for each in named if each)
 
 
 _Found = Iterator[tuple[Path, object]]
@@ -102,12 +121,51 @@ def recorded(stack: Stack) -> frozenset[str]:
 
 
 def exporter_keeps_labels(stack: Stack) -> bool:
-    """True where the exporter's own values say honorLabels, and no other exporter's do not."""
-    said = [
-        any(is_true(at(resource.properties, *path, "honorLabels")) for path in _MONITOR_AT)
-        for resource in stack.of(*_EXPORTERS)
-    ]
-    return bool(said) and all(said)
+    """True where all that is in view says that labels of the exporter stay as they are: honorLabels.
+
+    One that says it otherwise, or may scrape the exporter without it, is enough for no.
+    """
+    own = [_of_own_monitor(resource) for resource in stack.of(*_EXPORTERS)]
+    others = [*_monitored(stack), *_scraped(stack)]
+    said = [each for each in (*own, *others) if each is not None]
+    makes = any(label_is_made(stack, f"exported_{label}") for label in _OF_WORK)
+    makes |= any(
+        is_true(at(each.properties, "spec", "overrideHonorLabels")) for each in stack.of(_SERVER)
+    )
+    return bool(said) and all(said) and not makes
+
+
+def _of_own_monitor(resource: Resource) -> bool | None:
+    """Whether an exporter's own monitor keeps labels, which by itself it does not; None where it is off."""
+    monitors = [mapping(at(resource.properties, *path)) for path in _MONITOR_AT]
+    if any(is_true(each.get("honorLabels")) for each in monitors):
+        return True
+    exporters = (at(resource.properties, *path[:-1]) for path in _MONITOR_AT)
+    off = any(mapping(each).get("enabled") is False for each in (*monitors, *exporters))
+    return None if off else False
+
+
+def _monitored(stack: Stack) -> Iterator[bool]:
+    """Of each endpoint of a monitor that chooses the exporter by its labels, whether it keeps labels.
+
+    Of those that may be the exporter's, only that one does not.
+    """
+    for kind, field in _ENDPOINTS.items():
+        for monitor in stack.of(kind):
+            chosen = mapping(at(monitor.properties, "spec", "selector", "matchLabels"))
+            certain = any(_EXPORTER in text(value) for value in chosen.values())
+            for endpoint in items(at(monitor.properties, "spec", field)):
+                keeps = is_true(mapping(endpoint).get("honorLabels"))
+                if certain or (not keeps and _OF_EXPORTER.search(str(monitor.properties))):
+                    yield keeps
+
+
+def _scraped(stack: Stack) -> Iterator[bool]:
+    """Of each job of a Prometheus that scrapes the exporter, or whatever asks to be scraped."""
+    for job in _all_jobs(stack):
+        words, keeps = str(job), is_true(job.get("honor_labels"))
+        if _EXPORTER in words or (not keeps and _MAY_SCRAPE.search(words)):
+            yield keeps
 
 
 def keeps_labels(stack: Stack) -> bool:
@@ -126,7 +184,7 @@ def keeps_labels(stack: Stack) -> bool:
 
 def is_scraped_here(stack: Stack) -> bool:
     """Whether anything in view says how an exporter is scraped: else nobody knows whose its labels are."""
-    monitors = (each for kind in _MONITORS for each in stack.of(kind))
+    monitors = stack.of(*_ENDPOINTS)
     return (
         bool(stack.of(*_EXPORTERS))
         or any(_OF_EXPORTER.search(str(each.properties)) for each in monitors)
@@ -136,11 +194,13 @@ def is_scraped_here(stack: Stack) -> bool:
 
 def _jobs(stack: Stack) -> Iterator[Mapping[str, Any]]:
     """Jobs of a Prometheus that scrape an exporter of GPUs, as far as their words tell."""
+    return (job for job in _all_jobs(stack) if _OF_EXPORTER.search(str(job)))
+
+
+def _all_jobs(stack: Stack) -> Iterator[Mapping[str, Any]]:
     for resource in stack.of(_JOBS):
         for field in _JOBS_AT:
-            for job in map(mapping, items(resource.properties.get(field))):
-                if _OF_EXPORTER.search(str(job)):
-                    yield job
+            yield from map(mapping, items(resource.properties.get(field)))
 
 
 def _leaves_labels(job: Mapping[str, Any]) -> bool:
@@ -157,8 +217,9 @@ def label_is_made(stack: Stack, name: str) -> bool:
     places = [
         at(resource.properties, *path) for resource in stack.of(*_EXPORTERS) for path in _MONITOR_AT
     ]
-    for monitor in stack.of(MONITOR):
-        places += items(at(monitor.properties, "spec", "endpoints"))
+    for kind, field in _ENDPOINTS.items():
+        for monitor in stack.of(kind):
+            places += items(at(monitor.properties, "spec", field))
     by_jobs = (
         text(mapping(each).get("target_label")) == name
         for job in _jobs(stack)
@@ -168,6 +229,6 @@ def label_is_made(stack: Stack, name: str) -> bool:
     return any(by_jobs) or any(
         text(mapping(each).get("targetLabel")) == name
         for place in places
-        for field in _RELABELINGS
-        for each in items(mapping(place).get(field))
+        for relabelings in _RELABELINGS
+        for each in items(mapping(place).get(relabelings))
     )
