@@ -380,6 +380,54 @@ def test_whatever_stands_twice_is_kept_as_yaml_itself_keeps_it(tree):
     assert places(found) == stands(yaml.compose(text))
 
 
+MERGED = """\
+x: &x {a: 1, b: {c: 2}}
+y: &y {a: 3, d: [4]}
+one:
+  a: 5
+  <<: *x
+  e: 6
+two: {<<: [*y, *x], f: 7}
+three: {<<: {g: {h: 8}}, i: 9}
+four: {<<: *x}
+five: {<<: 5, j: {<<: *y}}
+"""
+
+
+def test_what_is_merged_is_there_and_stands_where_nobody_wrote_it():
+    (found,) = parse_documents(MERGED.encode(), "x")
+    whole = yaml.safe_load(MERGED.replace("<<: 5, ", ""))
+    assert found.value == {**whole, "five": {"<<": 5, **whole["five"]}}
+    assert found.value["one"] == {"a": 5, "e": 6, "b": {"c": 2}}
+    below = {path: line for path, line in found.lines.items() if path[:1] not in (("x",), ("y",))}
+    assert below == {
+        (): 1,
+        ("one",): 3,
+        ("one", "a"): 4,
+        ("one", "e"): 6,
+        ("two",): 7,
+        ("two", "f"): 7,
+        ("three",): 8,
+        ("three", "i"): 8,
+        ("four",): 9,
+        ("five",): 10,
+        ("five", "<<"): 10,
+        ("five", "j"): 10,
+    }
+    assert found.nearest(("one", "b", "c")) == ("one",)
+
+
+def test_in_a_stack_file_nothing_is_merged():
+    assert value("x: &x {a: 1}\ny: {<<: *x}\n")["y"] == {"<<": {"a": 1}}
+
+
+def test_what_is_merged_again_and_again_is_counted():
+    many = ", ".join(f"k{n}: 0" for n in range(2_000))
+    text = f"x: &x {{{many}}}\n" + "".join(f"y{n}: {{<<: *x}}\n" for n in range(100))
+    with pytest.raises(UsageError, match="more than 300,000 values"):
+        parse_documents(text.encode(), "x")
+
+
 def test_of_nothing_nothing_is_marked():
     assert dict(parse_yaml(b"", "x").lines) == {}
     with pytest.raises(KeyError):

@@ -127,6 +127,7 @@ def _yaml_problem(error: yaml.YAMLError, text: str) -> str:
     return f"{where}{problem}{tab}"
 
 
+_MERGE = "<<"
 _MOST_TWICE = 100
 """Keys of a document that stand twice; of more nobody waits for the last."""
 _DROPPED = -1
@@ -207,7 +208,7 @@ class _Builder:
             case SequenceStartEvent():
                 self._open([], event)
             case MappingEndEvent() | SequenceEndEvent():
-                self._close()
+                self._close(event)
             case DocumentStartEvent():
                 self._next_document(event)
             case AliasEvent():
@@ -229,14 +230,30 @@ class _Builder:
         anchor = getattr(event, "anchor", None)
         self.stack.append(_Open(value, number, len(self.positions.lines), anchor))
 
-    def _close(self) -> None:
+    def _close(self, event: Event) -> None:
         done = self.stack.pop()
+        if self.many and isinstance(done.value, dict) and _MERGE in done.value:
+            self._merge(done, event)
         if done.number == _DROPPED:
             self.positions.forget(done.first)
         else:
             self.positions.close(done.number)
         if done.anchor:
             self.anchors[done.anchor] = (done.value, _size(done.value))
+
+    def _merge(self, into: _Open, event: Event) -> None:
+        """What `<<` brings, as kubectl and helm take it: all that the mapping does not say itself."""
+        given = into.value[_MERGE]
+        sources = given if isinstance(given, list) else [given]
+        if not all(isinstance(each, dict) for each in sources):
+            return
+        self._cut(into, _MERGE)
+        for source in sources:
+            self.count += len(source)
+            if self.count > self.fits:
+                self._refuse_more(event)
+            for key, value in source.items():
+                into.value.setdefault(key, value)  # of what comes so, nothing is marked
 
     def _place(self, value: Any, event: NodeEvent, size: int) -> int:
         """Where it belongs; the number of its mark."""
@@ -274,11 +291,7 @@ class _Builder:
 
     def _forget_first(self, parent: _Open, key: str) -> None:
         """What stood at a key before it came again."""
-        number = parent.first
-        for _ in takewhile(key.__ne__, parent.value):
-            number = self.positions.ends[number]
-        self.positions.cut(number)
-        del parent.value[key]  # the order of what is kept is that of the text
+        self._cut(parent, key)
         path = self._path()
         self.blocks = {each for each in self.blocks if each[: len(path)] != path}
 
@@ -289,6 +302,14 @@ class _Builder:
             if self.many and getattr(event, "style", None) in _BLOCKS:
                 self.blocks.add(self._path())
         return parent.marked
+
+    def _cut(self, parent: _Open, key: str) -> None:
+        """Take a key out, and its marks: the order of what is kept is that of the text."""
+        number = parent.first
+        for _ in takewhile(key.__ne__, parent.value):
+            number = self.positions.ends[number]
+        self.positions.cut(number)
+        del parent.value[key]
 
     def _path(self) -> Path:
         """Of what is being placed."""

@@ -90,8 +90,10 @@ class Positions:
         if self.ends[number] == number + 1:
             return {}  # of an alias nothing below is marked, however much is there
         found: dict[Any, int] = {}
-        part = number + 1
+        part, end = number + 1, self.ends[number]
         for step in range(len(value)) if isinstance(value, list) else value:
+            if part >= end:
+                break  # the rest was merged into it, and stands elsewhere
             found[step] = part
             part = self.ends[part]
         if len(found) > _WIDE:
