@@ -5,7 +5,7 @@ import pytest
 from gpuyard.lint.items import FilesRead, Item
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
-from gpuyard.lint.together.kustomize import merged
+from gpuyard.lint.together.patching import merged
 from gpuyard.lint.together.scopes import scopes
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource

@@ -63,7 +63,8 @@ def _each(
 def _holds(outcome: RuleOutcome, form: Resource, settings: Strictness) -> bool:
     if form is outcome.resource:
         return True
-    said = check_resource(outcome.rule, form, settings)
+    known_as = replace(form, name=outcome.resource.name) if outcome.resource else form
+    said = check_resource(outcome.rule, known_as, settings)
     return any(each.path == outcome.path and each.verdict is outcome.verdict for each in said)
 
 
@@ -79,7 +80,7 @@ def _together(
     """
     held: HitsByKey = {}
     for scope in found:
-        for key, said in _in_scope(scope, rules, settings).items():
+        for key, said in _in_scope(scope, rules, _by_their_names(settings, scope)).items():
             held.setdefault(key, said)
     stopped = {o.rule.id for o in whole if o.verdict is RuleVerdict.NOT_EVALUATED}
     over_all: HitsByKey = {}
@@ -94,6 +95,20 @@ def _together(
     for (rule, _, _), said in held.items():
         if rule in stopped:  # over all files it came to an end before it had said everything
             yield from said
+
+
+def _by_their_names(settings: Strictness, scope: LintScope) -> Strictness:
+    """Exceptions for what is written hold for what it is deployed as: a kustomization may rename it."""
+    if not settings.exemptions:
+        return settings
+    renamed = {(w.name, there.name) for w, there in scope.resources if w.name != there.name}
+    more = [
+        replace(each, resource=now)
+        for each in settings.exemptions
+        for name, now in sorted(renamed)
+        if each.resource == name
+    ]
+    return replace(settings, exemptions=(*settings.exemptions, *more))
 
 
 def _weight(said: Sequence[RuleOutcome]) -> tuple[bool, int]:

@@ -12,8 +12,10 @@ from typing import Any
 
 from gpuyard.lint.charts import as_its_chart_has_it
 from gpuyard.lint.items import FilesRead, Item
+from gpuyard.lint.together.changes import ObjectForm, deployed
 from gpuyard.lint.together.handed import as_handed, values_as_handed
-from gpuyard.lint.together.kustomize import Kustomization, deployed, kustomizations, made_of
+from gpuyard.lint.together.kustomize import Kustomization, kustomizations, made_of
+from gpuyard.lint.together.references import renames, with_references
 from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
 from gpuyard.rules.rule import Resource
 
@@ -160,13 +162,13 @@ def _tree_of(folder: str, trees: frozenset[str]) -> str:
 
 
 def _scope(chains: Chains, view: _View, built: tuple[Resource, ...] = ()) -> LintScope:
-    pairs: list[tuple[Resource, Resource]] = []
+    pairs: list[tuple[Item, ObjectForm]] = []
     charts: dict[tuple[str, str], list[str]] = defaultdict(list)
     maybe: list[Resource] = []
     for file, chain in chains.items():
         for item in view.by_file.get(file, ()):
             there = _there(item, chain, view, built)
-            pairs += [(item.resource, there)] if there is not None else []
+            pairs += [(item, there)] if there is not None else []
             maybe += [item.resource] if item.maybe else []
             if item.resource.kind.startswith("values:") and not item.place.prefix:
                 charts[posixpath.dirname(file), item.resource.kind].append(file)
@@ -174,23 +176,44 @@ def _scope(chains: Chains, view: _View, built: tuple[Resource, ...] = ()) -> Lin
     alternatives = list(_alternatives(sets, view.by_file))
     if maybe:  # each with what a variable decides, and without
         alternatives = [each for one in alternatives or [()] for each in (one, (*one, *maybe))]
-    return LintScope(tuple(pairs), tuple(alternatives))
+    return LintScope(tuple(_named(pairs, known=bool(built))), tuple(alternatives))
+
+
+def _named(
+    pairs: Sequence[tuple[Item, ObjectForm]], *, known: bool
+) -> Iterator[tuple[Resource, Resource]]:
+    """What is deployed under the name that it gets, and naming others so; what kustomize made does."""
+    renamed = {} if known else renames(form for _, form in pairs)
+    for item, form in pairs:
+        value = with_references(form.value, renamed) if renamed else form.value
+        written = item.resource
+        if value is written.properties:
+            yield written, written
+        else:
+            yield written, replace(written, properties=value, name=form.names[-1])
 
 
 def _there(
     item: Item, chain: Sequence[Kustomization], view: _View, built: tuple[Resource, ...]
-) -> Resource | None:
+) -> ObjectForm | None:
     """One thing as it is deployed; None where it is not."""
     made = made_of(item.resource, built) if built else None
     if made is not None:
-        return replace(item.resource, properties=made.properties)
-    there = deployed(item.laid or item.resource, list(chain))
+        return ObjectForm(made.properties, (item.resource.name, made.name))
+    written = item.laid or item.resource
+    if ":" in written.kind:
+        return ObjectForm(_values_there(item, written, view).properties, (written.name,))
+    return deployed(written, (change for each in chain for change in each.changes))
+
+
+def _values_there(item: Item, written: Resource, view: _View) -> Resource:
+    """Values as commands hand them to Helm, those of a chart's own as its templates take them."""
     file = item.place.file
-    if there is not None and file in view.handed:
-        there = values_as_handed(there, item.place.prefix, view.handed[file])
-    if there is not None and file in view.own and not item.place.prefix:
-        there = as_its_chart_has_it(there)
-    return there
+    if file in view.handed:
+        written = values_as_handed(written, item.place.prefix, view.handed[file])
+    if file in view.own and not item.place.prefix:
+        written = as_its_chart_has_it(written)
+    return written
 
 
 def _alternatives(

@@ -1,0 +1,335 @@
+"""What a kustomization changes of an object, one change after the other, in the order of kustomize.
+
+Patches, the namespace, namePrefix and nameSuffix, labels and annotations, `images`; what another object gives
+(replacements) is unknown. Which fields labels and images go to is as kustomize's own configuration has it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.items import FilePlace
+from gpuyard.lint.together.patching import merged, name_at, operated, with_set
+from gpuyard.manifests.fields import UNKNOWN, items, mapping, mappings, text
+from gpuyard.rules.rule import Resource
+
+_CLUSTER_WIDE = re.compile(r"Namespace$|Cluster[A-Z]\w*|ResourceFlavor$|PriorityClass$|NodePool$")
+"""Kinds that a namespace is not given to; one more or less changes no verdict of a rule."""
+_NEVER_RENAMED = frozenset({"Namespace", "CustomResourceDefinition", "APIService"})
+_OWN_GROUPS = re.compile(r"(apps|batch|autoscaling|policy|([\w-]+\.)+k8s\.io)/|v1$")
+"""Groups that kustomize knows the schemas of; in other kinds a patch replaces a list as a whole."""
+_PODS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "ReplicationController", "Job"),
+        ("spec", "template"),
+    ),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+}
+"""Where kinds that kustomize knows have the template of their pods."""
+_SELECTORS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"),
+        ("spec", "selector", "matchLabels"),
+    ),
+    "Service": ("spec", "selector"),
+    "ReplicationController": ("spec", "selector"),
+}
+_SELECTORS_THERE: Mapping[str, tuple[str, ...]] = {
+    "Job": ("spec", "selector", "matchLabels"),
+    "PodDisruptionBudget": ("spec", "selector", "matchLabels"),
+    "NetworkPolicy": ("spec", "podSelector", "matchLabels"),
+}
+"""Selectors that get a label only where they have one."""
+_CONTAINERS = frozenset({"containers", "initContainers"})
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectForm:
+    """An object on its way, and the names that it had: patches and references may use any of them."""
+
+    value: Any
+    names: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """Its kind, without the group."""
+        return name_at(self.value, "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that a kustomization does to objects, and where it says so."""
+
+    place: FilePlace
+    path: Path
+    does: Callable[[ObjectForm], ObjectForm | None]
+    """What becomes of an object; None where it is taken away."""
+    selects: Callable[[ObjectForm], bool | None] = lambda _: True
+    """Whether it is meant; None where only a run of kustomize tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPatch:
+    """A patch written out: fields of an object, or operations on one."""
+
+    place: FilePlace
+    path: Path
+    target: Mapping[Any, Any] | None
+    """What it is for; None for the object that it names itself."""
+    fields: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
+    operations: tuple[Mapping[Any, Any], ...] = ()
+
+
+def deployed(resource: Resource, changes: Iterable[Change]) -> ObjectForm | None:
+    """The object as it is deployed after these; None where one takes it away."""
+    form = ObjectForm(resource.properties, (resource.name,))
+    for change in changes:
+        after = change.does(form) if change.selects(form) is not False else form
+        if after is None:
+            return None
+        form = after
+    return form
+
+
+def changes_of(
+    given: Mapping[str, Any],
+    place: FilePlace,
+    patches: Iterable[ObjectPatch],
+    late: Iterable[ObjectPatch],
+) -> Iterator[Change]:
+    """What a kustomization does, in the order in which kustomize does it; `late` are patchesJson6902."""
+    yield from map(_patch, patches)
+    if namespace := text(given, "namespace"):
+        yield Change(place, ("namespace",), lambda form: _in_namespace(form, namespace))
+    if not _has_own_configuration(given):
+        yield from _names(given, place)
+    yield from _labels(given, place)
+    yield from map(_patch, late)
+    for index, each in enumerate(mappings(given, "images")):
+        key = next((k for k in ("newTag", "digest", "newName") if each.get(k)), "name")
+        yield Change(place, ("images", index, key), _does_images(each))
+    for index, select, fields in _replaced(given):
+        where = ("replacements", index)
+        yield Change(place, where, _does_unknown(fields), _selected_by(select))
+
+
+def _has_own_configuration(given: Mapping[str, Any]) -> bool:
+    """Whether it says itself what refers to names, or has programs of its own that change objects."""
+    return any(given.get(key) for key in ("configurations", "transformers", "crds"))
+
+
+def _in_namespace(form: ObjectForm, namespace: str) -> ObjectForm:
+    if _CLUSTER_WIDE.search(form.kind):
+        return form
+    return replace(form, value=with_set(form.value, ["metadata", "namespace"], namespace))
+
+
+def _names(given: Mapping[str, Any], place: FilePlace) -> Iterator[Change]:
+    for key in ("namePrefix", "nameSuffix"):
+        if part := text(given, key):
+            yield Change(place, (key,), _does_name(part, before=key == "namePrefix"))
+
+
+def _does_name(part: str, *, before: bool) -> Callable[[ObjectForm], ObjectForm]:
+    def does(form: ObjectForm) -> ObjectForm:
+        name = name_at(form.value, "metadata", "name")
+        if form.kind in _NEVER_RENAMED or not name:
+            return form
+        new = f"{part}{name}" if before else f"{name}{part}"
+        return ObjectForm(with_set(form.value, ["metadata", "name"], new), (*form.names, new))
+
+    return does
+
+
+def _labels(given: Mapping[str, Any], place: FilePlace) -> Iterator[Change]:
+    for index, each in enumerate(mappings(given, "labels")):
+        selectors = each.get("includeSelectors") is True
+        templates = selectors or each.get("includeTemplates") is True
+        does = _does_labels(mapping(each, "pairs"), templates=templates, selectors=selectors)
+        yield Change(place, ("labels", index, "pairs"), does)
+    if common := mapping(given, "commonLabels"):
+        yield Change(place, ("commonLabels",), _does_labels(common, templates=True, selectors=True))
+    if notes := mapping(given, "commonAnnotations"):
+        yield Change(place, ("commonAnnotations",), lambda form: _with_more(form, notes))
+
+
+def _does_labels(
+    pairs: Mapping[Any, Any], *, templates: bool, selectors: bool
+) -> Callable[[ObjectForm], ObjectForm]:
+    def does(form: ObjectForm) -> ObjectForm:
+        value = _with_pairs(form.value, ("metadata", "labels"), pairs)
+        if templates and form.kind in _PODS:
+            value = _with_pairs(value, (*_PODS[form.kind], "metadata", "labels"), pairs)
+        return replace(form, value=_selecting(value, form.kind, pairs) if selectors else value)
+
+    return does
+
+
+def _with_more(form: ObjectForm, notes: Mapping[Any, Any]) -> ObjectForm:
+    value = _with_pairs(form.value, ("metadata", "annotations"), notes)
+    if form.kind in _PODS:
+        value = _with_pairs(value, (*_PODS[form.kind], "metadata", "annotations"), notes)
+    return replace(form, value=value)
+
+
+def _with_pairs(value: Any, path: Sequence[str], pairs: Mapping[Any, Any]) -> Any:
+    for key, each in pairs.items():
+        value = with_set(value, [*path, str(key)], each)
+    return value
+
+
+def _selecting(value: Any, kind: str, pairs: Mapping[Any, Any]) -> Any:
+    if kind == "Service" and name_at(value, "apiVersion") != "v1":
+        return value  # Knative's
+    there = _SELECTORS_THERE.get(kind, ())
+    if there and _at(value, there):
+        return _with_pairs(value, there, pairs)
+    return _with_pairs(value, _SELECTORS[kind], pairs) if kind in _SELECTORS else value
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+# ── patches ──
+
+
+def _patch(patch: ObjectPatch) -> Change:
+    return Change(patch.place, patch.path, lambda form: _patched(patch, form), _selector(patch))
+
+
+def _patched(patch: ObjectPatch, form: ObjectForm) -> ObjectForm | None:
+    value = form.value
+    for operation in patch.operations:
+        value = operated(value, operation)
+    if patch.fields:
+        value = _merged_object(value, patch.fields)
+    return None if value is None else replace(form, value=value)
+
+
+def _merged_object(value: Any, fields: Mapping[Any, Any]) -> Any:
+    """What an object is, and what it is called, a strategic patch never changes."""
+    made = merged(value, fields, schema=bool(_OWN_GROUPS.match(name_at(value, "apiVersion"))))
+    if not isinstance(made, Mapping):
+        return made
+    made = {**made, **{key: value[key] for key in ("apiVersion", "kind") if key in value}}
+    for key in ("name", "namespace"):
+        if own := name_at(value, "metadata", key):
+            made = with_set(made, ["metadata", key], own)
+    return made
+
+
+def _selector(patch: ObjectPatch) -> Callable[[ObjectForm], bool | None]:
+    if patch.target is not None:
+        return _selected_by(patch.target)
+    kind, name = text(patch.fields, "kind"), text(patch.fields, "metadata", "name")
+    return lambda form: kind in {"", form.kind} and (not name or name in form.names)
+
+
+def _selected_by(target: Mapping[Any, Any]) -> Callable[[ObjectForm], bool | None]:
+    """By what it is, each a pattern of the whole, and by labels."""
+
+    def selects(form: ObjectForm) -> bool | None:
+        group, _, version = name_at(form.value, "apiVersion").rpartition("/")
+        names = {"kind": (form.kind,), "name": form.names, "group": (group,), "version": (version,)}
+        for key, given in names.items():
+            if (wanted := text(target, key)) and not any(_matches(wanted, each) for each in given):
+                return False
+        space = name_at(form.value, "metadata", "namespace") or "default"
+        if (wanted := text(target, "namespace")) and not _matches(wanted, space):
+            return None  # it may have had another on its way
+        found = [
+            _has(text(target, f"{what}Selector"), _at(form.value, ("metadata", f"{what}s")))
+            for what in ("label", "annotation")
+        ]
+        return False if False in found else None if None in found else True
+
+    return selects
+
+
+def _has(selector: str, given: Any) -> bool | None:
+    """Whether labels are as a selector wants them; None for one that is not read here."""
+    found = given if isinstance(given, Mapping) else {}
+    for each in filter(None, (part.strip() for part in selector.split(","))):
+        plain = re.fullmatch(r"([\w./-]+)\s*(?:(==?|!=)\s*([\w.-]*))?", each)
+        if plain is None:
+            return None
+        key, sign, value = plain.groups()
+        there = found.get(key)
+        if key not in found if sign is None else (there == value) is (sign == "!="):
+            return False
+    return True
+
+
+def _matches(pattern: str, given: str) -> bool:
+    try:
+        return re.fullmatch(pattern, given) is not None
+    except re.error:
+        return pattern == given
+
+
+def _replaced(
+    given: Mapping[str, Any],
+) -> Iterator[tuple[int, Mapping[Any, Any], tuple[str, ...]]]:
+    for index, each in enumerate(mappings(given, "replacements")):
+        for target in mappings(each, "targets"):
+            fields = tuple(f for f in items(target, "fieldPaths") if isinstance(f, str))
+            yield index, mapping(target, "select"), fields
+
+
+def _does_unknown(fields: Sequence[str]) -> Callable[[ObjectForm], ObjectForm]:
+    def does(form: ObjectForm) -> ObjectForm:
+        value = form.value
+        for path in fields:
+            value = with_set(value, path.split("."), UNKNOWN)
+        return replace(form, value=value)
+
+    return does
+
+
+# ── images ──
+
+
+def _does_images(given: Mapping[Any, Any]) -> Callable[[ObjectForm], ObjectForm]:
+    def does(form: ObjectForm) -> ObjectForm:
+        value = _with_images(form.value, given)
+        return form if value is form.value else replace(form, value=value)
+
+    return does
+
+
+def _with_images(value: Any, given: Mapping[Any, Any], *, here: bool = False) -> Any:
+    """Every `image` of containers below, as an entry of `images` says it; itself where there is none."""
+    if isinstance(value, list):
+        made = [_with_images(each, given, here=here) for each in value]
+        return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+    if not isinstance(value, Mapping):
+        return value
+    changed = {
+        key: new
+        for key, each in value.items()
+        if (new := _image_below(key, each, given, here=here)) is not each
+    }
+    return {**value, **changed} if changed else value
+
+
+def _image_below(key: Any, value: Any, given: Mapping[Any, Any], *, here: bool) -> Any:
+    if here and key == "image" and isinstance(value, str):
+        return _image(value, given)
+    return _with_images(value, given, here=key in _CONTAINERS)
+
+
+def _image(written: str, given: Mapping[Any, Any]) -> str:
+    bare, _, digest = written.partition("@")
+    folder, slash, last = bare.rpartition("/")
+    name, _, tag = last.partition(":")
+    if text(given, "name") != f"{folder}{slash}{name}":
+        return written
+    if given.get("newTag") or text(given, "digest"):  # the digest of before is of another image
+        tag, digest = str(given.get("newTag") or tag), text(given, "digest")
+    at = f"@{digest}" if digest else ""
+    return f"{text(given, 'newName') or text(given, 'name')}{f':{tag}' if tag else ''}{at}"
