@@ -4,6 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.catalogue.software.cuda_tags import (
+    LAST_OF_TWO_PARTS,
+    NEWEST_OF_OLDEST,
+    OLDEST,
+    tag_instead,
+)
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.manifests.quantities import quantity
@@ -29,8 +35,9 @@ from gpuyard.rules.subjects.pods import (
 )
 
 _VENDOR = re.compile(r"nvidia|nvcr|cuda|dcgm")
-_CUDA = re.compile(r"(^|/)nvidia/cuda$")
-_TWO_PARTS = re.compile(r"\d+\.\d+(-|$)")
+_CUDA = re.compile(r"(?:(?:[\w-]+\.)*docker\.(?:io|com)/|nvcr\.io/)?nvidia/cuda")
+"""Where NVIDIA keeps it; another's mirror may have kept what is gone here."""
+_TWO_PARTS = re.compile(r"(\d+)\.(\d+)(?:-|$)")
 _EXPORTER = re.compile(r"(^|/)nvidia/(k8s/)?dcgm-exporter$")
 _THREE_PARTS = re.compile(r"v?[2-9]\.\d+\.\d+")
 """Before its second version a tag was the exporter's alone."""
@@ -86,19 +93,27 @@ def _of_vendor(pod: Pod) -> bool:
 
 def _image(path: Path, image: str) -> Iterator[Violation]:
     name, _, tag = image.partition("@")[0].rpartition(":")
-    if _CUDA.search(name) and _TWO_PARTS.match(tag):
-        version, _, rest = tag.partition("-")
-        yield Violation(
-            (*path, "image"),
-            f"there is no image of CUDA tagged {tag}: versions have three parts, and old ones were removed",
-            f"write {version}.0-{rest or 'base-ubuntu22.04'} if it is still there, best by digest",
-        )
+    if _CUDA.fullmatch(name) and (found := _TWO_PARTS.match(tag)):
+        yield _cuda((*path, "image"), tag, (int(found[1]), int(found[2])))
     if _EXPORTER.search(name) and _THREE_PARTS.fullmatch(tag):
         yield Violation(
             (*path, "image"),
             f"no image of the exporter is tagged {tag}: a tag is DCGM's version, its own, and its system",
             "write one such as 4.6.0-4.8.3-distroless",
         )
+
+
+def _cuda(path: Path, tag: str, version: tuple[int, int]) -> Violation:
+    """Of a tag with two parts; those of new versions never were, and those of old ones are no more."""
+    gone = "NVIDIA has removed it, as all tags of that age"
+    never = "versions have three parts, and old ones were removed"
+    said = gone if version <= LAST_OF_TWO_PARTS else never
+    instead = tag_instead(version, tag)
+    if instead is None:
+        which = "CUDA 11 or newer" if version < OLDEST else "one with three parts"
+        instead = f"{which}, as {tag_instead(NEWEST_OF_OLDEST, tag)}"
+    problem = f"there is no image of CUDA tagged {tag}: {said}"
+    return Violation(path, problem, f"write {instead}, best by digest")
 
 
 def _rights(path: Path, context: Mapping[str, Any]) -> Iterator[Violation]:
