@@ -334,6 +334,7 @@ def _of_ray(workload: Workload) -> Iterator[Slip]:
     for index, each in enumerate(items(mapping(workload.body, *cluster).get("workerGroupSpecs"))):
         group = mapping(each)
         path: Path = (*cluster, "workerGroupSpecs", index)
+        known(group.get("replicas"))
         counted, least = count(group, "replicas", 1), count(group, "minReplicas", 0)
         if counted < least and any(asks(pod) for pod in workload.pods if pod.path[:-1] == path):
             values = {"counted": str(counted), "least": str(least)}

@@ -27,6 +27,12 @@ class PartlyKnown(dict[Any, Any]):
         return super().get(key, UNKNOWN if default is None else default)
 
 
+class FilledIn(str):
+    """Text in place of a value that somebody fills in: as text it is what it is, as anything else unknown."""
+
+    __slots__ = ()
+
+
 class NotEvaluatedError(Exception):
     """A rule met a value that is not known yet: it has said nothing, which is not the same as passing."""
 
@@ -38,13 +44,20 @@ def known(value: Any) -> Any:
     return value
 
 
+def _no_text(value: Any) -> Any:
+    """A value that is to be something else than text, when it is known."""
+    if isinstance(value, FilledIn):
+        raise NotEvaluatedError
+    return known(value)
+
+
 def mapping(value: Any, *keys: str) -> Mapping[Any, Any]:
     """A mapping, or the one below at these keys; empty when there is none or something else stands there."""
     for key in keys:
         value = mapping(value).get(key)
     if type(value) is dict:  # almost always, and the question below is slow
         return value
-    return value if isinstance(known(value), Mapping) else {}
+    return value if isinstance(_no_text(value), Mapping) else {}
 
 
 def whole(value: Any) -> Mapping[Any, Any]:
@@ -63,12 +76,12 @@ def block(value: Any) -> Mapping[str, Any]:
 def items(value: Any, *keys: str) -> list[Any]:
     """A list, or the one below at these keys; empty when there is none or something else stands there."""
     value = _below(value, keys)
-    return list(value) if isinstance(known(value), _LISTS) else []
+    return list(value) if isinstance(_no_text(value), _LISTS) else []
 
 
 def mappings(value: Any, *keys: str) -> list[Mapping[Any, Any]]:
     """The mappings of a list; whatever else is in it is left out."""
-    return [item for item in items(value, *keys) if isinstance(known(item), Mapping)]
+    return [item for item in items(value, *keys) if isinstance(_no_text(item), Mapping)]
 
 
 def text(value: Any, *keys: str) -> str:
@@ -77,19 +90,24 @@ def text(value: Any, *keys: str) -> str:
     return value if isinstance(known(value), str) else ""
 
 
+def word(value: Any, *keys: str) -> str:
+    """Text that is one of a few words, where a name that somebody fills in would be none of them."""
+    return str(_no_text(text(value, *keys)))
+
+
 def _below(value: Any, keys: tuple[str, ...]) -> Any:
     return mapping(value, *keys[:-1]).get(keys[-1]) if keys else value
 
 
 def is_true(value: Any) -> bool:
     """True for true; the clouds' SDKs write some truths as text."""
-    value = known(value)
+    value = _no_text(value)
     return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
 def number(value: Any) -> float | None:
     """A number, also one written as text, as Kubernetes quantities of whole things often are."""
-    value = known(value)
+    value = _no_text(value)
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):

@@ -1,6 +1,11 @@
 """Words that stand for a value which somebody fills in later: such a value is unknown, never wrong."""
 
 import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from gpuyard.manifests.fields import UNKNOWN, FilledIn, PartlyKnown
 
 _FORMS = re.compile(
     r"\$[({]?\w"  # of a shell, of envsubst, of Make
@@ -8,6 +13,8 @@ _FORMS = re.compile(
     r"|\{\{"
     r"|%\w+%"
     r"|__\w+__"
+    r"|@[A-Z][A-Z0-9_]*@"
+    r"|_placeholder\b"
     r"|x{5,}"
     r"|\b(?:replace[ds]?|your|change|todo|fixme|placeholder|filled)(?:\b|_)",
     re.IGNORECASE,
@@ -17,6 +24,69 @@ _FORMS = re.compile(
 def is_placeholder(value: object) -> bool:
     """True for text that is not the value itself: `$GPUS`, `<image>`, `your-bucket`."""
     return isinstance(value, str) and _FORMS.search(value) is not None
+
+
+_ALL_OF_IT = re.compile(
+    r"\$\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}"  # `${X}`, `${X:=4}`, `${{ x }}`
+    r"|\$\w+|\$\(\w+\)"
+    r"|<[^<>]+>"
+    r"|\{\{.*\}\}"
+    r"|@\w+@|__\w+__|%%?\w+%%?|#\{\w+\}#"
+    r"|\w+_PLACEHOLDER|(?:REPLACE|CHANGE)_?ME|TODO|FIXME",
+    re.DOTALL,
+)
+
+
+def is_filled_in(value: object) -> bool:
+    """True for text all of which somebody fills in: what will stand there may be of any type."""
+    return isinstance(value, str) and _ALL_OF_IT.fullmatch(value.strip()) is not None
+
+
+def with_unknowns(value: Any, path: Sequence[str | int]) -> Any:
+    """The value, unknown what somebody fills in at a place or below it; itself where nothing is."""
+    if is_filled_in(value):
+        return UNKNOWN
+    if not path:
+        return _below(value)
+    step, rest = path[0], path[1:]
+    if isinstance(value, Mapping) and step in value:
+        if not rest and is_filled_in(step):
+            return _without(value, step)
+        inner = with_unknowns(value[step], rest)
+        return value if inner is value[step] else _like(value, {**value, step: inner})
+    if isinstance(value, list | tuple) and isinstance(step, int) and 0 <= step < len(value):
+        inner = with_unknowns(value[step], rest)
+        if inner is not value[step]:
+            return [*islice(value, step), inner, *value[step + 1 :]]
+    return value
+
+
+def _below(value: Any) -> Any:
+    """Here text stays text for who asks for text: a name says who is meant, whatever it will be."""
+    if isinstance(value, str):
+        return FilledIn(value) if is_filled_in(value) else value
+    if isinstance(value, Mapping):
+        known = {key: _below(each) for key, each in value.items() if not is_filled_in(key)}
+        if len(known) < len(value):
+            return PartlyKnown(known)
+        same = all(each is value[key] for key, each in known.items())
+        return value if same else _like(value, known)
+    if isinstance(value, list | tuple):
+        inside = [_below(each) for each in value]
+        return value if all(map(_is, inside, value)) else inside
+    return value
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _without(value: Mapping[Any, Any], key: object) -> PartlyKnown:
+    return PartlyKnown({name: each for name, each in value.items() if name != key})
+
+
+def _like(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    return PartlyKnown(new) if isinstance(old, PartlyKnown) else dict(new)
 
 
 def repository_of(image: str) -> str:

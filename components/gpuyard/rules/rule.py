@@ -21,6 +21,7 @@ from gpuyard.manifests.fields import (
     number,
     text,
     whole,
+    word,
 )
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "number",
     "text",
     "whole",
+    "word",
 ]
 
 

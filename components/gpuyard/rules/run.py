@@ -1,12 +1,12 @@
 """Holds resources against rules: what is wrong, what could not be seen, and what a user has let pass."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
-from typing import Any
 
 from gpuyard.findings import Path, Severity
+from gpuyard.rules.filled_in import Check, certain
 from gpuyard.rules.rule import (
     NotEvaluatedError,
     Parameters,
@@ -56,6 +56,8 @@ class Strictness:
         return self.today is not None and exemption.expires <= self.today
 
 
+_UNKNOWN = "it needs a value that is not known yet"
+FILLED_IN = "it needs a value that somebody fills in later"
 AS_THEY_ARE = Strictness()
 """Every rule at its own severity, nothing excepted."""
 
@@ -173,25 +175,31 @@ def _said(
     rule: Rule,
     resource: Resource | None,
     settings: Strictness,
-    check: Callable[[Any, Parameters], Iterator[Violation]],
+    check: Check,
     subject: Resource | Stack,
 ) -> list[RuleOutcome]:
     """A rule that fails is an outcome of its own: an exception would hide what all others have to say."""
     severity = settings.severities.get(rule.id, rule.severity)
     parameters = {**rule.parameters, **settings.parameters.get(rule.id, {})}
     found: list[RuleOutcome] = []
+    hidden: dict[tuple[int, str], tuple[Resource | None, Path]] = {}
     try:
         # one by one: what was said before a failure counts
-        found.extend(
-            _violated(rule, said.resource or resource, said, settings)
-            for said in check(subject, parameters)
-        )
+        for said, holds in certain(check, subject, parameters):
+            about = said.resource or resource
+            if holds:
+                found.append(_violated(rule, about, said, settings))
+            else:
+                hidden.setdefault((id(about), FILLED_IN), (about, said.path))
     except NotEvaluatedError:
-        problem = "it needs a value that is not known yet"
-        found.append(RuleOutcome(rule, resource, RuleVerdict.NOT_EVALUATED, severity, (), problem))
+        hidden[id(resource), _UNKNOWN] = (resource, ())
     except Exception as e:  # noqa: BLE001  whatever a rule did wrong, the user is told which one
         problem = f"the rule failed: {type(e).__name__}: {e}; please report it"
         found.append(RuleOutcome(rule, resource, RuleVerdict.FAILED, severity, (), problem))
+    found.extend(
+        RuleOutcome(rule, about, RuleVerdict.NOT_EVALUATED, severity, path, why)
+        for (_, why), (about, path) in hidden.items()
+    )
     return found
 
 

@@ -12,6 +12,7 @@ from gpuyard.findings import Severity
 from gpuyard.lint.items import Unread
 from gpuyard.lint.read import TERRAFORM
 from gpuyard.lint.report import Hit, HitState, Report
+from gpuyard.rules.run import FILLED_IN
 
 MAX_SHOWN = 200
 """So many different things are said as text; a document has every one."""
@@ -28,7 +29,8 @@ def show_report(made: Report, word: str, console: Console) -> None:
     shown = [hit for hit in made.hits if hit.state in {HitState.OPEN, HitState.NOT_EVALUATED}]
     planned = [hit for hit in shown if _waits_for_a_plan(hit)]
     of_several = [hit for hit in shown if _is_of_several(hit) and not _waits_for_a_plan(hit)]
-    apart = {id(hit) for hit in (*planned, *of_several)}
+    filled_in = [hit for hit in shown if hit.problem == FILLED_IN and not _waits_for_a_plan(hit)]
+    apart = {id(hit) for hit in (*planned, *of_several, *filled_in)}
     shown = [hit for hit in shown if id(hit) not in apart]
     _by_rule([hit for hit in shown if hit.state is HitState.OPEN], console)
     groups = _grouped(shown)
@@ -45,6 +47,9 @@ def show_report(made: Report, word: str, console: Console) -> None:
     if of_several:
         shown += of_several[:1]
         console.tell(_of_several(of_several), first="unknown ")
+    if filled_in:
+        shown += filled_in[:1]
+        console.tell(_of_filled_in(filled_in), first="unknown ")
     choices, samples = (
         [hit for hit in made.hits if hit.state is state]
         for state in (HitState.CHOICE, HitState.SAMPLE)
@@ -84,6 +89,12 @@ def _of_several(hits: Sequence[Hit]) -> str:
         f"{', '.join(rules[:_NAMED])}{more}: of resources together they say what is sure without a value"
         f" that is not known here; {_EVERY}"
     )
+
+
+def _of_filled_in(hits: Sequence[Hit]) -> str:
+    place = f"{hits[0].file}:{hits[0].line}"
+    where = place if len(hits) == 1 else f"{len(hits):,} times, as of {place}"
+    return f"a rule needs a value that somebody fills in later: {where}; {_EVERY}"
 
 
 def _grouped(hits: Iterable[Hit]) -> list[list[Hit]]:

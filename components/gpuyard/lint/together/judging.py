@@ -82,7 +82,9 @@ def _together(
     for scope in found:
         for key, said in _in_scope(scope, rules, _by_their_names(settings, scope)).items():
             held.setdefault(key, said)
-    stopped = {o.rule.id for o in whole if o.verdict is RuleVerdict.NOT_EVALUATED}
+    stopped = {
+        o.rule.id for o in whole if o.verdict is RuleVerdict.NOT_EVALUATED and o.resource is None
+    }
     over_all: HitsByKey = {}
     for outcome in whole:
         if outcome.verdict in _BROKEN or outcome.rule.wide:

@@ -12,14 +12,14 @@ from gpuyard.rules.rule import (
     at,
     block,
     items,
-    known,
+    word,
 )
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     found = block(at(resource.properties, "encryptionConfig"))
     key = at(found, "provider", "keyArn")
-    if not key or "secrets" not in map(known, items(found.get("resources"))):
+    if not key or "secrets" not in map(word, items(found.get("resources"))):
         yield Violation(
             ("encryptionConfig",),
             "secrets in etcd are under a key of AWS's, which you can neither audit nor take back",

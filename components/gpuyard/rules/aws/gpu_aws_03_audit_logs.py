@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, items, known
+from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, items, word
 
 _AUDIT = "audit"
 _NEEDED = (_AUDIT, "authenticator")
@@ -12,7 +12,7 @@ _FIELD = "enabledClusterLogTypes"
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    on = {known(each) for each in items(resource.properties.get(_FIELD))}
+    on = {word(each) for each in items(resource.properties.get(_FIELD))}
     if missing := [each for each in _NEEDED if each not in on]:
         # the audit log names the principal of each request; whom the door turned away it does not
         seen = _AUDIT in on

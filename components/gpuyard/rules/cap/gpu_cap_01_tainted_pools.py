@@ -12,7 +12,7 @@ from gpuyard.rules.rule import (
     Violation,
     at,
     number,
-    text,
+    word,
 )
 from gpuyard.rules.subjects.counting import most_gpus
 from gpuyard.rules.subjects.pools import GPU, KARPENTER, NODE_GROUP, gpu_pool
@@ -25,7 +25,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     pool = gpu_pool(resource)
     if pool is None:
         return
-    if not any(text(taint.get("effect")) in _KEEPS for taint in pool.taints):
+    if not any(word(taint.get("effect")) in _KEEPS for taint in pool.taints):
         of_eks = _OF_EKS if resource.group_kind == NODE_GROUP else ""
         yield Violation(
             pool.taints_at,

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.placeholders import is_filled_in
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -164,6 +165,8 @@ def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
             known(at(operator.properties, *path).get("strategy")) if _has(operator, path) else None
         )
         strategy = "single" if said is None and in_values else said
+        if is_filled_in(strategy) or is_filled_in(at(operator.properties, *path)):
+            continue
         if strategy and strategy != wanted and not _says_the_same(strategy, wanted, stack):
             yield Violation(
                 ("flags", "migStrategy"),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
+from gpuyard.manifests.placeholders import is_filled_in
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, block, items, text
 from gpuyard.rules.subjects.pools import NODE_POOL, GpuPool, gpu_pools
 
@@ -55,7 +56,8 @@ def _installs(values: object) -> bool:
     """The operator installs the driver unless it is told not to."""
     for driver in (at(values, "driver"), at(values, "spec", "driver")):
         if driver is not None:
-            return block(driver).get("enabled") is not False
+            said = driver if is_filled_in(driver) else block(driver).get("enabled")
+            return said is not False and not is_filled_in(said)
     return True
 
 

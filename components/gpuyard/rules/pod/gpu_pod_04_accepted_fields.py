@@ -11,7 +11,7 @@ from gpuyard.catalogue.software.cuda_tags import (
     tag_instead,
 )
 from gpuyard.findings import Path, Severity
-from gpuyard.manifests.placeholders import is_placeholder
+from gpuyard.manifests.placeholders import is_filled_in, is_placeholder
 from gpuyard.manifests.quantities import quantity
 from gpuyard.rules.rule import (
     Parameters,
@@ -169,7 +169,7 @@ def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]
                 f"{given} is no number of {name}: GPUs are whole",
                 "ask for 1 and share by MIG or MPS",
             )
-        elif name not in limits:
+        elif name not in limits and not is_filled_in(resources.get("limits")):
             yield Violation(where, f"{name} without a limit is refused", "write it under limits")
         elif name in requests and request != limit:
             yield Violation(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
-from gpuyard.manifests.placeholders import is_placeholder
+from gpuyard.manifests.placeholders import is_filled_in, is_placeholder
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -58,7 +58,7 @@ def _covered(queue: Resource) -> Iterator[Violation]:
         covered = [text(each) for each in items(mapping(group).get("coveredResources"))]
         for f, flavor in enumerate(items(mapping(group).get("flavors"))):
             given = [text(mapping(e).get("name")) for e in items(mapping(flavor).get("resources"))]
-            if covered and given != covered:
+            if covered and given != covered and not any(map(is_filled_in, (*given, *covered))):
                 missing = [name for name in covered if name not in given]
                 what = f"no {' and no '.join(missing)}" if missing else "another order, or more"
                 yield Violation(

@@ -7,6 +7,7 @@ from typing import Any
 from gpuyard.catalogue.gpus import find_gpu
 from gpuyard.catalogue.mig import ALSO_CUT_AS, MIG_PRODUCTS, MigProduct
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.plan.sharing.mig import place, why_not
 from gpuyard.rules.rule import (
     Parameters,
@@ -168,7 +169,7 @@ def _profiles(ask: Mapping[Any, Any], path: Path) -> Iterator[tuple[Path, str]]:
 
 def _selected(resource: Resource, ask: Mapping[Any, Any], path: Path) -> Iterator[Violation]:
     for where, name in _profiles(ask, path):
-        if name not in _NAMES:
+        if name not in _NAMES and not is_placeholder(name):
             near = nearest(name, sorted(_NAMES))
             yield Violation(
                 where,

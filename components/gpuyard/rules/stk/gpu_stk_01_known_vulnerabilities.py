@@ -13,6 +13,7 @@ from gpuyard.catalogue.cves import (
 )
 from gpuyard.catalogue.software.versions import is_version, parse_version
 from gpuyard.findings import Severity
+from gpuyard.manifests.placeholders import is_filled_in
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -79,8 +80,12 @@ def _is_without_toolkit(resource: Resource, found: ComponentVersion) -> bool:
         if within is None
         else iter([mapping(resource.properties, *within)])
     )
-    toolkits = (each.get("toolkit") for each in values)
-    return any(isinstance(each, Mapping) and each.get("enabled") is False for each in toolkits)
+    return any(_may_be_off(each.get("toolkit")) for each in values)
+
+
+def _may_be_off(toolkit: object) -> bool:
+    said = toolkit.get("enabled") if isinstance(toolkit, Mapping) else toolkit
+    return said is False or is_filled_in(said)
 
 
 def _is_of_the_chart(resource: Resource, found: ComponentVersion) -> bool:

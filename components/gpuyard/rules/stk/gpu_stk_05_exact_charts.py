@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuyard.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.placeholders import is_filled_in, is_placeholder
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, is_true
 from gpuyard.rules.subjects.components import RELEASES, releases_of
 
@@ -49,7 +50,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 
 def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterator[Violation]:
-    if not _EXACT.fullmatch(version) and not is_closed(chart, version):
+    partly = is_placeholder(version) and not is_filled_in(version)  # as v${VERSION}
+    if not (partly or _EXACT.fullmatch(version) or is_closed(chart, version)):
         given = f"`{version}`" if version else "no version"
         yield Violation(
             path,

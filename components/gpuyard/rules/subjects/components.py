@@ -7,6 +7,7 @@ from typing import Any
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path
+from gpuyard.manifests.placeholders import is_filled_in
 from gpuyard.rules.rule import UNKNOWN, PartlyKnown, Resource, items, mapping, text
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 from gpuyard.spec.yaml_tree import parse_documents
@@ -95,7 +96,8 @@ def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
         version = text(given.get("version"))
         other = key == _GFD and _OF_ITS_OWN.fullmatch(version)
         # nobody runs what is switched off, and what may be so is never wrong
-        off = any(given.get("enabled") is each for each in (False, UNKNOWN))
+        enabled = given.get("enabled")
+        off = enabled is False or enabled is UNKNOWN or is_filled_in(enabled)
         if version and not other and not off:
             yield ComponentVersion(component, version, (*path, key, "version"))
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.placeholders import is_filled_in, is_placeholder
 from gpuyard.rules.rule import (
     UNKNOWN,
     PartlyKnown,
@@ -99,7 +100,8 @@ def _of_operator(operator: Resource, stack: Stack) -> Iterator[Violation]:
     default = text(config.get("default", _DISABLED if by_chart else ""))
     files = stack.of(MIG_PARTED)
     layouts = mapping(files[0].properties.get("mig-configs")) if len(files) == 1 else {}
-    if default and layouts and layouts.get(default) is None:
+    partly = is_placeholder(default) and not is_filled_in(default)  # as all-${LAYOUT}
+    if default and not partly and layouts and layouts.get(default) is None:
         yield Violation(
             (*path, "default" if "default" in config else "name"),
             f"a node that nobody labels is to have {default}, which is not in {name}: it fails there",
