@@ -19,6 +19,7 @@ from gpuyard.rules.rule import (
     items,
     known,
     mapping,
+    number,
     text,
 )
 
@@ -42,6 +43,13 @@ _FAMILY_LABELS = tuple(
     for part in ("family", "category")
 )
 _MAKER = "-gpu-manufacturer"
+_NUMBERS = ("-count", "-memory")
+_NONE: Mapping[str, Callable[[float], bool]] = {
+    "In": lambda value: value == 0,
+    "Lt": lambda value: value <= 1,
+    "Lte": lambda value: value <= 0,
+}
+"""By its operator, which values of a number ask for none."""
 _OTHER_LABELS = ("karpenter.k8s.aws/instance-accelerator-",)
 """Of accelerators that are no GPUs."""
 
@@ -163,6 +171,8 @@ def _node_pool(resource: Resource) -> GpuPool | None:
 
 def _karpenter(resource: Resource) -> GpuPool | None:
     spec = block(at(resource.properties, "spec", "template", "spec"))
+    if _asks_for_none(spec):
+        return None
     machines: list[Any] = []
     signs: list[bool | UnknownValue] = []
     modes: list[Any] = []
@@ -191,6 +201,24 @@ def _asked(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
             yield text(each.get("key")), [UNKNOWN] if isinstance(values, UnknownValue) else values
 
 
+def _asks_for_none(spec: Mapping[str, Any]) -> bool:
+    """Whether a requirement leaves machines without GPUs alone, whatever the others say."""
+    asked = map(mapping, items(spec.get("requirements")))
+    return any(_is_none(each) for each in asked if text(each.get("key")).startswith(_GPU_LABELS))
+
+
+def _is_none(requirement: Mapping[str, Any]) -> bool:
+    """No label of GPUs, or a number of them, or of their memory, below one."""
+    operator = text(requirement.get("operator"))
+    if operator == "DoesNotExist":
+        return True
+    if operator not in _NONE or not text(requirement.get("key")).endswith(_NUMBERS):
+        return False
+    values = requirement.get("values")
+    numbers = [number(each) for each in values] if isinstance(values, list) else []
+    return bool(numbers) and all(each is not None and _NONE[operator](each) for each in numbers)
+
+
 def _signs_of(key: str, values: list[Any]) -> list[bool | UnknownValue]:
     """What one requirement says of GPUs."""
     if key in _FAMILY_LABELS:
@@ -208,8 +236,11 @@ _MAKERS = {NODE_GROUP: _node_group, NODE_POOL: _node_pool, KARPENTER: _karpenter
 def without_gpus(pool: Resource) -> bool:
     """Whether a pool of Karpenter says of which machines it is, and none has GPUs of ours."""
     spec = mapping(pool.properties.get("spec"))  # of a Provisioner, and below it of a NodePool
+    of_nodes = block(at(spec, "template", "spec"))
+    if _asks_for_none(spec) or _asks_for_none(of_nodes):
+        return True
     signs: list[bool | UnknownValue] = []
-    for key, listed in (*_asked(spec), *_asked(block(at(spec, "template", "spec")))):
+    for key, listed in (*_asked(spec), *_asked(of_nodes)):
         if key.startswith((_TYPE_LABEL, *_FAMILY_LABELS, *_OTHER_LABELS)):
             found = _signs(listed) if key == _TYPE_LABEL else _signs_of(key, listed)
             signs += found or [False]
