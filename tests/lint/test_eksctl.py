@@ -178,6 +178,11 @@ def test_taints_are_a_list_or_stand_by_key(field):
         "a": "NoExecute",
     }
     assert group(field, taints="none").properties["taints"] == []
+    by_variable = {"a": "b:${EFFECT}", "c": "${TAINT:=b:NoSchedule}"}
+    found = group(field, taints=by_variable).properties["taints"]
+    assert [each["effect"] for each in found] == ["${EFFECT}", "${TAINT:=b:NoSchedule}"]
+    assert group(field, taints="${TAINTS}").properties["taints"] == "${TAINTS}"
+    assert group(field, taints=["${TAINT}", 5]).properties["taints"] == ["${TAINT}"]
 
 
 def test_tags_of_the_cluster_are_those_of_its_groups_too():

@@ -5,7 +5,19 @@ import ast
 import pytest
 
 import sizes
-from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, items, mapping, mappings, text
+from gpuyard.manifests.fields import (
+    UNKNOWN,
+    FilledIn,
+    NotEvaluatedError,
+    block,
+    is_true,
+    items,
+    mapping,
+    mappings,
+    number,
+    text,
+    word,
+)
 
 VALUE = {"spec": {"names": ["a", {"b": 1}, None], "pair": ("c", "d"), "word": "e", "none": None}}
 
@@ -54,3 +66,23 @@ def test_a_rule_imports_all_that_it_reads_with_from_one_place():
         if isinstance(node, ast.ImportFrom) and node.module == "gpuyard.manifests.fields"
     ]
     assert others == ["rule.py"]
+
+
+@pytest.mark.parametrize("read", [block, is_true, items, mapping, number, word])
+def test_what_somebody_fills_in_is_no_list_no_mapping_no_number_and_no_word_of_a_few(read):
+    with pytest.raises(NotEvaluatedError):
+        read(FilledIn("${X}"))
+
+
+def test_nor_is_it_a_mapping_of_a_list():
+    with pytest.raises(NotEvaluatedError):
+        mappings([{}, FilledIn("${X}")])
+
+
+def test_as_text_it_is_what_it_is():
+    assert text({"name": FilledIn("${X}")}, "name") == "${X}"
+
+
+@pytest.mark.parametrize(("value", "found"), [("NoSchedule", "NoSchedule"), (None, ""), (5, "")])
+def test_a_word_is_text(value, found):
+    assert word(value) == word({"effect": value}, "effect") == found

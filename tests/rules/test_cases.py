@@ -204,6 +204,74 @@ def test_nothing_unknown_or_strange_makes_a_rule_fail(rule_id):
                     assert [o.problem for o in outcomes if o.verdict is RuleVerdict.FAILED] == []
 
 
+FILLINGS = ("${X}", "$X", "${X:=4}", "<x>", "{{ .x }}", "@X@", "__X__", "%%X%%", "X_PLACEHOLDER")
+
+
+def standing(value, path):
+    """What stands at a path, None where nothing does."""
+    for step in path:
+        there = isinstance(value, dict) and step in value
+        there |= isinstance(value, list) and isinstance(step, int) and step < len(value)
+        if not there:
+            return None
+        value = value[step]
+    return value
+
+
+def put(value, path, other):
+    if not path:
+        return other
+    inner = put(value[path[0]], path[1:], other)
+    if isinstance(value, dict):
+        return {**value, path[0]: inner}
+    return [*value[: path[0]], inner, *value[path[0] + 1 :]]
+
+
+def judged_with(case, rule_id, own, path, value):
+    """What is said of a resource of a case with another value at a path."""
+    other = Resource(
+        own.kind, own.name, put(own.properties, path, value), own.protected, own.source
+    )
+    resources = [other if each is own else each for each in case["direct"]]
+    settings = Strictness(parameters={rule_id: case.get("parameters", {})})
+    return [
+        each for each in evaluate(resources, [BY_ID[rule_id]], settings) if each.resource is other
+    ]
+
+
+@functools.cache
+def told_by_their_value(rule_id):
+    """Places of bad cases at which one value stands, and what is told of them of any value."""
+    found = []
+    for bad in cases(rule_id)["bad"]:
+        case = {**bad, "direct": direct(bad["resources"])}
+        settings = Strictness(parameters={rule_id: case.get("parameters", {})})
+        for outcome in evaluate(case["direct"], [BY_ID[rule_id]], settings):
+            own, path = outcome.resource, outcome.path
+            if own and not isinstance(standing(own.properties, path), dict | list | None):
+                said = judged_with(case, rule_id, own, path, UNKNOWN)
+                words = {each.problem for each in said if each.path == path}
+                found.append((case, own, path, words))
+    return found
+
+
+@every("filling", FILLINGS)
+def test_no_rule_says_of_what_somebody_fills_in_that_it_is_a_wrong_value(filling):
+    unknown = 0
+    for rule_id in sorted(BY_ID):
+        for case, own, path, words in told_by_their_value(rule_id):
+            said = judged_with(case, rule_id, own, path, filling)
+            unknown += any(each.verdict is RuleVerdict.NOT_EVALUATED for each in said)
+            told = {
+                each.problem
+                for each in said
+                if each.verdict is RuleVerdict.VIOLATED and each.path == path
+            }
+            assert [each for each in told if filling in each] == []
+            assert told <= words, (rule_id, path)  # of any value the same
+    assert unknown > 50, "many are told by their value"
+
+
 @every("rule", RULES, ids=lambda rule: rule.id)
 def test_a_rule_says_all_that_a_reader_needs(rule):
     assert re.fullmatch(r"GPU-[A-Z0-9]+-\d\d", rule.id)

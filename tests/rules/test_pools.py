@@ -8,7 +8,7 @@ from gpuyard.lint.read import read
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, Resource
 from gpuyard.rules.run import RuleVerdict, evaluate
-from gpuyard.rules.subjects.pools import gpu_pool
+from gpuyard.rules.subjects.pools import gpu_pool, without_gpus
 from kit.every import every
 
 CARD = {"type": "nvidia-l4", "count": 1}
@@ -158,6 +158,43 @@ def test_whether_a_pool_has_gpus_is_not_guessed(pool):
 )
 def test_a_pool_without_gpus_is_none(pool):
     assert gpu_pool(pool) is None
+
+
+COUNT = "karpenter.k8s.aws/instance-gpu-count"
+COUNTS = (COUNT, "eks.amazonaws.com/instance-gpu-count", "karpenter.azure.com/sku-gpu-count")
+
+
+@every(
+    "requirement",
+    [
+        *((key, "Lt", ["1"]) for key in COUNTS),
+        *((COUNT, "In", ["0"]), (COUNT, "In", [0]), (COUNT, "Lte", ["0"]), (COUNT, "Lt", ["0"])),
+        *((key.replace("count", "memory"), "Lt", ["1"]) for key in COUNTS),
+        *((COUNT, "DoesNotExist", None), (MAKER, "DoesNotExist", None)),
+    ],
+)
+def test_a_pool_that_asks_for_no_gpu_has_none_whatever_else_it_asks_for(requirement):
+    alone, beside = karpenter(requirement), karpenter(FAMILY, requirement)
+    assert gpu_pool(alone) is None
+    assert gpu_pool(beside) is None
+    assert without_gpus(alone)
+    assert without_gpus(beside)
+    provisioner = alone.properties["spec"]["template"]
+    assert without_gpus(Resource("karpenter.sh/v1alpha5/Provisioner", "p", provisioner))
+
+
+@every(
+    "requirement",
+    [
+        *((key, "Gt", ["0"]) for key in COUNTS),
+        *((COUNT, "Exists", None), (COUNT, "In", ["0", "1"]), (COUNT, "Lt", ["2"])),
+        *((COUNT, "Lte", ["1"]), (COUNT, "In", ["${GPUS}"]), (COUNT, "In", []), (COUNT, "Lt", "1")),
+        *((COUNT, "Gte", ["0"]), ("karpenter.k8s.aws/instance-gpu-name", "In", ["0"])),
+    ],
+)
+def test_one_that_may_have_some_is_a_gpu_pool(requirement):
+    assert gpu_pool(karpenter(requirement)) is not None
+    assert not without_gpus(karpenter(requirement))
 
 
 @every(

@@ -1,5 +1,7 @@
 """What is deployed together: kustomizations, charts, applications, folders; what each makes of an object."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpuyard.lint.items import FilesRead, Item
@@ -411,6 +413,37 @@ def test_a_rule_that_could_not_end_over_all_is_still_held_within_a_scope(more):
     verdicts = [outcome.verdict for outcome in judged(both, chosen, AS_THEY_ARE)]
     expected = [RuleVerdict.NOT_EVALUATED, RuleVerdict.VIOLATED]
     assert verdicts == (expected if more else expected[:1])
+
+
+SIZED = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME}
+data: {size: "${SIZE}"}
+"""
+
+
+def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
+    from gpuyard.lint.together.judging import judged
+    from gpuyard.rules.rule import Violation, text
+    from gpuyard.rules.run import AS_THEY_ARE, RuleVerdict
+
+    def check(stack, _):
+        found = stack.of("ConfigMap")
+        for each in found:
+            yield Violation(("data", "size"), text(each.properties["data"]["size"]), "f", each)
+            if len(found) == 1:
+                yield Violation(("metadata",), "it is alone", "f", each)
+
+    (any_rule, *_) = RULES
+    rule = replace(any_rule, kinds=("ConfigMap",), check=None, check_stack=check, weighs=None)
+    two = {f"{name}/c.yaml": SIZED.replace("NAME", name) for name in "ab"}
+    alone = list(judged(reading({"a/c.yaml": two["a/c.yaml"]}), [rule], AS_THEY_ARE))
+    assert [each.problem for each in alone if each.verdict is RuleVerdict.VIOLATED] == [
+        "it is alone"
+    ]
+    both = [each.verdict for each in judged(reading(two), [rule], AS_THEY_ARE)]
+    assert both == [RuleVerdict.NOT_EVALUATED] * 2
 
 
 PROVISIONER = """\

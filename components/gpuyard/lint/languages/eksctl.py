@@ -10,6 +10,7 @@ from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.lint.items import FilePlace, Item
+from gpuyard.manifests.placeholders import is_filled_in
 from gpuyard.rules.rule import UNKNOWN, Resource
 from gpuyard.rules.subjects.pools import NODE_GROUP, gpu_pool, is_gpu_machine
 
@@ -161,11 +162,18 @@ def _all_spot(group: Mapping[str, Any], distribution: Mapping[str, Any]) -> bool
     return group.get("spot") is True or (kept[1] == 0 and not kept[0])
 
 
-def _taints(given: Any) -> list[Mapping[str, Any]]:
-    """A list; of groups of its own also by key, `value:effect`."""
+def _taints(given: Any) -> Any:
+    """A list; of groups of its own also by key, `value:effect`. What somebody fills in stays as it is."""
+    if is_filled_in(given):
+        return given
     if isinstance(given, Mapping):
-        return [{"key": key, "effect": str(each).rpartition(":")[2]} for key, each in given.items()]
-    return [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else []
+        return [{"key": key, "effect": _effect(each)} for key, each in given.items()]
+    listed = given if isinstance(given, list) else []
+    return [each for each in listed if isinstance(each, Mapping) or is_filled_in(each)]
+
+
+def _effect(given: Any) -> str:
+    return given if is_filled_in(given) else str(given).rpartition(":")[2]
 
 
 def _ssh(given: Mapping[str, Any], *, private: bool) -> dict[str, Any]:

@@ -404,6 +404,41 @@ def test_rules_over_several_files_that_met_an_unknown_value_are_one_line(
         assert hit["rule"] in out
 
 
+UNBOUNDED = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: %s}
+spec:
+  limits: {nvidia.com/gpu: "${MOST}"}
+  disruption: {consolidationPolicy: "${POLICY}"}
+  template:
+    spec:
+      requirements:
+        - {key: karpenter.k8s.aws/instance-gpu-manufacturer, operator: In, values: [nvidia]}
+"""
+
+
+def test_what_somebody_fills_in_is_one_line_and_hides_nothing_beside_it(
+    tmp_path, gpuyard, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text(UNBOUNDED % "a", encoding="utf-8")
+    done = gpuyard("lint", "a.yaml", "--only", "GPU-CAP-01", "--only", "GPU-CAP-02")
+    out = " ".join(done.out.split())
+    assert "unknown a rule needs a value that somebody fills in later: a.yaml:5; --format" in out
+    assert "no taint keeps other pods off these GPU nodes" in out
+    assert "nothing bounds" not in out
+    (tmp_path / "b.yaml").write_text(UNBOUNDED % "b", encoding="utf-8")
+    out = " ".join(gpuyard("lint", ".", "--only", "GPU-CAP-02", "--only", "GPU-CFG-03").out.split())
+    assert out.count("unknown") == 1
+    assert "somebody fills in later: 4 times, as of a.yaml:5; --format json lists every one" in out
+    made = json.loads(gpuyard("lint", ".", "--only", "GPU-CAP-02", "--format", "json").out)
+    assert [(hit["state"], hit["file"], hit["where"]) for hit in made["hits"]] == [
+        ("not-evaluated", "a.yaml", "spec.limits"),
+        ("not-evaluated", "b.yaml", "spec.limits"),
+    ]
+
+
 @pytest.mark.usefixtures("infra")
 def test_a_file_of_terraform_that_is_named_alone_knows_its_own_locals_alone(gpuyard):
     made = json.loads(gpuyard("lint", "infra/main.tf", "--format", "json").out)
