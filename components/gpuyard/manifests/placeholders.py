@@ -32,7 +32,7 @@ _ALL_OF_IT = re.compile(
     r"|<[^<>]+>"
     r"|\{\{.*\}\}"
     r"|@\w+@|__\w+__|%%?\w+%%?|#\{\w+\}#"
-    r"|\w+_PLACEHOLDER|(?:REPLACE|CHANGE)_?ME|TODO|FIXME",
+    r"|\w+_PLACEHOLDER|(?:REPLACE|CHANGE)_?ME",
     re.DOTALL,
 )
 

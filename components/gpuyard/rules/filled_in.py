@@ -11,13 +11,13 @@ from typing import Any
 from gpuyard.manifests.placeholders import with_unknowns
 from gpuyard.rules.rule import NotEvaluatedError, Parameters, Resource, Stack, Violation
 
-Check = Callable[[Any, Parameters], Iterator[Violation]]
+RuleCheck = Callable[[Any, Parameters], Iterator[Violation]]
 _ASKED_AGAIN = 50
 """So often in one run: of more places that nobody has filled in, none is told."""
 
 
 def certain(
-    check: Check, subject: Resource | Stack, parameters: Parameters
+    check: RuleCheck, subject: Resource | Stack, parameters: Parameters
 ) -> Iterator[tuple[Violation, bool]]:
     """What a rule says, and of each whether it holds whatever is filled in."""
     asked = 0
@@ -43,7 +43,11 @@ def _instead(stack: Stack, one: Resource, other: Resource) -> Stack:
 
 
 def _is_said(
-    check: Check, subject: Resource | Stack, parameters: Parameters, by: Resource, said: Violation
+    check: RuleCheck,
+    subject: Resource | Stack,
+    parameters: Parameters,
+    by: Resource,
+    said: Violation,
 ) -> bool:
     """Whether the same place is told, before the rule meets what nobody knows."""
     try:

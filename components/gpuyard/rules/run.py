@@ -6,7 +6,7 @@ from datetime import date
 from enum import StrEnum
 
 from gpuyard.findings import Path, Severity
-from gpuyard.rules.filled_in import Check, certain
+from gpuyard.rules.filled_in import RuleCheck, certain
 from gpuyard.rules.rule import (
     NotEvaluatedError,
     Parameters,
@@ -175,7 +175,7 @@ def _said(
     rule: Rule,
     resource: Resource | None,
     settings: Strictness,
-    check: Check,
+    check: RuleCheck,
     subject: Resource | Stack,
 ) -> list[RuleOutcome]:
     """A rule that fails is an outcome of its own: an exception would hide what all others have to say."""
