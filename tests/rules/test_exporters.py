@@ -1,6 +1,7 @@
 """Whether an exporter in view serves the list that it comes with."""
 
-from gpuyard.rules.rule import Resource, Stack
+from gpuyard.rules import RULES
+from gpuyard.rules.rule import UNKNOWN, Resource, Stack
 from gpuyard.rules.subjects.exporters import serve_an_own_list, serve_the_default
 from kit.every import every
 
@@ -50,6 +51,7 @@ def test_an_exporter_without_a_list_of_its_own_serves_what_it_comes_with(exporte
         values("dcgm-exporter", arguments=["-f", "/etc/mine.csv"]),
         agent(args=["--collectors=/etc/mine.csv"]),
         agent(args=["-m", "gpus:counters"]),
+        agent(args=["--config-file=/etc/exporter.yaml"]),
         agent(command=["/bin/sh", "-c", "dcgm-exporter -f /etc/mine.csv -k"]),
         agent(env=[{"name": "DCGM_EXPORTER_CONFIGMAP_DATA", "value": "gpus:counters"}]),
         agent(volumeMounts=[{"mountPath": "/etc/dcgm-exporter/default-counters.csv"}]),
@@ -78,3 +80,13 @@ def test_one_of_several_is_enough():
     assert serve_the_default(both)
     assert serve_an_own_list(both)
     assert not serve_the_default(Stack(()))
+
+
+def test_variables_of_an_operator_that_are_not_known_hide_nothing_else():
+    rule = next(each for each in RULES if each.id == "GPU-MET-05")
+    fields = {"name": "DCGM_EXPORTER_COLLECTORS", "value": "DCGM_FI_DEV_GPU_UTIL"}
+    stack = Stack((policy(env=UNKNOWN), values("gpu-operator", dcgmExporter={"env": [fields]})))
+    assert rule.check_stack is not None
+    assert [each.path for each in rule.check_stack(stack, {})] == [
+        ("dcgmExporter", "env", 0, "value")
+    ]

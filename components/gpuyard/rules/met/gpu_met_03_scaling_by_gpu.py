@@ -16,7 +16,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.pods import POD_KINDS, VENDOR, is_gpu_pod, pods_of
-from gpuyard.rules.subjects.promql import read_promql
+from gpuyard.rules.subjects.promql import Selector, read_promql
 from gpuyard.rules.subjects.queries import SCALERS, queries
 
 HPA = "autoscaling/HorizontalPodAutoscaler"
@@ -28,6 +28,18 @@ _GONE = {"v2beta1": "1.25", "v2beta2": "1.26"}
 _OF_GPUS = re.compile(r"gpu|dcgm|nvidia|vllm|triton", re.IGNORECASE)
 _ONE_OF_MANY = ("DCGM_", "vllm:", "nv_inference_", "nv_gpu_")
 """Metrics of which each pod, or each GPU, has a series of its own."""
+_OF_EACH_SERIES = frozenset(
+    {
+        *("rate", "irate", "increase", "delta", "deriv", "histogram_quantile"),
+        *("avg_over_time", "max_over_time", "min_over_time", "sum_over_time", "last_over_time"),
+    }
+)
+"""Functions that give as many figures as they take."""
+_OF_SEVERAL = frozenset({"sum", "avg", "max", "min", "count"})
+_ONE_EACH = frozenset({"pod", "instance", "UUID", "exported_pod", "exported_instance"})
+"""Labels of which each pod or GPU has its own value; the number of a GPU is the same on every node."""
+_WITHOUT = re.compile(r"\bwithout\b", re.IGNORECASE)
+_NO_PATTERN = re.compile(r"[\w.-]+")
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -73,15 +85,35 @@ def _scales_gpus(resource: Resource, stack: Stack) -> bool:
 def _many(resource: Resource) -> Iterator[Violation]:
     for path, query in queries(resource):
         found = read_promql(query)
-        alone = len(found.selectors) == 1 and not found.selectors[0].functions
-        metric = found.selectors[0].metric if alone else ""
-        if metric.startswith(_ONE_OF_MANY) and not found.grouped:
+        each = found.selectors[0] if len(found.selectors) == 1 else None
+        if each is None or not each.metric.startswith(_ONE_OF_MANY):
+            continue
+        if by := _apart(each, query):
             yield Violation(
                 path,
-                f"{metric} has a series for each pod or GPU, and KEDA takes one figure:"
+                f"by ({', '.join(by)}) gives a figure for each, and KEDA takes one:"
                 " from the second on the scaler fails",
-                f"write sum({metric}) or another aggregate",
+                f"write {each.functions[-1]}() without by, or another aggregate around it",
             )
+        elif not found.grouped and _OF_EACH_SERIES.issuperset(each.functions):
+            around = f"sum({each.functions[-1]}(…))" if each.functions else f"sum({each.metric})"
+            yield Violation(
+                path,
+                f"{each.metric} has a series for each pod or GPU, and KEDA takes one figure:"
+                " from the second on the scaler fails",
+                f"write {around} or another aggregate",
+            )
+
+
+def _apart(each: Selector, query: str) -> list[str]:
+    """The labels by which one aggregation leaves a figure for each pod or GPU, that it names none of."""
+    together = [name for name in each.functions if name not in _OF_EACH_SERIES]
+    if each.functions[-1:] != tuple(together) or not _OF_SEVERAL.issuperset(together):
+        return []  # more is done with it, and so it may be one figure in the end
+    named = (label for label in each.grouped & _ONE_EACH if label in each.labels)
+    if _WITHOUT.search(query) or any(_NO_PATTERN.fullmatch(each.labels[name]) for name in named):
+        return []
+    return sorted(each.grouped & _ONE_EACH)
 
 
 def _pods(resource: Resource) -> Iterator[Violation]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import (
+    NotEvaluatedError,
     Parameters,
     Resource,
     Rule,
@@ -15,7 +16,8 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.exporters import EXPORTER_VALUES, OPTIONS, is_exporter
+from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.rules.subjects.exporters import COLLECTORS, EXPORTER_VALUES, OPTIONS, is_exporter
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 from gpuyard.rules.subjects.queries import MONITOR
 
@@ -32,6 +34,11 @@ _POD_MONITORS = {
 }
 """What scrapes pods, and where it says their ports."""
 _FIELD = "DCGM_"
+_OPERATORS_AT: Mapping[str, Path] = {
+    OPERATOR_VALUES: ("dcgmExporter", "env"),
+    CLUSTER_POLICY: ("spec", "dcgmExporter", "env"),
+}
+"""Where an operator is told its exporter's variables."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
@@ -42,12 +49,29 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             yield from _port_of_pods(monitor, field)
     for values in stack.of(EXPORTER_VALUES):
         yield from _collectors(values, ("arguments",))
+        yield from _variable(values, ("extraEnv",))
     for resource in stack.of(*POD_KINDS):
-        for pod in pods_of(resource):
-            for path, container in pod.containers():
-                if is_exporter(text(container.get("image"))):
-                    for field in ("command", "args"):
-                        yield from _collectors(resource, (*path, field))
+        yield from _started(resource)
+    for kind, path in _OPERATORS_AT.items():
+        for resource in stack.of(kind):
+            yield from _told(resource, path)
+
+
+def _started(resource: Resource) -> Iterator[Violation]:
+    for pod in pods_of(resource):
+        for path, container in pod.containers():
+            if is_exporter(text(container.get("image"))):
+                for field in ("command", "args"):
+                    yield from _collectors(resource, (*path, field))
+                yield from _variable(resource, (*path, "env"))
+
+
+def _told(resource: Resource, path: Path) -> list[Violation]:
+    """What an operator tells its exporter; where that is not known, there is no more to say."""
+    try:
+        return [*_variable(resource, path)]
+    except NotEvaluatedError:
+        return []
 
 
 def _port(monitor: Resource, stack: Stack) -> Iterator[Violation]:
@@ -91,12 +115,25 @@ def _is_for(labels: Mapping[str, Any], service: Resource) -> bool:
 def _collectors(resource: Resource, where: Path) -> Iterator[Violation]:
     words = [text(each) for each in items(at(resource.properties, *where))]
     for index in _fields(words):
-        yield Violation(
-            (*where, index),
-            "the exporter takes the path of a list here, not fields: it ends as it starts",
-            "write the fields into a list of counters, and give its path",
-            resource,
-        )
+        yield _no_path((*where, index), resource)
+
+
+def _variable(resource: Resource, where: Path) -> Iterator[Violation]:
+    """The option by its variable."""
+    for index, each in enumerate(items(at(resource.properties, *where))):
+        given = mapping(each)
+        named = text(given.get("name")) == COLLECTORS
+        if named and text(given.get("value")).startswith(_FIELD):
+            yield _no_path((*where, index, "value"), resource)
+
+
+def _no_path(where: Path, resource: Resource) -> Violation:
+    return Violation(
+        where,
+        "the exporter takes the path of a list here, not fields: it ends as it starts",
+        "write the fields into a list of counters, and give its path",
+        resource,
+    )
 
 
 def _fields(words: Sequence[str]) -> Iterator[int]:
@@ -117,8 +154,9 @@ RULE = Rule(
     sources=(
         "NVIDIA/gpu-operator assets/state-dcgm-exporter/0400_service.yaml: port gpu-metrics",
         "NVIDIA/gpu-operator assets/state-dcgm-exporter/0800_daemonset.yaml: the container's port metrics",
-        "NVIDIA/dcgm-exporter deployment/templates/service.yaml, and its option --collectors",
+        "NVIDIA/dcgm-exporter deployment/templates/service.yaml",
+        "NVIDIA/dcgm-exporter pkg/cmd/app.go: --collectors, and DCGM_EXPORTER_COLLECTORS for it",
     ),
-    kinds=(MONITOR, *_POD_MONITORS, EXPORTER_VALUES, *POD_KINDS),
+    kinds=(MONITOR, *_POD_MONITORS, EXPORTER_VALUES, OPERATOR_VALUES, CLUSTER_POLICY, *POD_KINDS),
     check_stack=_check,
 )

@@ -36,11 +36,31 @@ _OF_OPENSHIFT = "route.openshift.io/Route"
 _ROUTES = (*_BY_RULES, _OF_ISTIO, *_OF_TRAEFIK, _OF_OPENSHIFT)
 _INSIDE = "mesh"
 """The gateway of Istio that is every sidecar and no way in, and what a VirtualService without any has."""
+_FROM_THE_NETWORK = (
+    ("alb.ingress.kubernetes.io/scheme", "internal"),
+    ("kubernetes.io/ingress.class", "gce-internal"),
+    ("service.beta.kubernetes.io/aws-load-balancer-scheme", "internal"),
+    ("service.beta.kubernetes.io/aws-load-balancer-internal", "true"),
+    ("networking.gke.io/load-balancer-type", "internal"),
+    ("cloud.google.com/load-balancer-type", "internal"),
+)
+"""Annotations of a load balancer that only the cloud's own network reaches."""
 _EXPORTER = "dcgm-exporter"
 _WORDS = ("dcgm", "gpu-metrics", "nvidia-exporter")
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    """Who reaches it from the network of the cloud alone is warned: that can be meant so."""
+    for said in _shown(resource):
+        yield replace(said, severity=Severity.WARN) if _is_internal(resource) else said
+
+
+def _is_internal(resource: Resource) -> bool:
+    given = mapping(at(resource.properties, "metadata", "annotations"))
+    return any(str(given.get(key)).lower() == value for key, value in _FROM_THE_NETWORK)
+
+
+def _shown(resource: Resource) -> Iterator[Violation]:
     if resource.group_kind == "Service":
         kind = text(at(resource.properties, "spec", "type"))
         if kind in _OPEN and _serves_metrics(resource):
@@ -128,7 +148,10 @@ RULE = Rule(
     severity=Severity.REFUSE,
     why="The exporter has no password, and served profiles of its memory until CVE-2026-47483 was fixed.",
     fix="Make the Service a ClusterIP; let a NetworkPolicy admit Prometheus only.",
-    sources=("NVIDIA bulletin on CVE-2026-47483",),
+    sources=(
+        "NVIDIA bulletin on CVE-2026-47483",
+        "AWS Load Balancer Controller, annotation scheme; GKE documentation, internal load balancers",
+    ),
     kinds=("Service", *_ROUTES, OPERATOR_VALUES, CLUSTER_POLICY, _EXPORTER_VALUES),
     check=_check,
 )

@@ -18,12 +18,12 @@ EXPORTER_VALUES = "values:dcgm-exporter"
 _NAME = "dcgm-exporter"
 _IMAGE = re.compile(r"(^|/)dcgm-exporter(:|@|$)")
 COLLECTORS = "DCGM_EXPORTER_COLLECTORS"
-_BY_CONFIG_MAP = "DCGM_EXPORTER_CONFIGMAP_DATA"
+_VARIABLES = {COLLECTORS, "DCGM_EXPORTER_CONFIGMAP_DATA", "DCGM_EXPORTER_CONFIG_FILE"}
 _OF_OLD = "1.x-compatibility-metrics.csv"
 """A list of the image that names metrics as its first line did."""
 OPTIONS = ("-f", "--collectors")
-_OPTIONS = (*OPTIONS, "-m", "--configmap-data")
-"""The second two name a ConfigMap, as the second variable does; "none" is what they have by themselves."""
+_OPTIONS = (*OPTIONS, "-m", "--configmap-data", "--config-file")
+"""The others name a ConfigMap with a list, "none" by itself, and a file that can say all of it."""
 _NO_CONFIG_MAP = "none"
 _FOLDER = "/etc/dcgm-exporter"
 """Where the image has its lists: what is mounted there lies over them."""
@@ -114,7 +114,7 @@ def _of_container(container: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_variables(within: Mapping[str, Any], field: str = "env") -> Iterator[str]:
     for each in items(within.get(field)):
-        if text(mapping(each).get("name")) in {COLLECTORS, _BY_CONFIG_MAP}:
+        if text(mapping(each).get("name")) in _VARIABLES:
             yield text(mapping(each).get("value"))
 
 
