@@ -45,7 +45,7 @@ _V1BETA1: Mapping[str, str] = {
 }
 """Kinds whose v1beta1 is deprecated, and what is served instead."""
 _RAY = tuple(f"ray.io/{kind}" for kind in ("RayCluster", "RayJob", "RayService"))
-"""Kinds whose v1alpha1 is deprecated since KubeRay 1.0."""
+"""Kinds whose v1alpha1 is deprecated since KubeRay 1.7."""
 _LEGACY = ("kubeflow.org/PyTorchJob", "kubeflow.org/JAXJob", "kubeflow.org/XGBoostJob")
 """Those for which the newer line has a runtime; TensorFlow and Paddle have none there."""
 _OF_GPUS = frozenset({"kai-scheduler"})
@@ -146,7 +146,7 @@ RULE = Rule(
         "kubernetes-sigs/kueue v0.15.0: v1beta2 is served",
         "kubernetes-sigs/kueue v0.19.2: v1beta1 deprecated, kubeflow.org kinds off in the chart",
         "kubeflow/trainer v2.3.0; tektoncd/pipeline: v1 since 0.43",
-        "ray-project/kuberay, CRDs of August 2026: v1alpha1 served and deprecated",
+        "ray-project/kuberay issue 5124: v1alpha1 deprecated in 1.7, served no more in 1.9",
     ),
     kinds=(*_V1BETA1, *_RAY, *_LEGACY),
     check_stack=_check,

@@ -44,8 +44,8 @@ _KUEUE_SINCE = (0, 15)
 """The first Kueue that serves v1beta2, and reads a queue's name in a label alone."""
 _TRAINER_SINCE = (2,)
 """The first with TrainJob, under the repository's newer name."""
-_RAY_SINCE = (1, 1)
-"""The first KubeRay that keeps objects as v1 and calls v1alpha1 old; before 1.0.0-rc.1 there is no v1."""
+_RAY_SINCE = (1, 7)
+"""The first KubeRay whose definitions call v1alpha1 deprecated, which 1.9 is to serve no more."""
 _RAY_PROGRAMS = ("kuberay", "kuberay-operator")
 """Its repository, and its chart."""
 _CDI_SINCE = (25, 10)
@@ -130,7 +130,7 @@ def first_trainer(stack: Stack) -> str:
 
 
 def older_ray(stack: Stack) -> str:
-    """The KubeRay that is installed here, where all there is comes before v1 alone was meant; else ""."""
+    """The KubeRay installed here, where all there is comes before v1alpha1 was deprecated; else ""."""
     found = [all_older(stack, each, _RAY_SINCE) for each in _RAY_PROGRAMS]
     newer = any(any_since(stack, each, _RAY_SINCE) for each in _RAY_PROGRAMS)
     return "" if newer else next(filter(None, found), "")
