@@ -33,6 +33,7 @@ from gpuyard.rules.subjects.components import (
     ComponentVersion,
     components_in,
     has_more_values,
+    is_off,
     values_of,
 )
 from gpuyard.rules.subjects.operator_wishes import is_as_released
@@ -85,7 +86,7 @@ def _is_without_toolkit(resource: Resource, found: ComponentVersion) -> bool:
 
 def _may_be_off(toolkit: object) -> bool:
     said = toolkit.get("enabled") if isinstance(toolkit, Mapping) else toolkit
-    return said is False or is_filled_in(said)
+    return is_off(said) or is_filled_in(said)
 
 
 def _is_of_the_chart(resource: Resource, found: ComponentVersion) -> bool:

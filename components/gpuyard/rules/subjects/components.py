@@ -97,9 +97,14 @@ def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
         other = key == _GFD and _OF_ITS_OWN.fullmatch(version)
         # nobody runs what is switched off, and what may be so is never wrong
         enabled = given.get("enabled")
-        off = enabled is False or enabled is UNKNOWN or is_filled_in(enabled)
+        off = is_off(enabled) or enabled is UNKNOWN or is_filled_in(enabled)
         if version and not other and not off:
             yield ComponentVersion(component, version, (*path, key, "version"))
+
+
+def is_off(given: Any) -> bool:
+    """Whether a switch is off; the chart writes text out as it is, so `"false"` is as good."""
+    return given is False or given == "false"
 
 
 def _images(resource: Resource) -> Iterator[ComponentVersion]:
