@@ -143,5 +143,34 @@ def test_objects_in_a_folder_without_a_kustomization_are_in_no_list_of_folders()
     assert not folders_left_out({**files, "apps/gpus/pod.yaml": "mig: {strategy: single}\n"})
 
 
+INSTALLED = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: g}
+spec: {source: {chart: gpu-operator, targetRevision: v26.3.3, helm: {values: "mig: {strategy: single}"}}}
+"""
+OF_THE_CHART = {
+    "gpus/kustomization.yaml": "resources: [pod.yaml]\n",
+    "gpus/pod.yaml": POD,
+    "gpus/values.yaml": "driver: {enabled: false}\ntoolkit: {enabled: true}\nmig: {strategy: mixed}\n",
+    "apps/gpus.yaml": INSTALLED,
+}
+
+
+@every(
+    ("more", "expected"),
+    [
+        ({}, {"gpus"}),
+        ({"README.md": "values are in gpus/values.yaml"}, set()),
+        ({"gpus/kustomization.yaml": "resources: [pod.yaml, values.yaml]\n"}, set()),
+        ({"gpus/Chart.yaml": "name: gpu-operator\n"}, set()),
+        ({"apps/gpus.yaml": INSTALLED.replace("gpu-operator", "redis")}, set()),
+        ({"apps/gpus.yaml": INSTALLED.replace("v26.3.3", "'{{version}}'")}, {"gpus"}),
+    ],
+)
+def test_values_that_nothing_names_where_the_chart_has_others(more, expected):
+    assert folders_left_out({**OF_THE_CHART, **more}) == expected
+
+
 def test_files_from_here_and_from_elsewhere_are_looked_at_alike():
     assert folders_left_out({**BESIDE, "/else/pod.yaml": POD}) == GONE

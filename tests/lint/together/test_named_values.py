@@ -132,8 +132,9 @@ def test_what_a_release_lays_over_a_file_counts_for_the_file(said, tmp_path):
         ("{valueFiles: [$values/gpus/on.yaml], valuesObject: {toolkit: {enabled: false}}}", []),
         ('{valueFiles: [$values/gpus/on.yaml], values: "toolkit: {enabled: false}"}', []),
         ("{parameters: [{name: toolkit.enabled, value: 'false'}]}", []),
-        # a text is no truth
-        ("{parameters: [{name: toolkit.enabled, value: 'false', forceString: true}]}", ["refuse"]),
+        # the chart writes a text out as it is: the operator reads false
+        ("{parameters: [{name: toolkit.enabled, value: 'false', forceString: true}]}", []),
+        ("{parameters: [{name: toolkit.enabled, value: 'no', forceString: true}]}", ["refuse"]),
         ("{parameters: [{value: 'false'}]}", ["refuse"]),
         ("{releaseName: a}", ["refuse"]),
     ],

@@ -8,6 +8,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -15,6 +16,8 @@ from gpuyard.lint.items import FilesRead, Item
 from gpuyard.lint.languages.script_text import is_prose
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.kustomize import Kustomization, kustomizations
+from gpuyard.rules.rule import NotEvaluatedError
+from gpuyard.rules.subjects.components import RELEASES, releases_of
 
 _FEW = 2
 """So many siblings show that a kustomization chooses among its folders."""
@@ -33,6 +36,7 @@ def left_out(
 ) -> Iterator[str]:
     """Files that nobody deploys; `view` has scripts and texts as well."""
     yield from _files(reading, text_of)
+    yield from _values(reading, view, text_of)
     yield from _of_folders(reading, view, text_of)
 
 
@@ -95,6 +99,48 @@ def _files(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[str]
             continue
         if posixpath.basename(file).encode() not in beside[1]:
             yield file
+
+
+def _values(
+    reading: FilesRead, view: Sequence[str], text_of: Callable[[str], bytes]
+) -> Iterator[str]:
+    """Values beside a kustomization that nothing names, where their chart is installed with others."""
+    installed = {chart for item in reading.items for chart in _charts(item)}
+    named = {file for each in reading.handed for file in each.files}
+    beside = {
+        posixpath.dirname(file): text_of(file)
+        for file in reading.files
+        if posixpath.basename(file) in KUSTOMIZATIONS
+    }
+    found = {
+        item.place.file
+        for item in reading.items
+        if item.resource.kind.removeprefix("values:") in installed
+        and not item.place.prefix
+        and _is_passed_over(item.place.file, beside, reading.files)
+    } - named
+    for file in view if found else ():
+        text = text_of(file).decode(errors="replace")
+        found = {
+            each for each in found if each == file or "/".join(each.split("/")[-2:]) not in text
+        }
+    yield from found
+
+
+def _is_passed_over(file: str, beside: Mapping[str, bytes], files: Collection[str]) -> bool:
+    """Whether the kustomization beside it does not name it, and no chart is there that would."""
+    folder, _, name = file.rpartition("/")
+    return (
+        folder in beside
+        and name.encode() not in beside[folder]
+        and posixpath.join(folder, "Chart.yaml") not in files
+    )
+
+
+def _charts(item: Item) -> Iterator[str]:
+    if item.resource.group_kind in RELEASES:
+        with suppress(NotEvaluatedError):
+            yield from (chart for chart, _, _ in releases_of(item.resource))
 
 
 def _is_object(item: Item) -> bool:
