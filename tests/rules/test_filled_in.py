@@ -172,7 +172,7 @@ spec:
   containers:
     - name: c
       image: r.example.org/a:v1
-      resources: {limits: %s, requests: {nvidia.com/gpu: 1}}
+      resources: {limits: %s, requests: {nvidia.com/gpu: %s}}
 """
 QUEUE = """\
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -226,8 +226,9 @@ X = "${X}"
         ("GPU-SHR-03", CUTS, ("all", "9g.99gb"), ("all", X)),
         ("GPU-SHR-03", CUTS, ("some", "1g.10gb"), ("<devices>", "1g.10gb")),
         ("GPU-SHR-03", CLAIM, ("9g.99gb",), (X,)),
-        ("GPU-POD-04", POD, ("{cpu: 1}",), (X,)),
-        ("GPU-POD-04", POD, ("{nvidia.com/gpu: half}",), ("{nvidia.com/gpu: '@GPUS@'}",)),
+        ("GPU-POD-04", POD, ("{cpu: 1}", 1), (X, 1)),
+        ("GPU-POD-04", POD, ("{nvidia.com/gpu: 2}", 1), ("{nvidia.com/gpu: 2}", X)),
+        ("GPU-POD-04", POD, ("{nvidia.com/gpu: half}", 1), ("{nvidia.com/gpu: '@GPUS@'}", 1)),
         ("GPU-QUE-02", QUEUE, ("memory",), (X,)),
     ],
 )
@@ -274,6 +275,24 @@ def keys(kind):
     return cluster(encryptionConfig={"provider": {"keyArn": "a"}, "resources": [kind]})
 
 
+SHARED_BY = Resource(
+    "config:device-plugin",
+    "s",
+    {"sharing": {"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}}},
+)
+
+
+def quota(namespace):
+    hard = {"requests.nvidia.com/gpu": 1}
+    metadata = {"name": "q", "namespace": namespace}
+    return Resource("v1/ResourceQuota", "q", {"metadata": metadata, "spec": {"hard": hard}})
+
+
+def made(name):
+    config = {"name": name, "create": False, "data": {"any": "version: v1"}}
+    return Resource("values:gpu-operator", "v", {"devicePlugin": {"config": config}})
+
+
 def cut(default):
     return policy(migManager={"config": {"name": "l", "default": default}})
 
@@ -299,6 +318,9 @@ def cut(default):
         ),
         ("GPU-SHR-03", [LAYOUTS, MAP], cut("all-2g.20gb"), cut("all-${PROFILE}")),
         ("GPU-SHR-03", [LAYOUTS, MAP], cut("all-2g.20gb"), cut(X)),
+        ("GPU-CFG-01", [SHARED_BY], made("c"), made(X)),
+        ("GPU-SHR-01", [SHARED_BY, quota("a")], quota("b"), quota(X)),
+        ("GPU-SHR-01", [SHARED_BY, quota("a")], quota("b"), quota("<namespace>")),
         ("GPU-AWS-02", [], keys("other"), keys(X)),
         (
             "GPU-AWS-03",

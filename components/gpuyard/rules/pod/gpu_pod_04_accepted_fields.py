@@ -161,7 +161,7 @@ def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]
         asked = limit if name in limits else request
         where = (*path, "resources", whose, name)
         given = known(resources[whose][name])
-        if is_placeholder(given):
+        if is_placeholder(given) or is_placeholder(requests.get(name)):
             continue
         if asked is None or asked % 1:
             yield Violation(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.names import ISOLATION_LABEL
 from gpuyard.rules.rule import (
     Parameters,
@@ -36,7 +37,8 @@ _METHODS = {"timeSlicing": "time-slicing", "mps": "MPS"}
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     accept = _labelled(stack, parameters)
     for resource, path, method, users in _shared(stack):
-        tenants = sorted(users - set(parameters["trusted"]))
+        others = users - set(parameters["trusted"])
+        tenants = sorted(each for each in others if not is_placeholder(each))  # may be one of them
         teams = teams_of(stack, tenants)
         if len(teams) < len(("one", "another")) or accept.issuperset(tenants):
             continue

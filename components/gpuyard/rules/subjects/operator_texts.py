@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.rules.rule import UNKNOWN, Stack, mapping, text
 
 
@@ -17,6 +18,12 @@ def texts_of(config: Mapping[str, Any], stack: Stack) -> Mapping[Any, Any]:
 def unmade(config: Mapping[str, Any], stack: Stack) -> bool:
     """Whether values of the operator's chart have the text of a ConfigMap that is not made of it."""
     name, create = text(config.get("name")), config.get("create")
-    if not name or not mapping(config.get("data")) or create is True or create is UNKNOWN:
+    if (
+        not name
+        or is_placeholder(name)
+        or not mapping(config.get("data"))
+        or create is True
+        or create is UNKNOWN
+    ):
         return False
     return all(each.name != name for each in stack.of("ConfigMap"))
