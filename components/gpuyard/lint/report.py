@@ -93,9 +93,11 @@ def report(
     """Hold what was read against the rules."""
     items = {id(item.resource): item for item in reading.items}
     beside = _Beside(ignores)
+    found = list(judged(reading, rules, settings))
+    items |= {id(each.elsewhere.resource): each.elsewhere for each in found if each.elsewhere}
     outcomes = [
-        _meant(outcome, items.get(id(outcome.resource)), beside, settings)
-        for outcome in judged(reading, rules, settings)
+        _meant(each.outcome, items.get(id(each.outcome.resource)), beside, settings)
+        for each in found
     ]
     needed = NeededValues([item.resource for item in reading.items], settings)
     hits = [_hit(each, items, reading, needed.of(each)) for each in outcomes]

@@ -112,14 +112,18 @@ def _among_others(
 ) -> list[RuleOutcome]:
     """What is said of one, as much as it weighs by all that is in view."""
     said = check_resource(rule, resource, settings)
-    if rule.weighs is None or not _counts_choices_apart(rule, settings):
+    return [weighed(each, resource, stack, settings) for each in said]
+
+
+def weighed(
+    said: RuleOutcome, resource: Resource, stack: Stack, settings: Strictness
+) -> RuleOutcome:
+    """One thing that is said of a resource, as much as it weighs by all that is in view."""
+    weighs = said.rule.weighs
+    stands = said.verdict is not RuleVerdict.VIOLATED or said.choice
+    if weighs is None or stands or not _counts_choices_apart(said.rule, settings):
         return said
-    return [
-        _weighed(each, _standing(rule.weighs, stack, resource, each.path))
-        if each.verdict is RuleVerdict.VIOLATED and not each.choice
-        else each
-        for each in said
-    ]
+    return _weighed(said, _standing(weighs, stack, resource, said.path))
 
 
 def _standing(weighs: Weighs, stack: Stack, resource: Resource, path: Path) -> Standing:

@@ -410,7 +410,7 @@ def test_a_rule_that_could_not_end_over_all_is_still_held_within_a_scope(more):
     place = made.items[-1].place
     both = FilesRead((Item(unknown, place), *made.items), (), made.files)
     chosen = [rule for rule in RULES if rule.id == "GPU-QUE-01"]
-    verdicts = [outcome.verdict for outcome in judged(both, chosen, AS_THEY_ARE)]
+    verdicts = [each.outcome.verdict for each in judged(both, chosen, AS_THEY_ARE)]
     expected = [RuleVerdict.NOT_EVALUATED, RuleVerdict.VIOLATED]
     assert verdicts == (expected if more else expected[:1])
 

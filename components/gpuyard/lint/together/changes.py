@@ -11,7 +11,7 @@ from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.lint.items import FilePlace
-from gpuyard.lint.together.patching import merged, name_at, operated, with_set
+from gpuyard.lint.together.patching import merged, name_at, operated, pointed, with_set
 from gpuyard.manifests.fields import UNKNOWN, items, mapping, mappings, text
 from gpuyard.rules.rule import Resource
 
@@ -68,6 +68,12 @@ class Change:
     """What becomes of an object; None where it is taken away."""
     selects: Callable[[ObjectForm], bool | None] = lambda _: True
     """Whether it is meant; None where only a run of kustomize tells."""
+    sure: bool = True
+    """Whether all of what it does is known here."""
+    below: Callable[[Any, Path], Path] = lambda _, __: ()
+    """Where below its path it says what stands at a path of an object that it has changed."""
+    image: str = ""
+    """The image that an entry of `images` is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +88,15 @@ class ObjectPatch:
     operations: tuple[Mapping[Any, Any], ...] = ()
 
 
-def deployed(resource: Resource, changes: Iterable[Change]) -> ObjectForm | None:
-    """The object as it is deployed after these; None where one takes it away."""
+def deployed(
+    resource: Resource, changes: Iterable[Change], *, sure: bool = False
+) -> ObjectForm | None:
+    """The object after these, or after those of them that are sure; None where one takes it away."""
     form = ObjectForm(resource.properties, (resource.name,))
     for change in changes:
-        after = change.does(form) if change.selects(form) is not False else form
+        selects = change.selects(form)
+        meant = selects and change.sure if sure else selects is not False
+        after = change.does(form) if meant else form
         if after is None:
             return None
         form = after
@@ -109,10 +119,10 @@ def changes_of(
     yield from map(_patch, late)
     for index, each in enumerate(mappings(given, "images")):
         key = next((k for k in ("newTag", "digest", "newName") if each.get(k)), "name")
-        yield Change(place, ("images", index, key), _does_images(each))
+        yield Change(place, ("images", index, key), _does_images(each), image=text(each, "name"))
     for index, select, fields in _replaced(given):
         where = ("replacements", index)
-        yield Change(place, where, _does_unknown(fields), _selected_by(select))
+        yield Change(place, where, _does_unknown(fields), _selected_by(select), sure=False)
 
 
 def _has_own_configuration(given: Mapping[str, Any]) -> bool:
@@ -199,7 +209,57 @@ def _at(value: Any, path: Sequence[str]) -> Any:
 
 
 def _patch(patch: ObjectPatch) -> Change:
-    return Change(patch.place, patch.path, lambda form: _patched(patch, form), _selector(patch))
+    known = {"add", "replace", "remove", "test"}
+    return Change(
+        patch.place,
+        patch.path,
+        lambda form: _patched(patch, form),
+        _selector(patch),
+        all(text(each, "op") in known for each in patch.operations),
+        lambda value, path: _in_patch(patch, value, path),
+    )
+
+
+def _in_patch(patch: ObjectPatch, value: Any, path: Path) -> Path:
+    """Where a patch says what stands at a path: things of lists are found by their names."""
+    if patch.operations:
+        return _in_operations(patch.operations, path)
+    here: Any = patch.fields
+    found: list[str | int] = []
+    for step in path:
+        value = _below(value, step)
+        own = _named_so(here, name_at(value, "name")) if isinstance(step, int) else step
+        here = _below(here, own)
+        if here is None:
+            break
+        found.append(own)
+    return tuple(found)
+
+
+def _named_so(listed: Any, name: str) -> int:
+    """Where in a list of a patch the thing of this name is."""
+    named = [name_at(each, "name") for each in listed] if isinstance(listed, list) else []
+    return named.index(name) if name in named else len(named)
+
+
+def _in_operations(operations: Sequence[Mapping[Any, Any]], path: Path) -> Path:
+    """The value of the last one that is about the same: it leads to the place, or to what is around it."""
+    wanted = [str(step) for step in path]
+    best, most = 0, -1
+    for index, each in enumerate(operations):
+        steps = pointed(text(each, "path"))
+        same = next(
+            (i for i, (a, b) in enumerate(zip(steps, wanted, strict=False)) if a != b), len(steps)
+        )
+        if same >= most:
+            best, most = index, same
+    return (best, "value", *path[most:])
+
+
+def _below(value: Any, step: str | int) -> Any:
+    if isinstance(step, int):
+        return value[step] if isinstance(value, list) and step < len(value) else None
+    return value.get(step) if isinstance(value, Mapping) else None
 
 
 def _patched(patch: ObjectPatch, form: ObjectForm) -> ObjectForm | None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from gpuyard.findings import Path
 from gpuyard.lint.items import FilesRead
+from gpuyard.lint.together.put_in import JudgedOutcome, is_sure, put_in
 from gpuyard.lint.together.scopes import LintScope, scopes
 from gpuyard.rules.rule import Resource, Rule, Stack
 from gpuyard.rules.run import (
@@ -27,17 +28,38 @@ HitsByKey = dict[HitKey, list[RuleOutcome]]
 
 def judged(
     reading: FilesRead, rules: Sequence[Rule], settings: Strictness
-) -> Iterator[RuleOutcome]:
+) -> Iterator[JudgedOutcome]:
     """What the rules have to say about what was read."""
     # what commands install is known over all files alone: it excuses there, and accuses nowhere
     stack = Stack((*(item.resource for item in reading.items), *reading.installs))
     found = scopes(reading)
-    yield from _each(stack, rules, settings, found)
+    for outcome in _each(stack, rules, settings, found):
+        yield JudgedOutcome(outcome)
+    yield from put_in(stack, rules, settings, found, reading.samples)
+    for outcome in _of_several(reading, stack, rules, settings, found):
+        yield JudgedOutcome(outcome)
+
+
+def _of_several(
+    reading: FilesRead,
+    stack: Stack,
+    rules: Sequence[Rule],
+    settings: Strictness,
+    found: Sequence[LintScope],
+) -> Iterator[RuleOutcome]:
     whole = evaluate_together(stack, rules, settings)
     if len(found) == 1 and _is_all(found[0], len(reading.items)):
         yield from whole
         return
-    yield from _together(whole, rules, settings, found)
+    by_scope = [_in_scope(each, rules, _by_their_names(settings, each)) for each in found]
+    yield from _together(whole, by_scope)
+    said = {_key(outcome) for outcome in whole}
+    for scope, hits in zip(found, by_scope, strict=True):
+        new = {key: each for key, each in hits.items() if key not in said}
+        if new and scope.file not in {"", *reading.samples} and is_sure(scope):
+            for outcome in _put_in_scope(stack, rules, settings, scope, new):
+                if outcome.resource is None or outcome.resource.source not in reading.samples:
+                    yield outcome
 
 
 def _is_all(scope: LintScope, items: int) -> bool:
@@ -65,22 +87,22 @@ def _holds(outcome: RuleOutcome, form: Resource, settings: Strictness) -> bool:
         return True
     known_as = replace(form, name=outcome.resource.name) if outcome.resource else form
     said = check_resource(outcome.rule, known_as, settings)
-    return any(each.path == outcome.path and each.verdict is outcome.verdict for each in said)
+    # a list that has more in it has the same thing at another place
+    return any(
+        each.verdict is outcome.verdict
+        and (each.path == outcome.path or each.problem == outcome.problem)
+        for each in said
+    )
 
 
-def _together(
-    whole: Sequence[RuleOutcome],
-    rules: Sequence[Rule],
-    settings: Strictness,
-    found: Sequence[LintScope],
-) -> Iterator[RuleOutcome]:
+def _together(whole: Sequence[RuleOutcome], by_scope: Sequence[HitsByKey]) -> Iterator[RuleOutcome]:
     """Of several: what is said of a place over all files and in a scope, in the words of the scope.
 
     Unless all files make it less grave, or a choice: a program of yesterday may be pinned in another folder.
     """
     held: HitsByKey = {}
-    for scope in found:
-        for key, said in _in_scope(scope, rules, _by_their_names(settings, scope)).items():
+    for each in by_scope:
+        for key, said in each.items():
             held.setdefault(key, said)
     stopped = {
         o.rule.id for o in whole if o.verdict is RuleVerdict.NOT_EVALUATED and o.resource is None
@@ -97,6 +119,38 @@ def _together(
     for (rule, _, _), said in held.items():
         if rule in stopped:  # over all files it came to an end before it had said everything
             yield from said
+
+
+def _put_in_scope(
+    stack: Stack,
+    rules: Sequence[Rule],
+    settings: Strictness,
+    scope: LintScope,
+    hits: HitsByKey,
+) -> Iterator[RuleOutcome]:
+    """Of several: what a kustomization makes wrong, which is not so as it is written."""
+    named = {rule for rule, _, _ in hits}
+    asked = [rule for rule in rules if rule.id in named and not rule.wide]
+    written = replace(scope, resources=tuple((w, w) for w, _ in scope.resources))
+    before = _in_scope(written, asked, settings)
+    there = {id(w): t for w, t in scope.resources}
+    own = {id(t): w for w, t in scope.resources}
+    everything = Stack(tuple(there.get(id(each), each) for each in stack.resources))
+    everywhere = {
+        _key(replace(each, resource=own.get(id(each.resource), each.resource)))
+        for each in evaluate_together(everything, asked, settings)
+    }
+    for key, outcomes in hits.items():
+        if key in everywhere and key not in before:
+            yield from (_as_deployed(each, scope) for each in outcomes if _accuses(each))
+
+
+def _accuses(outcome: RuleOutcome) -> bool:
+    return outcome.verdict is RuleVerdict.VIOLATED and not outcome.choice
+
+
+def _as_deployed(outcome: RuleOutcome, scope: LintScope) -> RuleOutcome:
+    return replace(outcome, problem=f"{outcome.problem} (as {scope.file} deploys it)")
 
 
 def _by_their_names(settings: Strictness, scope: LintScope) -> Strictness:

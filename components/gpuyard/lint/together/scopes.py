@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuyard.lint.charts import as_its_chart_has_it
 from gpuyard.lint.items import FilesRead, Item
-from gpuyard.lint.together.changes import ObjectForm, deployed
+from gpuyard.lint.together.changes import Change, ObjectForm, deployed
 from gpuyard.lint.together.handed import as_handed, values_as_handed
 from gpuyard.lint.together.kustomize import Kustomization, kustomizations, made_of
 from gpuyard.lint.together.references import renames, with_references
@@ -40,12 +40,34 @@ class _View:
 
 
 @dataclass(frozen=True, slots=True)
+class Kustomized:
+    """An object that a kustomization changes."""
+
+    item: Item
+    file: str
+    """The kustomization that deploys it, the outer one."""
+    changes: tuple[Change, ...]
+    there: Resource
+    """As it is deployed, under the name that is written."""
+    built: bool
+    """Whether kustomize itself has made it."""
+
+    @property
+    def start(self) -> Resource:
+        """What the kustomization begins with."""
+        return self.item.laid or self.item.resource
+
+
+@dataclass(frozen=True, slots=True)
 class LintScope:
     """What is deployed together: each resource as it is written, and as it is deployed."""
 
     resources: tuple[tuple[Resource, Resource], ...]
     alternatives: tuple[tuple[Resource, ...], ...] = ()
     """What is not there, by alternative: of two values files side by side one or the other."""
+    file: str = ""
+    """The kustomization that it is, "" where it is none."""
+    kustomized: tuple[Kustomized, ...] = ()
 
 
 def scopes(reading: FilesRead) -> list[LintScope]:
@@ -64,7 +86,8 @@ def scopes(reading: FilesRead) -> list[LintScope]:
     for folder in roots(of_folders):
         chains = chains_of(folder, of_folders)
         taken |= set(chains)
-        found.append(_scope(chains, view, reading.built.get(folder, ())))
+        scope = _scope(chains, view, reading.built.get(folder, ()))
+        found.append(replace(scope, file=of_folders[folder].file))
     rest: dict[str, Chains] = defaultdict(dict)
     trees = _trees(reading)
     for file in by_file:
@@ -161,14 +184,29 @@ def _tree_of(folder: str, trees: frozenset[str]) -> str:
     return next((each for each in _above(folder) if each in trees), folder)
 
 
+@dataclass(frozen=True, slots=True)
+class _There:
+    """One thing, and what it is deployed as."""
+
+    item: Item
+    chain: Sequence[Kustomization]
+    form: ObjectForm
+    made: Resource | None = None
+    """What a run of kustomize made of it."""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(change for each in self.chain for change in each.changes)
+
+
 def _scope(chains: Chains, view: _View, built: tuple[Resource, ...] = ()) -> LintScope:
-    pairs: list[tuple[Item, ObjectForm]] = []
+    found: list[_There] = []
     charts: dict[tuple[str, str], list[str]] = defaultdict(list)
     maybe: list[Resource] = []
     for file, chain in chains.items():
         for item in view.by_file.get(file, ()):
             there = _there(item, chain, view, built)
-            pairs += [(item, there)] if there is not None else []
+            found += [there] if there is not None else []
             maybe += [item.resource] if item.maybe else []
             if item.resource.kind.startswith("values:") and not item.place.prefix:
                 charts[posixpath.dirname(file), item.resource.kind].append(file)
@@ -176,34 +214,54 @@ def _scope(chains: Chains, view: _View, built: tuple[Resource, ...] = ()) -> Lin
     alternatives = list(_alternatives(sets, view.by_file))
     if maybe:  # each with what a variable decides, and without
         alternatives = [each for one in alternatives or [()] for each in (one, (*one, *maybe))]
-    return LintScope(tuple(_named(pairs, known=bool(built))), tuple(alternatives))
+    pairs = tuple(_named(found, known=bool(built)))
+    changed = zip(found, pairs, strict=True)
+    kustomized = (_kustomized(each, there, known=bool(built)) for each, (_, there) in changed)
+    return LintScope(
+        pairs, tuple(alternatives), kustomized=tuple(each for each in kustomized if each)
+    )
 
 
-def _named(
-    pairs: Sequence[tuple[Item, ObjectForm]], *, known: bool
-) -> Iterator[tuple[Resource, Resource]]:
+def _named(found: Sequence[_There], *, known: bool) -> Iterator[tuple[Resource, Resource]]:
     """What is deployed under the name that it gets, and naming others so; what kustomize made does."""
-    renamed = {} if known else renames(form for _, form in pairs)
-    for item, form in pairs:
-        value = with_references(form.value, renamed) if renamed else form.value
-        written = item.resource
+    renamed = {} if known else renames(each.form for each in found)
+    for each in found:
+        value = with_references(each.form.value, renamed) if renamed else each.form.value
+        written = each.item.resource
         if value is written.properties:
             yield written, written
         else:
-            yield written, replace(written, properties=value, name=form.names[-1])
+            yield written, replace(written, properties=value, name=each.form.names[-1])
+
+
+def _kustomized(each: _There, there: Resource, *, known: bool) -> Kustomized | None:
+    """An object that its kustomizations change; of what kustomize has made, what is surely that object."""
+    written = each.item.resource
+    if not each.chain or ":" in written.kind or there.properties == written.properties:
+        return None
+    start = each.item.laid or written
+    if known:
+        form = deployed(start, each.changes) if each.made else None
+        if form is None or each.made is None or form.names[-1] != each.made.name:
+            return None
+    there = replace(there, name=written.name)
+    return Kustomized(each.item, each.chain[-1].file, each.changes, there, known)
 
 
 def _there(
     item: Item, chain: Sequence[Kustomization], view: _View, built: tuple[Resource, ...]
-) -> ObjectForm | None:
+) -> _There | None:
     """One thing as it is deployed; None where it is not."""
     made = made_of(item.resource, built) if built else None
     if made is not None:
-        return ObjectForm(made.properties, (item.resource.name, made.name))
+        form = ObjectForm(made.properties, (item.resource.name, made.name))
+        return _There(item, chain, form, made)
     written = item.laid or item.resource
     if ":" in written.kind:
-        return ObjectForm(_values_there(item, written, view).properties, (written.name,))
-    return deployed(written, (change for each in chain for change in each.changes))
+        form = ObjectForm(_values_there(item, written, view).properties, (written.name,))
+        return _There(item, chain, form)
+    changed = deployed(written, (change for each in chain for change in each.changes))
+    return _There(item, chain, changed) if changed is not None else None
 
 
 def _values_there(item: Item, written: Resource, view: _View) -> Resource:

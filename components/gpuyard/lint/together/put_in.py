@@ -1,0 +1,159 @@
+"""What a kustomization puts in: said of an object as it is deployed, and not as it is written.
+
+Told at the patch, the image or the label that puts it in: the change after which it is wrong. Only what is
+sure accuses: a change that is taken to be meant may excuse an object, and accuses none.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.together.changes import Change, ObjectForm, deployed
+from gpuyard.lint.together.scopes import Kustomized, LintScope
+from gpuyard.manifests.fields import items
+from gpuyard.rules.rule import Resource, Rule, Stack
+from gpuyard.rules.run import (
+    AS_THEY_ARE,
+    RuleOutcome,
+    RuleVerdict,
+    Strictness,
+    check_resource,
+    weighed,
+)
+from gpuyard.rules.subjects.installed import IMAGES
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedOutcome:
+    """What is said of something."""
+
+    outcome: RuleOutcome
+    elsewhere: Item | None = None
+    """The thing at the place of what makes it wrong; None where that is its own."""
+
+
+def put_in(
+    stack: Stack,
+    rules: Sequence[Rule],
+    settings: Strictness,
+    found: Sequence[LintScope],
+    samples: Collection[str],
+) -> Iterator[JudgedOutcome]:
+    """Of one object each: what some kustomization makes wrong; the same of one place is said once."""
+    by_kind: dict[str, list[Rule]] = {}
+    for rule in rules:
+        if rule.check and rule.id not in settings.off:
+            for kind in rule.kinds:
+                by_kind.setdefault(kind, []).append(rule)
+    seen: set[tuple[object, ...]] = set()
+    for scope in found:
+        for each in scope.kustomized:
+            if each.item.place.file in samples or each.file in samples:
+                continue
+            for rule in by_kind.get(each.there.group_kind, ()):
+                for outcome, place in _of_one(each, rule, stack, settings):
+                    key = (
+                        rule.id,
+                        id(each.item.resource),
+                        place.file,
+                        place.fixed,
+                        outcome.problem,
+                    )
+                    if key not in seen and place.file not in samples:
+                        seen.add(key)
+                        thing = replace(each.item.resource)
+                        item = replace(each.item, resource=thing, place=place)
+                        yield JudgedOutcome(replace(outcome, resource=thing), item)
+
+
+def is_sure(scope: LintScope) -> bool:
+    """Whether all that a kustomization changes is known, and nothing only taken to be meant."""
+    changed = [w for w, there in scope.resources if w is not there]
+    return len(changed) == len(scope.kustomized) and all(
+        each.built
+        or deployed(each.start, each.changes, sure=True) == deployed(each.start, each.changes)
+        for each in scope.kustomized
+    )
+
+
+def _of_one(
+    each: Kustomized, rule: Rule, stack: Stack, settings: Strictness
+) -> Iterator[tuple[RuleOutcome, FilePlace]]:
+    said = _wrong(rule, each.there, settings)
+    if not said:
+        return
+    written = each.item.resource
+    before = [o for r in (each.start, written) for o in _wrong(rule, r, settings)]
+    for outcome in said:
+        if any(_is_same(outcome, other) for other in before) or not _is_sure(each, outcome):
+            continue
+        beside = Stack(tuple(each.there if r is written else r for r in stack.resources))
+        weight = weighed(outcome, each.there, beside, settings)
+        # a command may set the image by the name that is written
+        if weight.choice or weighed(outcome, written, stack, settings).choice:
+            continue
+        blamed = _blamed(each, outcome)
+        if blamed is None or blamed[0].image not in _set_by_commands(stack):
+            yield _placed(each, weight, blamed)
+
+
+def _set_by_commands(stack: Stack) -> set[str]:
+    """Images that `kustomize edit set image` gives another tag before anything is deployed."""
+    return {name for each in stack.of(IMAGES) for name in items(each.properties.get("names"))}
+
+
+def _wrong(rule: Rule, resource: Resource, settings: Strictness) -> list[RuleOutcome]:
+    said = check_resource(rule, resource, settings)
+    return [each for each in said if each.verdict is RuleVerdict.VIOLATED]
+
+
+def _is_same(one: RuleOutcome, other: RuleOutcome) -> bool:
+    """A list that has more in it has the same thing at another place."""
+    return one.path == other.path or one.problem == other.problem
+
+
+def _holds(each: Kustomized, outcome: RuleOutcome, value: Any) -> bool:
+    form = replace(each.there, properties=value)
+    return any(_is_same(outcome, other) for other in _wrong(outcome.rule, form, AS_THEY_ARE))
+
+
+def _is_sure(each: Kustomized, outcome: RuleOutcome) -> bool:
+    """Whether it holds without all that is only taken to be meant; what kustomize itself has made is so."""
+    if each.built:
+        return True
+    form = deployed(each.start, each.changes, sure=True)
+    return form is not None and _holds(each, outcome, form.value)
+
+
+def _placed(
+    each: Kustomized, outcome: RuleOutcome, blamed: tuple[Change, Any] | None
+) -> tuple[RuleOutcome, FilePlace]:
+    """At the change that puts it in; at the object as it is written where that is not to be told."""
+    if blamed is None:
+        problem = f"{outcome.problem} (as {each.file} deploys it)"
+        return replace(outcome, problem=problem), each.item.place
+    change, value = blamed
+    spot = change.place.position((*change.path, *change.below(value, outcome.path)))
+    place = replace(change.place, fixed=spot, written_at=None)
+    return replace(outcome, note=outcome.note or f"as {each.file} deploys it"), place
+
+
+def _blamed(each: Kustomized, outcome: RuleOutcome) -> tuple[Change, Any] | None:
+    """The change since which it is wrong, and what the object is after it."""
+    found: tuple[Change, Any] | None = None
+    unread: tuple[Change, Any] | None = None
+    held = False
+    form = ObjectForm(each.start.properties, (each.start.name,))
+    for change in each.changes:
+        after = form if change.selects(form) is False else change.does(form)
+        if after is None or after is form:
+            continue
+        holds = _holds(each, outcome, after.value)
+        if not change.sure:
+            unread = change, after.value
+        if holds and not held:
+            found = change, after.value
+        found = found if holds else None
+        form, held = after, holds
+    return found or unread
