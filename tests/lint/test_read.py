@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.findings import Severity
 from gpuyard.lint.items import Unread
-from gpuyard.lint.read import read
+from gpuyard.lint.read import TO_FILL_IN, read
 from gpuyard.lint.together.judging import judged
 from gpuyard.render.files import render_files
 from gpuyard.rules import RULES
@@ -72,7 +72,8 @@ def test_a_list_may_hold_lists_and_never_itself():
         (b"---\n---\n", "empty", 1),
         (b"a: 1\n", "nothing that is known here", 1),
         (b"\n\n- 1\n", "nothing that is known here", 3),
-        (b"a: 1\nb: [\n", "not YAML", 3),
+        (b"a: 1\nb: [\n", "not YAML: line 2, at its end: did not find", 2),
+        (b"a: 1\nb: {limits: {gpu: ${N}}}\nc: 1", TO_FILL_IN, 2),
         (b"\xff\xfe\x00", "not text", 1),
         (b"a: *b\n", "no anchor &b", 1),
         (b"[" * 100, "nested more than 60 deep", 1),
@@ -82,7 +83,25 @@ def test_a_list_may_hold_lists_and_never_itself():
 def test_what_cannot_be_read_is_said_with_a_line(data, reason, line):
     (unread,) = read(data, "f").unread
     assert reason in unread.reason
-    assert (unread.file, unread.line, unread.template) == ("f", line, False)
+    assert (unread.file, unread.line) == ("f", line)
+    assert unread.template is (reason == TO_FILL_IN)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "line"),
+    [
+        (b"{", "not JSON: line 1, column 2: Expecting property name enclosed in double quotes", 1),
+        (b'{"gpu": 1,\n "a": [1\n', "not JSON: line 3, column 1: Expecting ',' delimiter", 3),
+        (b'{"a": ${N}', "not JSON: line 1, column 7: Expecting value", 1),
+        (b'{\0"\0x', "not YAML: control characters are not allowed", 1),
+        (b'{"a": *b}', "line 1: *b has no anchor &b before it", 1),
+        (b'{"a": "\x7f"}', "not YAML: control characters are not allowed", 1),
+        (b"[" * 100 + b"]" * 100, "line 1: nested more than 60 deep", 1),
+    ],
+)
+def test_of_a_file_of_json_it_is_said_what_is_wrong_as_json(data, reason, line):
+    (unread,) = read(data, "f.json").unread
+    assert (unread.reason[: len(reason)], unread.line) == (reason, line)
 
 
 def test_a_stack_file_is_sent_to_the_command_that_proves_it():

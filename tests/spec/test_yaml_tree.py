@@ -184,7 +184,7 @@ def test_bytes_that_are_no_text_are_refused():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a: [1\n", "file: not YAML: line 2, column 1: did not find expected ',' or ']'"),
+        ("a: [1\n", "file: not YAML: line 1, at its end: did not find expected ',' or ']'"),
         (
             "a: b: c",
             "file: not YAML: line 1, column 5: mapping values are not allowed in this context",

@@ -1,5 +1,6 @@
 """From the bytes of one file to what rules can look at. Pure: who opens files is the command line."""
 
+import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -94,6 +95,9 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
 
 
 A_TEMPLATE = "a template, not YAML yet: render it first (helm template, kustomize build)"
+_NOT_YAML = "not YAML: "
+TO_FILL_IN = "a template, not YAML yet: fill its `${…}` in first (envsubst)"
+_TO_FILL_IN = re.compile(rb"\$\{\w+\}")
 _UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 _MOST_PARTS = 10_000
 """A text of more documents is read as one, or not at all."""
@@ -276,10 +280,27 @@ def template_line(data: bytes) -> int | None:
 def _unreadable(data: bytes, file: str, problem: str) -> Unread:
     if line := template_line(data):
         return Unread(file, A_TEMPLATE, line, template=True)
+    json_file = file.endswith(".json")
+    if json_file and _NOT_YAML in problem:
+        problem = _json_problem(data) or problem
     found = re.search(r"line (\d+)", problem)
-    foreign = file.endswith(".json") and not _ABOUT_GPUS.search(data)
     line = int(found[1]) if found else 1
+    at_line = b"".join(data.split(b"\n", line)[line - 1 : line])
+    if not json_file and _TO_FILL_IN.search(at_line):
+        return Unread(file, TO_FILL_IN, line, template=True)
+    foreign = json_file and not _ABOUT_GPUS.search(data)
     return Unread(file, problem.removeprefix(f"{file}: "), line, foreign=foreign)
+
+
+def _json_problem(data: bytes) -> str:
+    """What is wrong with JSON as such; "" where that is not the matter."""
+    try:
+        json.loads(data)
+    except json.JSONDecodeError as e:
+        return f"not JSON: line {e.lineno}, column {e.colno}: {e.msg}"
+    except (ValueError, RecursionError):  # bytes of no text, or very deep
+        return ""
+    return ""
 
 
 def _unknown(document: Document, file: str, before: int) -> Unread:

@@ -120,11 +120,21 @@ def _yaml_problem(error: yaml.YAMLError, text: str) -> str:
     problem = (
         getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
     )
-    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    where = _where(mark, text) if mark else ""
     tab = (
         " (a tab: YAML is indented with spaces)" if mark and text[mark.index :][:1] == "\t" else ""
     )
     return f"{where}{problem}{tab}"
+
+
+def _where(mark: yaml.Mark, text: str) -> str:
+    """The place of a mark; what is missed at the end is missed on a line that there is."""
+    last = max(1, len(text.splitlines()))
+    return (
+        f"line {mark.line + 1}, column {mark.column + 1}: "
+        if mark.line < last
+        else f"line {last}, at its end: "
+    )
 
 
 _MERGE = "<<"

@@ -119,7 +119,7 @@ def test_a_key_that_stands_twice_is_named(gpuyard, write):
         ("kind: ConfigMap\n---\nkind: Service\n", "no workload is in it, only ConfigMap, Service. These are"),
         ("a: 1\n", "no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."),
         ("", "no Kubernetes object is in it"),
-        ("[", "not YAML: line 2"),
+        ("[", "not YAML: line 1, at its end"),
         (b"\xff", "not text (byte 0 is not UTF-8)"),
         ("a: &a [*a]", "*a has no anchor"),
         ("[" * 99, "nested more than 60 deep"),

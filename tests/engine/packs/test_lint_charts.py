@@ -61,7 +61,8 @@ def test_what_its_values_make_of_it_is_told_at_the_template_s_line(chart):
     twice = len(("a", "b"))
     assert (
         found
-        == [("GPU-POD-03", "c/templates/server.yaml:12")] * twice
+        == [("GPU-POD-03", "c/templates/hook.yaml:6")]
+        + [("GPU-POD-03", "c/templates/server.yaml:12")] * twice
         + [("GPU-POD-04", "c/templates/server.yaml:13")] * twice
     )
     assert unread == []
@@ -81,7 +82,7 @@ def test_what_its_values_make_of_it_is_told_at_the_template_s_line(chart):
             '# nvidia\na: {{ required "a model is needed" .Values.model }}\n',
             "a model is needed",
         ),
-        ("templates/server.yaml", "# nvidia\n{{ range until 999999999 }}a{{ end }}\n", ""),
+        ("templates/server.yaml", "# nvidia\n{{ range until 999999999 }}a{{ end }}\n", ": helm "),
     ],
 )
 def test_a_chart_that_cannot_be_rendered_is_said_once(chart, name, text, why):

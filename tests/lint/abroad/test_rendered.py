@@ -55,6 +55,14 @@ spec: {containers: [{name: a, image: "b:latest", resources: {limits: {nvidia.com
 PLAIN = MADE.rpartition("plain.yaml\n")[2]
 
 
+FELL = """fatal error: runtime: cannot allocate memory
+
+goroutine 1 [running]:
+created by helm.sh/helm/v4/pkg/cmd.runInstall in goroutine 1
+\thelm.sh/helm/v4@v4.3.1/pkg/cmd/install.go:346 +0x8ed
+"""
+
+
 @pytest.fixture
 def chart(tmp_path, monkeypatch):
     for name, text in {
@@ -114,6 +122,33 @@ def test_what_a_chart_makes_of_its_values_is_told_at_the_lines_of_its_templates(
     assert said(reading) == []
 
 
+@pytest.mark.parametrize(
+    ("hook", "sample"),
+    [
+        ("test", True),
+        ("test, test-success", True),
+        ("pre-install,test", False),
+        ("post-install", False),
+    ],
+)
+def test_hooks_are_judged_and_those_of_tests_are_samples(chart, helm, hook, sample):
+    helm(
+        printing(
+            MADE.replace(
+                "name: release", f"name: release\n  annotations: {{helm.sh/hook: '{hook}'}}"
+            )
+        )
+    )
+    hits, reading = told()
+    server = "c/templates/server.yaml"
+    assert {rule for rule, where, _ in hits if where.startswith(server)} == {
+        "GPU-POD-03",
+        "GPU-POD-04",
+    }
+    assert reading.samples == ({server} if sample else set())
+    assert told("c", server)[1].samples == set(), "who names it means it"
+
+
 def test_without_helm_it_is_said_that_it_would_be_rendered(chart, helm):
     hits, reading = told()
     assert hits == [TWICE]
@@ -153,6 +188,13 @@ def test_a_chart_that_says_nothing_of_gpus_is_not_rendered(chart, helm):
             "echo 'W1126 12:00:00.123456    1234 warnings.go:70] the chart is old' >&2; exit 1",
             "the chart is old",
         ),
+        (f"cat >&2 <<'END'\n{FELL}END\nexit 2", "helm ran out of memory"),
+        (
+            "echo 'runtime: out of memory: cannot allocate 8 bytes' >&2; exit 2",
+            "helm ran out of memory",
+        ),
+        ("echo 'panic: no template' >&2; echo 'main.go:1 +0x8' >&2; exit 2", "no template"),
+        ("kill -9 $$", "helm was ended by signal 9"),
         ("sleep 60", "helm took longer than 1 s"),
     ],
 )
@@ -207,7 +249,7 @@ def test_helm_gets_nothing_of_the_user_s(chart, helm, monkeypatch):
     home = (chart.parent / "pwd").read_text().strip()
     assert {given["HOME"], given["HELM_CACHE_HOME"], given["HELM_CONFIG_HOME"]} == {home}
     words = (chart.parent / "words").read_text().strip()
-    assert words == f"template release {chart} --skip-tests --no-hooks"
+    assert words == f"template release {chart}"
 
 
 def test_a_file_named_alone_is_of_no_chart_in_view(chart, helm):

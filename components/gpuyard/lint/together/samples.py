@@ -134,6 +134,27 @@ def _templates(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str
     )
 
 
+_HOOK = "helm.sh/hook"
+_TESTS = frozenset({"test", "test-success", "test-failure"})
+
+
+def tests_of_charts(reading: FilesRead) -> set[str]:
+    """Files of which each object is for `helm test`: nobody deploys it."""
+    found: dict[str, bool] = {}
+    for item in reading.items:
+        if "/" in item.resource.kind and ":" not in item.resource.kind:
+            file = item.place.file
+            found[file] = found.get(file, True) and _is_test(item.resource.properties)
+    return {file for file, all_tests in found.items() if all_tests}
+
+
+def _is_test(value: Mapping[str, Any]) -> bool:
+    metadata = value.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    hooks = annotations.get(_HOOK) if isinstance(annotations, Mapping) else None
+    return isinstance(hooks, str) and {each.strip() for each in hooks.split(",")} <= _TESTS
+
+
 _DEFAULTS = b"# Default values for "
 """How the values begin that come with a chart, its own or a copy of them to look things up in."""
 

@@ -6,9 +6,7 @@ from contextvars import ContextVar
 
 from gpuyard.errors import UsageError
 
-NO_ROOM = (
-    "not read: with all before it it is more than one run keeps in memory. Give a part of the files"
-)
+NO_ROOM = "with all that was read before, it is more than one run keeps in memory: give a part of the files"
 
 
 class NoRoomError(UsageError):

@@ -97,7 +97,7 @@ def test_a_file_that_was_named_must_be_readable(gpuyard, folder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("kind: [", "<stdin>:2: not YAML: line 2, column 1: did not find expected node content"),
+        ("kind: [", "<stdin>:1: not YAML: line 1, at its end: did not find expected node content"),
         ("", "<stdin>:1: empty: no document in it"),
         ("{}", "<stdin>:1: nothing that is known here"),
         ("a: {{ x }}", "<stdin>:1: a template, not YAML yet"),

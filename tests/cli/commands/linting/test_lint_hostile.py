@@ -127,7 +127,7 @@ LAUGHS = "".join(
         (b"a: &a [*a]\n", "*a has no anchor &a before it that is complete"),
         (b"a: *b\n", "*b has no anchor &b before it"),
         (b"{[1]: 2}", "a mapping or list as a key"),
-        (b"a: [1, 2", "not YAML: line 2, column 1: did not find expected"),
+        (b"a: [1, 2", "not YAML: line 1, at its end: did not find expected"),
         (b"a: !!binary [", "not YAML: "),
         (b"just words", "nothing that is known here"),
         (b"[]", "nothing that is known here"),

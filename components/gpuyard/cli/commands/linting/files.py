@@ -26,7 +26,7 @@ from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.handed import FilesInView, Handed, handed
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.named_values import with_named_values
-from gpuyard.lint.together.samples import is_sample, not_deployed
+from gpuyard.lint.together.samples import is_sample, not_deployed, tests_of_charts
 from gpuyard.local_files import read_regular
 from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom
 from gpuyard.spec.yaml_tree import MAX_BYTES
@@ -73,6 +73,8 @@ def read_all(
         reading, ignores = _read_all(paths, wanted, space)
         space.short = False
         reading = with_programs(reading, wanted=render)
+    tests = tests_of_charts(reading).difference(shown_names(paths))
+    reading = replace(reading, samples=reading.samples | tests)
     if space.short:
         more = Unread(paths[0], f"a chart or kustomization: {NO_ROOM}")
         reading = replace(reading, unread=(*reading.unread, more))

@@ -12,10 +12,12 @@ SECONDS = 10
 ALL_SECONDS = 60
 """So long all of them may take."""
 MOST_BYTES = 16 * 1024 * 1024
-MOST_MEMORY = 1024 * 1024 * 1024
+MOST_MEMORY = 512 * 1024 * 1024
 """Of data: Go keeps more of addresses than it uses."""
 _ERROR = "error: "
 _SAYS = 200
+_FELL = re.compile(r"^(?:fatal error|panic|runtime): (.+)", re.MULTILINE)
+"""How Go begins what it writes of a program that falls; pages of its stack follow."""
 _LOGGED = re.compile(r"[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\] ")
 """What kubectl's log writes before a line: day, clock, number of its process, a place in its code."""
 
@@ -65,9 +67,7 @@ def output_of(*words: str) -> bytes:
         if size > MOST_BYTES:
             raise ProgramError(f"it is more than {MOST_BYTES:,} bytes")
         if ran.returncode:
-            raise ProgramError(
-                _said(ran.stderr.decode(errors="replace")) or f"{name} fails in silence"
-            )
+            raise ProgramError(_why(name, ran.stderr.decode(errors="replace"), ran.returncode))
         out.seek(0)
         return out.read()
 
@@ -85,6 +85,15 @@ def _bounded() -> None:
 
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES + 1, MOST_BYTES + 1))
+
+
+def _why(name: str, words: str, code: int) -> str:
+    """Why it made nothing; of a program in Go that fell, no place in its code."""
+    fell = _FELL.search(words)
+    if fell and "memory" in fell[1]:
+        return f"{name} ran out of memory"
+    silent = f"{name} was ended by signal {-code}" if code < 0 else f"{name} fails in silence"
+    return fell[1][:_SAYS] if fell else _said(words) or silent
 
 
 def _said(words: str) -> str:

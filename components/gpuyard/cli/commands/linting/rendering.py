@@ -1,7 +1,7 @@
 """Renders charts with the `helm` at hand, and builds kustomizations with `kustomize` or `kubectl`.
 
-`helm template` of a folder reads that folder alone, and runs no hook. A kustomization that takes anything
-from elsewhere is left as it is: its program would fetch it.
+`helm template` of a folder reads that folder alone, and shows its hooks without running them. A kustomization
+that takes anything from elsewhere is left as it is: its program would fetch it.
 """
 
 import shutil
@@ -83,7 +83,12 @@ def _bytes(file: str) -> bytes:
 def _render(helm: str, chart: UnreadChart, made: Renderings) -> None:
     folder = str(Path(chart.folder or ".").resolve())
     try:
-        output = output_of(helm, "template", "release", folder, "--skip-tests", "--no-hooks")
+        output = output_of(
+            helm,
+            "template",
+            "release",
+            folder,
+        )
     except ProgramError as e:
         problem = str(e)
         if _MISSING in problem:
