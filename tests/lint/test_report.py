@@ -129,6 +129,21 @@ def test_a_comment_without_a_reason_is_said():
     assert (bare.file, bare.line, bare.rules) == ("f0.yaml", 5, "GPU-X-01")
 
 
+@pytest.mark.parametrize(
+    ("comment", "unknown"),
+    [
+        ("# gpuyard: ignore GPU-POD-99, GPU-X-01 because y", ["GPU-POD-99"]),
+        ("# gpuyard: ignore-file GPU-Y-01", ["GPU-Y-01"]),
+        ("# gpuyard: ignore GPU-POD-03 because y", []),
+    ],
+)
+def test_a_rule_that_a_comment_names_and_that_there_is_not_is_said(comment, unknown):
+    said = made(widget(comment=comment)).no_rules
+    assert [(each.file, each.line, each.rule) for each in said] == [
+        ("f0.yaml", 5, rule) for rule in unknown
+    ]
+
+
 def test_what_is_in_the_baseline_does_not_count_and_stays_in_it():
     before = made(widget())
     known_ = read_baseline(write_baseline(before.hits).encode(), "b")

@@ -32,11 +32,22 @@ class NoReason:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedRule:
+    """A rule that a comment names, whether there is one of that name or not."""
+
+    file: str
+    line: int
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ignores:
     """What comments let pass, by file, line and rule."""
 
     reasons: dict[tuple[str, int, str], str] = field(default_factory=dict)
     without_reason: tuple[NoReason, ...] = ()
+    named: tuple[NamedRule, ...] = ()
+    """Every rule that one names, which may be none."""
     comments: dict[str, Comments] = field(default_factory=dict[str, Comments])
     """By file: those that may say that a thing is meant so, which makes a choice of it."""
 
@@ -51,6 +62,7 @@ class Ignores:
         return Ignores(
             self.reasons | other.reasons,
             self.without_reason + other.without_reason,
+            self.named + other.named,
             self.comments | other.comments,
         )
 
@@ -74,15 +86,17 @@ def ignores_in(data: bytes, file: str, *, judged: bool = True) -> Ignores:
     """The comments of one file; of one in which nothing can be wrong, those for us alone."""
     reasons: dict[tuple[str, int, str], str] = {}
     bare: list[NoReason] = []
+    named: list[NamedRule] = []
     for number, line in islice(_lines(data), _MOST):
         match = _COMMENT.search(line)
         if match is None:
             continue
         rules = match["rules"].replace(",", " ").split()
+        named += [NamedRule(file, number, rule) for rule in rules]
         if match["reason"] is None:
             bare.append(NoReason(file, number, " ".join(rules)))
             continue
         where = WHOLE_FILE if match["file"] else number
         reasons.update({(file, where, rule): match["reason"] for rule in rules})
     comments = comments_in(data) if judged else ()
-    return Ignores(reasons, tuple(bare), {file: comments} if comments else {})
+    return Ignores(reasons, tuple(bare), tuple(named), {file: comments} if comments else {})

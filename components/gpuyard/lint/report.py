@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from gpuyard.findings import Path, Severity, show_path
-from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NoReason
+from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NamedRule, NoReason
 from gpuyard.lint.items import FilesRead, Item, Unread
 from gpuyard.lint.languages.comments import Remark, remarks_of
 from gpuyard.lint.together.judging import judged
 from gpuyard.lint.together.needed import NeededValues
+from gpuyard.rules import RULES
 from gpuyard.rules.rule import Resource, Rule
 from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness
 
@@ -68,6 +69,8 @@ class Report:
     rules: tuple[Rule, ...]
     without_reason: tuple[NoReason, ...] = ()
     """Comments that would ignore a rule and do not say why: they ignore nothing."""
+    no_rules: tuple[NamedRule, ...] = ()
+    """What comments would ignore, and no rule is called so."""
 
     @property
     def open(self) -> tuple[Hit, ...]:
@@ -103,6 +106,7 @@ def report(
     hits = [_hit(each, items, reading, needed.of(each)) for each in outcomes]
     hits = [_settled(hit, ignores, baseline, reading.samples) for hit in hits]
     active = tuple(rule for rule in rules if rule.id not in settings.off)
+    names = {rule.id for rule in (*RULES, *rules)}
     kinds = {kind for rule in active for kind in rule.kinds}
     position = {file: index for index, file in enumerate(reading.files)}
     hits.sort(key=lambda hit: (position.get(hit.file, -1), hit.line, hit.column, hit.rule.id))
@@ -114,6 +118,7 @@ def report(
         known=sum(item.resource.group_kind in kinds for item in reading.items),
         rules=active,
         without_reason=ignores.without_reason,
+        no_rules=tuple(each for each in ignores.named if each.rule not in names),
     )
 
 

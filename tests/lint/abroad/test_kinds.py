@@ -119,7 +119,18 @@ spec:
     instances: 2
     gpu: {name: nvidia.com/gpu, quantity: 1}
 """,
-        [(MOVES, 8)],
+        [(MOVES, 5)],
+    ),
+    "Spark whose image there never was": (
+        """apiVersion: sparkoperator.k8s.io/v1beta2
+kind: SparkApplication
+metadata: {name: s}
+spec:
+  image: nvidia/cuda:12.0
+  executor:
+    gpu: {name: nvidia.com/gpu, quantity: 1}
+""",
+        [("GPU-POD-04", 5)],
     ),
     "Spark with privileges": (
         """apiVersion: sparkoperator.k8s.io/v1beta2

@@ -12,7 +12,9 @@ from gpuyard.findings import Severity
 from gpuyard.lint.items import Unread
 from gpuyard.lint.read import TERRAFORM
 from gpuyard.lint.report import Hit, HitState, Report
+from gpuyard.rules import RULES
 from gpuyard.rules.run import FILLED_IN
+from gpuyard.spec.nearest import nearest
 
 MAX_SHOWN = 200
 """So many different things are said as text; a document has every one."""
@@ -60,6 +62,11 @@ def show_report(made: Report, word: str, console: Console) -> None:
     for bare in made.without_reason:
         why = f"ignores nothing: say why, as `# gpuyard: ignore {bare.rules} because …`"
         asides().tell(f"{bare.file}:{bare.line}: {why}", first="! ")
+    for named in made.no_rules:
+        meant = nearest(named.rule, [rule.id for rule in RULES])
+        hint = f"did you mean {meant}?" if meant else "`gpuyard lint --rules` lists every one."
+        why = f"ignores nothing: there is no rule {named.rule}; {hint}"
+        asides().tell(f"{named.file}:{named.line}: {why}", first="! ")
     if shown or choices or samples:
         console.say()
     show_verdict(word, _summary(made), console)
@@ -158,7 +165,7 @@ def show_hits(hits: Sequence[Hit], console: Console) -> None:
         place = f"{each.file}:{each.line}:{each.column}{of}"
         console.say(("at".ljust(_WORD), "dim"), place, indent=8)
     if len(hits) > MAX_PLACES:
-        rest = f"… and {len(hits) - MAX_PLACES:,} more places; {_EVERY}"
+        rest = f"… and {many(len(hits) - MAX_PLACES, 'more place')}; {_EVERY}"
         console.say(("".ljust(_WORD), "dim"), rest, indent=8)
     console.say(("more".ljust(_WORD), "dim"), hit.rule.more, indent=8)
 

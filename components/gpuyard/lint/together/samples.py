@@ -98,7 +98,9 @@ _CALLED_OLD = re.compile(
 def _called_old(reading: FilesRead, head: Callable[[str], bytes]) -> Iterator[str]:
     """Objects of which the first lines of their own file say that nobody should use them."""
     for file in {item.place.file for item in reading.items if not item.place.prefix}:
-        if file.endswith((".yaml", ".yml")) and any(map(_CALLED_OLD.match, _begins(head(file)))):
+        if file.lower().endswith((".yaml", ".yml")) and any(
+            map(_CALLED_OLD.match, _begins(head(file)))
+        ):
             yield file
 
 

@@ -23,6 +23,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.installed import IMAGES
+from gpuyard.rules.subjects.parts import image_at
 from gpuyard.rules.subjects.pods import (
     GPU_PREFIXES,
     POD_KINDS,
@@ -105,7 +106,7 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
     # what has them before the work begins is not the work
     some_have = any(_has_gpus(each) for path, each in pod.containers() if _FIRST not in path)
     for path, container in pod.containers():
-        image, where = text(container.get("image")), (*path, "image")
+        image, where = text(container.get("image")), image_at(resource, path)
         unknown = is_no_image(image)
         if not image or (unknown and not _only_the_registry_is(image)):
             continue  # somebody fills it in later

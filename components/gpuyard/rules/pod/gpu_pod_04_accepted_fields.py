@@ -25,6 +25,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
+from gpuyard.rules.subjects.parts import image_at
 from gpuyard.rules.subjects.pods import (
     GPU_PREFIXES,
     POD_KINDS,
@@ -68,7 +69,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     for pod in pods_of(resource):
         if is_gpu_pod(pod) or _of_vendor(pod):
             for path, container in pod.containers():
-                yield from _image(path, text(container.get("image")))
+                yield from _image(image_at(resource, path), text(container.get("image")))
                 yield from _rights(path, mapping(container.get("securityContext")))
                 yield from _variables(path, container)
                 yield from _commands(path, container)
@@ -91,13 +92,13 @@ def _of_vendor(pod: Pod) -> bool:
     return any(_VENDOR.search(text(container.get("image"))) for _, container in pod.containers())
 
 
-def _image(path: Path, image: str) -> Iterator[Violation]:
+def _image(where: Path, image: str) -> Iterator[Violation]:
     name, _, tag = image.partition("@")[0].rpartition(":")
     if _CUDA.fullmatch(name) and (found := _TWO_PARTS.match(tag)):
-        yield _cuda((*path, "image"), tag, (int(found[1]), int(found[2])))
+        yield _cuda(where, tag, (int(found[1]), int(found[2])))
     if _EXPORTER.search(name) and _THREE_PARTS.fullmatch(tag):
         yield Violation(
-            (*path, "image"),
+            where,
             f"no image of the exporter is tagged {tag}: a tag is DCGM's version, its own, and its system",
             "write one such as 4.6.0-4.8.3-distroless",
         )

@@ -9,6 +9,7 @@ from gpuyard.errors import UsageError
 from gpuyard.findings import Path
 from gpuyard.manifests.placeholders import is_filled_in
 from gpuyard.rules.rule import UNKNOWN, PartlyKnown, Resource, items, mapping, text
+from gpuyard.rules.subjects.parts import image_at
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 from gpuyard.spec.yaml_tree import parse_documents
 
@@ -111,7 +112,7 @@ def _images(resource: Resource) -> Iterator[ComponentVersion]:
     for pod in pods_of(resource):
         for path, container in pod.containers():
             image, _, tag = _split(text(container.get("image")))
-            yield from _of_image(image, tag, (*path, "image"))
+            yield from _of_image(image, tag, image_at(resource, path))
 
 
 def _split(image: str) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.manifests.pods import Pod
-from gpuyard.rules.rule import items, known, mapping, text
+from gpuyard.rules.rule import Resource, at, items, known, mapping, text
 
 _OF_CONTAINERS = ("env", "envFrom", "volumeMounts", "command", "args")
 
@@ -36,6 +36,12 @@ def _role(name: str, *spec: str) -> Callable[[Mapping[str, Any]], Iterator[Pod]]
             yield _alone(spec, name, both, asked)
 
     return pods
+
+
+def image_at(resource: Resource, container: Path) -> Path:
+    """Where the image of a container stands: that of all roles, where it has none of its own."""
+    own = "image" in mapping(at(resource.properties, *container))
+    return (*(container if own else container[:-1]), "image")
 
 
 def _application(*spec: str) -> Callable[[Mapping[str, Any]], Iterator[Pod]]:

@@ -151,11 +151,35 @@ def test_a_comment_without_a_reason_is_said(gpuyard, folder):
     assert "c.yaml:5: ignores nothing: say why" in " ".join(ended.err.split())
 
 
+@pytest.mark.parametrize(
+    ("rule", "hint"),
+    [
+        ("GPU-TEN-99", "did you mean GPU-TEN-0"),
+        ("NOTHING-LIKE-IT", "`gpuyard lint --rules` lists every one."),
+    ],
+)
+def test_a_comment_that_ignores_no_rule_that_there_is_is_said(gpuyard, folder, rule, hint):
+    (folder / "c.yaml").write_text(QUOTA + f"# gpuyard: ignore {rule} because y\n")
+    ended = gpuyard("lint", "c.yaml")
+    assert ended.code == 3
+    assert f"c.yaml:5: ignores nothing: there is no rule {rule}; {hint}" in " ".join(
+        ended.err.split()
+    )
+
+
+@pytest.mark.parametrize("name", ["BIG.YAML", "BIG.YML"])
+def test_names_of_files_may_be_in_capitals(gpuyard, folder, name):
+    (folder / "a" / name).write_text(QUOTA)
+    assert f"a/{name}:4" in gpuyard("lint", "a").out
+
+
 def test_a_very_long_list_is_cut_and_the_rest_counted(gpuyard, folder):
     (folder / "many.yaml").write_text("\n---\n".join([QUOTA] * 510))
     ended = gpuyard("lint", "many.yaml")
     assert ended.out.count("at       many.yaml:") == 5
     assert "… and 505 more places; --format json lists every one" in ended.out
+    (folder / "six.yaml").write_text("\n---\n".join([QUOTA] * 6))
+    assert "… and 1 more place; --format json" in gpuyard("lint", "six.yaml").out
     different = [QUOTA.replace("nvidia.com/gpu", f"nvidia.com/mig-{n}g.5gb") for n in range(210)]
     (folder / "many.yaml").write_text("\n---\n".join(different))
     ended = gpuyard("lint", "many.yaml", "--only", "GPU-TEN-02")

@@ -31,7 +31,8 @@ from gpuyard.local_files import read_regular
 from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
-SUFFIXES = frozenset({".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tfstate", LIST, *TERRAFORM})
+_YAML = (".yaml", ".yml", ".YAML", ".YML")
+SUFFIXES = frozenset({*_YAML, ".json", ".jsonl", ".ndjson", ".tfstate", LIST, *TERRAFORM})
 """What is read of a folder; a file that is named itself is read whatever it is called."""
 MOST_KEPT = 1_000_000
 """Parts of documents, of about 130 bytes each, that one run keeps: it stays below 300 MB by it."""
