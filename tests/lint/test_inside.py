@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from gpuyard.lint.charts import chart_of, values_for
-from gpuyard.lint.inside import with_inside
+from gpuyard.lint.inside import A_TEMPLATE_OF_VALUES, with_inside
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
@@ -52,6 +52,51 @@ def kinds(data):
 )
 def test_it_is_found_in_a_config_map(text, kind):
     assert kinds(config_map(text)) == [("v1/ConfigMap", "c"), (kind, "config.yaml")]
+
+
+ALERT = """{"title": "idle", "condition": "C", "data": [
+ {"refId": "A", "model": {"expr": "dcgm_gpu_utilization < 5"}}]}"""
+
+
+@pytest.mark.parametrize(("text", "line"), [(ALERT, 2), (f"[\n{ALERT},\n{ALERT}]", 3)])
+def test_rules_of_grafana_are_read_as_its_api_gives_them(text, line):
+    made = report(read(text.encode(), "rules.json"), ALL_RULES)
+    where = "data[0].model.expr"
+    assert (made.hits[0].rule.id, made.hits[0].line, made.hits[0].where) == (
+        "GPU-MET-01",
+        line,
+        where,
+    )
+    assert len(made.hits) == text.count("idle")
+
+
+@pytest.mark.parametrize(
+    "text", [f"[{ALERT}, {{}}]", f"[{ALERT}, 1]", '[{"condition": "C", "data": []}]']
+)
+def test_a_list_of_something_else_is_no_list_of_rules(text):
+    assert [each.foreign for each in read(text.encode(), "f.json").unread] == [True]
+
+
+APPLICATION = """apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: gpu}
+spec:
+  source:
+    chart: gpu-operator
+    targetRevision: v26.3.3
+    helm:
+      values: |
+        driver: {enabled: %s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [("{{ .on }}", [(9, True)]), ("'{{ .on }}'", []), ("[", [])]
+)
+def test_values_that_are_a_template_are_said(value, said):
+    reading = read((APPLICATION % value).encode(), "a.yaml")
+    assert [(each.line, each.template) for each in reading.unread] == said
+    assert {each.reason for each in reading.unread} <= {A_TEMPLATE_OF_VALUES}
 
 
 @pytest.mark.parametrize(

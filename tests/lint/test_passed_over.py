@@ -44,7 +44,7 @@ def test_definitions_are_passed_over_and_the_rest_of_the_file_is_read():
     (unread,) = read(CRD, "x.yaml").unread
     assert (unread.foreign, unread.reason) == (True, passed_over.DEFINITIONS)
     both = read(CRD + b"---\n" + POD + b"---\na: [\n", "x.yaml")
-    assert [(each.line, each.foreign) for each in both.unread] == [(10, False)]
+    assert [(each.line, each.foreign) for each in both.unread] == [(9, False)]
 
 
 @every(
@@ -73,7 +73,7 @@ def test_a_large_file_of_json_is_read_where_a_reader_takes_it():
     pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": {"a": "x" * 70_000}}).encode()
     assert kinds(read(pod, "x.json")) == ["v1/Pod"]
     broken = read(data[:-1], "x.json").unread[0]
-    assert broken.reason.startswith("line 1, column") or "not YAML" in broken.reason
+    assert broken.reason.startswith("line 1, column") or "not JSON" in broken.reason
 
 
 def test_a_very_large_one_is_known_by_its_head(monkeypatch):
@@ -90,7 +90,8 @@ def test_one_template_does_not_drop_the_file():
     assert [(each.template, each.line) for each in reading.unread] == [(True, 5)]
     assert reading.items[1].place.position(("kind",)) == (8, 1)
     two = read(POD + b"---\na: [\n---\nb: 1\n", "x.yaml")
-    assert [(each.line, each.foreign) for each in two.unread] == [(6, False), (7, True)]
+    assert [(each.line, each.foreign) for each in two.unread] == [(5, False), (7, True)]
+    assert two.unread[0].reason.startswith("not YAML: line 5, at its end: ")
 
 
 def test_a_configuration_in_a_later_document_has_its_own_lines():

@@ -36,6 +36,11 @@ def _listed(value: Mapping[str, Any], key: str, *each: str) -> bool:
     )
 
 
+def _alert(value: Mapping[str, Any]) -> bool:
+    """One rule of Grafana's own alerts, as its API gives it."""
+    return isinstance(value.get("condition"), str) and _listed(value, "data", "refId")
+
+
 _BY_USE = ("custom", "external")
 
 
@@ -58,6 +63,7 @@ KINDS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("prometheus-adapter", lambda value: _listed(value, "rules", "seriesQuery", "metricsQuery")),
     ("prometheus-adapter", lambda value: any(_adapts(value, each) for each in _BY_USE)),
     ("grafana-alerts", lambda value: _listed(value, "rules", "data")),
+    ("grafana-alerts", _alert),
     ("grafana-dashboard", lambda value: _listed(value, "panels", "targets", "panels", "gridPos")),
 )
 """What a mapping is, by what it says; the first that fits."""
@@ -74,6 +80,8 @@ PRIORITIES = "cluster-autoscaler-priority-expander"
 
 def has_configuration(value: Any) -> bool:
     """True for a file that is a configuration, with nothing around it."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(each, Mapping) and _alert(each) for each in value)
     if not isinstance(value, Mapping):
         return False
     rules = value.get("rules")  # of the adapter's chart they stand one level down

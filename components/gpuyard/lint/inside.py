@@ -8,7 +8,7 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.lint.charts import values
 from gpuyard.lint.embedded import embedded, priorities, text_documents
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.items import FilePlace, Item, Unread
 from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
 from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, cluster, node_groups
 from gpuyard.lint.languages.hcl_values import overlaid
@@ -55,6 +55,23 @@ def with_inside(item: Item) -> Iterator[Item]:
             at_path(properties, to_values), item, to_values, at_path(properties, to_chart)
         )
         yield from map(_over_others, found) if takes_others(kind, properties, base) else found
+
+
+A_TEMPLATE_OF_VALUES = "values that are a template: what fills them in gives them"
+
+
+def left_inside(item: Item) -> Iterator[Unread]:
+    """Values of a release that are no YAML before somebody fills them in, as an ApplicationSet does."""
+    kind, properties = item.resource.group_kind, item.resource.properties
+    for _, __, path in _charts(kind, properties):
+        given = at_path(properties, path)
+        if (
+            isinstance(given, str)
+            and "{{" in given
+            and not [*text_documents(given, item.place, path)]
+        ):
+            line, _ = item.place.position(path)
+            yield Unread(item.place.file, A_TEMPLATE_OF_VALUES, line, template=True)
 
 
 def _is_another_vendors(item: Item) -> bool:

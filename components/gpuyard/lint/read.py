@@ -13,7 +13,7 @@ from gpuyard.catalogue.software.engine_files import is_preview, is_state
 from gpuyard.errors import UsageError
 from gpuyard.lint.charts import is_values, values_for, values_or_subcharts
 from gpuyard.lint.embedded import COUNTERS, counters, embedded, has_configuration
-from gpuyard.lint.inside import with_inside
+from gpuyard.lint.inside import left_inside, with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, is_objects, objects
 from gpuyard.lint.languages.pulumi_yaml import (
@@ -95,6 +95,7 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
 
 
 A_TEMPLATE = "a template, not YAML yet: render it first (helm template, kustomize build)"
+_LINE = re.compile(r"line (\d+)")
 _NOT_YAML = "not YAML: "
 TO_FILL_IN = "a template, not YAML yet: fill its `${…}` in first (envsubst)"
 _TO_FILL_IN = re.compile(rb"\$\{\w+\}")
@@ -221,7 +222,8 @@ def _part(before: int, data: bytes, file: str, unread: list[Unread]) -> Iterator
         documents = parse_documents(data, file, TIMES)
     except UsageError as e:
         said = _unreadable(data, file, str(e))
-        unread.append(replace(said, line=before + said.line))
+        reason = _LINE.sub(lambda found: f"line {before + int(found[1])}", said.reason, count=1)
+        unread.append(replace(said, line=before + said.line, reason=reason))
         return
     yield from _found(documents, file, before, unread)
 
@@ -243,8 +245,10 @@ def _found(
         items = _items(document, file, before)
         if items is None:
             unread.append(_unknown(document, file, before))
-        else:
-            yield from items
+            continue
+        yield from items
+        for each in items:
+            unread += left_inside(each)
 
 
 def _list(data: bytes, file: str) -> FilesRead:
@@ -283,7 +287,7 @@ def _unreadable(data: bytes, file: str, problem: str) -> Unread:
     json_file = file.endswith(".json")
     if json_file and _NOT_YAML in problem:
         problem = _json_problem(data) or problem
-    found = re.search(r"line (\d+)", problem)
+    found = _LINE.search(problem)
     line = int(found[1]) if found else 1
     at_line = b"".join(data.split(b"\n", line)[line - 1 : line])
     if not json_file and _TO_FILL_IN.search(at_line):

@@ -35,7 +35,7 @@ _V1_ALONE_SINCE = (1, 1)
 _V1_SINCE = (1,)
 """The first that serves v1."""
 _PROGRAM = "karpenter"
-_SERVED, _BETA = "v1", "v1beta1"
+_SERVED, _BETA, _ALPHA = "v1", "v1beta1", "v1alpha1"
 POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 REFERENCE = ("group", "kind", "name")
 KUBELET_ELSEWHERE = ("topologyManagerPolicy", "cpuManagerPolicy", "memoryManagerPolicy")
@@ -47,6 +47,12 @@ _ALLOWED = "karpenter.sh/capacity-type"
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if resource.group_kind == _OVERLAY:
+        if _version(resource) != _ALPHA:
+            yield Violation(
+                ("apiVersion",),
+                f"{resource.kind} is served by no Karpenter: there is {_ALPHA} of it alone",
+                f"write karpenter.sh/{_ALPHA}",
+            )
         yield from _overlay(mapping(resource.properties, "spec"))
 
 
@@ -220,7 +226,7 @@ RULE = Rule(
     fix="Write karpenter.sh/v1 with a whole nodeClassRef; kubelet policies go into userData.",
     sources=(
         "kubernetes-sigs/karpenter v1.14.1 CRDs and aws/karpenter-provider-aws EC2NodeClass",
-        "kubernetes-sigs/karpenter CRD karpenter.sh_nodeoverlays.yaml, its validations",
+        "kubernetes-sigs/karpenter CRD karpenter.sh_nodeoverlays.yaml, its validations and its one version",
     ),
     kinds=(KARPENTER, NODE_CLASS, _OVERLAY, *_OLD_KINDS),
     check=_check,

@@ -70,9 +70,17 @@ def _of_rules(resource: Resource) -> _Found:
 def _of_alerts(group: Mapping[str, Any], path: Path) -> _Found:
     """Grafana's own alerts: each has several queries, of which some are its arithmetic."""
     for r, rule in enumerate(items(group.get("rules"))):
-        for d, query in enumerate(items(mapping(rule).get("data"))):
-            where = (*path, "rules", r, "data", d, "model", "expr")
-            yield where, mapping(mapping(query).get("model")).get("expr")
+        yield from _of_alert(mapping(rule), (*path, "rules", r))
+
+
+def _of_alert(rule: Mapping[str, Any], path: Path) -> _Found:
+    for d, query in enumerate(items(rule.get("data"))):
+        yield (*path, "data", d, "model", "expr"), mapping(mapping(query).get("model")).get("expr")
+
+
+def _of_group_or_one(resource: Resource) -> _Found:
+    yield from _of_alerts(resource.properties, ())
+    yield from _of_alert(resource.properties, ())
 
 
 def _of_adapter(resource: Resource) -> _Found:
@@ -105,7 +113,7 @@ _WHERE = {
     RULE_FILES: _of_rules,
     ADAPTER: _of_adapter,
     DASHBOARD: _of_dashboard,
-    ALERTS: lambda resource: _of_alerts(resource.properties, ()),
+    ALERTS: _of_group_or_one,
     **dict.fromkeys(SCALERS, _of_scaler),
 }
 
