@@ -183,3 +183,9 @@ def test_of_a_program_that_has_to_be_run_it_is_said_what_shows_its_resources(run
 def test_what_only_looks_like_a_project_is_nobodys(text):
     reading = read(text.encode(), "settings.yaml")
     assert [u.foreign for u in reading.unread] == [True]
+
+
+def test_of_a_container_with_an_image_of_elsewhere_the_rest_is_judged():
+    pod = "{spec: {containers: [{name: a, image: '${img}', resources: {limits: {nvidia.com/gpu: 1}}}]}}"
+    made = one(pod, type_="kubernetes:core/v1:Pod")
+    assert made.properties["spec"]["containers"][0]["image"] == "${unknown}"

@@ -5,9 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.lint.items import FilePlace, Item
-from gpuyard.rules.rule import Resource
+from gpuyard.manifests.fields import PartlyKnown
+from gpuyard.rules.rule import UNKNOWN, Resource
 
 _LIST = "List"
+_CONTAINERS = frozenset({"containers", "initContainers"})
+_COUNTS = ("limits", "requests")
+_FILLED_IN = "${unknown}"
+"""What a program decides is for a container what somebody fills in is in a manifest: the rest is judged."""
 
 
 def is_object(value: Any) -> bool:
@@ -47,6 +52,48 @@ def _named_by(of: Mapping[str, Any], each: Any) -> Any:
     if not kind or not isinstance(each, Mapping) or {"apiVersion", "kind"} & set(each):
         return each
     return {"apiVersion": of["apiVersion"], "kind": kind, **each}
+
+
+def with_open_texts(value: Any, unknown: str = "") -> Any:
+    """Containers with a text in place of what is unknown of them, in part where only `unknown` in it is."""
+    if isinstance(value, Mapping):
+        found = {
+            key: [_container(each, unknown) for each in inside]
+            if key in _CONTAINERS and isinstance(inside, list)
+            else with_open_texts(inside, unknown)
+            for key, inside in value.items()
+        }
+        return PartlyKnown(found) if isinstance(value, PartlyKnown) else found
+    return [with_open_texts(each, unknown) for each in value] if isinstance(value, list) else value
+
+
+def _container(given: Any, unknown: str) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    found = {**given}
+    for key in ("name", "image"):
+        if key in found:
+            found[key] = _open(found[key], unknown)
+    resources = found.get("resources")
+    if isinstance(resources, Mapping):
+        counts = {key: _opened(resources[key], unknown) for key in _COUNTS if key in resources}
+        found["resources"] = {**resources, **counts}
+    variables = found.get("env")
+    if isinstance(variables, list):
+        found["env"] = [_opened(each, unknown) for each in variables]
+    return PartlyKnown(found) if isinstance(given, PartlyKnown) else found
+
+
+def _opened(given: Any, unknown: str) -> Any:
+    if not isinstance(given, Mapping) or isinstance(given, PartlyKnown):
+        return given
+    return {key: _open(each, unknown) for key, each in given.items()}
+
+
+def _open(value: Any, unknown: str) -> Any:
+    if value is UNKNOWN:
+        return _FILLED_IN
+    return value.replace(unknown, _FILLED_IN) if unknown and isinstance(value, str) else value
 
 
 def resource(value: Mapping[str, Any], source: str = "") -> Resource:

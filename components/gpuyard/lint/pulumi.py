@@ -7,6 +7,7 @@ from typing import Any
 from gpuyard.catalogue.software.engine_files import SECRET_KEY
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
+from gpuyard.lint.kubernetes import with_open_texts
 from gpuyard.rules.rule import UNKNOWN, Resource
 
 UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -69,9 +70,10 @@ def _kubernetes(
     shown = written if isinstance(written, str) else module.removeprefix("core/")
     if kind == f"{properties.get('kind')}Patch":  # some fields of an object that another made
         kind = str(properties["kind"])
-    found = kubernetes_resource({**properties, "apiVersion": shown, "kind": kind})
+    opened = with_open_texts(properties)
+    found = kubernetes_resource({**opened, "apiVersion": shown, "kind": kind})
     named = name if found.name == "(no name)" else found.name
-    return Resource(f"{shown}/{kind}", named, properties, protected)
+    return Resource(f"{shown}/{kind}", named, opened, protected)
 
 
 def known_parts(value: Any) -> Any:

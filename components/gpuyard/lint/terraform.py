@@ -11,7 +11,7 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.lint.embedded import text_documents
 from gpuyard.lint.items import FilePlace, Item
-from gpuyard.lint.kubernetes import is_object
+from gpuyard.lint.kubernetes import is_object, with_open_texts
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.lint.languages.terraform_objects import OBJECTS, in_words_of, written_object
 from gpuyard.manifests.fields import PartlyKnown
@@ -154,7 +154,8 @@ def _read(
         if is_object(written):
             module = address.rpartition(f"{kind}.")[0]
             yield Item(
-                kubernetes_resource(written, module), replace(place, prefix=(*at, *manifest_at))
+                kubernetes_resource(with_open_texts(written), module),
+                replace(place, prefix=(*at, *manifest_at)),
             )
         elif isinstance(written, str):
             for document, inside in text_documents(
@@ -164,7 +165,7 @@ def _read(
                     yield Item(kubernetes_resource(document.value), inside)
     elif kind in OBJECTS:
         module = address.rpartition(f"{kind}.")[0]
-        made = kubernetes_resource(written_object(kind, values), module)
+        made = kubernetes_resource(with_open_texts(written_object(kind, values)), module)
         yield Item(made, in_words_of(kind, replace(place, prefix=at)))
     elif kind in KINDS:
         named: dict[str, Any] = named_as_pulumi(values)

@@ -2,9 +2,10 @@
 
 import json
 
+from gpuyard.findings import Severity
 from gpuyard.lint.languages.terraform_objects import OBJECTS
 from gpuyard.lint.read import read, read_module
-from gpuyard.lint.report import report
+from gpuyard.lint.report import HitState, report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
 from kit.every import every
@@ -294,3 +295,52 @@ def test_plans_and_states_have_them_too(document):
 def test_every_type_is_of_the_provider():
     assert all(name.startswith("kubernetes_") for name in OBJECTS)
     assert OBJECTS["kubernetes_daemonset"] == OBJECTS["kubernetes_daemon_set_v1"]
+
+
+POD_OF_VARIABLES = """resource "kubectl_manifest" "job" {
+  yaml_body = <<-YAML
+    apiVersion: v1
+    kind: Pod
+    metadata: {name: t, namespace: ${var.ns}}
+    spec:
+      containers:
+        - name: b
+          image: ${var.image}
+          env: [{name: NVIDIA_VISIBLE_DEVICES, value: "${var.seen}"}]
+        - name: a
+          image: ${var.registry}/a:latest
+          securityContext: {privileged: true}
+          resources: {limits: {nvidia.com/gpu: ${var.gpus}}}
+  YAML
+}
+"""
+
+
+def test_of_a_container_that_variables_decide_the_rest_is_judged():
+    made = report(read(POD_OF_VARIABLES.encode(), "main.tf"), RULES)
+    assert [(h.line, h.rule.id, h.severity, h.state) for h in made.hits] == [
+        (12, "GPU-POD-03", Severity.WARN, HitState.OPEN),
+        (13, "GPU-POD-02", Severity.WARN, HitState.OPEN),
+    ]
+
+
+def test_what_stands_outside_containers_stays_unknown():
+    text = """resource "kubernetes_manifest" "p" {
+  manifest = {
+    apiVersion = "v1"
+    kind       = "Pod"
+    metadata   = { name = var.name }
+    spec = {
+      volumes    = var.volumes
+      containers = [var.one, { image = "a${var.b}", env = [var.c], resources = { limits = var.l } }]
+    }
+  }
+}
+"""
+    (item,) = items(f"# GPUs\n{text}")
+    properties = item.resource.properties
+    assert properties["metadata"] == {"name": UNKNOWN}
+    assert properties["spec"]["volumes"] is UNKNOWN
+    one, other = properties["spec"]["containers"]
+    assert one is UNKNOWN
+    assert other == {"image": "a${unknown}", "env": [UNKNOWN], "resources": {"limits": UNKNOWN}}

@@ -13,7 +13,7 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, HandedValues, Item, Unread
-from gpuyard.lint.kubernetes import is_object
+from gpuyard.lint.kubernetes import is_object, with_open_texts
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.lint.languages.hcl import HclBlock, HclError, HclForm, HclTerm, parse_hcl
 from gpuyard.lint.languages.hcl_values import (
@@ -226,9 +226,11 @@ def _finished(item: Item, *, maybe: bool) -> Iterator[Item]:
         if UNKNOWN_PART not in raw.kind:
             name = "(no name)" if UNKNOWN_PART in raw.name else raw.name
             laid = each.laid and replace(each.laid, properties=cleaned(each.laid.properties))
+            is_one = is_object(raw.properties)
+            opened = with_open_texts(raw.properties, UNKNOWN_PART) if is_one else raw.properties
             yield replace(
                 each,
-                resource=replace(raw, name=name, properties=cleaned(raw.properties)),
+                resource=replace(raw, name=name, properties=cleaned(opened)),
                 maybe=maybe,
                 laid=laid,
             )

@@ -186,6 +186,8 @@ def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
         return Standing.FULL
     pod = pod_at(resource, path)
     asked, most = pod.gpus().get(GPU, 0) if pod else 0, most_gpus(stack)
+    if pod is not None and _asks_for_some(pod):
+        return Standing.UNSURE
     if pod is None or not asked or _has_the_node(pod):
         return Standing.FULL
     if most is None:
