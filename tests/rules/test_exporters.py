@@ -2,6 +2,7 @@
 
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource, Stack
+from gpuyard.rules.run import RuleVerdict, evaluate
 from gpuyard.rules.subjects.exporters import serve_an_own_list, serve_the_default
 from kit.every import every
 
@@ -90,3 +91,16 @@ def test_variables_of_an_operator_that_are_not_known_hide_nothing_else():
     assert [each.path for each in rule.check_stack(stack, {})] == [
         ("dcgmExporter", "env", 0, "value")
     ]
+
+
+@every("unknown", ["labels", "port", "ports"])
+def test_of_a_monitor_of_pods_that_nobody_knows_nothing_is_said(unknown):
+    pod = agent(ports=UNKNOWN if unknown == "ports" else [{"name": "metrics"}])
+    template = pod.properties["spec"]["template"]
+    template["metadata"] = {"labels": UNKNOWN if unknown == "labels" else {"app": "x"}}
+    endpoint = {"port": UNKNOWN if unknown == "port" else "http"}
+    spec = {"selector": {"matchLabels": {"app": "x"}}, "podMetricsEndpoints": [endpoint]}
+    monitor = Resource("monitoring.coreos.com/v1/PodMonitor", "m", {"spec": spec})
+    (rule,) = (each for each in RULES if each.id == "GPU-MET-05")
+    said = {each.verdict for each in evaluate([monitor, pod], [rule])}
+    assert said == (set() if unknown == "labels" else {RuleVerdict.NOT_EVALUATED})

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.pods import Pod
 from gpuyard.rules.rule import (
     NotEvaluatedError,
     Parameters,
@@ -13,8 +14,11 @@ from gpuyard.rules.rule import (
     Violation,
     at,
     items,
+    known,
     mapping,
     text,
+    whole,
+    word,
 )
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
 from gpuyard.rules.subjects.exporters import COLLECTORS, EXPORTER_VALUES, OPTIONS, is_exporter
@@ -46,7 +50,10 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         yield from _port(monitor, stack)
     for kind, field in _POD_MONITORS.items():
         for monitor in stack.of(kind):
-            yield from _port_of_pods(monitor, field)
+            seen = _pods_in_view(monitor, stack)
+            yield from (
+                _port_in_view(monitor, field, seen) if seen else _port_of_pods(monitor, field)
+            )
     for values in stack.of(EXPORTER_VALUES):
         yield from _collectors(values, ("arguments",))
         yield from _variable(values, ("extraEnv",))
@@ -107,6 +114,48 @@ def _port_of_pods(monitor: Resource, field: str) -> Iterator[Violation]:
             )
 
 
+def _pods_in_view(monitor: Resource, stack: Stack) -> list[Pod]:
+    """The exporters that it selects; none where it selects others too, or nobody knows which."""
+    try:
+        return [*_selected(monitor, stack)]
+    except NotEvaluatedError:
+        return []
+
+
+def _selected(monitor: Resource, stack: Stack) -> Iterator[Pod]:
+    selector = mapping(at(monitor.properties, "spec", "selector"))
+    labels = whole(selector.get("matchLabels"))
+    said = (selector.get("matchExpressions"), at(monitor.properties, "spec", "namespaceSelector"))
+    if not labels or any(known(each) for each in said):
+        return
+    everywhere = monitor.group_kind.endswith("/ClusterPodMonitoring")
+    found = [
+        pod
+        for resource in stack.of(*POD_KINDS)
+        if everywhere or resource.namespace == monitor.namespace
+        for pod in pods_of(resource)
+        if all(known(mapping(pod.metadata, "labels").get(key)) == labels[key] for key in labels)
+    ]
+    if all(any(is_exporter(text(c.get("image"))) for _, c in pod.containers()) for pod in found):
+        yield from found
+
+
+def _port_in_view(monitor: Resource, field: str, pods: Sequence[Pod]) -> Iterator[Violation]:
+    """A port by its name, which none of the containers has."""
+    containers = [container for pod in pods for _, container in pod.containers()]
+    ports = [mapping(port) for each in containers for port in items(each.get("ports"))]
+    names = sorted({name for port in ports if (name := word(port.get("name")))})
+    for index, each in enumerate(items(at(monitor.properties, "spec", field))):
+        port = word(mapping(each).get("port"))
+        if port and not port.isdigit() and port not in names:
+            yield Violation(
+                ("spec", field, index, "port"),
+                f"no pod that it selects has a port {port}: nothing is scraped, and nothing says so",
+                f"write port: {names[0]}" if names else "name the port of the container",
+                monitor,
+            )
+
+
 def _is_for(labels: Mapping[str, Any], service: Resource) -> bool:
     given = mapping(at(service.properties, "metadata", "labels"))
     return all(given.get(key) == value for key, value in labels.items())
@@ -137,8 +186,8 @@ def _no_path(where: Path, resource: Resource) -> Violation:
 
 
 def _fields(words: Sequence[str]) -> Iterator[int]:
-    for index, word in enumerate(words):
-        name, _, value = word.partition("=")
+    for index, each in enumerate(words):
+        name, _, value = each.partition("=")
         after = name in OPTIONS and not value
         given = words[index + 1] if after and index + 1 < len(words) else value
         if name in OPTIONS and given.startswith(_FIELD):
@@ -155,6 +204,8 @@ RULE = Rule(
         "NVIDIA/gpu-operator assets/state-dcgm-exporter/0400_service.yaml: port gpu-metrics",
         "NVIDIA/gpu-operator assets/state-dcgm-exporter/0800_daemonset.yaml: the container's port metrics",
         "NVIDIA/dcgm-exporter deployment/templates/service.yaml",
+        "GoogleCloudPlatform/prometheus-engine doc/api.md, ScrapeEndpoint: a port by its name or number",
+        "prometheus-operator CRD monitoring.coreos.com_podmonitors.yaml: port, the name of the pod's",
         "NVIDIA/dcgm-exporter pkg/cmd/app.go: --collectors, and DCGM_EXPORTER_COLLECTORS for it",
     ),
     kinds=(MONITOR, *_POD_MONITORS, EXPORTER_VALUES, OPERATOR_VALUES, CLUSTER_POLICY, *POD_KINDS),
