@@ -215,6 +215,15 @@ def test_a_patch_of_an_overlay_may_use_any_name_on_the_way():
     assert found.properties["metadata"]["annotations"] == {"d": "seen", "x-d": "seen"}
 
 
+def test_a_patch_is_for_the_kind_of_its_group():
+    """Knative has a Service too."""
+    patch = "patches:\n- patch: |\n    apiVersion: GROUP\n    kind: Service\n    spec: {x: y}\n"
+    for group, name, other in (("serving.knative.dev/v1", "kn", "svc"), ("v1", "svc", "kn")):
+        found = made(patch.replace("GROUP", group))
+        assert found[name].properties["spec"]["x"] == "y"
+        assert "x" not in found[other].properties.get("spec", {})
+
+
 def patched(name, patch):
     target = "{kind: Deployment|RayCluster}"
     return made(f"patches:\n- target: {target}\n  patch: |\n    {patch}\n")[name].properties

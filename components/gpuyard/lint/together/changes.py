@@ -287,7 +287,19 @@ def _selector(patch: ObjectPatch) -> Callable[[ObjectForm], bool | None]:
     if patch.target is not None:
         return _selected_by(patch.target)
     kind, name = text(patch.fields, "kind"), text(patch.fields, "metadata", "name")
-    return lambda form: kind in {"", form.kind} and (not name or name in form.names)
+    group = _group(patch.fields)
+
+    def selects(form: ObjectForm) -> bool:
+        same = kind in {"", form.kind} and group in {None, _group(form.value)}
+        return same and (not name or name in form.names)
+
+    return selects
+
+
+def _group(value: Any) -> str | None:
+    """The group of an object, "" for Kubernetes' own; None where it says none."""
+    version = name_at(value, "apiVersion")
+    return version.rpartition("/")[0] if version else None
 
 
 def _selected_by(target: Mapping[Any, Any]) -> Callable[[ObjectForm], bool | None]:
