@@ -68,6 +68,11 @@ def name_in(chart_file: bytes) -> str:
     return found[1].decode() if found else ""
 
 
+def knows(chart: str) -> bool:
+    """Whether rules know the values of a chart of this name."""
+    return chart in _KEYS or chart == _APP
+
+
 def chart_of(value: Any) -> str | None:
     """The chart these values are for, None when they are for none of ours."""
     if not isinstance(value, Mapping) or "apiVersion" in value:
@@ -137,7 +142,7 @@ def values(value: Any, place: FilePlace, chart: str | None = None) -> Iterator[I
 
 def values_for(value: Mapping[str, Any], place: FilePlace, chart: str) -> Iterator[Item]:
     """Values of which it is said for which chart they are; those of a chart we do not know are nobody's."""
-    own = (chart in _KEYS or chart == _APP) and not isinstance(value.get(chart), Mapping)
+    own = knows(chart) and not isinstance(value.get(chart), Mapping)
     if own:  # else it is a chart around the vendor's, under the vendor's name
         yield from values(value, place, chart)
     elif any(isinstance(each, Mapping) and key in _KEYS for key, each in value.items()):
@@ -146,12 +151,15 @@ def values_for(value: Mapping[str, Any], place: FilePlace, chart: str) -> Iterat
         yield from embedded(value, place)
 
 
-def subcharts(value: Any, place: FilePlace) -> Iterator[Item]:
-    """Values of charts that stand under their names in the values of a parent: an umbrella chart."""
+def subcharts(
+    value: Any, place: FilePlace, aliases: Mapping[str, str] | None = None
+) -> Iterator[Item]:
+    """Values of charts that stand under their names, or under aliases, in the values of an umbrella chart."""
     for key, each in value.items():
-        if isinstance(each, Mapping) and key in _KEYS:
+        chart = (aliases or {}).get(key, key)
+        if isinstance(each, Mapping) and chart in _KEYS:
             own = {name: given for name, given in each.items() if name not in _OF_PARENTS}
-            yield from values(own, replace(place, prefix=(*place.prefix, key)), key)
+            yield from values(own, replace(place, prefix=(*place.prefix, key)), chart)
 
 
 def is_values(value: Any) -> bool:

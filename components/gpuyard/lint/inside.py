@@ -12,7 +12,8 @@ from gpuyard.lint.items import FilePlace, Item, Unread
 from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
 from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, cluster, node_groups
 from gpuyard.lint.languages.hcl_values import overlaid
-from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError
+from gpuyard.lint.languages.helm_sets import nested, steps_of, typed
+from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, mappings
 from gpuyard.rules.subjects.components import (
     CHART_FIELDS,
     VALUES_BESIDE,
@@ -29,6 +30,8 @@ _CONFIGURED = frozenset(
         *(f"grafana.integreatly.org/Grafana{kind}" for kind in ("AlertRuleGroup", "Dashboard")),
     }
 )
+OF_ARGO = ("argoproj.io/Application", "argoproj.io/ApplicationSet")
+_BESIDE_PARAMETERS = ("values", "valuesObject", "valueFiles", "fileParameters")
 _OF_PLUGIN = "config:device-plugin"
 _OTHERS = re.compile(r"(?<![a-z])(?:intel|amd|rocm|habana|gaudi|hami|volcano)(?![a-z])")
 _OF_LABELS = re.compile(r"^(?!.*plugin).*(?:feature-discovery|\bgfd\b)")
@@ -50,6 +53,8 @@ def with_inside(item: Item) -> Iterator[Item]:
     if kind == CLUSTER_CONFIG:
         yield from node_groups(properties, item.place)
         yield from cluster(properties, item.place)
+    if kind in OF_ARGO:
+        yield from _parameters(item)
     for base, to_chart, to_values in () if _is_another_vendors(item) else _charts(kind, properties):
         found = _values(
             at_path(properties, to_values), item, to_values, at_path(properties, to_chart)
@@ -88,6 +93,32 @@ def _over_others(item: Item) -> Item:
         return item
     laid = overlaid([UNKNOWN, item.resource.properties], deep=True)
     return replace(item, resource=replace(item.resource, properties=laid))
+
+
+def _parameters(item: Item) -> Iterator[Item]:
+    """What Argo CD hands to Helm as `--set` does, where that is all that it hands over."""
+    properties = item.resource.properties
+    try:
+        for base in charts_at(item.resource.group_kind, properties):
+            helm = at_path(properties, (*base, "helm"))
+            if not isinstance(helm, Mapping) or any(helm.get(key) for key in _BESIDE_PARAMETERS):
+                continue
+            given = mappings(helm, "parameters")
+            if given:
+                made = overlaid([of_parameter(each) for each in given], deep=True)
+                path = (*base, "helm", "parameters")
+                yield from _values(made, item, path, at_path(properties, (*base, "chart")))
+    except NotEvaluatedError:
+        return  # which there are, nobody knows yet
+
+
+def of_parameter(given: Mapping[Any, Any]) -> Any:
+    """One parameter as values; UNKNOWN where nobody knows what it sets."""
+    name, value = given.get("name"), given.get("value")
+    if not isinstance(name, str) or not name:
+        return UNKNOWN
+    forced = given.get("forceString") is True
+    return nested(*steps_of(name, value if forced else typed(value)))
 
 
 def _charts(kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[Path, Path, Path]]:

@@ -13,16 +13,15 @@ from typing import Any
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path
+from gpuyard.lint.inside import OF_ARGO, of_parameter
 from gpuyard.lint.items import Item
 from gpuyard.lint.languages.hcl_values import overlaid
-from gpuyard.lint.languages.helm_sets import nested, steps_of, typed
 from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, items, mapping, mappings, text
 from gpuyard.rules.subjects.components import at_path, charts_at
 from gpuyard.spec.yaml_tree import parse_documents
 
 _FLUX = "helm.toolkit.fluxcd.io/HelmRelease"
 _KUSTOMIZE = "kustomize.config.k8s.io/Kustomization"
-_ARGO = ("argoproj.io/Application", "argoproj.io/ApplicationSet")
 _KEY = "values.yaml"
 """Under which Flux looks, where nothing else is said."""
 
@@ -39,10 +38,11 @@ class _View:
         """Values in a file; UNKNOWN where it is not in view, or is something else."""
         return UNKNOWN if file is None else _parsed(self.text_of(file))
 
-    def of_repository(self, path: str) -> str | None:
-        """A file by its path from the top of a repository; None where it could be several."""
-        found = [each for each in self.names if f"/{each}".endswith(f"/{path}")]
-        return path if path in self.names else found[0] if len(found) == 1 else None
+
+def of_repository(path: str, names: Collection[str]) -> str | None:
+    """A file by its path from the top of a repository; None where it could be several."""
+    found = [each for each in names if f"/{each}".endswith(f"/{path}")]
+    return path if path in names else found[0] if len(found) == 1 else None
 
 
 def with_named_values(
@@ -55,7 +55,7 @@ def with_named_values(
 
 def _laid(item: Item, view: _View) -> Item:
     kind, properties = item.resource.group_kind, item.resource.properties
-    if kind not in (_FLUX, _KUSTOMIZE, *_ARGO):
+    if kind not in (_FLUX, _KUSTOMIZE, *OF_ARGO):
         return item
     try:
         for base in charts_at(kind, properties):
@@ -86,7 +86,7 @@ def _with_values(
     helm = mapping(chart, "helm")
     layers = [view.values(_of_argo(text(each), view)) for each in items(helm, "valueFiles")]
     written = [_parsed(text(helm, "values"))] if helm.get("values") else []
-    over = [_of_parameter(each) for each in mappings(helm, "parameters")]
+    over = [of_parameter(each) for each in mappings(helm, "parameters")]
     if not layers and not over:
         return properties
     own = [*written, mapping(helm, "valuesObject"), *over]
@@ -121,13 +121,7 @@ def _of_argo(named: str, view: _View) -> str | None:
     """A file of another source, `$values/…`; those of the chart itself are not here."""
     if not named.startswith("$"):
         return None
-    return view.of_repository(posixpath.normpath(named.partition("/")[2]))
-
-
-def _of_parameter(given: Mapping[str, Any]) -> Any:
-    name, value = text(given, "name"), given.get("value")
-    forced = given.get("forceString") is True
-    return nested(*steps_of(name, value if forced else typed(value))) if name else UNKNOWN
+    return of_repository(posixpath.normpath(named.partition("/")[2]), view.names)
 
 
 def _of_config(given: Mapping[str, Any], view: _View) -> Any:

@@ -27,6 +27,7 @@ from gpuyard.lint.together.handed import FilesInView, Handed, handed
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.named_values import with_named_values
 from gpuyard.lint.together.samples import is_sample, not_deployed, tests_of_charts
+from gpuyard.lint.together.told_charts import with_told_charts
 from gpuyard.local_files import read_regular
 from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom
 from gpuyard.spec.yaml_tree import MAX_BYTES
@@ -134,6 +135,7 @@ def _read_all(
     unread = [replace(u, foreign=u.foreign and u.file not in named) for u in unread]
     found = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
     names = {_shown(name): name for name in chosen}
+    found = with_told_charts(found, said.charts, names, view)
     unused = not_deployed(found, list(names), lambda file: _few_bytes(names.get(file, file)))
     found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
     found = replace(found, items=with_named_values(found.items, names, view))

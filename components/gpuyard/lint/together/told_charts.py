@@ -1,0 +1,157 @@
+"""Values of which something in view says for which chart they are, whatever keys they have.
+
+A release names its files of values (`$values/…` of Argo CD, `valuesFile` of kustomize) or a ConfigMap of them
+(`valuesFrom` of Flux), and a chart gives another that it depends on a name of its own (`alias`).
+"""
+
+import posixpath
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.errors import UsageError
+from gpuyard.lint.charts import as_its_chart_has_it, knows, subcharts, values
+from gpuyard.lint.embedded import text_documents
+from gpuyard.lint.inside import OF_ARGO
+from gpuyard.lint.items import FilePlace, FilesRead, Item
+from gpuyard.lint.read import read
+from gpuyard.lint.together.named_values import of_repository
+from gpuyard.manifests.fields import NotEvaluatedError, items, mapping, mappings, text
+from gpuyard.rules.subjects.components import CHART_FIELDS, at_path, charts_at
+from gpuyard.spec.yaml_tree import parse_documents
+
+_FLUX = "helm.toolkit.fluxcd.io/HelmRelease"
+_KUSTOMIZE = "kustomize.config.k8s.io/Kustomization"
+_CHART = "Chart.yaml"
+_KEY = "values.yaml"
+_OVER = ("values", "valuesObject", "parameters", "fileParameters")
+
+
+def with_told_charts(
+    found: FilesRead, said: Collection[str], names: Collection[str], text_of: Callable[[str], str]
+) -> FilesRead:
+    """The same, with values as what is told of their chart has them; of what is said already nothing."""
+    charts = {
+        file: chart
+        for file, chart in _told(found.items, names).items()
+        if file in names and file not in said
+    }
+    again = {file: read(text_of(file).encode(), file, chart) for file, chart in charts.items()}
+    again = {file: each for file, each in again.items() if not each.unread}
+    kept = [item for item in found.items if item.place.file not in again]
+    more = [item for each in again.values() for item in each.items]
+    more += _of_flux(kept)
+    more += _of_aliases(names, text_of)
+    read_now = {item.place.file for item in more} | set(again)
+    unread = tuple(each for each in found.unread if each.file not in read_now)
+    return replace(found, items=(*kept, *more), unread=unread)
+
+
+def _told(found: Sequence[Item], names: Collection[str]) -> dict[str, str]:
+    """By file of values: the one chart that all who name it say."""
+    told: dict[str, set[str]] = {}
+    for item in found:
+        kind, properties = item.resource.group_kind, item.resource.properties
+        if kind != _KUSTOMIZE and kind not in OF_ARGO:
+            continue
+        try:
+            for base in charts_at(kind, properties):
+                chart = mapping(at_path(properties, base))
+                name = text(chart, CHART_FIELDS.get(kind, "chart")).rpartition("/")[2]
+                for file in _files(chart, name, item.place.file, names) if name else ():
+                    told.setdefault(file, set()).add(name)
+        except NotEvaluatedError:
+            continue  # which charts or files there are, nobody knows
+    return {file: min(charts) for file, charts in told.items() if len(charts) == 1}
+
+
+def _files(chart: Mapping[Any, Any], name: str, file: str, names: Collection[str]) -> Iterator[str]:
+    """Files of values that a kustomization, or a source of Argo CD, has for a chart.
+
+    Of a chart that rules know only one that is all there is: what is laid over it may mend what it says.
+    """
+    folder, helm = posixpath.dirname(file), mapping(chart, "helm")
+    given = [chart.get("valuesFile"), *items(chart, "additionalValuesFiles")]
+    beside = [posixpath.normpath(posixpath.join(folder, e)) for e in given if isinstance(e, str)]
+    listed = items(helm, "valueFiles")
+    paths = [e.partition("/")[2] for e in listed if isinstance(e, str) and e.startswith("$")]
+    found = [of_repository(posixpath.normpath(path), names) for path in paths]
+    more = chart.get("valuesInline") or any(helm.get(key) for key in _OVER)
+    alone = not more and len(beside) + len(listed) == 1
+    if alone or not knows(name):
+        yield from (each for each in (*beside, *found) if each is not None)
+
+
+def _of_flux(found: Sequence[Item]) -> Iterator[Item]:
+    """Values in the ConfigMap of a HelmRelease, where it takes no others."""
+    configs: dict[str, list[Item]] = {}
+    for item in found:
+        if item.resource.group_kind == "ConfigMap":
+            configs.setdefault(item.resource.name, []).append(item)
+    for item in found:
+        spec = item.resource.properties.get("spec")
+        if item.resource.group_kind != _FLUX or not isinstance(spec, Mapping):
+            continue
+        try:
+            chart = text(spec, "chart", "spec", "chart").rpartition("/")[2]
+            (given,) = mappings(spec, "valuesFrom") or ({},)
+        except (NotEvaluatedError, ValueError):
+            continue
+        alone = given.get("kind") == "ConfigMap" and not given.get("targetPath")
+        if chart and alone and not spec.get("values"):
+            yield from _in_config(given, chart, configs)
+
+
+def _in_config(
+    given: Mapping[Any, Any], chart: str, configs: Mapping[str, Sequence[Item]]
+) -> Iterator[Item]:
+    name, key = text(given, "name"), text(given, "valuesKey") or _KEY
+    there = configs.get(name, ())
+    if len(there) != 1:  # of two nobody knows which is meant
+        return
+    written = text(mapping(there[0].resource.properties, "data"), key)
+    for document, inside in text_documents(written, there[0].place, ("data", key)):
+        if isinstance(document.value, Mapping):
+            yield from values(document.value, inside, chart)
+
+
+def _of_aliases(names: Collection[str], text_of: Callable[[str], str]) -> Iterator[Item]:
+    """Values of a chart that stand under the name that another chart, around it, gives it."""
+    for chart in names:
+        if posixpath.basename(chart) != _CHART:
+            continue
+        aliases = {
+            text(each, "alias"): text(each, "name")
+            for each in mappings(_parsed(text_of(chart)), "dependencies")
+            if text(each, "alias") not in ("", text(each, "name"))
+        }
+        folder = posixpath.dirname(chart)
+        templates = posixpath.join(folder, "templates", "")
+        own = any(name.startswith(templates) for name in names) if aliases else False
+        for file in sorted(names) if aliases else ():
+            if posixpath.dirname(file) == folder and posixpath.basename(file).startswith("values"):
+                for each in _under(aliases, file, text_of):
+                    # its own templates may read what the vendor's chart does not
+                    yield (
+                        replace(each, resource=as_its_chart_has_it(each.resource)) if own else each
+                    )
+
+
+def _under(aliases: Mapping[str, str], file: str, text_of: Callable[[str], str]) -> Iterator[Item]:
+    try:
+        documents = parse_documents(text_of(file).encode(), file)
+    except UsageError:
+        return  # a template
+    for document in documents:
+        below = {key: mapping(document.value).get(key) for key in aliases}
+        yield from subcharts(below, FilePlace(file, document), aliases)
+
+
+def _parsed(written: str) -> Any:
+    if "alias" not in written:
+        return {}
+    try:
+        documents = parse_documents(written.encode(), _CHART)
+    except UsageError:
+        return {}
+    return documents[0].value if len(documents) == 1 else {}
