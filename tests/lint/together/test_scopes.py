@@ -438,11 +438,12 @@ def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
     (any_rule, *_) = RULES
     rule = replace(any_rule, kinds=("ConfigMap",), check=None, check_stack=check, weighs=None)
     two = {f"{name}/c.yaml": SIZED.replace("NAME", name) for name in "ab"}
-    alone = list(judged(reading({"a/c.yaml": two["a/c.yaml"]}), [rule], AS_THEY_ARE))
+    found = judged(reading({"a/c.yaml": two["a/c.yaml"]}), [rule], AS_THEY_ARE)
+    alone = [each.outcome for each in found]
     assert [each.problem for each in alone if each.verdict is RuleVerdict.VIOLATED] == [
         "it is alone"
     ]
-    both = [each.verdict for each in judged(reading(two), [rule], AS_THEY_ARE)]
+    both = [each.outcome.verdict for each in judged(reading(two), [rule], AS_THEY_ARE)]
     assert both == [RuleVerdict.NOT_EVALUATED] * 2
 
 
