@@ -53,7 +53,7 @@ def lines(data, file="a.yaml"):
             [1],
         ),
         (f"{json.dumps(OBJECT)}\n\n{json.dumps(OBJECT)}\n".encode(), [1, 3]),
-        ((POD + "    - &b\n      image: n:latest\n    - <<: *b\n").encode(), [7, 10]),
+        ((POD + "    - &b\n      image: n:latest\n    - <<: *b\n").encode(), [7, 10, 11]),
     ],
     ids=range(15),
 )
