@@ -71,7 +71,7 @@ def test_rules_of_grafana_are_read_as_its_api_gives_them(text, line):
 
 
 @pytest.mark.parametrize(
-    "text", [f"[{ALERT}, {{}}]", f"[{ALERT}, 1]", '[{"condition": "C", "data": []}]']
+    "text", [f"[{ALERT}, {{}}]", f"[{ALERT}, 1]", '"words"', '[{"condition": "C", "data": []}]']
 )
 def test_a_list_of_something_else_is_no_list_of_rules(text):
     assert [each.foreign for each in read(text.encode(), "f.json").unread] == [True]

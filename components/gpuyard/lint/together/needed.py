@@ -1,7 +1,7 @@
 """Which value a rule needed that nobody knows yet: the last unknown one that it looked at."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard.findings import Path
@@ -12,15 +12,12 @@ _MOST = 1000
 """So many resources are watched at once: whoever looks at more is told the first."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class NeededValues:
     """Asks a rule again that met an unknown value, and looks over its shoulder."""
 
     resources: Sequence[Resource]
     settings: Strictness
-    _together: dict[str, tuple[Resource, Path] | None] = field(
-        default_factory=dict[str, "tuple[Resource, Path] | None"]
-    )
 
     def of(self, outcome: RuleOutcome) -> tuple[Resource, Path] | None:
         """The resource and the place in it; None where nobody can say."""
@@ -29,9 +26,7 @@ class NeededValues:
             return None
         if outcome.resource is not None:
             return self._alone(rule, outcome.resource)
-        if rule.id not in self._together:
-            self._together[rule.id] = self._among(rule)
-        return self._together[rule.id]
+        return self._among(rule)
 
     def _alone(self, rule: Rule, resource: Resource) -> tuple[Resource, Path] | None:
         met: list[tuple[Resource, Path]] = []
