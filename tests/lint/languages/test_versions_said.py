@@ -132,7 +132,7 @@ resource "helm_release" "o" {
         (RAY, "y", "", {False}),
         (RAY, "Dockerfile", "ENV KUBERAY_VERSION=v0.5.0\n", {True}),
         (RAY, "up.sh", "helm install a kuberay/kuberay-operator --version 1.0.0\n", {True}),
-        (RAY, "up.sh", "helm install a kuberay/kuberay-operator --version 1.4.2\n", {False}),
+        (RAY, "up.sh", "helm install a kuberay/kuberay-operator --version 1.7.0\n", {False}),
         (RAY, "main.tf", OPERATOR, {True}),
         (JOB, "y", "", {False}),
         (JOB, "main.tf", 'x = templatefile("local-queue.yaml.tpl", {})\n', set()),
