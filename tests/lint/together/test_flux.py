@@ -95,6 +95,12 @@ kind: Application
 metadata: {{name: x}}
 spec: {{{source}}}
 """
+SET = """\
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {{name: x}}
+spec: {{generators: [{{git: {{directories: [{{path: {path}}}]}}}}, {{clusters: {{}}}}]}}
+"""
 LISTED = f"{ABOVE}  - apps/web.yaml\n"
 OF_ARGO = {
     "kustomization.yaml": f"{LISTED}# apps/gpus.yaml\n",
@@ -126,6 +132,10 @@ OUT = {"apps/gpus.yaml", "gpus/pod.yaml"}
         ({"apps/gpus.yaml": APPLICATION.format(source="source: {chart: a}")}, {"apps/gpus.yaml"}),
         ({"apps/web.yaml": APPLICATION.format(source="source: {path: gpus}")}, {"apps/gpus.yaml"}),
         ({"apps/gpus.yaml": APPLICATION.format(source="project: a")}, {"apps/gpus.yaml"}),
+        ({"apps/gpus.yaml": SET.format(path="gpus/*")}, OUT),
+        ({"apps/gpus.yaml": SET.format(path="gpus/*, exclude: true")}, {"apps/gpus.yaml"}),
+        ({"apps/gpus.yaml": SET.format(path="'*'")}, {"apps/gpus.yaml"}),
+        ({"apps/web.yaml": SET.format(path="gpus/*")}, {"apps/gpus.yaml"}),
     ],
 )
 def test_an_application_that_the_list_has_in_a_comment(more, expected):
@@ -135,3 +145,19 @@ def test_an_application_that_the_list_has_in_a_comment(more, expected):
 def test_an_application_without_anything():
     text = APPLICATION.format(source="").replace("spec: {}", "spec: none")
     assert gone({**OF_ARGO, "apps/gpus.yaml": text}) == {"apps/gpus.yaml"}
+
+
+def test_a_set_whose_folders_a_variable_decides():
+    text = """# GPUs
+resource "kubernetes_manifest" "s" {
+  manifest = {
+    apiVersion = "argoproj.io/v1alpha1"
+    kind       = "ApplicationSet"
+    metadata   = { name = "s" }
+    spec       = { generators = [{ git = { directories = var.folders } }] }
+  }
+}
+"""
+    found = read(text.encode(), "main.tf")
+    assert found.items
+    assert list(not_told(found, lambda _: b"")) == []

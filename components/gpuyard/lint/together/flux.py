@@ -8,14 +8,17 @@ An Application of Argo CD may be applied by hand as well: it is out only where a
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.kustomize import kustomizations
+from gpuyard.manifests.fields import NotEvaluatedError, is_true, mappings, text
 
 _FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
 _ARGO = "argoproj.io/Application"
+_ARGO_SET = "argoproj.io/ApplicationSet"
 
 
 def not_told(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[str]:
@@ -34,6 +37,11 @@ def not_told(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[st
         elif item.resource.group_kind == _ARGO:
             by_hand.add(file)
             folders.setdefault(file, []).extend(filter(None, map(_folder, _sources(spec))))
+        elif item.resource.group_kind == _ARGO_SET:
+            by_hand.add(file)
+            folders.setdefault(file, [])
+            with suppress(NotEvaluatedError):  # in Terraform, what a variable decides
+                folders[file] += _generated(spec)
     # one that a kustomization elsewhere lists by its path is applied by that
     listed = {name for each in kustomizations(reading).values() for name in each.folders}
     gone = {
@@ -57,6 +65,16 @@ def _sources(spec: object) -> list[object]:
     given = spec if isinstance(spec, Mapping) else {}
     several = given.get("sources")
     return [given.get("source"), *(several if isinstance(several, list) else ())]
+
+
+def _generated(spec: object) -> Iterator[str]:
+    """The folders above all that a set makes Applications of: `apps` of `apps/*`."""
+    given = spec if isinstance(spec, Mapping) else {}
+    for generator in mappings(given, "generators"):
+        for each in mappings(generator, "git", "directories"):
+            folder = _folder({"path": text(each, "path").partition("*")[0]})
+            if folder and not is_true(each.get("exclude")):
+                yield folder
 
 
 def _is_in_a_comment(file: str, chosen: Mapping[str, str], text_of: Callable[[str], bytes]) -> bool:

@@ -36,6 +36,7 @@ _NAMES = frozenset(
         *("draft", "drafts", "snippets", "skeleton", "skeletons", "exercise", "exercises"),
     }
 )
+_SET_ASIDE = ("-disabled", "_disabled", ".disabled")
 _PUT_BY = re.compile(r"(?:^|[-_.])(?:backup|bak)(?:[-_.]|$)", re.IGNORECASE)
 """Names of files that are kept to go back to."""
 _A_COPY = re.compile(
@@ -58,7 +59,8 @@ def is_sample(below: str) -> bool:
         return True
     documented = False
     for depth, folder in enumerate(folders):
-        if folder in _NAMES or (folder == _TEST and not depth) or "{{" in folder:
+        named = folder in _NAMES or folder.endswith(_SET_ASIDE)
+        if named or (folder == _TEST and not depth) or "{{" in folder:
             return True
         if documented and _VERSION.fullmatch(folder):
             return True

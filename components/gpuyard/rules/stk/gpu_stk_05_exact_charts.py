@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from gpuyard.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_filled_in, is_placeholder
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, is_true
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, is_true
 from gpuyard.rules.subjects.components import RELEASES, releases_of
 
 _AROUND = frozenset({"kube-prometheus-stack", "prometheus-adapter", "opencost", "keda"})
@@ -27,6 +27,7 @@ _BOUNDED = re.compile(
     r">=?\s*v?(\d+)\.(\d+)(?:\.\d+)?(?:-0)?[\s,]+<\s*v?(\d+)(?:\.(\d+))?(?:\.0)?(?:-0)?"
 )
 """From one version to before another: `>=0.17.0 <0.18`, `>=1.2, <2`."""
+_FLUX = "helm.toolkit.fluxcd.io/HelmRelease"
 _EXPORTER = "dcgm-exporter"
 _NEWEST: Mapping[str, str] = {
     "gpu-operator": GPU_OPERATOR.version,
@@ -45,8 +46,14 @@ _EXACT = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     for chart, version, path in releases_of(resource):
-        if chart in CHARTS:
+        if chart in CHARTS and not _is_in_a_repository(resource):
             yield from _release(resource, chart, version, path)
+
+
+def _is_in_a_repository(resource: Resource) -> bool:
+    """Whether Flux takes the chart as a folder of files: it reads no version then."""
+    source = at(resource.properties, "spec", "chart", "spec", "sourceRef", "kind")
+    return resource.group_kind == _FLUX and source in {"GitRepository", "Bucket"}
 
 
 def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterator[Violation]:

@@ -6,12 +6,16 @@ from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, mapping
 
 _VENDOR = "nvidia.com/"
+_OF_HAMI = frozenset(
+    f"limits.{_VENDOR}{part}" for part in ("gpumem", "gpumem-percentage", "gpucores")
+)
+"""Shares of a GPU that no node has: HAMi's scheduler alone knows them, and counts them by this key."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     hard = mapping(mapping(resource.properties.get("spec")).get("hard"))
     for key in hard:
-        if key.startswith((_VENDOR, f"limits.{_VENDOR}")):
+        if key.startswith((_VENDOR, f"limits.{_VENDOR}")) and key not in _OF_HAMI:
             name = key.removeprefix("limits.")
             bound = f"requests.{name}" in hard
             yield Violation(
@@ -28,7 +32,10 @@ RULE = Rule(
     severity=Severity.REFUSE,
     why="A namespace with an inert quota takes every GPU of the cluster, and nothing says so.",
     fix="Key GPU quotas by requests., as requests.nvidia.com/gpu.",
-    sources=("kubernetes pkg/quota/v1/evaluator/core/pods.go",),
+    sources=(
+        "kubernetes pkg/quota/v1/evaluator/core/pods.go",
+        "Project-HAMi/HAMi pull request 1359: quotas of memory and cores",
+    ),
     kinds=("ResourceQuota",),
     check=_check,
 )

@@ -304,6 +304,8 @@ OWN = "apiVersion: v2\nname: gpu-operator\nversion: 1.0.0\n"
         ("charts/mine", VENDORS.replace("gpu-operator", "mine"), "open"),
         (".archive/gpu", "", "sample"),
         ("apps/disabled/gpu", "", "sample"),
+        ("apps-disabled/gpu", "", "sample"),
+        ("apps/disabled-by-default/gpu", "", "open"),
         ("clusters/gpu", "", "open"),
     ],
 )
