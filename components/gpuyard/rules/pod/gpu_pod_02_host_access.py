@@ -21,6 +21,7 @@ from gpuyard.rules.rule import (
     items,
     known,
     mapping,
+    mappings,
     number,
     text,
 )
@@ -65,6 +66,7 @@ _KERNEL = re.compile(
     r"(?:echo|printf)\b[^>]*(?:>+\s*/(?:proc/sys|sys/kernel/mm)/\S+)?$"
 )
 """One step of a shell that sets a value of the kernel, or does nothing."""
+_EMPTY_DIR = "emptyDir"
 _TAKES = frozenset({"privileged", "path", "hostPath", _SHARED_MEMORY})
 _ROOT = frozenset({"/", "//"})
 """All that is on a node is more than its GPUs."""
@@ -180,8 +182,21 @@ def _sets_the_kernel(container: Mapping[str, object]) -> bool:
     return bool(done) and all(map(_KERNEL.match, done))
 
 
+def _has_a_default(stack: Stack, namespace: str) -> bool:
+    """Whether a container without a limit of memory gets one there."""
+    return any(
+        mapping(limit.get("default")).get("memory") is not None
+        for each in stack.of("LimitRange")
+        if each.namespace == namespace
+        for limit in mappings(each.properties, "spec", "limits")
+        if limit.get("type") == "Container"
+    )
+
+
 def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
     """By how many GPUs a machine has: with all of them asked for, none is left to take from others."""
+    if path[-1] == _EMPTY_DIR and _has_a_default(stack, resource.namespace):
+        return Standing.CHOICE
     if path[-1] not in _TAKES or text(at(resource.properties, *path)) in _ROOT:
         return Standing.FULL
     pod = pod_at(resource, path)
@@ -260,13 +275,13 @@ def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iter
             severity=Severity.WARN,  # guides of vendors have it, for pods that have their nodes alone
         )
         return
-    empty = mapping(volume).get("emptyDir")
+    empty = mapping(volume).get(_EMPTY_DIR)
     endless = (
         isinstance(empty, dict) and empty.get("medium") == "Memory" and not empty.get("sizeLimit")
     )
     if endless and not bounded:
         yield Violation(
-            (*where, "emptyDir"),
+            (*where, _EMPTY_DIR),
             "shared memory without sizeLimit may take all memory of the node",
             "add sizeLimit, at most the pod's memory limit",
             severity=Severity.WARN,

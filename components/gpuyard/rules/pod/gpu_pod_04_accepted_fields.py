@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from gpuyard.catalogue.software.cuda_tags import (
@@ -42,7 +43,12 @@ _TWO_PARTS = re.compile(r"(\d+)\.(\d+)(?:-|$)")
 _EXPORTER = re.compile(r"(^|/)nvidia/(k8s/)?dcgm-exporter$")
 _THREE_PARTS = re.compile(r"v?[2-9]\.\d+\.\d+")
 """Before its second version a tag was the exporter's alone."""
-_WITH_TEMPLATE = frozenset({"batch/Job", "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet"})
+_BESIDE: Mapping[str, tuple[Path, ...]] = {
+    "batch/CronJob": (("spec",), ("spec", "jobTemplate", "spec")),
+    **{f"apps/{kind}": (("spec",),) for kind in ("Deployment", "StatefulSet", "DaemonSet")},
+    "batch/Job": (("spec",),),
+}
+"""By kind: where fields of its pods are put in vain."""
 _OF_PODS = ("tolerations", "nodeSelector", "affinity", "runtimeClassName", "priorityClassName")
 _VARIABLES: Mapping[str, str] = {
     "CUDA_MEMORY_LIMIT": "share by MPS or MIG, which do limit memory",
@@ -78,14 +84,16 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
 
 def _beside_the_template(resource: Resource) -> Iterator[Violation]:
     """Fields of a pod one level too high: there the API has none of that name."""
-    if resource.group_kind in _WITH_TEMPLATE and any(map(is_gpu_pod, pods_of(resource))):
-        for field in _OF_PODS:
-            if at(resource.properties, "spec", field) is not None:
-                yield Violation(
-                    ("spec", field),
-                    f"{field} is a field of pods: here it is refused, or dropped, and the pods have none",
-                    f"move it to spec.template.spec.{field}",
-                )
+    levels = _BESIDE.get(resource.group_kind, ())
+    if not levels or not any(map(is_gpu_pod, pods_of(resource))):
+        return
+    for above, field in product(levels, _OF_PODS):
+        if at(resource.properties, *above, field) is not None:
+            yield Violation(
+                (*above, field),
+                f"{field} is a field of pods: here it is refused, or dropped, and the pods have none",
+                f"move it to {'.'.join(map(str, levels[-1]))}.template.spec.{field}",
+            )
 
 
 def _of_vendor(pod: Pod) -> bool:
