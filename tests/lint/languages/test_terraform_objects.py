@@ -344,3 +344,18 @@ def test_what_stands_outside_containers_stays_unknown():
     one, other = properties["spec"]["containers"]
     assert one is UNKNOWN
     assert other == {"image": "a${unknown}", "env": [UNKNOWN], "resources": {"limits": UNKNOWN}}
+
+
+def test_of_a_server_that_runs_without_gpus_too_the_cloud_is_somebody_elses():
+    cluster = 'resource "aws_eks_cluster" "c" {\n  name = "c"\n}\n'
+    scaler = """# vllm
+resource "kubernetes_manifest" "s" {
+  manifest = {
+    apiVersion = "keda.sh/v1alpha1"
+    kind       = "ScaledObject"
+    metadata   = { name = "s" }
+  }
+}
+"""
+    (item,) = items(cluster + scaler)
+    assert item.resource.kind == "keda.sh/v1alpha1/ScaledObject"

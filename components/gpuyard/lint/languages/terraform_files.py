@@ -68,15 +68,16 @@ _EKS, _ACCESS = "aws_eks_cluster", "access_config"
 _ACCESS_SINCE = (5, 33)
 """The first provider of AWS in which a file can say who enters: by one of before the cloud decides."""
 _ABOUT_GPUS = re.compile(
-    rb"nvidia|gpu(?!\$)|dcgm|vllm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
+    rb"nvidia|gpu(?!\$)|dcgm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
 )
 """The end of a pattern, `ARM|GPU$`, chooses among names of images, and says nothing of machines."""
 _GPU_MACHINES = re.compile(
     rb"\b(?:p[3-6][a-z]*(?:-[a-z0-9]+)?|g(?:4dn|4ad|5g?|6e?|6f)|gr6f?)\.(?:\d*xlarge|metal)\b"
     rb"|\b(?:a[2-4]-|g[24]-standard-)"
 )
-_ABOUT_NODES = re.compile(rb"karpenter", re.IGNORECASE)
-"""Nodes of any kind: its own objects say whether of GPUs, the cloud around them is not our subject."""
+_ABOUT_NODES = re.compile(rb"karpenter|vllm", re.IGNORECASE)
+"""Nodes of any kind, and a server that runs without GPUs too: objects of Kubernetes say whether they are of
+GPUs, the cloud around them is not our subject."""
 _ABOUT_KUBERNETES = re.compile(
     rb"\beks\b|aws_eks|kubernetes|kubelet|container_cluster|container_node_pool|nodeadm|helm_release",
     re.IGNORECASE,
