@@ -117,6 +117,7 @@ OUT = {"apps/gpus.yaml", "gpus/pod.yaml"}
     [
         ({}, OUT),
         ({"kustomization.yaml": f"{LISTED}#  - './apps/gpus.yaml'\n"}, OUT),
+        ({"kustomization.yaml": f"{LISTED}#  - apps/gpus.yaml   # wave 5\n"}, OUT),
         (
             {"kustomization.yaml": LISTED},
             set(),

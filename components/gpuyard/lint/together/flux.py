@@ -81,7 +81,8 @@ def _is_in_a_comment(file: str, chosen: Mapping[str, str], text_of: Callable[[st
     """Whether the kustomization that decides on a file has it in a comment."""
     name = re.escape(posixpath.basename(file))
     text = text_of(_nearest(file, chosen) or "").decode(errors="replace")
-    return re.search(rf"^[ \t]*#.*(?<![\w.-]){name}[\"']?[ \t\r]*$", text, re.MULTILINE) is not None
+    entry = rf"^[ \t]*#.*(?<![\w.-]){name}[\"']?[ \t\r]*(?:#.*)?$"
+    return re.search(entry, text, re.MULTILINE) is not None
 
 
 def _folder(spec: object) -> str:
