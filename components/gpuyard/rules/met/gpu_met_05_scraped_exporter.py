@@ -38,6 +38,7 @@ _POD_MONITORS = {
 }
 """What scrapes pods, and where it says their ports."""
 _FIELD = "DCGM_"
+_WORDS = ("command", "args")
 _OPERATORS_AT: Mapping[str, Path] = {
     OPERATOR_VALUES: ("dcgmExporter", "env"),
     CLUSTER_POLICY: ("spec", "dcgmExporter", "env"),
@@ -56,7 +57,8 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             )
     for values in stack.of(EXPORTER_VALUES):
         yield from _collectors(values, ("arguments",))
-        yield from _variable(values, ("extraEnv",))
+        if not _has_an_option(values, ("arguments",)):
+            yield from _variable(values, ("extraEnv",))
     for resource in stack.of(*POD_KINDS):
         yield from _started(resource)
     for kind, path in _OPERATORS_AT.items():
@@ -68,9 +70,10 @@ def _started(resource: Resource) -> Iterator[Violation]:
     for pod in pods_of(resource):
         for path, container in pod.containers():
             if is_exporter(text(container.get("image"))):
-                for field in ("command", "args"):
+                for field in _WORDS:
                     yield from _collectors(resource, (*path, field))
-                yield from _variable(resource, (*path, "env"))
+                if not any(_has_an_option(resource, (*path, each)) for each in _WORDS):
+                    yield from _variable(resource, (*path, "env"))
 
 
 def _told(resource: Resource, path: Path) -> list[Violation]:
@@ -165,6 +168,12 @@ def _collectors(resource: Resource, where: Path) -> Iterator[Violation]:
     words = [text(each) for each in items(at(resource.properties, *where))]
     for index in _fields(words):
         yield _no_path((*where, index), resource)
+
+
+def _has_an_option(resource: Resource, where: Path) -> bool:
+    """Whether a command line says the list itself: then nobody reads the variable."""
+    words = (text(each).partition("=")[0] for each in items(at(resource.properties, *where)))
+    return any(each in OPTIONS for each in words)
 
 
 def _variable(resource: Resource, where: Path) -> Iterator[Violation]:
