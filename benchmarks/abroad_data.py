@@ -1,6 +1,6 @@
 """What is kept of `gpuyard lint` on public repositories: what it said, and what is to be thought of that.
 
-abroad-repositories.yaml says which repositories at which commits, and what linting each cost.
+abroad-repositories.csv says which repositories at which commits, and what linting each cost.
 abroad-verdicts.csv has every finding, equal ones of a repository in one row, with its verdict.
 Nothing of the repositories themselves is kept.
 """
@@ -15,9 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
-
-REPOSITORIES = Path(__file__).with_name("abroad-repositories.yaml")
+REPOSITORIES = Path(__file__).with_name("abroad-repositories.csv")
 VERDICTS = Path(__file__).with_name("abroad-verdicts.csv")
 
 TRUE, DEBATABLE, FALSE = WORDS = ("true", "debatable", "false")
@@ -103,8 +101,22 @@ class Judged:
 
 def repositories() -> list[Repository]:
     """Every one, by name."""
-    listed = yaml.safe_load(REPOSITORIES.read_text(encoding="utf-8"))
-    return [Repository(**each) for each in listed]
+    with REPOSITORIES.open(encoding="utf-8", newline="") as file:
+        return [_repository(each) for each in csv.DictReader(file)]
+
+
+def _repository(cells: dict[str, str]) -> Repository:
+    whole = {
+        name: int(cells[name]) for name in ("files", "resources", "known", "mebibytes", "batch")
+    }
+    return Repository(
+        cells["name"],
+        cells["commit"],
+        **whole,
+        seconds=float(cells["seconds"]),
+        programs=float(cells["programs"]),
+        again=cells["again"] == "yes",
+    )
 
 
 def judged() -> list[Judged]:
@@ -139,9 +151,11 @@ def keep(rows: Iterable[Judged], costs: Iterable[Repository]) -> None:
             said = {name: "yes" if vars(each)[name] else "no" for name in yes}
             cells = {**vars(each), **said, "second": second}
             writer.writerow({**cells, "places": JOINT.join(each.places)})
-    listed = [vars(each) for each in sorted(costs, key=lambda r: r.name.lower())]
-    text = "".join(f"- {json.dumps(each)}\n" for each in listed)
-    REPOSITORIES.write_text(text, encoding="utf-8")
+    with REPOSITORIES.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(Repository.__dataclass_fields__), lineterminator="\n")
+        writer.writeheader()
+        for cost in sorted(costs, key=lambda r: r.name.lower()):
+            writer.writerow({**vars(cost), "again": "yes" if cost.again else "no"})
 
 
 def take_second(file: Path) -> None:

@@ -50,20 +50,22 @@ BATCHES = {
     18: "drawn with it; folders that Flux is never told of, plugins that wait nowhere, CDI of OpenShift",
     19: "by lot from 134 other paths; whose labels an exporter has, tags that no machine carries",
     20: "the rest of that lot; charts around the vendor's, policies of namespaces without GPUs",
+    21: "by lot from 136 other paths; Applications in a comment, variables under CDI, ranges of patches",
+    22: "the next of that lot; charts that Flux takes from files, shares that HAMi counts, `…-disabled`",
 }
 """How the repositories of each batch were chosen, and what was mended by what it showed."""
 FIRST_BY_WORDS = 17
 """The first look that was judged by written words, which were made clearer by it."""
-LAST_BATCH = """. Drawn by lot from 428 of
-which an index of public files knows that they hold a path such as `k8s/gpu-deployment.yaml`,
-`terraform/modules/gke/main.tf` or `karpenter/nodepool-gpu.yaml`, as far as a copy was to be had and a file
-says a word of GPUs. Readers who had no part in the rules judged every finding by [written
+LAST_BATCH = """. Drawn by lot from 558 of
+which an index of public files knows that they hold a path such as `k8s/vllm-service.yaml`,
+`charts/gpu-operator/values.yaml` or `kubernetes/apps/ai/ollama/ks.yaml`, as far as a copy was to be had and
+a file says a word of GPUs. Readers who had no part in the rules judged every finding by [written
 words](../../benchmarks/abroad-judging.md): what a repository pins, says that it means, or cannot suffer from
 is debatable. Of one look the figures are small; those of the two before it, by the same words, stand
 [below](#every-first-look)."""
 """Of the newest batch: how it came about, and what stands out in it."""
 LOST = """: most of them notes about a later release of what is pinned there to an older one, or about queues
-without GPUs"""
+without GPUs; fifteen are said a few lines below, at the last of two equal keys"""
 """Why true findings of before are not said any more."""
 
 HEAD = """\
@@ -72,7 +74,7 @@ HEAD = """\
 `gpuyard lint` on {all} public repositories whose authors have never seen it. Every finding was judged by
 somebody who read the file around it, against upstream's own documentation and code where that decides
 ([how](../../benchmarks/abroad-judging.md)). The data are [the
-repositories](../../benchmarks/abroad-repositories.yaml) and [the
+repositories](../../benchmarks/abroad-repositories.csv) and [the
 verdicts](../../benchmarks/abroad-verdicts.csv), each with its place and the reason; this page is made of
 them by `python benchmarks/abroad.py`.
 
