@@ -3,7 +3,6 @@
 Rules know fields by the names that Pulumi has for them; what is said about a plan has Terraform's.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,13 @@ from gpuyard.lint.embedded import text_documents
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import is_object, with_open_texts
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
-from gpuyard.lint.languages.terraform_objects import OBJECTS, in_words_of, written_object
+from gpuyard.lint.languages.terraform_objects import (
+    OBJECTS,
+    camel_case,
+    in_words_of,
+    snake_case,
+    written_object,
+)
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules.rule import UNKNOWN, Resource
 
@@ -203,12 +208,12 @@ def named_as_pulumi(value: Any) -> Any:
 
 def pulumi_name(key: str) -> str:
     """What Pulumi calls a field of Terraform's."""
-    return PLURAL.get(key) or re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), key)
+    return PLURAL.get(key) or camel_case(key)
 
 
 def terraform_name(key: str) -> str:
     """What Terraform calls a field of Pulumi's."""
-    return _SINGULAR.get(key) or re.sub(r"(?<=[a-z0-9])[A-Z]", lambda m: f"_{m[0].lower()}", key)
+    return _SINGULAR.get(key) or snake_case(key)
 
 
 def _list(value: Any) -> list[Any]:

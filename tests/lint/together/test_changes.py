@@ -5,13 +5,12 @@ What is expected is what `kubectl kustomize` (kustomize v5.5.0) makes of the sam
 
 from datetime import date
 
-from gpuyard.lint.items import FilesRead
-from gpuyard.lint.read import read
 from gpuyard.lint.report import HitState, report
 from gpuyard.lint.together.scopes import scopes
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
 from gpuyard.rules.run import Exemption, Strictness
+from kit.cases.reading import reading
 from kit.every import every
 
 OBJECTS = """\
@@ -64,13 +63,6 @@ subjects: [{kind: ServiceAccount, name: sa, namespace: t}, {kind: User, name: sa
 ---
 {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: all}, spec: {selector: {}}}
 """
-
-
-def reading(files):
-    found = FilesRead()
-    for name, text in files.items():
-        found += read(text.encode(), name)
-    return found
 
 
 def made(kustomization, more=None):

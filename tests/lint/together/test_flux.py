@@ -1,8 +1,8 @@
 """Kustomizations of Flux that nobody applies, and the folders that they alone would bring."""
 
-from gpuyard.lint.items import FilesRead
 from gpuyard.lint.read import read
 from gpuyard.lint.together.flux import not_told
+from kit.cases.reading import reading
 from kit.every import every
 
 KS = """\
@@ -28,10 +28,7 @@ def listing(entry):
 
 
 def gone(files):
-    found = FilesRead()
-    for name, text in files.items():
-        found += read(text.encode(), name)
-    return set(not_told(found, lambda file: files[file].encode()))
+    return set(not_told(reading(files), lambda file: files[file].encode()))
 
 
 @every(

@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import date
 
 from gpuyard.lint.items import FilesRead
-from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.lint.together.built import kustomizations_to_build, with_built
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Resource
 from gpuyard.rules.run import Exemption, Strictness
 from gpuyard.rules.subjects.installed import IMAGES
+from kit.cases.reading import reading
 from kit.every import every
 
 DEPLOYMENT = """\
@@ -44,13 +44,6 @@ spec:
             privileged: true
 """
 INDENTED = "".join(f"      {line}\n" for line in PATCH.splitlines())
-
-
-def reading(files):
-    found = FilesRead()
-    for name, text in files.items():
-        found += read(text.encode(), name)
-    return found
 
 
 def hits(found, settings=None):

@@ -5,22 +5,15 @@ from dataclasses import replace
 import pytest
 
 from gpuyard.lint.items import FilesRead, Item
-from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.lint.together.patching import merged
 from gpuyard.lint.together.scopes import scopes
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
+from kit.cases.reading import reading
 from kit.every import every
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\n"
-
-
-def reading(files):
-    found = FilesRead()
-    for name, text in files.items():
-        found += read(text.encode(), name)
-    return found
 
 
 def pod(name):

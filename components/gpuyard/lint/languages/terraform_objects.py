@@ -135,7 +135,7 @@ def kubernetes_name(key: str) -> str:
 
 def provider_name(key: str) -> str:
     """What the provider calls a field of Kubernetes."""
-    return _OWN.get(key) or re.sub(r"(?<=[a-z0-9])[A-Z]", lambda m: f"_{m[0].lower()}", key)
+    return _OWN.get(key) or snake_case(key)
 
 
 def _secret_name(key: str) -> str:
@@ -143,4 +143,14 @@ def _secret_name(key: str) -> str:
 
 
 def _camel(key: str) -> str:
-    return _CAPITALS.get(key) or re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), key)
+    return _CAPITALS.get(key) or camel_case(key)
+
+
+def camel_case(key: str) -> str:
+    """A field of Terraform's as Kubernetes and Pulumi write names."""
+    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), key)
+
+
+def snake_case(key: str) -> str:
+    """The other way round."""
+    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda m: f"_{m[0].lower()}", key)

@@ -87,11 +87,7 @@ def _says(text: str, of: str, file: str) -> bool:
 
 def _files(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[str]:
     """Objects beside a kustomization that does not name their file: who deploys the folder has none."""
-    kustomized = {
-        posixpath.dirname(file): (file, text_of(file))
-        for file in reading.files
-        if posixpath.basename(file) in KUSTOMIZATIONS
-    }
+    kustomized = _kustomized(reading, text_of)
     for item in reading.items:
         file = item.place.file
         beside = kustomized.get(posixpath.dirname(file))
@@ -107,11 +103,7 @@ def _values(
     """Values beside a kustomization that nothing names, where their chart is installed with others."""
     installed = {chart for item in reading.items for chart in _charts(item)}
     named = {file for each in reading.handed for file in each.files}
-    beside = {
-        posixpath.dirname(file): text_of(file)
-        for file in reading.files
-        if posixpath.basename(file) in KUSTOMIZATIONS
-    }
+    beside = _kustomized(reading, text_of)
     found = {
         item.place.file
         for item in reading.items
@@ -127,12 +119,25 @@ def _values(
     yield from found
 
 
-def _is_passed_over(file: str, beside: Mapping[str, bytes], files: Collection[str]) -> bool:
+def _kustomized(
+    reading: FilesRead, text_of: Callable[[str], bytes]
+) -> Mapping[str, tuple[str, bytes]]:
+    """By folder: its kustomization, and what that says."""
+    return {
+        posixpath.dirname(file): (file, text_of(file))
+        for file in reading.files
+        if posixpath.basename(file) in KUSTOMIZATIONS
+    }
+
+
+def _is_passed_over(
+    file: str, beside: Mapping[str, tuple[str, bytes]], files: Collection[str]
+) -> bool:
     """Whether the kustomization beside it does not name it, and no chart is there that would."""
     folder, _, name = file.rpartition("/")
     return (
         folder in beside
-        and name.encode() not in beside[folder]
+        and name.encode() not in beside[folder][1]
         and posixpath.join(folder, "Chart.yaml") not in files
     )
 

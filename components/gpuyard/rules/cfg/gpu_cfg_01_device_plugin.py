@@ -19,7 +19,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
-from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.rules.subjects.components import OPERATOR_VALUES, OPERATORS
 from gpuyard.rules.subjects.mig_parted import MIG_PARTED, cuts
 from gpuyard.rules.subjects.operator_texts import texts_of, unmade
 from gpuyard.spec.sharing import MAX_REPLICAS
@@ -42,13 +42,13 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             choice |= _is_said_below(sharing, path)
             yield Violation(("sharing", *path), problem, fix, config, choice=choice)
         yield from _strategy(config, stack)
-    for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
+    for operator in stack.of(*OPERATORS):
         yield from _chosen(operator, stack)
 
 
 def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
     """Of configurations one that is called default, which the operator takes for no more than a name."""
-    base: Path = () if operator.group_kind == OPERATOR_VALUES else ("spec",)
+    base = OPERATORS[operator.group_kind]
     path: Path = (*base, "devicePlugin", "config")
     config = mapping(at(operator.properties, *path))
     name = text(config.get("name"))
@@ -158,7 +158,7 @@ def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
         yield Violation(("sharing", "mps"), problem, "use one of them", config)
     if not wanted:
         return
-    for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
+    for operator in stack.of(*OPERATORS):
         in_values = operator.group_kind == OPERATOR_VALUES
         path: Path = ("mig",) if in_values else ("spec", "mig")
         said = (
@@ -191,7 +191,7 @@ def _says_the_same(strategy: str, wanted: str, stack: Stack) -> bool:
 
 def _is_another_chosen(config: Resource, operator: Resource) -> bool:
     """Whether a node has this one only if a label of it asks for it, which no file says."""
-    base: Path = () if operator.group_kind == OPERATOR_VALUES else ("spec",)
+    base = OPERATORS[operator.group_kind]
     chosen = text(mapping(at(operator.properties, *base, "devicePlugin", "config")).get("default"))
     return bool(chosen) and chosen != config.name
 

@@ -27,19 +27,18 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.components import (
-    CLUSTER_POLICY,
     OPERATOR_VALUES,
+    OPERATORS,
     VERSIONED_KINDS,
     ComponentVersion,
     components_in,
     has_more_values,
-    is_off,
+    is_switched_off,
     values_of,
 )
 from gpuyard.rules.subjects.operator_wishes import is_as_released
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
-_OPERATORS: Mapping[str, tuple[str, ...]] = {OPERATOR_VALUES: (), CLUSTER_POLICY: ("spec",)}
 _PLUGIN_VALUES = "values:nvidia-device-plugin"
 _OPERATOR, _TOOLKIT = "gpu-operator", "container-toolkit"
 """Bulletins list the operator for the toolkit that it installs, and say that the fault is that one's."""
@@ -75,7 +74,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 def _is_without_toolkit(resource: Resource, found: ComponentVersion) -> bool:
     """Whether the operator is told to install none: nodes have one of their own, that no file here says."""
-    within = _OPERATORS.get(resource.group_kind)
+    within = OPERATORS.get(resource.group_kind)
     values = (
         values_of(resource, found.path[:-1])
         if within is None
@@ -86,7 +85,7 @@ def _is_without_toolkit(resource: Resource, found: ComponentVersion) -> bool:
 
 def _may_be_off(toolkit: object) -> bool:
     said = toolkit.get("enabled") if isinstance(toolkit, Mapping) else toolkit
-    return is_off(said) or is_filled_in(said)
+    return is_switched_off(said) or is_filled_in(said)
 
 
 def _is_of_the_chart(resource: Resource, found: ComponentVersion) -> bool:
@@ -118,8 +117,8 @@ def _is_before_cdi(found: ComponentVersion) -> bool:
 
 def _uses_cdi(resource: Resource) -> bool | None:
     """Whether devices are handed out by CDI; None where nobody can say: the operator of today does."""
-    if resource.group_kind in _OPERATORS:
-        given = mapping(resource.properties, *_OPERATORS[resource.group_kind])
+    if resource.group_kind in OPERATORS:
+        given = mapping(resource.properties, *OPERATORS[resource.group_kind])
         cdi = mapping(given.get("cdi"))
         said = [
             each

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
-from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.rules.subjects.components import OPERATORS
 from gpuyard.rules.subjects.operator_wishes import is_copy
 
 _BY_VARIABLE = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
@@ -21,7 +21,7 @@ _BEFORE = {
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    above = () if resource.group_kind == OPERATOR_VALUES else ("spec",)
+    above = OPERATORS[resource.group_kind]
     given = mapping(resource.properties, *above)
     off = at(resource.properties, *above, "cdi", "enabled") is False
     machines = text(at(resource.properties, *above, "sandboxWorkloads", "defaultWorkload"))
@@ -79,7 +79,7 @@ RULE = Rule(
         "NVIDIA GPU Operator documentation, cdi.rst; default since v25.10",
         "NVIDIA/nvidia-container-toolkit: accept-nvidia-visible-devices-envvar-when-unprivileged",
     ),
-    kinds=(OPERATOR_VALUES, CLUSTER_POLICY),
+    kinds=tuple(OPERATORS),
     check=_check,
     remediate=_remediate,
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, text
-from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.rules.subjects.components import OPERATORS
 from gpuyard.rules.subjects.pools import NODE_GROUP, gpu_pools
 
 _PARTS = ("driver", "toolkit")
@@ -18,8 +18,8 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     ]
     brought = [image for _, image in images if "NVIDIA" in image]
     bare = [(pool, image) for pool, image in images if image and not _has_driver(image)]
-    for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
-        path = () if operator.group_kind == OPERATOR_VALUES else ("spec",)
+    for operator in stack.of(*OPERATORS):
+        path = OPERATORS[operator.group_kind]
         for part in _PARTS:
             on = at(operator.properties, *path, part, "enabled") is not False
             if brought and not bare and on:
@@ -54,6 +54,6 @@ RULE = Rule(
     why="Two drivers on one node fight over one kernel module; with none the node offers no GPU.",
     fix="Switch driver and toolkit off in the operator where the image has them, and on where it has not.",
     sources=("NVIDIA GPU Operator documentation, amazon-eks.rst; awslabs/amazon-eks-ami",),
-    kinds=(OPERATOR_VALUES, CLUSTER_POLICY),
+    kinds=tuple(OPERATORS),
     check_stack=_check,
 )

@@ -79,12 +79,9 @@ def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterat
 def _takes_patches(version: str) -> bool:
     """Whether only the last of its three numbers can move."""
     within = _BOUNDED.fullmatch(version)
-    next_line = (
-        within is not None and within[4] is not None and int(within[4]) == int(within[2]) + 1
-    )
-    return _PATCHES.fullmatch(version) is not None or (
-        within is not None and next_line and within[1] == within[3]
-    )
+    if within is None or within[4] is None:
+        return _PATCHES.fullmatch(version) is not None
+    return within[1] == within[3] and int(within[4]) == int(within[2]) + 1
 
 
 def _is_a_line(version: str) -> bool:

@@ -15,6 +15,8 @@ from gpuyard.spec.yaml_tree import parse_documents
 
 OPERATOR_VALUES = "values:gpu-operator"
 CLUSTER_POLICY = "nvidia.com/ClusterPolicy"
+OPERATORS: Mapping[str, tuple[str, ...]] = {OPERATOR_VALUES: (), CLUSTER_POLICY: ("spec",)}
+"""What tells the GPU Operator what to do, and where in it what it is told begins."""
 RELEASES = (
     "helm:Release",
     "helm:Chart",
@@ -98,12 +100,12 @@ def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
         other = key == _GFD and _OF_ITS_OWN.fullmatch(version)
         # nobody runs what is switched off, and what may be so is never wrong
         enabled = given.get("enabled")
-        off = is_off(enabled) or enabled is UNKNOWN or is_filled_in(enabled)
+        off = is_switched_off(enabled) or enabled is UNKNOWN or is_filled_in(enabled)
         if version and not other and not off:
             yield ComponentVersion(component, version, (*path, key, "version"))
 
 
-def is_off(given: Any) -> bool:
+def is_switched_off(given: Any) -> bool:
     """Whether a switch is off; the chart writes text out as it is, so `"false"` is as good."""
     return given is False or given == "false"
 

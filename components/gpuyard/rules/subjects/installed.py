@@ -15,7 +15,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES, RELEASES, releases_of
+from gpuyard.rules.subjects.components import OPERATORS, RELEASES, releases_of
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 REMOTE = re.compile(
@@ -100,8 +100,8 @@ def gives_by_cdi_alone(stack: Stack) -> bool:
 
 
 def _of_operators(stack: Stack) -> Iterator[Any]:
-    yield from (each.properties for each in stack.of(OPERATOR_VALUES))
-    yield from (at(each.properties, "spec") for each in stack.of(CLUSTER_POLICY))
+    for each in stack.of(*OPERATORS):
+        yield at(each.properties, *OPERATORS[each.group_kind])
 
 
 def is_unsure(stack: Stack, program: str) -> bool:

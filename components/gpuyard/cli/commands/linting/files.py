@@ -124,14 +124,14 @@ def _read_all(
             samples.add(shown)
     space.short = False
     view = _texts(chosen, paths)
-    reading = read_modules(modules, samples, view, named=shown_names(paths))
+    named = shown_names(paths)
+    reading = read_modules(modules, samples, view, named=named)
     if space.short and not any(each.reason == NO_ROOM for each in reading.unread):
         unread.append(Unread(min(map(min, modules.values())), NO_ROOM))
     items += reading.items
     unread += reading.unread
     handed = (*said.values, *reading.handed)
     # who names a file wants to know why it is not read
-    named = shown_names(paths)
     unread = [replace(u, foreign=u.foreign and u.file not in named) for u in unread]
     found = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
     names = {_shown(name): name for name in chosen}
