@@ -3,6 +3,7 @@
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.read import read
 from gpuyard.lint.together.left_out import left_out
+from kit.cases.reading import reading
 from kit.every import every
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
@@ -88,6 +89,17 @@ def generated(path):
         ({"x/kustomization.yaml": "resources: [../apps/gpus/pod.yaml]\n"}, set()),
         ({"apps/kustomization.yaml": "resources: [a]\n"}, set()),
         ({"apps/kustomization.yaml": "resources: [a, ../b]\n"}, set()),
+        ({"apps/kustomization.yaml": "resources:\n- a\n#- gpus/  # broken\n"}, GONE),
+        ({"apps/kustomization.yaml": "resources:\n- x.yaml\n#  - './gpus'\n"}, GONE),
+        ({"apps/kustomization.yaml": "resources:\n- a\n# - gpus are next\n"}, set()),
+        ({"apps/kustomization.yaml": "resources:\n- a\n# gpus\n"}, set()),
+        (
+            {
+                "apps/kustomization.yaml": "resources:\n- a\n# - gpus\n",
+                "up.sh": "oc apply -k apps/gpus",
+            },
+            set(),
+        ),
         ({"apps/kustomization.yaml": "resources: [a, b, gpus]\n"}, set()),
         ({"apps/kustomization.yaml": "resources: [a, b, gpus/pod.yaml]\n"}, set()),
         ({"apps/kustomization.yaml": "resources: [a/pod.yaml, b/pod.yaml]\n"}, GONE),
@@ -112,6 +124,44 @@ def test_a_folder_that_the_kustomization_above_leaves_out_is_nobodys_unless_some
     more, expected
 ):
     assert folders_left_out({**BESIDE, **more}) == expected
+
+
+TWO = {"apps/kustomization.yaml": "resources: [a]\n", **folder("a"), **folder("gpus")}
+
+
+@every(
+    ("more", "expected"),
+    [
+        ({}, GONE),
+        ({"README.md": "kubectl apply -k apps/gpus"}, set()),
+        (folder("b"), set()),
+        ({"apps/gpus/kustomization.yaml": "resources: [pod.yaml, ../a]\n"}, set()),
+        ({"apps/gpus/kustomization.yaml": "resources: [pod.yaml]\ncomponents: [../a]\n"}, set()),
+        ({"apps/kustomization.yaml": "resources: [a/pod.yaml]\n"}, GONE),
+        ({"apps/kustomization.yaml": "resources: [x.yaml]\n"}, set()),
+    ],
+)
+def test_of_two_folders_alike_the_list_has_one(more, expected):
+    assert folders_left_out({**TWO, **more}) == expected
+
+
+@every(
+    ("said", "expected"),
+    [
+        ("resources: [ollama.yaml]\n", {"gpus.yaml"}),
+        ("resources:\n- ollama.yaml\n# - gpus.yaml\n", {"gpus.yaml"}),
+        ("resources:\n- ollama.yaml # and not gpus.yaml\n", {"gpus.yaml"}),
+        ("resources:\n- ollama.yaml\n- gpus.yaml # all of them\n", set()),
+        ("resources:\n- ollama.yaml\n- 'gpus.yaml'\n", set()),
+    ],
+)
+def test_a_file_beside_a_kustomization_that_has_it_in_a_comment_or_not_at_all(said, expected):
+    files = {"kustomization.yaml": said, "ollama.yaml": POD, "gpus.yaml": POD}
+    found = reading(files)
+    assert set(left_out(found, list(files), lambda file: files[file].encode())) == expected
+    files["other/kustomization.yaml"] = "resources: [../gpus.yaml]\n"
+    found = reading(files)
+    assert not set(left_out(found, list(files), lambda file: files[file].encode()))
 
 
 def test_an_application_that_takes_all_below_a_folder_takes_what_is_left_out_there():

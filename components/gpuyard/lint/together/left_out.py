@@ -21,6 +21,9 @@ from gpuyard.rules.subjects.components import RELEASES, releases_of
 
 _FEW = 2
 """So many siblings show that a kustomization chooses among its folders."""
+_ENTRY = r"^[ \t]*#[ \t#]*-[ \t]+[\"']?(?:\./)?{name}(?:/[^\s\"'#]*)?[\"']?[ \t\r]*(?:#.*)?$"
+"""One of a list, in a comment."""
+_COMMENT = re.compile(rb"(?:^|(?<=[ \t]))#.*$", re.MULTILINE)
 _TERRAFORM = (".tf", ".tofu", ".hcl")
 _OBJECTS = (".yaml", ".yml", ".json")
 _APPLIES = re.compile(r"\b(?:kubectl|kustomize|oc|flux|argocd|helm|make|task|apply)\b")
@@ -88,10 +91,12 @@ def _says(text: str, of: str, file: str) -> bool:
 def _files(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[str]:
     """Objects beside a kustomization that does not name their file: who deploys the folder has none."""
     kustomized = _kustomized(reading, text_of)
+    # one that a kustomization elsewhere lists by its path is applied by that
+    listed = {name for each in kustomizations(reading).values() for name in each.folders}
     for item in reading.items:
         file = item.place.file
         beside = kustomized.get(posixpath.dirname(file))
-        if beside is None or not _is_object(item) or file == beside[0]:
+        if beside is None or not _is_object(item) or file == beside[0] or file in listed:
             continue
         if posixpath.basename(file).encode() not in beside[1]:
             yield file
@@ -122,9 +127,9 @@ def _values(
 def _kustomized(
     reading: FilesRead, text_of: Callable[[str], bytes]
 ) -> Mapping[str, tuple[str, bytes]]:
-    """By folder: its kustomization, and what that says."""
+    """By folder: its kustomization, and what that says; an entry in a comment takes nothing."""
     return {
-        posixpath.dirname(file): (file, text_of(file))
+        posixpath.dirname(file): (file, _COMMENT.sub(b"", text_of(file)))
         for file in reading.files
         if posixpath.basename(file) in KUSTOMIZATIONS
     }
@@ -214,17 +219,33 @@ def _candidates(
     }
     for parent, each in of_folders.items():
         ways = _ways(parent, each, folders)
-        if len(ways) < _FEW:
-            continue
         said = text_of(each.file).decode(errors="replace")
-        for folder in sorted(below[parent] - set(ways) - {parent}):
+        out = sorted(below[parent] - set(ways) - {parent})
+        for folder in out:
+            name = posixpath.basename(folder)
             files = {f"{folder}/{way}" for way in set(ways.values()) if way}
             # objects without a kustomization are in nobody's list of folders either
             alike = folder in alone if "" in ways.values() else files & present
-            if alike and not _is_taken(folder, owners):
-                name = re.escape(posixpath.basename(folder))
-                comment = re.search(rf"^[ \t]*#[ \t#]*-?[ \t]*(?:\./)?{name}\b", said, re.MULTILINE)
-                yield _Folder(folder, comment is not None)
+            entry = re.search(_ENTRY.format(name=re.escape(name)), said, re.MULTILINE)
+            sure = entry or _is_the_other(folder, ways, out, of_folders)
+            passed = alike if len(ways) >= _FEW else folder in of_folders and sure
+            if passed and not _is_taken(folder, owners):
+                listed = rf"^[ \t]*#[ \t#]*-?[ \t]*(?:\./)?{re.escape(name)}\b"
+                yield _Folder(folder, re.search(listed, said, re.MULTILINE) is not None)
+
+
+def _is_the_other(
+    folder: str, ways: Collection[str], out: Sequence[str], of_folders: Mapping[str, Kustomization]
+) -> bool:
+    """Whether of two folders with kustomizations the list has one: this needs nothing but itself."""
+    own = of_folders.get(folder)
+    return (
+        len(ways) == 1
+        and own is not None
+        and all(each in of_folders for each in ways)
+        and sum(each in of_folders for each in out) == 1
+        and all(f"{name}/".startswith(f"{folder}/") for name in (*own.folders, *own.components))
+    )
 
 
 def _is_taken(folder: str, owners: Mapping[str, set[str]]) -> bool:

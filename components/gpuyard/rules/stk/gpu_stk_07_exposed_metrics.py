@@ -12,11 +12,12 @@ from gpuyard.rules.rule import (
     Violation,
     at,
     items,
+    known,
     mapping,
     number,
     text,
 )
-from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES, is_switched_off
 
 _OPEN = frozenset({"LoadBalancer", "NodePort"})
 _PORT = 9400.0
@@ -72,8 +73,14 @@ def _shown(resource: Resource) -> Iterator[Violation]:
         return
     for path in _TYPES[resource.group_kind]:
         kind = text(at(resource.properties, *path))
-        if kind in _OPEN:
+        if kind in _OPEN and not _is_off(resource, path):
             yield _violation(path, kind)
+
+
+def _is_off(resource: Resource, path: Path) -> bool:
+    """Whether the exporter that a service is of is switched off."""
+    exporter = path[: -len(("service", "type"))]
+    return is_switched_off(known(at(resource.properties, *exporter, "enabled")))
 
 
 def _routed(resource: Resource) -> Iterator[Violation]:

@@ -54,6 +54,8 @@ _OTHER_LABELS = ("karpenter.k8s.aws/instance-accelerator-",)
 """Of accelerators that are no GPUs."""
 
 
+_LIMITS = ("cpu", "memory", "nodes", GPU)
+"""Of what every GPU machine has some."""
 _SPOT, _ON_DEMAND, _RESERVED = "spot", "on-demand", "reserved"
 _GPU_IMAGE = re.compile(r"NVIDIA|_GPU$")
 
@@ -171,7 +173,7 @@ def _node_pool(resource: Resource) -> GpuPool | None:
 
 def _karpenter(resource: Resource) -> GpuPool | None:
     spec = block(at(resource.properties, "spec", "template", "spec"))
-    if _asks_for_none(spec):
+    if _asks_for_none(spec) or _is_closed(resource.properties):
         return None
     machines: list[Any] = []
     signs: list[bool | UnknownValue] = []
@@ -191,6 +193,12 @@ def _karpenter(resource: Resource) -> GpuPool | None:
         taints_at=("spec", "template", "spec", "taints"),
         modes_given=UNKNOWN if UNKNOWN in modes else modes or (_ON_DEMAND,),
     )
+
+
+def _is_closed(properties: Mapping[str, Any]) -> bool:
+    """Whether no machine fits its limits: Karpenter makes none that would go beyond one of them."""
+    limits = (at(properties, "spec", "limits", each) for each in _LIMITS)
+    return any(each in (0, "0") and each is not False for each in limits)
 
 
 def _asked(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
