@@ -154,6 +154,10 @@ def test_a_release_that_is_applied_is_read(text, expected):
         ("Taskfile.yml", "vars:\n  V: 1.0.0\ntasks:\n  x:\n    cmds:\n      - INSTALL --version {{.V}}\n", [helm(version="1.0.0")]),  # noqa: E501  # noqa: E501
         ("Taskfile.dist.yaml", "      - cmd: |\n          helm install gpu \\\n            nvidia/gpu-operator\n", [helm()]),  # noqa: E501
         ("taskfile.yaml", "      - 'INSTALL'\n", [helm()]),
+        (".github/workflows/cd.yml", "    - run: INSTALL --version ${{ a.v }}\n", [helm(version=UNKNOWN)]),
+        ("a/.github/workflows/cd.yml", "    run: |\n      INSTALL \\\n        --version 1.0.0\n", [helm(version="1.0.0")]),  # noqa: E501
+        (".gitlab-ci.yml", "  script:\n    - INSTALL\n    - 'INSTALL'\n", [helm(), helm()]),
+        ("Jenkinsfile", "  sh 'INSTALL'\n", [helm()]),
     ],
 )  # fmt: skip
 def test_each_language_has_its_own_variables_and_beginnings(file, text, expected):
@@ -165,6 +169,7 @@ def test_each_language_has_its_own_variables_and_beginnings(file, text, expected
     [
         *((name, True) for name in ("a/x.sh", "b.bash", "README.md", "Makefile", "x.mk", "justfile")),
         *((name, True) for name in ("Justfile", ".justfile", "Taskfile.yml", "makefile")),
+        *((name, True) for name in (".github/workflows/a.yml", "x/.gitlab-ci.yml", "Jenkinsfile")),
         *((name, False) for name in ("x.yaml", "x.ps1", "Makefile.txt", "task.yml", "x.py")),
     ],
 )  # fmt: skip

@@ -165,3 +165,15 @@ locals { image = length(regexall("ARM|GPU$", var.kind)) > 0 ? "amazon-eks-*" : "
 """
     assert not read_module({"main.tf": data}).items
     assert read_module({"main.tf": data.replace(b"GPU$", b"GPU")}).items
+
+
+def test_words_that_explain_kinds_of_images_are_no_word_of_gpus():
+    data = b"""resource "aws_eks_cluster" "cp" { name = "a" }
+resource "aws_eks_node_group" "n" {
+  # "AL2_x86_64_GPU" = for GPU instances
+  ami_type = "AL2_x86_64"
+}
+"""
+    assert not read_module({"main.tf": data}).items
+    assert read_module({"main.tf": data.replace(b'"AL2_x86_64"', b'"AL2_x86_64_GPU"')}).items
+    assert read_module({"main.tf": data.replace(b'"AL2_x86_64_GPU" =', b"nodes")}).items

@@ -254,3 +254,50 @@ def test_a_key_that_a_comment_says_is_not_read_is_a_choice(above, state):
 def test_cdi_that_a_comment_gives_a_reason_against_is_a_choice(above, state):
     values = f"toolkit: {{version: v1.14.6}}\ndevicePlugin: {{}}\n{above}\ncdi:\n  enabled: false\n"
     assert told(values, "values.yaml")["GPU-STK-03", "cdi.enabled"] is state
+
+
+EVERYBODY = """# for GPUs of nvidia
+resource "aws_eks_cluster" "c" {
+  vpc_config {
+    ABOVE
+    public_access_cidrs     = ["0.0.0.0/0"]
+    endpoint_private_access = true
+  }
+}
+"""
+
+
+@every(
+    ("above", "state"),
+    [
+        ('# "0.0.0.0/0" = accessible from anywhere (fine for learning)', HitState.CHOICE),
+        ("# Allow access from anywhere, can be restricted", HitState.CHOICE),
+        ("# accessible from anywhere: must be closed", HitState.OPEN),
+        ("# the API", HitState.OPEN),
+    ],
+)
+def test_an_endpoint_that_a_comment_opens_to_everybody_is_a_choice(above, state):
+    said = told(EVERYBODY.replace("ABOVE", above), "main.tf")
+    assert {s for (rule, _), s in said.items() if rule == "GPU-AWS-01"} == {state}
+
+
+@every(
+    ("above", "state"),
+    [
+        ("# This config is expected to fail as the limit is\n# 48 clients", HitState.CHOICE),
+        ("# should be rejected", HitState.CHOICE),
+        ("# 49 clients", HitState.OPEN),
+    ],
+)
+def test_a_configuration_that_a_comment_says_fails_is_a_choice(above, state):
+    text = f"""{above}
+version: v1
+sharing:
+  mps:
+    resources:
+    - name: nvidia.com/gpu
+      replicas: 49
+"""
+    assert (
+        told(text, "plugin-config.yaml")["GPU-CFG-01", "sharing.mps.resources[0].replicas"] == state
+    )

@@ -13,6 +13,17 @@ from kit.every import every
 KUEUE = "https://github.com/kubernetes-sigs/kueue/releases/download"
 RAW = "https://raw.githubusercontent.com/aws/karpenter-provider-aws"
 
+ADDONS = """module "addons" {
+  source           = "aws-ia/eks-blueprints-addons/aws"
+  version          = "~> 1.16"
+  enable_karpenter = true
+  karpenter = {
+    repository_username = data.aws_ecrpublic_authorization_token.token.user_name
+    OPTIONS
+  }
+}
+"""
+
 
 def said(text, file="x.yaml"):
     return [(each.program, each.version) for each in versions_said(text.encode(), file)]
@@ -50,6 +61,12 @@ def said(text, file="x.yaml"):
             'variable "karpenter_version" {\n  type = string\n  default = "0.36.2"\n}',
             [("karpenter", "0.36.2")],
         ),
+        (ADDONS.replace("OPTIONS", ""), [("karpenter", "0.37.0")]),
+        (ADDONS.replace("OPTIONS", 'chart_version = "1.0.6"'), []),
+        (ADDONS.replace("OPTIONS", 'helm_config = { version = "v0.27.5" }'), []),
+        (ADDONS.replace("OPTIONS", "").replace("= true", "= false"), []),
+        (ADDONS.replace("OPTIONS", "").replace("enable_karpenter", "enable_keda"), []),
+        (ADDONS.replace("OPTIONS", "").replace("aws-ia/eks-blueprints", "me/eks"), []),
         ('variable "karpenter_version" {\n}\nvariable "x" {\n default = "0.36.2"\n}', []),
         (
             "# helm install kuberay-operator kuberay/kuberay-operator \\\n#   --version 1.0.0\n",

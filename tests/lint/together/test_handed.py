@@ -327,3 +327,60 @@ def test_the_same_command_twice_is_one():
     ]
     found = handed({"x.sh": both}, lambda _: view)
     assert [each.properties["version"] for each in found.installs] == ["v1", UNKNOWN]
+
+
+BY_VARIABLE = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {containers: [{name: a, image: "a:1", env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]}]}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: q}
+spec: {hard: {requests.nvidia.com/gpu: 8}}
+"""
+
+
+@every(
+    ("text", "choice"),
+    [
+        ("helm install gpu nvidia/gpu-operator", True),
+        ("helm install gpu nvidia/gpu-operator --version v25.10.1", True),
+        ("helm install gpu nvidia/gpu-operator --version v25.3.4", False),
+        ("helm install gpu nvidia/gpu-operator\nhelm install g nvidia/gpu-operator --version v25.3.4", False),
+        ("helm install gpu nvidia/gpu-operator --version $V", False),
+        ("helm install gpu nvidia/gpu-operator --set cdi.enabled=false", False),
+        ("helm install gpu nvidia/gpu-operator -f values.yaml", False),
+        ("helm install gpu nvdp/nvidia-device-plugin", False),
+    ],
+)  # fmt: skip
+def test_an_operator_that_a_text_installs_newest_gives_by_cdi_alone(tmp_path, text, choice):
+    (tmp_path / "README.md").write_text(f"```\n{text}\n```\n")
+    (tmp_path / "pod.yaml").write_text(BY_VARIABLE)
+    (hit,) = hits("GPU-POD-01", str(tmp_path))
+    assert (hit.state.value == "choice") is choice
+
+
+PIPELINE = """\
+jobs:
+  deploy:
+    steps:
+      - run: |
+          helm upgrade --install a charts/a \\
+            --set image.tag=${{ github.sha }}
+"""
+
+
+def test_a_tag_that_a_pipeline_sets_is_unknown(written):
+    written(
+        {
+            ".github/workflows/cd.yml": PIPELINE,
+            "charts/a/Chart.yaml": "name: a\nversion: 1.0.0\n",
+            "charts/a/values.yaml": "image: {repository: a/b, tag: latest}\n",
+        }
+    )
+    reading, _ = read_all(["."])
+    (found,) = reading.handed
+    assert found.files == ("charts/a/values.yaml",)
+    assert [dict(each) for each in found.sets] == [{"image": {"tag": UNKNOWN}}]

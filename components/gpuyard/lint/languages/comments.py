@@ -153,6 +153,25 @@ _PLAIN = (
         ),
     ),
     _Words(
+        ("GPU-AWS-01", "GPU-GCP-01", "GPU-NET-01"),
+        ("the whole internet reaches",),
+        re.compile(
+            r"^(?!.*\b(?:to[d]o|fix[m]e|must|should)\b).*"
+            r"\b(?:access(?:ible)?|reachable|open) (?:it )?from (?:anywhere|everywhere|any ip)\b",
+            re.IGNORECASE,
+        ),
+        wide=True,
+    ),
+    _Words(
+        ("GPU-CFG-01", "GPU-SHR-01", "GPU-SHR-03", "GPU-SHR-05", "GPU-TEN-02"),
+        ("",),
+        re.compile(
+            r"\b(?:(?:is |are )?expected to|should|must) (?:fail|be (?:refused|rejected))\b",
+            re.IGNORECASE,
+        ),
+        wide=True,
+    ),
+    _Words(
         ("GPU-CAP-01",),
         ("no taint keeps other pods off",),
         re.compile(

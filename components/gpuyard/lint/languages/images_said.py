@@ -4,12 +4,11 @@
 import`, in scripts, Makefiles and pipelines; in texts that explain only what loads. Nothing is run.
 """
 
-import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuyard.lint.languages.script_text import is_prose
+from gpuyard.lint.languages.script_text import is_pipeline, is_prose
 from gpuyard.manifests.placeholders import repository_of
 
 _SAYS = re.compile(rb"set\s+image|load\s+docker-image|image\s+load|image\s+import")
@@ -19,8 +18,6 @@ _KUBECTL = re.compile(rf"\b(?:kubectl|oc)\b[^\n|;&]*?\bset\s+image{_REST}")
 _LOADS = re.compile(
     rf"\b(?:kind\s+load\s+docker-image|minikube\b[^\n|;&]*?\bimage\s+load|k3d\s+image\s+import){_REST}"
 )
-_PIPELINES = ("skaffold.yaml", ".gitlab-ci.yml", "buildspec.yml", "buildspec.yaml", "Jenkinsfile")
-_PIPELINE = re.compile(r"(^|/)(\.github/workflows/|cloudbuild|azure-pipelines)[^/]*$")
 _ASSIGNED = re.compile(
     r"^\s*(?:export\s+)?(\w+)\s*[:?]?=\s*[\"']?([\w./:-]+)[\"']?\s*$", re.MULTILINE
 )
@@ -46,8 +43,7 @@ class ImagesSaid:
 
 def images_said(data: bytes, file: str, *, script: bool) -> list[ImagesSaid]:
     """The images of one file; of one that is neither a script nor a pipeline none."""
-    pipeline = posixpath.basename(file) in _PIPELINES or _PIPELINE.search(file) is not None
-    if not (script or pipeline) or not _SAYS.search(data):
+    if not (script or is_pipeline(file)) or not _SAYS.search(data):
         return []
     text = re.sub(r"\\\r?\n", " ", data.decode(errors="replace"))
     text = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))

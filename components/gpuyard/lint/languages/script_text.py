@@ -1,7 +1,7 @@
-"""The lines of scripts, Makefiles and code blocks in Markdown as a shell would see them. Nothing is run.
+"""The lines of scripts, pipelines, Makefiles and code blocks in Markdown as a shell would see them.
 
-A line goes on after a backslash, texts between `<<EOF` and `EOF` are left out, and a variable that is
-assigned once to a literal in the same file is that literal. All else is unknown: a sign stands for it.
+Nothing is run. A line goes on after a backslash, texts between `<<EOF` and `EOF` are left out, and a variable
+that is assigned once to a literal in the same file is that literal. Else it is unknown: a sign stands for it.
 """
 
 import posixpath
@@ -18,6 +18,8 @@ _MOST_DEPTH = 20
 _TASKS = frozenset(
     f"{a}askfile{b}.{c}" for a in "Tt" for b in ("", ".dist") for c in ("yml", "yaml")
 )
+_PIPELINES = ("skaffold.yaml", ".gitlab-ci.yml", "buildspec.yml", "buildspec.yaml", "Jenkinsfile")
+_PIPELINE = re.compile(r"(^|/)(\.github/workflows/|cloudbuild|azure-pipelines)[^/]*$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w-]*)")
 _SHELLS = frozenset(
     {
@@ -28,7 +30,7 @@ _SHELLS = frozenset(
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*([\"']?)(\w+)\1(?!<)")
 _BEGINS = re.compile(r"(?:function\s+[\w:.-]+\s*(?:\(\s*\))?|[\w:.-]+\s*\(\s*\))\s*\{?\s*$")
 _RUNS = re.compile(r"\$\([^()]*\)|`[^`]*`")
-_PLACEHOLDER = re.compile(r"<[A-Za-z][\w. -]*>|\{\{[^{}]*\}\}")
+_PLACEHOLDER = re.compile(r"\$\{\{[^{}]*\}\}|<[A-Za-z][\w. -]*>|\{\{[^{}]*\}\}")
 _VARIABLE = re.compile(
     r"\$\{([A-Za-z_]\w*)(?::?[-=]([^{}]*))?\}|\$([A-Za-z_]\w*)|\$\{[^{}]*\}|\$[0-9@*#?$!]"
 )
@@ -53,6 +55,9 @@ _BEFORE: Mapping[str, re.Pattern[str]] = {
     "just": re.compile(r"[ \t]*[@-]*[ \t]*"),
     "task": re.compile(r"[ \t]*(?:-[ \t]+)?(?:cmd:[ \t]*)?(?:[|>][+-]?[ \t]*$)?"),
     "markdown": re.compile(r"[ \t]*(?:[$>%][ \t]+)?"),
+    "pipeline": re.compile(
+        r"[ \t]*(?:-[ \t]+)?(?:(?:run|script|bash|inlineScript):[ \t]+)?(?:sh[ (]+)?"
+    ),
 }
 """What stands before a command in each."""
 _ELSEWHERE = frozenset({"HOME", "TMPDIR"})
@@ -161,6 +166,11 @@ def is_prose(file: str) -> bool:
     return file.endswith((".md", ".markdown")) or posixpath.basename(file) == "README"
 
 
+def is_pipeline(file: str) -> bool:
+    """Whether a file says what a pipeline runs."""
+    return posixpath.basename(file) in _PIPELINES or _PIPELINE.search(file) is not None
+
+
 def kind_of(file: str) -> str:
     """The language of a file, by its name."""
     name = posixpath.basename(file)
@@ -170,6 +180,8 @@ def kind_of(file: str) -> str:
         return "make"
     if name.lower() in {"justfile", ".justfile"}:
         return "just"
+    if is_pipeline(file):
+        return "pipeline"
     return "task" if name in _TASKS else "shell"
 
 
@@ -231,7 +243,7 @@ def _clean(line: str, kind: str) -> str:
     """A line as a shell has it."""
     if kind in _BEFORE and (before := _BEFORE[kind].match(line)):
         line = line[before.end() :]
-    if kind == "task" and line[:1] in {'"', "'"} and line.rstrip()[-1:] == line[0]:
+    if kind in {"task", "pipeline"} and line[:1] in {'"', "'"} and line.rstrip()[-1:] == line[0]:
         line = line.strip()[1:-1]
     return _closed(_referred(line, kind))
 

@@ -71,6 +71,10 @@ _ABOUT_GPUS = re.compile(
     rb"nvidia|gpu(?!\$)|dcgm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
 )
 """The end of a pattern, `ARM|GPU$`, chooses among names of images, and says nothing of machines."""
+_KINDS_OF_IMAGES = re.compile(
+    rb"(?m)^[ \t]*(?:#|//|description\b).*\bAL2(?:023)?_x86_64_(?:GPU|NVIDIA)\b.*$"
+)
+"""Words that explain which images there are, beside one that may be another."""
 _GPU_MACHINES = re.compile(
     rb"\b(?:p[3-6][a-z]*(?:-[a-z0-9]+)?|g(?:4dn|4ad|5g?|6e?|6f)|gr6f?)\.(?:\d*xlarge|metal)\b"
     rb"|\b(?:a[2-4]-|g[24]-standard-)"
@@ -132,7 +136,7 @@ def read_terraform(
         item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
     ]
     found = {item.place.file for item in items}
-    about = any(r.search(d) for r in (_ABOUT_GPUS, _GPU_MACHINES) for d in files.values())
+    about = any(_speaks_of_gpus(data) for data in files.values())
     for file, data in files.items():
         if file not in found | set(unread):
             hint = about and calls_a_cluster_from_elsewhere(data)
@@ -193,10 +197,23 @@ def _is_beside(data: bytes) -> bool:
     return bool(_LOCALS.search(data) or PINS.search(data))
 
 
+def _says_gpus(data: bytes) -> bool:
+    """Whether a file says a word of GPUs, and not only which kinds of images there are."""
+    return bool(_ABOUT_GPUS.search(data)) and bool(
+        _ABOUT_GPUS.search(_KINDS_OF_IMAGES.sub(b"", data))
+    )
+
+
+def _speaks_of_gpus(data: bytes) -> bool:
+    """The same, or a machine that has them."""
+    return _says_gpus(data) or bool(_GPU_MACHINES.search(data))
+
+
 def _types(files: Iterable[bytes]) -> tuple[str, ...]:
     """What is looked at, by the words of a folder."""
     every = list(files)
-    gpus, nodes = (any(map(r.search, every)) for r in (_ABOUT_GPUS, _ABOUT_NODES))
+    gpus = any(map(_says_gpus, every))
+    nodes = any(map(_ABOUT_NODES.search, every))
     if gpus and (nodes or any(map(_ABOUT_KUBERNETES.search, every))):
         return _TYPES
     if gpus or nodes:

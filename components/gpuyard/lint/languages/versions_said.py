@@ -47,14 +47,25 @@ _COMMAND = re.compile(
     rf"^[ \t]*(?:#|//)[^\n]*\bhelm\b[^\n]*\b({_NAMES})\b[^\n]*--version[ =][\"']?({_VERSION})",
     re.MULTILINE,
 )
+_BLUEPRINTS = re.compile(
+    r"source[ \t]*=[ \t]*\"[^\"\n]*eks-blueprints(?:-addons/aws\b|[^\"\n]*/kubernetes-addons\b)"
+)
+_ENABLES = re.compile(r"^[ \t]*enable_karpenter[ \t]*=[ \t]*(?!false\b)\S", re.MULTILINE)
+_AT_ANOTHER = re.compile(
+    r"^[ \t]*karpenter[ \t]*=[ \t]*\{(?:[^{}]|\{[^{}]*\})*?(?:\{[^{}]*?)?\b(?:chart_)?version\b",
+    re.MULTILINE,
+)
+_BLUEPRINTS_KARPENTER = "0.37.0"
+"""What every release of AWS's module of add-ons has installed at most where nobody names another: in all from
+v1.16.4 of 2024 to that of July 2026 `karpenter.chart_version` has this default, and an older one before."""
 _ALIASES = {
     "kuberay-operator": "kuberay",
     "karpenter-provider-aws": "karpenter",
     "training_operator": "training-operator",
 }
 _GOES_ON = re.compile(rb"\\\n[ \t]*(?:#|//)?[ \t]*")
-_SEVERAL_LINES = (b"variable", *(b"local%bqueue" % sign for sign in _SIGNS))
-"""Of what is written over several lines: a default of Terraform's, a queue under a name that is composed."""
+_SEVERAL_LINES = (b"variable", b"eks-blueprints", *(b"local%bqueue" % sign for sign in _SIGNS))
+"""Written over several lines: a default or a module of Terraform's, a queue under a name that is composed."""
 _RED_HATS = re.compile(
     r"(?:openshift[ _-]ai(?:[ _-]self[ _-]managed)?|\brhoai)[ /_:-]{1,3}(?:version[ ])?v?(2\.\d+)\b",
     re.IGNORECASE,
@@ -95,6 +106,8 @@ def _found(data: bytes, file: str) -> Iterator[AppliedRelease]:
             yield AppliedRelease(_program(name), version)
     for each in _RED_HATS.finditer(lines):
         yield AppliedRelease(OPENSHIFT_AI, each[1])
+    if _BLUEPRINTS.search(wide) and _ENABLES.search(wide) and not _AT_ANOTHER.search(wide):
+        yield AppliedRelease("karpenter", _BLUEPRINTS_KARPENTER)
     if _COMPOSED.search(wide):
         yield AppliedRelease(COMPOSED_QUEUES, "any")
     if (is_prose(file) or file.endswith(_SCRIPTS)) and _OF_OLD.search(lines):

@@ -17,9 +17,9 @@ from gpuyard.lint.languages.commands import AppliedRelease, HelmCommand
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART, overlaid
 from gpuyard.lint.languages.images_said import ImagesSaid
 from gpuyard.lint.languages.script_text import is_prose
-from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
+from gpuyard.manifests.fields import UNKNOWN, PartlyKnown, UnknownValue
 from gpuyard.rules.rule import Resource
-from gpuyard.rules.subjects.installed import COMMAND, IMAGES
+from gpuyard.rules.subjects.installed import COMMAND, IMAGES, NEWEST
 
 _CHART = "Chart.yaml"
 _PACKED = re.compile(r"(.+?)-(v?\d+\.\d+.*)\.tgz")
@@ -113,20 +113,27 @@ def handed(
     for script, commands in scripts.items():
         for each in commands:
             if isinstance(each, ImagesSaid):
-                pairs = [list(pair) for pair in each.containers]
-                said = {"names": list(each.names), "containers": pairs}
-                installs[IMAGES, script] = Resource(IMAGES, script, said)
-                continue
-            if isinstance(each, AppliedRelease):
-                program, version = each.program, each.version
+                made = _images(each, script)
+            elif isinstance(each, AppliedRelease):
+                made = _installed(each.program, each.version)
             else:
                 program = _of_helm(each, script, view_of(script), values, charts)
-                version = each.version or ""
-            if program and version:
-                made = Resource(COMMAND, program, {"program": program, "version": version})
-                installs[program, str(version)] = made
+                own = bool(each.sets or each.values)
+                made = _installed(program, each.version or NEWEST, own=own)
+            if made.name:
+                installs[made.name, str(made.properties)] = made
     sure = {file: min(names) for file, names in charts.items() if len(names) == 1}
     return Handed(tuple(installs.values()), tuple(values), sure)
+
+
+def _installed(program: str, version: str | UnknownValue, *, own: bool = False) -> Resource:
+    """What a command installs, with values of its own or without."""
+    return Resource(COMMAND, program, {"program": program, "version": version, "values": own})
+
+
+def _images(said: ImagesSaid, script: str) -> Resource:
+    pairs = [list(pair) for pair in said.containers]
+    return Resource(IMAGES, script, {"names": list(said.names), "containers": pairs})
 
 
 def _of_helm(

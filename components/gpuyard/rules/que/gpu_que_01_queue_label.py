@@ -1,6 +1,7 @@
 """GPU-QUE-01: jobs stand in a queue that there is."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
@@ -19,13 +20,16 @@ from gpuyard.rules.rule import (
 )
 from gpuyard.rules.subjects.installed import composes_queues, has_vendors_kueue, older_kueue
 from gpuyard.rules.subjects.pods import is_gpu_pod, pods_of
-from gpuyard.rules.subjects.tenants import LOCAL_QUEUE, covers_gpus
+from gpuyard.rules.subjects.tenants import LOCAL_QUEUE, QUOTA, covers_gpus
 
 CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _LABEL: Path = ("metadata", "labels", QUEUE_LABEL)
 _ANNOTATION: Path = ("metadata", "annotations", QUEUE_LABEL)
 _DEFAULT = "default"
 _READ_ONCE = f"as an annotation {QUEUE_LABEL} is read by Kueue before 0.15 alone"
+_COUNTED = "requests.nvidia.com/"
+_UNCOUNTED = ": nobody counts its GPUs"
+_PAST_KUEUE = ": the namespace's quota counts its GPUs, and Kueue does not"
 _PODSET = "kueue.x-k8s.io/podset-"
 
 
@@ -37,6 +41,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     of_cluster = {queue.name for queue in stack.of(CLUSTER_QUEUE)}
     older = bool(older_kueue(stack)) or has_vendors_kueue(stack)
     composed = composes_queues(stack)
+    bounded = {quota.namespace for quota in stack.of(QUOTA) if _binds(quota)}
     for job in stack.of(*JOBS):
         here = _reached(job, queues)
         for path, problem, fix in _said(job, here, of_cluster):
@@ -44,8 +49,22 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 if _is_about_gpus(job, stack):
                     yield Violation(path, _READ_ONCE, fix, job, Severity.NOTE)
             elif not (composed and path == _LABEL and text(at(job.properties, *_LABEL))):
-                yield Violation(path, problem, fix, job)
+                said = Violation(path, problem, fix, job)
+                yield _past(said) if job.namespace in bounded else said
         yield from _topology(job)
+
+
+def _binds(quota: Resource) -> bool:
+    """Whether a quota of a namespace counts GPUs by itself."""
+    return any(str(key).startswith(_COUNTED) for key in mapping(quota.properties, "spec", "hard"))
+
+
+def _past(said: Violation) -> Violation:
+    """Of a job in no queue whose GPUs its namespace's quota counts: it may run past Kueue."""
+    if not said.problem.endswith(_UNCOUNTED):
+        return said
+    problem = f"{said.problem.removesuffix(_UNCOUNTED)}{_PAST_KUEUE}"
+    return replace(said, problem=problem, choice=True)
 
 
 def _is_about_gpus(job: Resource, stack: Stack) -> bool:
@@ -95,7 +114,7 @@ def _said(job: Resource, here: set[str], of_cluster: set[str]) -> Iterator[tuple
     elif job.namespace and here and _DEFAULT not in here and any(map(is_gpu_pod, pods_of(job))):
         yield (
             _LABEL,
-            f"the job names no queue, and {job.namespace} has no default: nobody counts its GPUs",
+            f"the job names no queue, and {job.namespace} has no default{_UNCOUNTED}",
             f"label it {QUEUE_LABEL}: {min(here)}",
         )
 

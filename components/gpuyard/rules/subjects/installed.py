@@ -37,6 +37,8 @@ _SOURCES = tuple(f"source.toolkit.fluxcd.io/{kind}" for kind in ("OCIRepository"
 CHART_FILE = "helm:ChartFile"
 COMMAND = "command:install"
 """A program that a command in a script or a text beside the files installs, at a version."""
+NEWEST = "newest"
+"""The version of a command that names none: what is released on the day."""
 IMAGES = "command:images"
 """Images, by `names` and by `containers`, that such commands set at each apply or load onto the nodes."""
 _BASES = ("resources", "bases", "components")
@@ -48,6 +50,7 @@ _RAY_SINCE = (1, 7)
 """The first KubeRay whose definitions call v1alpha1 deprecated, which 1.9 is to serve no more."""
 _RAY_PROGRAMS = ("kuberay", "kuberay-operator")
 """Its repository, and its chart."""
+_OPERATOR = "gpu-operator"
 _CDI_SINCE = (25, 10)
 """The first GPU Operator that has CDI on by itself, and keeps runc as the runtime of pods that name none."""
 _AS_DEFAULT = "NVIDIA_RUNTIME_SET_AS_DEFAULT"
@@ -88,8 +91,8 @@ def any_since(stack: Stack, program: str, since: tuple[int, ...]) -> bool:
 
 def gives_by_cdi_alone(stack: Stack) -> bool:
     """Whether the GPU Operator in view leaves runc as the nodes' runtime: variables give no device."""
-    said = [version for version, _ in _versions(stack, "gpu-operator")]
-    if not said or min(said) < _CDI_SINCE:
+    said = [version for version, _ in _versions(stack, _OPERATOR)]
+    if min(said, default=()) < _CDI_SINCE and (said or not _is_installed_by_cdi(stack)):
         return False
     return not any(
         at(given, "cdi", "enabled") is False
@@ -97,6 +100,14 @@ def gives_by_cdi_alone(stack: Stack) -> bool:
         or any(text(each, "name") == _AS_DEFAULT for each in items(at(given, "toolkit", "env")))
         for given in _of_operators(stack)
     )
+
+
+def _is_installed_by_cdi(stack: Stack) -> bool:
+    """Whether commands install the operator, each one of today or since then, and set nothing of it."""
+    found = [each.properties for each in stack.of(COMMAND) if each.name == _OPERATOR]
+    old = any(version < _CDI_SINCE for version, _ in _of_commands(stack, _OPERATOR))
+    open_ = any(isinstance(each["version"], UnknownValue) or each.get("values") for each in found)
+    return bool(found) and not old and not open_
 
 
 def _of_operators(stack: Stack) -> Iterator[Any]:

@@ -133,10 +133,22 @@ def met(name: str, given: Any, values: Values, section: str = "", near: str | No
     if section:
         return _is_switch(name, near, section) and given is (section in ON_BY_ITSELF | _UNSWITCHED)
     part = near or name
+    if _stands_in(given, values.get(part)):
+        return True
     switch = given.get("enabled") if isinstance(given, Mapping) and len(given) == 1 else None
     if switch is True:
         return part in ON_BY_ITSELF and _beside(values, part, "enabled") is not False
     return switch is False and part in SECTIONS and part not in ON_BY_ITSELF
+
+
+def _stands_in(given: Any, said: Any) -> bool:
+    """Whether all that is asked for is said in the section that is read, too."""
+    if not isinstance(given, Mapping) or not isinstance(said, Mapping) or not given:
+        return False
+    return all(
+        name in said and (said[name] == each or _stands_in(each, said[name]))
+        for name, each in given.items()
+    )
 
 
 _UNSWITCHED = frozenset(name for name, keys in SECTIONS.items() if "enabled" not in keys)
