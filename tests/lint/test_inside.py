@@ -479,7 +479,7 @@ def test_a_chart_for_anybodys_containers_is_told_by_them(values, chart):
         "spec": {"chartRef": {"kind": "OCIRepository", "name": "exporter"}, "values": values},
     }
     found = [("helm.toolkit.fluxcd.io/v2/HelmRelease", "exporter")]
-    found += [(f"values:{chart}", chart)] if chart else []
+    found += [(f"values:{chart}", chart), ("apps/v1/Deployment", "exporter")] if chart else []
     assert kinds(json.dumps(release)) == found
 
 

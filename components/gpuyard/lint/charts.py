@@ -145,7 +145,7 @@ def values_for(value: Mapping[str, Any], place: FilePlace, chart: str) -> Iterat
     own = knows(chart) and not isinstance(value.get(chart), Mapping)
     if own:  # else it is a chart around the vendor's, under the vendor's name
         yield from values(value, place, chart)
-    elif any(isinstance(each, Mapping) and key in _KEYS for key, each in value.items()):
+    elif any(isinstance(each, Mapping) and knows(key) for key, each in value.items()):
         yield from subcharts(value, place)
     else:
         yield from embedded(value, place)
@@ -157,7 +157,7 @@ def subcharts(
     """Values of charts that stand under their names, or under aliases, in the values of an umbrella chart."""
     for key, each in value.items():
         chart = (aliases or {}).get(key, key)
-        if isinstance(each, Mapping) and chart in _KEYS:
+        if isinstance(each, Mapping) and knows(chart):
             own = {name: given for name, given in each.items() if name not in _OF_PARENTS}
             yield from values(own, replace(place, prefix=(*place.prefix, key)), chart)
 
@@ -167,7 +167,7 @@ def is_values(value: Any) -> bool:
     if not isinstance(value, Mapping) or "apiVersion" in value:
         return False
     return chart_of(value) is not None or any(
-        isinstance(each, Mapping) and key in _KEYS for key, each in value.items()
+        isinstance(each, Mapping) and knows(key) for key, each in value.items()
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path
+from gpuyard.lint.app_template.objects import ChartRelease, app_objects
 from gpuyard.lint.charts import values
 from gpuyard.lint.embedded import embedded, priorities, text_documents
 from gpuyard.lint.items import FilePlace, Item, Unread
@@ -33,6 +34,22 @@ _CONFIGURED = frozenset(
 OF_ARGO = ("argoproj.io/Application", "argoproj.io/ApplicationSet")
 _BESIDE_PARAMETERS = ("values", "valuesObject", "valueFiles", "fileParameters")
 _OF_PLUGIN = "config:device-plugin"
+_KUSTOMIZE = "kustomize.config.k8s.io/Kustomization"
+_NAME, _SPACE = ("metadata", "name"), ("metadata", "namespace")
+_RELEASED_AS: Mapping[str, tuple[tuple[Path, ...], tuple[Path, ...]]] = {
+    "helm.toolkit.fluxcd.io/HelmRelease": (
+        (("spec", "releaseName"), _NAME),
+        (("spec", "targetNamespace"), _SPACE),
+    ),
+    "helm.cattle.io/HelmChart": ((_NAME,), (("spec", "targetNamespace"), _SPACE)),
+    "argoproj.io/Application": ((_NAME,), (("spec", "destination", "namespace"),)),
+    "argoproj.io/ApplicationSet": ((), (("spec", "template", "spec", "destination", "namespace"),)),
+    _KUSTOMIZE: ((("releaseName",),), (("namespace",),)),
+    **dict.fromkeys(("helm:Release", "helm:Chart"), ((("name",),), (("namespace",),))),
+}
+"""By kind: where the name of a release stands, and its namespace; the first that is there counts."""
+_AFTER_THE_CHART: tuple[Path, ...] = (("spec", "postRenderers"), ("postrender",))
+"""What changes the objects of a chart, in Flux and in Terraform."""
 _OTHERS = re.compile(r"(?<![a-z])(?:intel|amd|rocm|habana|gaudi|hami|volcano)(?![a-z])")
 _OF_LABELS = re.compile(r"^(?!.*plugin).*(?:feature-discovery|\bgfd\b)")
 """What is for GPU Feature Discovery alone has the words of the device plugin, which never reads it."""
@@ -41,6 +58,7 @@ _OF_LABELS = re.compile(r"^(?!.*plugin).*(?:feature-discovery|\bgfd\b)")
 def with_inside(item: Item) -> Iterator[Item]:
     """The item, and everything inside it."""
     yield item
+    yield from app_objects(item, ChartRelease())
     kind, properties = item.resource.group_kind, item.resource.properties
     if kind in _CONFIGURED:
         of_labels = kind == "ConfigMap" and _OF_LABELS.search(item.resource.name)
@@ -55,11 +73,33 @@ def with_inside(item: Item) -> Iterator[Item]:
         yield from cluster(properties, item.place)
     if kind in OF_ARGO:
         yield from _parameters(item)
-    for base, to_chart, to_values in () if _is_another_vendors(item) else _charts(kind, properties):
+    if not _is_another_vendors(item):
+        yield from _of_charts(item)
+
+
+def _of_charts(item: Item) -> Iterator[Item]:
+    """The values of a release, and what those of app-template describe."""
+    kind, properties = item.resource.group_kind, item.resource.properties
+    changed = any(at_path(properties, path) for path in _AFTER_THE_CHART)
+    for base, to_chart, to_values in _charts(kind, properties):
         found = _values(
             at_path(properties, to_values), item, to_values, at_path(properties, to_chart)
         )
-        yield from map(_over_others, found) if takes_others(kind, properties, base) else found
+        over = takes_others(kind, properties, base)
+        for each in map(_over_others, found) if over else found:
+            yield each
+            for made in () if changed else app_objects(each, _release(kind, properties, base)):
+                yield replace(made, release=item.resource)
+
+
+def _release(kind: str, properties: Mapping[str, Any], base: Path) -> ChartRelease:
+    """What a release is called, and where it goes, as far as it says so itself."""
+    beside = base if kind == _KUSTOMIZE else ()
+    said = [
+        [at_path(properties, (*beside, *path)) for path in paths] for paths in _RELEASED_AS[kind]
+    ]
+    name, space = (next((each for each in found if isinstance(each, str)), "") for found in said)
+    return ChartRelease(name, space)
 
 
 A_TEMPLATE_OF_VALUES = "values that are a template: what fills them in gives them"

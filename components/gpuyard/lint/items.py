@@ -32,6 +32,8 @@ class FilePlace:
     """What this document calls a field of Pulumi's: the other way round."""
     written_at: Callable[[int], int] | None = None
     """Of what a program made of the file: the line there that a line of it comes from."""
+    parts: Mapping[Path, Path] | None = None
+    """Of an object that values of a chart describe: by path in it, where they say what is there and below."""
 
     def position(self, path: Path) -> tuple[int, int]:
         """Line and column of something in the resource, or of the nearest thing around it."""
@@ -64,6 +66,8 @@ class FilePlace:
 
     def named(self, path: Path) -> Path:
         """The path in the names of the document's language, also below what it does not have."""
+        if self.parts is not None:
+            return self._written(path)
         if self.own_name is None:
             return path
         own = self.own_name
@@ -78,6 +82,8 @@ class FilePlace:
 
     def _written(self, path: Path) -> Path:
         """The path as the document has it: its own names of fields, and lists of one around blocks."""
+        if self.parts is not None:
+            return _by_parts(self.parts, path)
         if self.pulumi_name is None:
             return path
         value: Any = self.document.value
@@ -99,6 +105,12 @@ class FilePlace:
         return next((name for name in value if self.pulumi_name(name) == step), step)
 
 
+def _by_parts(parts: Mapping[Path, Path], path: Path) -> Path:
+    """What is written at the longest beginning of a path that is known, and the rest as it is."""
+    whole = next(end for end in range(len(path), -1, -1) if path[:end] in parts)
+    return (*parts[path[:whole]], *path[whole:])
+
+
 def _below(value: Any, step: str | int) -> Any:
     if isinstance(value, Mapping):
         return value.get(step)
@@ -117,6 +129,13 @@ class Item:
     """Whether it may not be there at all: a variable decides."""
     laid: Resource | None = None
     """A release with the values of the files in view that it names, as it is deployed."""
+    release: Resource | None = None
+    """Of what values of a chart describe: the release that has them, where they do not stand alone."""
+
+    @property
+    def described(self) -> bool:
+        """Whether it stands in no file as it is: values of a chart describe it."""
+        return self.place.parts is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,8 @@ def _values_for(data: bytes, file: str, chart: str) -> list[Item] | None:
     (document,) = documents
     if not isinstance(document.value, Mapping) or "apiVersion" in document.value:
         return None
-    return list(values_for(document.value, FilePlace(file, document), chart))
+    found = values_for(document.value, FilePlace(file, document), chart)
+    return [each for item in found for each in with_inside(item)]
 
 
 def _width(data: bytes) -> int:

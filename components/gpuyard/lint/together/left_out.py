@@ -50,7 +50,8 @@ def replaced(
     of_files: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
     for item in reading.items:
         key = (item.resource.group_kind, item.resource.namespace, item.resource.name)
-        if item.place.file.endswith(_OBJECTS) and ":" not in key[0] and not item.place.prefix:
+        own = ":" not in key[0] and not item.place.prefix and not item.described
+        if item.place.file.endswith(_OBJECTS) and own:
             of_files[item.place.file].add(key)
     files: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for file, keys in of_files.items():
@@ -154,7 +155,7 @@ def _charts(item: Item) -> Iterator[str]:
 
 
 def _is_object(item: Item) -> bool:
-    return "/" in item.resource.kind and ":" not in item.resource.kind
+    return "/" in item.resource.kind and ":" not in item.resource.kind and not item.described
 
 
 @dataclass(frozen=True, slots=True)

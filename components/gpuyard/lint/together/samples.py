@@ -20,7 +20,7 @@ _NAMES = frozenset(
         *("vendor", "third_party", "third-party", "thirdparty"),
         *("versioned_docs", "versioned-docs"),
         *("archive", ".archive", "_archive", "archived", "attic", "backup", "backups", "obsolete"),
-        *("deprecated", "disabled", "unused", "no_deploy", "no-deploy"),
+        *("deactivated", "deprecated", "disabled", "unused", "no_deploy", "no-deploy"),
         *(
             "old",
             "_old",
@@ -116,7 +116,7 @@ def _dumps(reading: FilesRead) -> set[str]:
     """Objects as a cluster gave them (`kubectl get -o yaml`), kept beside what is applied."""
     given: dict[str, bool] = {}
     for item in reading.items:
-        if "/" in item.resource.kind and ":" not in item.resource.kind:
+        if "/" in item.resource.kind and ":" not in item.resource.kind and not item.described:
             file = item.place.file
             given[file] = given.get(file, True) and _is_given(item.resource.properties)
     found = {file for file, all_given in given.items() if all_given}
@@ -146,7 +146,7 @@ def tests_of_charts(reading: FilesRead) -> set[str]:
     """Files of which each object is for `helm test`: nobody deploys it."""
     found: dict[str, bool] = {}
     for item in reading.items:
-        if "/" in item.resource.kind and ":" not in item.resource.kind:
+        if "/" in item.resource.kind and ":" not in item.resource.kind and not item.described:
             file = item.place.file
             found[file] = found.get(file, True) and _is_test(item.resource.properties)
     return {file for file, all_tests in found.items() if all_tests}

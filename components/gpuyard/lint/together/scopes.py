@@ -10,18 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gpuyard.lint.app_template.objects import APP_VALUES, ChartRelease, app_objects
 from gpuyard.lint.charts import as_its_chart_has_it
-from gpuyard.lint.items import FilesRead, Item
+from gpuyard.lint.inside import with_inside
+from gpuyard.lint.items import FilePlace, FilesRead, Item
 from gpuyard.lint.together.changes import Change, ObjectForm, deployed
 from gpuyard.lint.together.handed import as_handed, values_as_handed
 from gpuyard.lint.together.kustomize import Kustomization, kustomizations, made_of
 from gpuyard.lint.together.references import renames, with_references
 from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
 from gpuyard.rules.rule import Resource
+from gpuyard.spec.yaml_tree import Document
 
 CHART = "Chart.yaml"
 _TEMPLATES = "templates"
 _VALUES = ("values.yaml", "values.yml")
+_NOWHERE = FilePlace("", Document(None, {}))
 _FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
 _ARGO = "argoproj.io/Application"
 Chains = dict[str, list[Kustomization]]
@@ -196,7 +200,11 @@ class _There:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        return tuple(change for each in self.chain for change in each.changes)
+        return () if self.item.described else _changes(self.chain)
+
+
+def _changes(chain: Sequence[Kustomization]) -> tuple[Change, ...]:
+    return tuple(change for each in chain for change in each.changes)
 
 
 def _scope(chains: Chains, view: _View, built: tuple[Resource, ...] = ()) -> LintScope:
@@ -252,6 +260,12 @@ def _there(
     item: Item, chain: Sequence[Kustomization], view: _View, built: tuple[Resource, ...]
 ) -> _There | None:
     """One thing as it is deployed; None where it is not."""
+    if item.described and item.place.file in view.own and not item.place.prefix:
+        return None  # its own templates may change the values before anything is made of them
+    if item.described:
+        now = _described(item, chain, view)
+        form = ObjectForm(now.properties, (item.resource.name,)) if now else None
+        return _There(item, chain, form) if form else None
     made = made_of(item.resource, built) if built else None
     if made is not None:
         form = ObjectForm(made.properties, (item.resource.name, made.name))
@@ -260,8 +274,33 @@ def _there(
     if ":" in written.kind:
         form = ObjectForm(_values_there(item, written, view).properties, (written.name,))
         return _There(item, chain, form)
-    changed = deployed(written, (change for each in chain for change in each.changes))
+    changed = deployed(written, _changes(chain))
     return _There(item, chain, changed) if changed is not None else None
+
+
+def _described(item: Item, chain: Sequence[Kustomization], view: _View) -> Resource | None:
+    """What values describe once their release is patched, or a command has laid others over them."""
+    release, file = item.release, item.place.file
+    made: Iterator[Item] = iter(())
+    if release is not None:
+        form = deployed(release, _changes(chain))
+        if form is not None and form.value is release.properties:
+            return item.resource
+        if form is not None:
+            made = with_inside(Item(replace(release, properties=form.value), _NOWHERE))
+    elif file in view.handed:
+        empty = Resource(APP_VALUES, APP_VALUES, {})
+        values = values_as_handed(empty, item.place.prefix, view.handed[file])
+        made = app_objects(Item(values, _NOWHERE), ChartRelease())
+    else:
+        return item.resource
+    return next((each.resource for each in made if _is_same(each, item)), None)
+
+
+def _is_same(one: Item, other: Item) -> bool:
+    """Whether one part of the values describes both."""
+    parts, others = one.place.parts, other.place.parts
+    return parts is not None and others is not None and parts[()] == others[()]
 
 
 def _values_there(item: Item, written: Resource, view: _View) -> Resource:

@@ -12,7 +12,7 @@ from typing import Any
 from gpuyard.errors import UsageError
 from gpuyard.lint.charts import as_its_chart_has_it, knows, subcharts, values
 from gpuyard.lint.embedded import text_documents
-from gpuyard.lint.inside import OF_ARGO
+from gpuyard.lint.inside import OF_ARGO, with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item
 from gpuyard.lint.read import read
 from gpuyard.lint.together.named_values import of_repository
@@ -40,8 +40,8 @@ def with_told_charts(
     again = {file: each for file, each in again.items() if not each.unread}
     kept = [item for item in found.items if item.place.file not in again]
     more = [item for each in again.values() for item in each.items]
-    more += _of_flux(kept)
-    more += _of_aliases(names, text_of)
+    beside = (*_of_flux(kept), *_of_aliases(names, text_of))
+    more += [each for item in beside for each in with_inside(item)]
     read_now = {item.place.file for item in more} | set(again)
     unread = tuple(each for each in found.unread if each.file not in read_now)
     return replace(found, items=(*kept, *more), unread=unread)

@@ -22,7 +22,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.counting import counts_gpus, most_gpus, takes_all
+from gpuyard.rules.subjects.counting import counts_gpus, hands_out_turns, most_gpus, takes_all
 from gpuyard.rules.subjects.cuda_images import built_on_cuda
 from gpuyard.rules.subjects.installed import gives_by_cdi_alone
 from gpuyard.rules.subjects.pods import (
@@ -94,13 +94,18 @@ def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
 
 
 def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
-    """Where nobody in view counts GPUs, or it has all of its node, nothing is taken from others."""
+    """Where nobody in view counts GPUs, or it has all of its node, nothing is taken from others.
+
+    With turns on GPUs of which nobody knows how many there are, it may be the one that all share anyway.
+    """
     if most_gpus(stack) == 1 or not counts_gpus(stack):
         return Standing.CHOICE
     pod = pod_at(resource, path)
     if "env" in path and pod is not None and not pod.spec.get(_CLASS) and gives_by_cdi_alone(stack):
         return Standing.CHOICE  # the variable gives nothing there
-    return Standing.CHOICE if pod is not None and takes_all(stack, pod) else Standing.FULL
+    if pod is not None and takes_all(stack, pod):
+        return Standing.CHOICE
+    return Standing.UNSURE if most_gpus(stack) is None and hands_out_turns(stack) else Standing.FULL
 
 
 def _container(resource: Resource, path: Path) -> Mapping[str, Any]:

@@ -25,6 +25,7 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
+from gpuyard.rules.subjects.claims import claims_of_others
 from gpuyard.rules.subjects.components import components_in
 from gpuyard.rules.subjects.counting import OF_A_NODE, most_gpus, pinned_to
 from gpuyard.rules.subjects.pods import (
@@ -200,14 +201,20 @@ def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
     if path[-1] not in _TAKES or text(at(resource.properties, *path)) in _ROOT:
         return Standing.FULL
     pod = pod_at(resource, path)
-    asked, most = pod.gpus().get(GPU, 0) if pod else 0, most_gpus(stack)
-    if pod is not None and _asks_for_some(pod):
+    return Standing.FULL if pod is None else _by_its_gpus(stack, pod)
+
+
+def _by_its_gpus(stack: Stack, pod: Pod) -> Standing:
+    if claims_of_others(stack, pod):
+        return Standing.CHOICE
+    if _asks_for_some(pod):
         return Standing.UNSURE
-    if pod is None or not asked or _has_the_node(pod):
+    if not any(pod.gpus().values()) or _has_the_node(pod):
         return Standing.FULL
+    most = most_gpus(stack)
     if most is None:
         return Standing.FULL if pinned_to(pod) else Standing.UNSURE
-    return Standing.CHOICE if asked >= most else Standing.FULL
+    return Standing.CHOICE if pod.gpus().get(GPU, 0) >= most else Standing.FULL
 
 
 def _path(volume: object) -> str:

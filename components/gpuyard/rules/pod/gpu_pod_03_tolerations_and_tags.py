@@ -22,6 +22,7 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
+from gpuyard.rules.subjects.claims import claims_of_others
 from gpuyard.rules.subjects.installed import IMAGES
 from gpuyard.rules.subjects.parts import image_at
 from gpuyard.rules.subjects.pods import (
@@ -31,6 +32,7 @@ from gpuyard.rules.subjects.pods import (
     Pod,
     is_a_fabric,
     is_gpu_pod,
+    pod_at,
     pods_of,
 )
 
@@ -129,6 +131,9 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
 
 def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
     """A tag that a command in view sets at each apply, or loads onto the nodes, moves for nobody."""
+    pod = pod_at(resource, path)
+    if pod is not None and claims_of_others(stack, pod):
+        return Standing.CHOICE
     if path[-1:] != ("image",):
         return Standing.FULL
     container = mapping(at(resource.properties, *path[:-1]))

@@ -23,6 +23,8 @@ _ABOUT_MODELS = re.compile(
 """Of a ConfigMap: what it is for. A secret elsewhere is as bad, and the subject of other linters."""
 _PLAIN = re.compile(r"[A-Za-z0-9+/=_.:-]{12,}")
 _HINTS = ("example", "dummy")
+_SPENT = re.compile(r"claim-[\w-]+")
+"""A code by which Plex takes a server over, once and within four minutes."""
 _WORDS = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _REFERENCE = re.compile(
     r"""
@@ -112,6 +114,7 @@ def _is_secret(value: Any) -> bool:
         is_placeholder(value)
         or any(hint in value.lower() for hint in _HINTS)
         or _is_a_name(value)
+        or _SPENT.fullmatch(value)
         or _REFERENCE.match(value)
     )
 

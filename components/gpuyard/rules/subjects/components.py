@@ -35,9 +35,7 @@ _CHARTS: Mapping[str, str] = {
     "values:nvidia-device-plugin": "k8s-device-plugin",
 }
 """Values that say one image, and which it is where they name none."""
-APP_VALUES = "values:app-template"
-"""Values of a chart for anybody's containers."""
-VERSIONED_KINDS = (OPERATOR_VALUES, CLUSTER_POLICY, *_CHARTS, APP_VALUES, *RELEASES, *POD_KINDS)
+VERSIONED_KINDS = (OPERATOR_VALUES, CLUSTER_POLICY, *_CHARTS, *RELEASES, *POD_KINDS)
 
 _GFD = "gfd"
 _PARTS: Mapping[str, str] = {
@@ -82,9 +80,7 @@ def components_in(resource: Resource) -> Iterator[ComponentVersion]:
     elif kind == CLUSTER_POLICY:
         yield from _parts(mapping(resource.properties.get("spec")), ("spec",))
     elif kind in _CHARTS:
-        yield from _image(resource.properties, (), f"nvidia/{_CHARTS[kind]}")
-    elif kind == APP_VALUES:
-        yield from _of_containers(resource.properties)
+        yield from _image(resource.properties, f"nvidia/{_CHARTS[kind]}")
     elif kind in RELEASES:
         for chart, version, path in releases_of(resource):
             if chart == "gpu-operator" and version:
@@ -129,19 +125,11 @@ def _of_image(image: str, tag: str, path: Path) -> Iterator[ComponentVersion]:
         yield ComponentVersion(_IMAGES[name], tag, path)
 
 
-def _image(values: Mapping[str, Any], path: Path, usual: str = "") -> Iterator[ComponentVersion]:
+def _image(values: Mapping[str, Any], usual: str) -> Iterator[ComponentVersion]:
     """An image in parts, as charts have it: `image: {repository, tag}`."""
     image = mapping(values.get("image"))
     tag = text(image.get("tag")).partition("@")[0]
-    yield from _of_image(text(image.get("repository")) or usual, tag, (*path, "image", "tag"))
-
-
-def _of_containers(values: Mapping[str, Any]) -> Iterator[ComponentVersion]:
-    for name, controller in mapping(values, "controllers").items():
-        for field in ("containers", "initContainers"):
-            for each, container in mapping(mapping(controller), field).items():
-                path = ("controllers", name, field, each)
-                yield from _image(mapping(container), path)
+    yield from _of_image(text(image.get("repository")) or usual, tag, ("image", "tag"))
 
 
 def releases_of(resource: Resource) -> Iterator[tuple[str, str, Path]]:

@@ -19,6 +19,7 @@ from gpuyard.rules.rule import (
     block,
     items,
     mapping,
+    mappings,
     number,
     text,
 )
@@ -76,6 +77,22 @@ def _asks(key: object, value: object) -> bool:
     if key == _COVERED:
         return isinstance(value, list) and any(_ASKED.match(str(each)) for each in value)
     return key == "deviceClassName" and _DEVICE_CLASS.match(str(value)) is not None
+
+
+def hands_out_turns(stack: Stack) -> bool:
+    """Whether a device plugin in view gives one GPU to several: a request keeps nobody else off it then."""
+    try:
+        slicing = (
+            at(each.properties, "sharing", "timeSlicing")
+            for each in stack.of("config:device-plugin")
+        )
+        return any(
+            (number(resource.get("replicas")) or 0) > 1
+            for each in slicing
+            for resource in mappings(each, "resources")
+        )
+    except NotEvaluatedError:
+        return False
 
 
 def most_gpus(stack: Stack) -> int | None:

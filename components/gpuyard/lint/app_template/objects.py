@@ -1,0 +1,148 @@
+"""The objects that app-template makes of its values, as far as rules look at them: pods and services.
+
+    controllers: {serve: {containers: {app: {image: {repository: vllm, tag: latest}, resources: {…}}}}}
+
+is a Deployment. Each part of it is told where the values say it. Of values that are laid over others nothing
+is made, nor of what somebody switches on later: what is not certain says nothing. Read from the chart of
+bjw-s-labs/helm-charts, its library in the versions 2.6.0, 3.7.3 and 4.1.1.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.app_template.containers import containers
+from gpuyard.lint.app_template.options import of_pod, there
+from gpuyard.lint.app_template.volumes import volumes
+from gpuyard.lint.items import Item
+from gpuyard.lint.kubernetes import resource
+from gpuyard.manifests.fields import NotEvaluatedError, PartlyKnown, mapping
+
+APP_VALUES = "values:app-template"
+_TEMPLATE: Path = ("spec", "template")
+_KINDS: Mapping[Any, tuple[str, str, Path]] = {
+    "deployment": ("apps/v1", "Deployment", _TEMPLATE),
+    "statefulset": ("apps/v1", "StatefulSet", _TEMPLATE),
+    "daemonset": ("apps/v1", "DaemonSet", _TEMPLATE),
+    "job": ("batch/v1", "Job", _TEMPLATE),
+    "cronjob": ("batch/v1", "CronJob", ("spec", "jobTemplate", *_TEMPLATE)),
+}
+"""By the type of a controller: apiVersion, kind, and where its pods stand."""
+_OF_PODS = (
+    *("affinity", "hostIPC", "hostNetwork", "hostPID", "nodeSelector", "priorityClassName"),
+    *("resourceClaims", "resources", "restartPolicy", "runtimeClassName", "schedulerName"),
+    *("securityContext", "tolerations", "topologySpreadConstraints"),
+)
+_OF_SERVICES = ("loadBalancerClass", "loadBalancerIP", "loadBalancerSourceRanges", "type")
+_CONTROLLER = "app.kubernetes.io/controller"
+
+
+@dataclass(frozen=True, slots=True)
+class ChartRelease:
+    """What a release of the chart is called, and where it goes; "" where nobody says so."""
+
+    name: str = ""
+    namespace: str = ""
+
+
+def app_objects(item: Item, release: ChartRelease) -> Iterator[Item]:
+    """What becomes of values of the chart; nothing of others, and of what is known in part alone."""
+    values = item.resource.properties
+    if item.resource.kind != APP_VALUES or not _is_whole(values):
+        return
+    try:
+        found = [*_made(values, release)]
+    except NotEvaluatedError:
+        return
+    for made, places in found:
+        place = replace(item.place, parts=places, pulumi_name=None, own_name=None)
+        yield Item(resource(made, item.resource.source), place)
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, PartlyKnown):
+        return False
+    below = value.values() if isinstance(value, Mapping) else value
+    return not isinstance(value, Mapping | list) or all(map(_is_whole, below))
+
+
+def _made(
+    values: Mapping[str, Any], release: ChartRelease
+) -> Iterator[tuple[dict[str, Any], dict[Path, Path]]]:
+    controllers = there(values.get("controllers"))
+    for name, given in controllers.items():
+        kind = _KINDS.get(given.get("type") or "deployment")
+        if kind is not None:
+            called = _called(values, release, name, len(controllers))
+            yield _workload(values, name, kind, {"name": called, **_in(release)})
+    services = there(values.get("service"))
+    alone = next(iter(controllers)) if len(controllers) == 1 else ""
+    for name, given in services.items():
+        called = _called(values, release, name, len(services))
+        metadata = {"name": called, **_in(release), **_labelled(given)}
+        own: Path = ("service", name)
+        made = _service(given, metadata, given.get("controller") or alone)
+        yield made, dict.fromkeys(((), ("metadata",), ("spec",)), own)
+
+
+def _in(release: ChartRelease) -> dict[str, str]:
+    return {"namespace": release.namespace} if release.namespace else {}
+
+
+def _labelled(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: given[key] for key in ("labels", "annotations") if given.get(key)}
+
+
+def _called(values: Mapping[str, Any], release: ChartRelease, name: str, many: int) -> str:
+    """The name of the release, and of several things of one sort also their own."""
+    said = mapping(values, "global").get("fullnameOverride") or values.get("fullnameOverride")
+    whole = said if isinstance(said, str) else release.name or name
+    return whole if many == 1 or f"-{whole}".endswith(f"-{name}") else f"{whole}-{name}"
+
+
+def _workload(
+    values: Mapping[str, Any], name: str, kind: tuple[str, str, Path], metadata: dict[str, Any]
+) -> tuple[dict[str, Any], dict[Path, Path]]:
+    version, sort, template = kind
+    own = ("controllers", name)
+    given = mapping(values, *own)
+    at = (*template, "spec")
+    pods = (template, (*template, "metadata"), at)
+    places: dict[Path, Path] = {
+        **dict.fromkeys(((), ("metadata",), ("spec",)), own),
+        **dict.fromkeys(pods, (*own, "pod")),
+    }
+    options = of_pod(values, name)
+    spec: dict[str, Any] = {}
+    for key in _OF_PODS:
+        if key in options:
+            spec[key], places[*at, key] = options[key]
+    for field in ("initContainers", "containers"):
+        places[*at, field] = (*own, field)
+        spec[field] = [*containers(values, name, field, (*at, field), places)]
+    places[*at, "volumes"] = ("persistence",)
+    spec["volumes"] = volumes(values, name, (*at, "volumes"), places)
+    labels = {_CONTROLLER: name, **options["labels"][0]}
+    pod: Any = {
+        "metadata": {"labels": labels, "annotations": options["annotations"][0]},
+        "spec": spec,
+    }
+    for key in ("labels", "annotations"):
+        places[*template, "metadata", key] = options[key][1]
+    for step in reversed(template[1:]):
+        pod = {step: pod}
+    beside = {"replicas": given.get("replicas", 1), "selector": {"matchLabels": labels}}
+    outer = {**pod, **(beside if version == "apps/v1" else {})}
+    made = {"apiVersion": version, "kind": sort, "metadata": {**metadata, **_labelled(given)}}
+    return {**made, "spec": outer}, places
+
+
+def _service(given: Mapping[str, Any], metadata: dict[str, Any], controller: Any) -> dict[str, Any]:
+    ports = [
+        {"name": name, **{key: port[key] for key in ("port", "targetPort") if port.get(key)}}
+        for name, port in there(given.get("ports")).items()
+    ]
+    kept = {key: given[key] for key in _OF_SERVICES if given.get(key)}
+    spec = {**kept, "ports": ports, "selector": {_CONTROLLER: controller}}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}

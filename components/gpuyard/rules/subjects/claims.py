@@ -1,0 +1,49 @@
+"""Claims of devices (DRA), and whose devices they are: what a pod claims stands in another object."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.manifests.pods import Pod
+from gpuyard.rules.rule import NotEvaluatedError, Resource, Stack, mapping, mappings, text
+
+_TEMPLATE = "resource.k8s.io/ResourceClaimTemplate"
+_CLAIM = "resource.k8s.io/ResourceClaim"
+_NAMES: Mapping[str, str] = {_TEMPLATE: "resourceClaimTemplateName", _CLAIM: "resourceClaimName"}
+"""By kind: how a pod names one."""
+_OTHERS = re.compile(r"(?:^|\.)(?:intel|amd|google|habana|amazonaws|furiosa)\.", re.IGNORECASE)
+_FILLED_IN = re.compile(r"\\\$\\\{.*?\\\}")
+
+
+def claims_of_others(stack: Stack, pod: Pod) -> bool:
+    """Whether a pod counts no GPU, and all that it claims is of another vendor, by the claims in view.
+
+    Their names may be filled in, as `${APP}-gpu` is by Flux: every one counts that may be meant.
+    """
+    try:
+        if any(pod.gpus().values()):
+            return False
+        claimed = mappings(pod.spec, "resourceClaims")
+        classes = [
+            each
+            for kind, field in _NAMES.items()
+            for name in {text(claim.get(field)) for claim in claimed}
+            for resource in stack.of(kind)
+            if name and _may_be(resource.name, name)
+            for each in _classes(resource)
+        ]
+    except NotEvaluatedError:
+        return False
+    return bool(classes) and all(map(_OTHERS.search, classes))
+
+
+def _may_be(written: str, name: str) -> bool:
+    return re.fullmatch(_FILLED_IN.sub(".+", re.escape(written)), name) is not None
+
+
+def _classes(resource: Resource) -> Iterator[str]:
+    steps = ("spec", "spec") if resource.group_kind == _TEMPLATE else ("spec",)
+    for request in mappings(mapping(resource.properties, *steps), "devices", "requests"):
+        ways: list[Mapping[Any, Any]] = [request, mapping(request, "exactly")]
+        ways += mappings(request, "firstAvailable")
+        yield from filter(None, (text(each, "deviceClassName") for each in ways))
