@@ -38,6 +38,8 @@ from gpuyard.lint.terraform import (
 )
 from gpuyard.lint.together.kustomize import (
     KUSTOMIZATION,
+    OF_ARGO_SOURCE,
+    is_argo_source,
     is_kustomization,
     is_operations,
     operations,
@@ -266,6 +268,8 @@ def _items(document: Document, file: str, before: int) -> list[Item] | None:
     place = FilePlace(file, document, (), before)
     if is_kustomization(document.value, file) and not is_object(document.value):
         return [*with_inside(Item(Resource(KUSTOMIZATION, file, document.value), place))]
+    if is_argo_source(document.value, file):
+        return [Item(Resource(OF_ARGO_SOURCE, file, document.value), place)]
     for _, fits, reader in READERS:
         if fits(document.value):
             return [each for item in reader(document.value, place) for each in with_inside(item)]

@@ -311,3 +311,31 @@ def test_of_several_samples_are_left_alone():
     assert hits(found)
     for name in files:
         assert hits(replace(found, samples=frozenset({name}))) == ()
+
+
+SERVICE = """\
+apiVersion: v1
+kind: Service
+metadata: {name: dcgm-exporter}
+spec: {type: LoadBalancer, ports: [{port: 9400}]}
+"""
+INTERNAL = "commonAnnotations: {service.beta.kubernetes.io/aws-load-balancer-scheme: internal}\n"
+
+
+@every(
+    "overlays, severity",
+    [
+        ([INTERNAL], "warn"),
+        ([INTERNAL, INTERNAL], "warn"),
+        ([INTERNAL, "{}\n"], "refuse"),
+        ([INTERNAL, "patches: [{patch: '{$patch: delete, kind: Service}'}]\n"], "warn"),
+        (["patches: [{patch: '{kind: Service, spec: {type: ClusterIP}}'}]\n", INTERNAL], "warn"),
+    ],
+)
+def test_what_every_overlay_makes_less_grave_is_no_graver(overlays, severity):
+    files = {"base/kustomization.yaml": "resources: [d.yaml]\n", "base/d.yaml": SERVICE}
+    for number, text in enumerate(overlays):
+        files[f"over-{number}/kustomization.yaml"] = OVER + text.removeprefix("{}\n")
+    assert [(h.rule.id, h.severity.value) for h in hits(reading(files))] == [
+        ("GPU-STK-07", severity)
+    ]

@@ -74,6 +74,10 @@ class Change:
     """Where below its path it says what stands at a path of an object that it has changed."""
     image: str = ""
     """The image that an entry of `images` is about."""
+    stage: int = 0
+    """When kustomize does it: what two say of one kustomization is done in this order."""
+    by: str = ""
+    """Who deploys with it, where that is not the kustomization itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +114,32 @@ def changes_of(
     late: Iterable[ObjectPatch],
 ) -> Iterator[Change]:
     """What a kustomization does, in the order in which kustomize does it; `late` are patchesJson6902."""
-    yield from map(_patch, patches)
+    stages = (
+        map(_patch, patches),
+        _named(given, place),
+        map(_patch, late),
+        _images(given, place),
+        _replacements(given, place),
+    )
+    for stage, changes in enumerate(stages):
+        yield from (replace(each, stage=stage) for each in changes)
+
+
+def _named(given: Mapping[str, Any], place: FilePlace) -> Iterator[Change]:
     if namespace := text(given, "namespace"):
         yield Change(place, ("namespace",), lambda form: _in_namespace(form, namespace))
     if not _has_own_configuration(given):
         yield from _names(given, place)
     yield from _labels(given, place)
-    yield from map(_patch, late)
+
+
+def _images(given: Mapping[str, Any], place: FilePlace) -> Iterator[Change]:
     for index, each in enumerate(mappings(given, "images")):
         key = next((k for k in ("newTag", "digest", "newName") if each.get(k)), "name")
         yield Change(place, ("images", index, key), _does_images(each), image=text(each, "name"))
+
+
+def _replacements(given: Mapping[str, Any], place: FilePlace) -> Iterator[Change]:
     for index, select, fields in _replaced(given):
         where = ("replacements", index)
         yield Change(place, where, _does_unknown(fields), _selected_by(select), sure=False)

@@ -7,7 +7,7 @@ would take two clusters for one; what is said in both is wrong wherever the file
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpuyard.findings import Path
+from gpuyard.findings import Path, Severity
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.together.put_in import JudgedOutcome, is_sure, put_in
 from gpuyard.lint.together.scopes import LintScope, scopes
@@ -78,21 +78,40 @@ def _each(
             there.setdefault(id(written), []).append(as_deployed)
     for outcome in evaluate_each(stack, rules, settings):
         forms = there.get(id(outcome.resource), ())
-        if any(_holds(outcome, form, settings) for form in forms):
-            yield outcome
+        if (grave := _gravest(outcome, forms, settings)) is not None:
+            yield outcome if grave is outcome.severity else replace(outcome, severity=grave)
 
 
-def _holds(outcome: RuleOutcome, form: Resource, settings: Strictness) -> bool:
+def _gravest(
+    outcome: RuleOutcome, forms: Sequence[Resource], settings: Strictness
+) -> Severity | None:
+    """How grave it is as it is deployed, never more than as it is written; None where it is not so."""
+    found: Severity | None = None
+    for form in forms:
+        held = _held(outcome, form, settings)
+        if held is None:
+            continue
+        if held.severity.rank >= outcome.severity.rank:
+            return outcome.severity
+        if found is None or held.severity.rank > found.rank:
+            found = held.severity
+    return found
+
+
+def _held(outcome: RuleOutcome, form: Resource, settings: Strictness) -> RuleOutcome | None:
+    """The same of an object as it is deployed, which may make it less grave; None where it is not so."""
     if form is outcome.resource:
-        return True
+        return outcome
     known_as = replace(form, name=outcome.resource.name) if outcome.resource else form
     said = check_resource(outcome.rule, known_as, settings)
     # a list that has more in it has the same thing at another place
-    return any(
-        each.verdict is outcome.verdict
-        and (each.path == outcome.path or each.problem == outcome.problem)
+    same = (
+        each
         for each in said
+        if each.verdict is outcome.verdict
+        and (each.path == outcome.path or each.problem == outcome.problem)
     )
+    return max(same, key=lambda each: each.severity.rank, default=None)
 
 
 def _together(whole: Sequence[RuleOutcome], by_scope: Sequence[HitsByKey]) -> Iterator[RuleOutcome]:

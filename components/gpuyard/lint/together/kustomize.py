@@ -20,8 +20,12 @@ NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 KUSTOMIZATION = "kustomize.config.k8s.io/v1beta1/Kustomization"
 """Of a file that leaves it out."""
 KUSTOMIZATION_KINDS = frozenset({group_kind(KUSTOMIZATION), "kustomize.config.k8s.io/Component"})
+ARGO_SOURCE = ".argocd-source"
+"""How a file begins that tells Argo CD of the folder that it stands in: `.argocd-source-NAME.yaml`."""
+OF_ARGO_SOURCE = "config:argocd-source"
 OPERATIONS = "config:json-patch"
 """A file of operations, as a patch has them."""
+_UNREAD = ({"op": "unread", "path": "/spec"},)
 _LISTS = ("resources", "bases", "crds", "configurations")
 
 
@@ -41,6 +45,11 @@ class Kustomization:
 def is_kustomization(value: Any, file: str) -> bool:
     """Whether a file of this name is a kustomization, its kind left out."""
     return isinstance(value, Mapping) and file.rpartition("/")[2] in NAMES
+
+
+def is_argo_source(value: Any, file: str) -> bool:
+    """Whether a file of this name says what Argo CD changes in its folder."""
+    return isinstance(value, Mapping) and posixpath.basename(file).startswith(ARGO_SOURCE)
 
 
 def kustomizations(reading: FilesRead) -> dict[str, Kustomization]:
@@ -101,7 +110,7 @@ def _strategic(item: Item, of_files: Mapping[str, Sequence[Item]]) -> Iterator[O
         if _is_file(each):
             yield from _of_objects(of_files.get(_path(folder, each), ()), None)
         elif isinstance(each, str):
-            yield from _inline(item, (key, index), None)
+            yield from inline_patches(item, (key, index), None)
 
 
 def _patches(item: Item, key: str, of_files: Mapping[str, Sequence[Item]]) -> Iterator[ObjectPatch]:
@@ -110,7 +119,7 @@ def _patches(item: Item, key: str, of_files: Mapping[str, Sequence[Item]]) -> It
     for index, each in enumerate(items(item.resource.properties, key)):
         target = mapping(each, "target") or None
         if text(each, "patch"):
-            yield from _inline(item, (key, index, "patch"), target)
+            yield from inline_patches(item, (key, index, "patch"), target)
         elif path := text(each, "path"):
             yield from _of_objects(of_files.get(_path(folder, path), ()), target)
 
@@ -134,7 +143,10 @@ def operations(value: Any, place: FilePlace) -> Iterator[Item]:
     yield Item(Resource(OPERATIONS, place.file, {"operations": value}), place)
 
 
-def _inline(item: Item, path: Path, target: Mapping[Any, Any] | None) -> Iterator[ObjectPatch]:
+def inline_patches(
+    item: Item, path: Path, target: Mapping[Any, Any] | None
+) -> Iterator[ObjectPatch]:
+    """Patches that are a text at a path; of one that is a template, what it is for is unknown after it."""
     from gpuyard.errors import UsageError
     from gpuyard.spec.yaml_tree import parse_documents
 
@@ -144,6 +156,8 @@ def _inline(item: Item, path: Path, target: Mapping[Any, Any] | None) -> Iterato
     try:
         documents = parse_documents(written.encode(), "a patch")
     except UsageError:
+        if target is not None:
+            yield ObjectPatch(item.place, path, target, operations=_UNREAD)
         return
     for document in documents:
         place, value = item.place.inside(path, document), document.value

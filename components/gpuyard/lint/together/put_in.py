@@ -136,7 +136,7 @@ def _placed(
     change, value = blamed
     spot = change.place.position((*change.path, *change.below(value, outcome.path)))
     place = replace(change.place, fixed=spot, written_at=None)
-    return replace(outcome, note=outcome.note or f"as {each.file} deploys it"), place
+    return replace(outcome, note=outcome.note or f"as {change.by or each.file} deploys it"), place
 
 
 def _blamed(each: Kustomized, outcome: RuleOutcome) -> tuple[Change, Any] | None:

@@ -5,13 +5,14 @@ alternatives: each is looked at with everything beside it, never with the other.
 """
 
 import posixpath
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard.lint.app_template.objects import APP_VALUES, ChartRelease, app_objects
 from gpuyard.lint.charts import as_its_chart_has_it
+from gpuyard.lint.deployers.around import changed_folders
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item
 from gpuyard.lint.together.changes import Change, ObjectForm, deployed
@@ -87,7 +88,18 @@ def scopes(reading: FilesRead) -> list[LintScope]:
         by_file[name] = [each for each in by_file.get(name, ()) if ":" in each.resource.kind]
     forms = as_handed(reading.handed, by_file)
     view = _View(by_file, _own_values(reading.files), forms)
+    changed = changed_folders(reading, of_folders)
+    for folder, around in changed.made:
+        chains = chains_of(folder, ChainMap({folder: around}, of_folders))
+        if folder not in of_folders:
+            chains.pop(around.file, None)
+        if folder in changed.covered:
+            taken |= set(chains)
+        built = _built_around(reading.built.get(folder, ()), around)
+        found.append(replace(_scope(chains, view, built), file=around.file))
     for folder in roots(of_folders):
+        if folder in changed.covered:
+            continue
         chains = chains_of(folder, of_folders)
         taken |= set(chains)
         scope = _scope(chains, view, reading.built.get(folder, ()))
@@ -98,6 +110,17 @@ def scopes(reading: FilesRead) -> list[LintScope]:
         if file not in taken:
             rest[_tree_of(posixpath.dirname(file), trees)][file] = []
     return [*found, *(_scope(chains, view) for chains in rest.values())]
+
+
+def _built_around(built: tuple[Resource, ...], around: Kustomization) -> tuple[Resource, ...]:
+    """What kustomize has made, with what its deployer changes of it."""
+    changes = [change for change in around.changes if change.by]
+    forms = ((each, deployed(each, changes)) for each in built)
+    return tuple(
+        replace(each, properties=form.value, name=form.names[-1])
+        for each, form in forms
+        if form is not None
+    )
 
 
 def _own_values(files: Sequence[str]) -> frozenset[str]:

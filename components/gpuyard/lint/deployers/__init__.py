@@ -1,0 +1,1 @@
+"""What Flux and Argo CD make of what they deploy."""

@@ -1,0 +1,82 @@
+"""What a Kustomization of Flux changes: patches, images, components, and what it fills in after the build.
+
+https://fluxcd.io/flux/components/kustomize/kustomizations/ says which field does what.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.deployers.deployer import Deployer, changes_at, patches_at
+from gpuyard.lint.items import Item
+from gpuyard.lint.together.changes import Change, ObjectForm, ObjectPatch
+from gpuyard.lint.together.patching import name_at
+from gpuyard.manifests.fields import items, mapping, mappings, text
+
+FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
+_FIELDS = ("namePrefix", "nameSuffix", "images")
+_AFTER = 9
+"""Values are filled in when kustomize has done all else."""
+_VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(?::?[-=][^{}]*)?\}")
+_OFF = "kustomize.toolkit.fluxcd.io/substitute"
+
+
+def of_flux(item: Item) -> Deployer:
+    """A Kustomization of Flux."""
+    spec = mapping(item.resource.properties, "spec")
+    given = {key: spec[key] for key in _FIELDS if key in spec}
+    if namespace := text(spec, "targetNamespace"):
+        given["namespace"] = namespace
+    patches = [*_strategic(item, spec), *patches_at(item, ("spec",))]
+    late = patches_at(item, ("spec",), "patchesJson6902")
+    found = [*changes_at(item, ("spec",), given, patches, late), *_filled_in(item, spec)]
+    return Deployer(
+        item,
+        text(spec, "path"),
+        tuple(found),
+        tuple(each for each in items(spec, "components") if isinstance(each, str)),
+        generates=True,
+    )
+
+
+def _strategic(item: Item, spec: Mapping[str, Any]) -> Iterator[ObjectPatch]:
+    key = "patchesStrategicMerge"
+    for index, each in enumerate(mappings(spec, key)):
+        yield ObjectPatch(item.place, ("spec", key, index), None, each)
+
+
+def _filled_in(item: Item, spec: Mapping[str, Any]) -> Iterator[Change]:
+    """Values for `${NAME}`; what a ConfigMap or a Secret gives besides stays unknown."""
+    given = mapping(spec, "postBuild", "substitute")
+    values = {str(key): str(each) for key, each in given.items() if isinstance(each, str | int)}
+    if values:
+        path: Path = ("spec", "postBuild", "substitute")
+        change = Change(item.place, path, lambda form: _with_values(form, values), stage=_AFTER)
+        named = next(iter(values)) if len(values) == 1 else ""
+        yield replace(change, path=(*path, named) if named else path, by=item.place.file)
+
+
+def _with_values(form: ObjectForm, values: Mapping[str, str]) -> ObjectForm:
+    switch = name_at(form.value, "metadata", "annotations", _OFF)
+    switch = switch or name_at(form.value, "metadata", "labels", _OFF)
+    if switch == "disabled":
+        return form
+    value = _substituted(form.value, values)
+    return form if value is form.value else replace(form, value=value)
+
+
+def _substituted(value: Any, values: Mapping[str, str]) -> Any:
+    """Every text below with its variables as they are known; itself where there is none."""
+    if isinstance(value, str):
+        if "${" not in value:
+            return value
+        return _VARIABLE.sub(lambda found: values.get(found[1], found[0]), value)
+    if isinstance(value, Mapping):
+        made = {key: _substituted(each, values) for key, each in value.items()}
+        return value if all(made[key] is value[key] for key in made) else made
+    if isinstance(value, list):
+        listed = [_substituted(each, values) for each in value]
+        return value if all(a is b for a, b in zip(listed, value, strict=True)) else listed
+    return value
