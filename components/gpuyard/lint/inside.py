@@ -9,7 +9,7 @@ from gpuyard.findings import Path
 from gpuyard.lint.app_template.objects import ChartRelease, app_objects
 from gpuyard.lint.charts import values
 from gpuyard.lint.embedded import embedded, priorities, text_documents
-from gpuyard.lint.items import FilePlace, Item, Unread
+from gpuyard.lint.items import FilePlace, Item, ReleasePart, Unread
 from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
 from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, cluster, node_groups
 from gpuyard.lint.languages.hcl_values import overlaid
@@ -85,6 +85,7 @@ def _of_charts(item: Item) -> Iterator[Item]:
         found = _values(
             at_path(properties, to_values), item, to_values, at_path(properties, to_chart)
         )
+        found = (_in_its_release(each, item, base, to_values) for each in found)
         over = takes_others(kind, properties, base)
         for each in map(_over_others, found) if over else found:
             yield each
@@ -127,6 +128,16 @@ def _is_another_vendors(item: Item) -> bool:
     )
 
 
+def _in_its_release(item: Item, release: Item, base: Path, to_values: Path) -> Item:
+    """Values, with what they are part of."""
+    if not item.resource.kind.startswith("values:"):
+        return item
+    whole = (*release.place.prefix, *to_values)
+    inside = item.place.document is release.place.document
+    below = item.place.prefix[len(whole) :] if inside else item.place.prefix
+    return replace(item, part=ReleasePart(release.resource, base, below))
+
+
 def _over_others(item: Item) -> Item:
     """Values that are laid over others, which stand elsewhere: what is not among them is unknown."""
     if not item.resource.kind.startswith("values:"):
@@ -136,18 +147,19 @@ def _over_others(item: Item) -> Item:
 
 
 def _parameters(item: Item) -> Iterator[Item]:
-    """What Argo CD hands to Helm as `--set` does, where that is all that it hands over."""
+    """What Argo CD hands to Helm as `--set` does, over all values that it hands over."""
     properties = item.resource.properties
     try:
         for base in charts_at(item.resource.group_kind, properties):
             helm = at_path(properties, (*base, "helm"))
-            if not isinstance(helm, Mapping) or any(helm.get(key) for key in _BESIDE_PARAMETERS):
-                continue
-            given = mappings(helm, "parameters")
+            given = mappings(helm, "parameters") if isinstance(helm, Mapping) else []
             if given:
                 made = overlaid([of_parameter(each) for each in given], deep=True)
                 path = (*base, "helm", "parameters")
-                yield from _values(made, item, path, at_path(properties, (*base, "chart")))
+                found = _values(made, item, path, at_path(properties, (*base, "chart")))
+                parts = (_in_its_release(each, item, base, path) for each in found)
+                alone = not any(helm.get(key) for key in _BESIDE_PARAMETERS)
+                yield from parts if alone else map(_over_others, parts)
     except NotEvaluatedError:
         return  # which there are, nobody knows yet
 

@@ -120,6 +120,17 @@ def _below(value: Any, step: str | int) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleasePart:
+    """Values that stand in a release."""
+
+    release: Resource
+    base: Path
+    """Where in it the chart is said that they are for."""
+    below: Path = ()
+    """Where in the values of the release they stand."""
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """A resource and where it stands."""
 
@@ -128,7 +139,9 @@ class Item:
     maybe: bool = False
     """Whether it may not be there at all: a variable decides."""
     laid: Resource | None = None
-    """A release with the values of the files in view that it names, as it is deployed."""
+    """A release with the values of the files in view that it names, as it is deployed; so are its values."""
+    part: ReleasePart | None = None
+    """Of values that stand in a release, what they are there."""
     release: Resource | None = None
     """Of what values of a chart describe: the release that has them, where they do not stand alone."""
 
@@ -179,6 +192,8 @@ class FilesRead:
     """Programs that commands beside the files install: they stand in none of `files`."""
     handed: tuple[HandedValues, ...] = ()
     """What such commands hand to helm."""
+    laid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
+    """By file of values: all of a release's, for each release that names it."""
 
     def __add__(self, other: "FilesRead") -> "FilesRead":
         return FilesRead(
@@ -189,4 +204,5 @@ class FilesRead:
             {**self.built, **other.built},
             self.installs + other.installs,
             self.handed + other.handed,
+            {**self.laid, **other.laid},
         )

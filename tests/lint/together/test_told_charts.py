@@ -160,12 +160,13 @@ def test_a_chart_without_a_name_tells_nothing(chart):
         ),
         ("parameters: [{value: a}]", {}),
         ("valuesObject: {}, parameters: [{name: a, value: b}]", {"a": "b"}),
-        ("valueFiles: [v.yaml], parameters: [{name: a, value: b}]", None),
+        # over files of which nobody knows what they say
+        ("valueFiles: [v.yaml], parameters: [{name: a, value: b}]", {"a": "b"}),
         ("parameters: []", None),
         ("releaseName: g", None),
     ],
 )
-def test_parameters_of_argo_cd_are_values_where_there_are_no_others(helm, expected):
+def test_parameters_of_argo_cd_are_values(helm, expected):
     items = read((ARGO % ("gpu-operator", helm)).encode(), "app.yaml").items
     made = [i.resource.properties for i in items if i.place.prefix[-1:] == ("parameters",)]
     assert made == ([] if expected is None else [expected])

@@ -4,58 +4,58 @@ Where each of them is in view, the release is judged with all its values; where 
 the others is unknown.
 """
 
-import posixpath
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
-from gpuyard.errors import UsageError
 from gpuyard.findings import Path
-from gpuyard.lint.inside import OF_ARGO, of_parameter
-from gpuyard.lint.items import Item
+from gpuyard.lint.items import FilesRead, Item
 from gpuyard.lint.languages.hcl_values import overlaid
-from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, items, mapping, mappings, text
+from gpuyard.lint.layers.forms import as_whole, forms_of_files, is_whole, values_there
+from gpuyard.lint.layers.order import FLUX, LAID, layers_of
+from gpuyard.lint.layers.view import KUSTOMIZE, LayersView
+from gpuyard.manifests.fields import NotEvaluatedError, mapping
+from gpuyard.rules.rule import Resource
 from gpuyard.rules.subjects.components import at_path, charts_at
-from gpuyard.spec.yaml_tree import parse_documents
 
-_FLUX = "helm.toolkit.fluxcd.io/HelmRelease"
-_KUSTOMIZE = "kustomize.config.k8s.io/Kustomization"
-_KEY = "values.yaml"
-"""Under which Flux looks, where nothing else is said."""
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """All that is in view, for who looks for a file."""
-
-    names: Collection[str]
-    text_of: Callable[[str], str]
-    items: Sequence[Item]
-
-    def values(self, file: str | None) -> Any:
-        """Values in a file; UNKNOWN where it is not in view, or is something else."""
-        return UNKNOWN if file is None else _parsed(self.text_of(file))
-
-
-def of_repository(path: str, names: Collection[str]) -> str | None:
-    """A file by its path from the top of a repository; None where it could be several."""
-    found = [each for each in names if f"/{each}".endswith(f"/{path}")]
-    return path if path in names else found[0] if len(found) == 1 else None
+_OF_KUSTOMIZE = ("valuesInline", "valuesFile", "additionalValuesFiles", "valuesMerge")
+_OF_ARGO = ("values", "valueFiles", "parameters", "fileParameters")
 
 
 def with_named_values(
-    found: Sequence[Item], names: Collection[str], text_of: Callable[[str], str]
-) -> tuple[Item, ...]:
-    """The same, releases with the values of the files that they name."""
-    view = _View(names, text_of, found)
-    return tuple(_laid(each, view) for each in found)
+    found: FilesRead, names: Collection[str], text_of: Callable[[str], str]
+) -> FilesRead:
+    """The same, releases with the values of the files that they name, and values as they are deployed."""
+    view = LayersView(names, text_of, found.items)
+    laid = [_laid(each, view) for each in found.items]
+    releases = {id(each.resource): each.laid for each in laid if each.laid is not None}
+    return replace(
+        found,
+        items=tuple(_in_its_release(each, releases) for each in laid),
+        laid=forms_of_files(found.items, found.samples, view),
+    )
 
 
-def _laid(item: Item, view: _View) -> Item:
+def _in_its_release(item: Item, releases: Mapping[int, Resource]) -> Item:
+    """Values in a release with all that it lays over and under them."""
+    if item.part is None:
+        return item
+    release = releases.get(id(item.part.release), item.part.release)
+    part = replace(item.part, release=release)
+    there = values_there(part, item.place.file)
+    if there is None:
+        return replace(item, part=part)
+    written = item.resource
+    if is_whole(there):  # nothing under it is unknown
+        written = replace(written, properties=as_whole(written.properties))
+    same = is_whole(written.properties) and there == written.properties
+    laid = None if same else replace(written, properties=there)
+    return replace(item, resource=written, part=part, laid=laid)
+
+
+def _laid(item: Item, view: LayersView) -> Item:
     kind, properties = item.resource.group_kind, item.resource.properties
-    if kind not in (_FLUX, _KUSTOMIZE, *OF_ARGO):
+    if kind not in LAID:
         return item
     try:
         for base in charts_at(kind, properties):
@@ -68,43 +68,27 @@ def _laid(item: Item, view: _View) -> Item:
 
 
 def _with_values(
-    kind: str, properties: Mapping[str, Any], base: Path, file: str, view: _View
+    kind: str, properties: Mapping[str, Any], base: Path, file: str, view: LayersView
 ) -> Mapping[str, Any]:
     """Its properties, with all values of the chart at a path in one place."""
-    chart = mapping(at_path(properties, base))
-    if kind == _FLUX:
-        spec = mapping(properties, "spec")
-        layers = [_of_config(mapping(each), view) for each in items(spec, "valuesFrom")]
-        return _set(properties, ("spec",), "values", "valuesFrom", layers)
-    if kind == _KUSTOMIZE:
-        first = [chart.get("valuesFile"), *items(chart, "additionalValuesFiles")]
-        folder = posixpath.dirname(file)
-        paths = [posixpath.normpath(posixpath.join(folder, text(each))) for each in first if each]
-        wins = chart.get("valuesMerge") in (None, "override")
-        layers = [*map(view.values, paths), *([] if wins else [UNKNOWN])] if paths else []
-        return _set(properties, base, "valuesInline", "valuesFile", layers)
-    helm = mapping(chart, "helm")
-    layers = [view.values(_of_argo(text(each), view)) for each in items(helm, "valueFiles")]
-    written = [_parsed(text(helm, "values"))] if helm.get("values") else []
-    over = [of_parameter(each) for each in mappings(helm, "parameters")]
-    if not layers and not over:
-        return properties
-    own = [*written, mapping(helm, "valuesObject"), *over]
-    made = {k: v for k, v in helm.items() if k not in ("values", "valueFiles", "parameters")}
-    made["valuesObject"] = overlaid([*layers, *own], deep=True)
-    return mapping(_put(properties, (*base, "helm"), made))
+    layers = layers_of(kind, properties, base, file, view)
+    if all(each.own for each in layers):
+        return properties  # it names none
+    made = overlaid([each.value for each in layers], deep=True)
+    if kind == FLUX:
+        return _set(properties, ("spec",), ("valuesFrom",), {"values": made})
+    if kind == KUSTOMIZE:
+        return _set(properties, base, _OF_KUSTOMIZE, {"valuesInline": made})
+    return _set(properties, (*base, "helm"), _OF_ARGO, {"valuesObject": made})
 
 
 def _set(
-    properties: Mapping[str, Any], path: Path, own: str, named: str, layers: Sequence[Any]
+    properties: Mapping[str, Any], path: Path, gone: Collection[str], own: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """With its own values over those of the layers, and nothing named any more."""
-    if not layers:
-        return properties
+    """With all its values in one place, and nothing named any more."""
     there = mapping(at_path(properties, path))
-    made = {k: v for k, v in there.items() if k not in (named, "additionalValuesFiles")}
-    made[own] = overlaid([*layers, mapping(there, own)], deep=True)
-    return mapping(_put(properties, path, made))
+    made = {key: value for key, value in there.items() if key not in gone}
+    return mapping(_put(properties, path, {**made, **own}))
 
 
 def _put(value: Any, path: Path, made: Any) -> Any:
@@ -114,44 +98,4 @@ def _put(value: Any, path: Path, made: Any) -> Any:
     step, rest = path[0], path[1:]
     if isinstance(step, int):
         return [_put(each, rest, made) if i == step else each for i, each in enumerate(value)]
-    return {**value, step: _put(value[step], rest, made)}
-
-
-def _of_argo(named: str, view: _View) -> str | None:
-    """A file of another source, `$values/…`; those of the chart itself are not here."""
-    if not named.startswith("$"):
-        return None
-    return of_repository(posixpath.normpath(named.partition("/")[2]), view.names)
-
-
-def _of_config(given: Mapping[str, Any], view: _View) -> Any:
-    """Of a ConfigMap in view, or of one that a kustomization makes of a file."""
-    name, key = text(given, "name"), text(given, "valuesKey") or _KEY
-    if given.get("kind") != "ConfigMap" or given.get("targetPath"):
-        return UNKNOWN
-    found = list(islice(_made(name, key, view), 2))
-    return found[0]() if len(found) == 1 else UNKNOWN  # of two nobody knows which is meant
-
-
-def _made(name: str, key: str, view: _View) -> Iterator[Callable[[], Any]]:
-    """How to read each that may be meant: reading is what takes time, where all have one name."""
-    for item in view.items:
-        properties = item.resource.properties
-        if item.resource.group_kind == "ConfigMap" and item.resource.name == name:
-            yield partial(_parsed, text(mapping(properties, "data").get(key)))
-        elif item.resource.group_kind == _KUSTOMIZE:
-            folder = posixpath.dirname(item.place.file)
-            for each in mappings(properties, "configMapGenerator"):
-                for file in items(each, "files") if each.get("name") == name else ():
-                    under, _, path = text(file).rpartition("=")
-                    if (under or posixpath.basename(path)) == key:
-                        yield partial(view.values, posixpath.normpath(posixpath.join(folder, path)))
-
-
-def _parsed(written: str) -> Any:
-    try:
-        documents = parse_documents(written.encode(), "values") if written else []
-    except (UsageError, UnicodeEncodeError):
-        return UNKNOWN  # a template
-    value = documents[0].value if len(documents) == 1 else UNKNOWN
-    return value if isinstance(value, Mapping) else UNKNOWN
+    return {**value, step: _put(value.get(step), rest, made)}

@@ -15,6 +15,7 @@ from gpuyard.lint.charts import as_its_chart_has_it
 from gpuyard.lint.deployers.around import changed_folders
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item
+from gpuyard.lint.layers.forms import values_there
 from gpuyard.lint.together.changes import Change, ObjectForm, deployed
 from gpuyard.lint.together.handed import as_handed, values_as_handed
 from gpuyard.lint.together.kustomize import Kustomization, kustomizations, made_of
@@ -42,6 +43,12 @@ class _View:
     """Values of charts with templates of their own."""
     handed: Mapping[str, Any]
     """By file of values: what commands make of it."""
+    laid: Mapping[str, tuple[Any, ...]]
+    """The same of releases that name it."""
+
+    def forms(self, file: str) -> tuple[Any, ...]:
+        """What becomes of the values of a file; nothing where it is taken as it is."""
+        return (self.handed[file],) if file in self.handed else self.laid.get(file, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,7 @@ def scopes(reading: FilesRead) -> list[LintScope]:
     for name in patches:  # no object of its own; what stands whole inside one is deployed
         by_file[name] = [each for each in by_file.get(name, ()) if ":" in each.resource.kind]
     forms = as_handed(reading.handed, by_file)
-    view = _View(by_file, _own_values(reading.files), forms)
+    view = _View(by_file, _own_values(reading.files), forms, reading.laid)
     changed = changed_folders(reading, of_folders)
     for folder, around in changed.made:
         chains = chains_of(folder, ChainMap({folder: around}, of_folders))
@@ -236,8 +243,7 @@ def _scope(chains: Chains, view: _View, built: tuple[Resource, ...] = ()) -> Lin
     maybe: list[Resource] = []
     for file, chain in chains.items():
         for item in view.by_file.get(file, ()):
-            there = _there(item, chain, view, built)
-            found += [there] if there is not None else []
+            found += _there(item, chain, view, built)
             maybe += [item.resource] if item.maybe else []
             if item.resource.kind.startswith("values:") and not item.place.prefix:
                 charts[posixpath.dirname(file), item.resource.kind].append(file)
@@ -281,42 +287,56 @@ def _kustomized(each: _There, there: Resource, *, known: bool) -> Kustomized | N
 
 def _there(
     item: Item, chain: Sequence[Kustomization], view: _View, built: tuple[Resource, ...]
-) -> _There | None:
-    """One thing as it is deployed; None where it is not."""
-    if item.described and item.place.file in view.own and not item.place.prefix:
-        return None  # its own templates may change the values before anything is made of them
+) -> list[_There]:
+    """One thing as it is deployed, values for each release that takes them; nothing where it is not."""
     if item.described:
-        now = _described(item, chain, view)
-        form = ObjectForm(now.properties, (item.resource.name,)) if now else None
-        return _There(item, chain, form) if form else None
+        return _described_there(item, chain, view)
     made = made_of(item.resource, built) if built else None
     if made is not None:
         form = ObjectForm(made.properties, (item.resource.name, made.name))
-        return _There(item, chain, form, made)
+        return [_There(item, chain, form, made)]
     written = item.laid or item.resource
+    changes = _changes(chain)
     if ":" in written.kind:
-        form = ObjectForm(_values_there(item, written, view).properties, (written.name,))
-        return _There(item, chain, form)
-    changed = deployed(written, _changes(chain))
-    return _There(item, chain, changed) if changed is not None else None
+        forms = _values_there(item, written, changes, view)
+        return [_There(item, chain, ObjectForm(each.properties, (each.name,))) for each in forms]
+    changed = deployed(written, changes)
+    return [_There(item, chain, changed)] if changed is not None else []
 
 
-def _described(item: Item, chain: Sequence[Kustomization], view: _View) -> Resource | None:
-    """What values describe once their release is patched, or a command has laid others over them."""
-    release, file = item.release, item.place.file
-    made: Iterator[Item] = iter(())
+def _described_there(item: Item, chain: Sequence[Kustomization], view: _View) -> list[_There]:
+    """What values describe, in each form of these."""
+    if item.place.file in view.own and not item.place.prefix:
+        return []  # its own templates may change the values before anything is made of them
+    made = [each for each in _described(item, chain, view) if each is not None]
+    return [_There(item, chain, ObjectForm(each.properties, (each.name,))) for each in made]
+
+
+def _described(
+    item: Item, chain: Sequence[Kustomization], view: _View
+) -> Iterator[Resource | None]:
+    """What values describe once their release is patched, or others are laid over them."""
+    release = item.release
     if release is not None:
         form = deployed(release, _changes(chain))
         if form is not None and form.value is release.properties:
-            return item.resource
-        if form is not None:
-            made = with_inside(Item(replace(release, properties=form.value), _NOWHERE))
-    elif file in view.handed:
+            yield item.resource
+        elif form is not None:
+            yield _same_in(
+                with_inside(Item(replace(release, properties=form.value), _NOWHERE)), item
+            )
+        return
+    forms = view.forms(item.place.file)
+    if not forms:
+        yield item.resource
+    for each in forms:
         empty = Resource(APP_VALUES, APP_VALUES, {})
-        values = values_as_handed(empty, item.place.prefix, view.handed[file])
-        made = app_objects(Item(values, _NOWHERE), ChartRelease())
-    else:
-        return item.resource
+        values = values_as_handed(empty, item.place.prefix, each)
+        yield _same_in(app_objects(Item(values, _NOWHERE), ChartRelease()), item)
+
+
+def _same_in(made: Iterator[Item], item: Item) -> Resource | None:
+    """What the same part of the values describes."""
     return next((each.resource for each in made if _is_same(each, item)), None)
 
 
@@ -326,14 +346,22 @@ def _is_same(one: Item, other: Item) -> bool:
     return parts is not None and others is not None and parts[()] == others[()]
 
 
-def _values_there(item: Item, written: Resource, view: _View) -> Resource:
-    """Values as commands hand them to Helm, those of a chart's own as its templates take them."""
-    file = item.place.file
-    if file in view.handed:
-        written = values_as_handed(written, item.place.prefix, view.handed[file])
-    if file in view.own and not item.place.prefix:
-        written = as_its_chart_has_it(written)
-    return written
+def _values_there(
+    item: Item, written: Resource, changes: Sequence[Change], view: _View
+) -> Iterator[Resource]:
+    """Values as commands and releases hand them to Helm, of a chart's own what its templates take."""
+    file, prefix = item.place.file, item.place.prefix
+    if item.part is not None:
+        release = deployed(item.part.release, changes)
+        if release is not None and release.value is not item.part.release.properties:
+            now = replace(item.part.release, properties=release.value)
+            there = values_there(replace(item.part, release=now), file)
+            written = written if there is None else replace(written, properties=there)
+        yield written
+        return
+    for form in view.forms(file) or (None,):
+        given = written if form is None else values_as_handed(written, prefix, form)
+        yield as_its_chart_has_it(given) if file in view.own and not prefix else given
 
 
 def _alternatives(

@@ -14,8 +14,9 @@ from gpuyard.lint.charts import as_its_chart_has_it, knows, subcharts, values
 from gpuyard.lint.embedded import text_documents
 from gpuyard.lint.inside import OF_ARGO, with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item
+from gpuyard.lint.layers.forms import told_files
+from gpuyard.lint.layers.view import LayersView, of_repository
 from gpuyard.lint.read import read
-from gpuyard.lint.together.named_values import of_repository
 from gpuyard.manifests.fields import NotEvaluatedError, items, mapping, mappings, text
 from gpuyard.rules.subjects.components import CHART_FIELDS, at_path, charts_at
 from gpuyard.spec.yaml_tree import parse_documents
@@ -33,7 +34,7 @@ def with_told_charts(
     """The same, with values as what is told of their chart has them; of what is said already nothing."""
     charts = {
         file: chart
-        for file, chart in _told(found.items, names).items()
+        for file, chart in _told(found.items, names, text_of).items()
         if file in names and file not in said
     }
     again = {file: read(text_of(file).encode(), file, chart) for file, chart in charts.items()}
@@ -47,10 +48,15 @@ def with_told_charts(
     return replace(found, items=(*kept, *more), unread=unread)
 
 
-def _told(found: Sequence[Item], names: Collection[str]) -> dict[str, str]:
+def _told(
+    found: Sequence[Item], names: Collection[str], text_of: Callable[[str], str]
+) -> dict[str, str]:
     """By file of values: the one chart that all who name it say."""
     told: dict[str, set[str]] = {}
+    view = LayersView(names, text_of, found)
     for item in found:
+        for file, name in told_files(item, view):
+            told.setdefault(file, set()).add(name)
         kind, properties = item.resource.group_kind, item.resource.properties
         if kind != _KUSTOMIZE and kind not in OF_ARGO:
             continue
@@ -68,7 +74,8 @@ def _told(found: Sequence[Item], names: Collection[str]) -> dict[str, str]:
 def _files(chart: Mapping[Any, Any], name: str, file: str, names: Collection[str]) -> Iterator[str]:
     """Files of values that a kustomization, or a source of Argo CD, has for a chart.
 
-    Of a chart that rules know only one that is all there is: what is laid over it may mend what it says.
+    Of a chart that rules know only one that is all there is: what is laid over it may mend what it says, and
+    is not known here.
     """
     folder, helm = posixpath.dirname(file), mapping(chart, "helm")
     given = [chart.get("valuesFile"), *items(chart, "additionalValuesFiles")]

@@ -138,7 +138,7 @@ def _read_all(
     found = with_told_charts(found, said.charts, names, view)
     unused = not_deployed(found, list(names), lambda file: _few_bytes(names.get(file, file)))
     found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
-    found = replace(found, items=with_named_values(found.items, names, view))
+    found = with_named_values(found, names, view)
     return replace(found, installs=said.installs, handed=handed), ignores
 
 

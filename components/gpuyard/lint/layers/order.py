@@ -1,0 +1,98 @@
+"""In which order the values of one release are laid over each other, the last wins.
+
+Argo CD: files of values, `valuesObject` in place of `values`, parameters. Flux: `valuesFrom`, `values`.
+kustomize: `valuesFile` with `valuesInline`, then `additionalValuesFiles`.
+"""
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.inside import OF_ARGO, of_parameter
+from gpuyard.lint.layers.sets import filled, variants_of
+from gpuyard.lint.layers.view import KUSTOMIZE, Layer, LayersView, beside, of_repository, parsed
+from gpuyard.manifests.fields import UNKNOWN, items, mapping, mappings, text
+from gpuyard.rules.subjects.components import at_path
+
+FLUX = "helm.toolkit.fluxcd.io/HelmRelease"
+LAID = (FLUX, KUSTOMIZE, *OF_ARGO)
+"""Kinds of which the order is known."""
+_CHART, _VALUES = "Chart.yaml", "values.yaml"
+
+
+def layers_of(
+    kind: str, properties: Mapping[str, Any], base: Path, file: str, view: LayersView
+) -> list[Layer]:
+    """The values of the chart at a path of one release, the lowest first."""
+    chart = mapping(at_path(properties, base))
+    if kind == FLUX:
+        spec = mapping(properties, "spec")
+        under = [view.of_config(mapping(each)) for each in items(spec, "valuesFrom")]
+        return [*under, Layer(mapping(spec, "values"), own=True)]
+    if kind == KUSTOMIZE:
+        return list(_of_kustomize(chart, file, view))
+    return list(_of_argo(chart, view))
+
+
+def layers_of_each(
+    kind: str, properties: Mapping[str, Any], base: Path, file: str, view: LayersView
+) -> Iterator[list[Layer]]:
+    """The same of each release that a set makes; a path that fits no file is left as it is."""
+    if kind not in OF_ARGO[1:]:
+        yield layers_of(kind, properties, base, file, view)
+        return
+    listed = [text(each) for each in items(at_path(properties, (*base, "helm", "valueFiles")))]
+    for given in variants_of(properties, listed, view.names):
+        chart = mapping(filled(at_path(properties, base), given))
+        yield list(_of_argo(chart, view))
+
+
+def _of_kustomize(chart: Mapping[Any, Any], file: str, view: LayersView) -> Iterator[Layer]:
+    given, inline = chart.get("valuesFile"), Layer(mapping(chart, "valuesInline"), own=True)
+    first = view.layer(beside(file, text(given))) if given else Layer({}, own=True)
+    wins = chart.get("valuesMerge")
+    if not inline.value or wins in (None, "override"):
+        yield from (first, inline)
+    elif wins == "replace":
+        yield from (Layer({}, first.file), inline)  # of the file nothing is taken
+    else:
+        yield from (inline, first)
+    for each in items(chart, "additionalValuesFiles"):
+        yield view.layer(beside(file, text(each)))
+
+
+def _of_argo(chart: Mapping[Any, Any], view: LayersView) -> Iterator[Layer]:
+    helm, folder = mapping(chart, "helm"), _folder(text(chart, "path"), view)
+    if folder is not None:
+        own = view.layer(posixpath.join(folder, _VALUES))
+        yield from [own] if own.value is not UNKNOWN else []
+    for each in items(helm, "valueFiles"):
+        yield view.layer(_named(text(each), folder, view))
+    whole = mapping(helm, "valuesObject")
+    if whole:
+        yield Layer(whole, own=True)
+    elif helm.get("values"):
+        yield Layer(parsed(text(helm, "values")), own=True)
+    for each in mappings(helm, "parameters"):
+        yield Layer(of_parameter(each))
+    for each in mappings(helm, "fileParameters"):
+        yield Layer(of_parameter({**each, "value": UNKNOWN}))
+
+
+def _folder(path: str, view: LayersView) -> str | None:
+    """The folder of a chart in view, by its path in a repository."""
+    clean = posixpath.normpath(path).strip("/") if path else ""
+    found = of_repository(posixpath.join(clean, _CHART), view.names) if clean else None
+    return None if found is None else posixpath.dirname(found)
+
+
+def _named(given: str, folder: str | None, view: LayersView) -> str | None:
+    """A file of another source, `$values/…`, or one of the chart's own."""
+    if given.startswith("$"):
+        return of_repository(posixpath.normpath(given.partition("/")[2]), view.names)
+    if folder is None or "://" in given:
+        return None
+    if given.startswith("/"):
+        return of_repository(posixpath.normpath(given.lstrip("/")), view.names)
+    return posixpath.normpath(posixpath.join(folder, given))

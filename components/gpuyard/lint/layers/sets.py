@@ -1,0 +1,80 @@
+"""What an ApplicationSet makes of its template: one release for each element that a generator has."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from gpuyard.manifests.fields import NotEvaluatedError, mapping, mappings
+
+_WORD = re.compile(r"\{\{-?\s*\.?([A-Za-z][\w.-]*)\s*-?\}\}")
+"""`{{name}}`, and `{{ .name }}` of Go templates; what is computed in a template is nobody's here."""
+_MOST = 64
+"""So many files of one set are tried; of more the rest is as those are."""
+Words = Mapping[str, str]
+
+
+def elements_of(properties: Mapping[str, Any]) -> list[tuple[int, int, Words]] | None:
+    """Of a set that lists all that it makes: generator, number and words of each; None of any other."""
+    generators = mappings(properties, "spec", "generators")
+    found: list[tuple[int, int, Words]] = []
+    for at, generator in enumerate(generators):
+        elements = mapping(generator, "list").get("elements")
+        if not isinstance(elements, list) or "elementsYaml" in mapping(generator, "list"):
+            return None
+        for number, each in enumerate(elements):
+            found.append((at, number, dict(_words(each))))
+    return found or None
+
+
+def variants_of(
+    properties: Mapping[str, Any], paths: Sequence[str], names: Collection[str]
+) -> list[Words]:
+    """What stands in place of the words of a template, for each release that is made of it.
+
+    Where nobody lists them, the files in view tell: those that fit a path.
+    """
+    try:
+        elements = elements_of(properties)
+    except NotEvaluatedError:
+        elements = None
+    if elements is not None:
+        return [words for _, _, words in elements[:_MOST]]
+    fits = [words for path in paths if _WORD.search(path) for words in _fitting(path, names)]
+    return list({tuple(sorted(each.items())): each for each in fits}.values())[:_MOST] or [{}]
+
+
+def filled(value: Any, words: Words) -> Any:
+    """The same with words in place of those of a template."""
+    if isinstance(value, str):
+        return _WORD.sub(lambda found: words.get(found[1], found[0]), value)
+    if isinstance(value, Mapping):
+        return {key: filled(each, words) for key, each in value.items()} if words else value
+    return [filled(each, words) for each in value] if isinstance(value, list) else value
+
+
+def _words(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
+    """`values.zone` for what stands below another."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _words(each, f"{before}.{key}" if before else str(key))
+    elif isinstance(value, str | int):
+        yield before, str(value)
+
+
+def _fitting(path: str, names: Collection[str]) -> Iterator[Words]:
+    """What the words of a path would be, for each file that fits it."""
+    at, pattern = 0, ""
+    seen: list[str] = []
+    for found in _WORD.finditer(path):
+        pattern += re.escape(path[at : found.start()])
+        pattern += (
+            rf"(?P=w{seen.index(found[1])})" if found[1] in seen else f"(?P<w{len(seen)}>[^/]+)"
+        )
+        seen += [] if found[1] in seen else [found[1]]
+        at = found.end()
+    pattern += re.escape(path[at:])
+    below = pattern.partition("/")[2] if path.startswith("$") else pattern
+    whole = re.compile(rf"(?:.*/)?{below}")
+    for name in names:
+        if match := whole.fullmatch(name):
+            yield {word: match[f"w{number}"] for number, word in enumerate(seen)}
