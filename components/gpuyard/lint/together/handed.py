@@ -26,6 +26,8 @@ _PACKED = re.compile(r"(.+?)-(v?\d+\.\d+.*)\.tgz")
 _VERSION = re.compile(rb"^version:[ \t]*[\"']?v?([\w.+-]+)", re.MULTILINE)
 _URL = "://"
 
+_SIGN = "${SET_BY_A_COMMAND}"
+
 
 @dataclass(frozen=True, slots=True)
 class Handed:
@@ -179,6 +181,25 @@ def as_handed(
         for file, _ in layers:
             forms.setdefault(file, []).append(form)
     return {file: _shared(found) for file, found in forms.items()}
+
+
+def laid_over(own: str, values: Sequence[HandedValues], parsed: Callable[[str], Any]) -> Any:
+    """What commands lay over the values of a chart in view; where several differ a sign that nobody knows."""
+    forms = [
+        overlaid([*(parsed(file) for file in each.files if file != own), *each.sets], deep=True)
+        for each in values
+        if own in each.files[:1]
+    ]
+    return _signed(_shared(forms)) if forms else {}
+
+
+def _signed(value: Any) -> Any:
+    """With a text that somebody fills in for what is not known."""
+    if isinstance(value, Mapping):
+        return {str(key): _signed(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_signed(each) for each in value]
+    return _SIGN if isinstance(value, UnknownValue) else value
 
 
 def values_as_handed(resource: Resource, prefix: Path, form: Any) -> Resource:

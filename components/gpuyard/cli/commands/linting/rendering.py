@@ -4,14 +4,20 @@
 that takes anything from elsewhere is left as it is: its program would fetch it.
 """
 
+import json
+import os
 import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from gpuyard.cli.commands.linting.programs import ProgramError, ProgramTime, output_of
 from gpuyard.errors import UsageError
-from gpuyard.lint.items import FilesRead
+from gpuyard.lint.items import FilesRead, HandedValues
 from gpuyard.lint.read import TIMES
 from gpuyard.lint.together.built import KustomizationToBuild, kustomizations_to_build, with_built
+from gpuyard.lint.together.handed import laid_over
 from gpuyard.lint.together.rendered import (
     ABOUT_GPUS,
     NO_HELM,
@@ -26,7 +32,8 @@ from gpuyard.lint.together.rendered import (
     with_rendered,
 )
 from gpuyard.local_files import read_regular
-from gpuyard.spec.yaml_tree import MAX_BYTES
+from gpuyard.manifests.fields import UNKNOWN
+from gpuyard.spec.yaml_tree import MAX_BYTES, parse_documents
 
 MOST_TO_BUILD = 512 * 1024
 """Definitions of kinds make a kustomization large, and a run of it slow."""
@@ -55,7 +62,7 @@ def _with_charts(reading: FilesRead, budget: ProgramTime, *, wanted: bool) -> Fi
         elif budget.spent:
             leave(chart, made, budget.says("chart"))
         else:
-            _render(helm, chart, made)
+            _render(helm, chart, reading.handed, made)
     return with_rendered(reading, made)
 
 
@@ -80,15 +87,13 @@ def _bytes(file: str) -> bytes:
         return b""
 
 
-def _render(helm: str, chart: UnreadChart, made: Renderings) -> None:
-    folder = str(Path(chart.folder or ".").resolve())
+def _render(
+    helm: str, chart: UnreadChart, handed: Sequence[HandedValues], made: Renderings
+) -> None:
+    own = os.path.join(chart.folder, "values.yaml")  # noqa: PTH118  a name as it is
+    over = laid_over(own, handed, _values)
     try:
-        output = output_of(
-            helm,
-            "template",
-            "release",
-            folder,
-        )
+        output = _template(helm, chart, over if isinstance(over, Mapping) else {})
     except ProgramError as e:
         problem = str(e)
         if _MISSING in problem:
@@ -99,6 +104,29 @@ def _render(helm: str, chart: UnreadChart, made: Renderings) -> None:
     templates = {file: _bytes(file) for file in chart.templates}
     made.items += rendered(chart, output, templates)
     made.done |= set(templates)
+
+
+def _template(helm: str, chart: UnreadChart, over: Mapping[str, Any]) -> bytes:
+    """What a chart makes with values over its own, or with these alone where it takes no sign for one."""
+    folder = str(Path(chart.folder or ".").resolve())
+    if not over:
+        return output_of(helm, "template", "release", folder)
+    with tempfile.TemporaryDirectory() as home:
+        file = Path(home) / "values.json"
+        file.write_text(json.dumps(over, default=str))
+        try:
+            return output_of(helm, "template", "release", folder, "--values", str(file))
+        except ProgramError:
+            return output_of(helm, "template", "release", folder)
+
+
+def _values(file: str) -> Any:
+    """What stands in a file of values; of one that cannot be read nobody knows."""
+    try:
+        found = parse_documents(_bytes(file), file)
+    except UsageError:
+        return UNKNOWN
+    return found[0].value if found else {}
 
 
 def _with_kustomizations(reading: FilesRead, budget: ProgramTime) -> FilesRead:
