@@ -12,6 +12,8 @@ from gpuyard.lint.charts import name_in
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.together.flux import not_told
 from gpuyard.lint.together.left_out import left_out, replaced
+from gpuyard.lint.unused.argo import passed_over
+from gpuyard.lint.unused.set_aside import set_aside, values_of_tests
 
 _NAMES = frozenset(
     {
@@ -85,6 +87,8 @@ def not_deployed(reading: FilesRead, view: Sequence[str], head: Callable[[str], 
     of_all = (
         *(_dumps(reading), _templates(reading, head), _called_old(reading, once)),
         *(replaced(reading, view, head), not_told(reading, head), left_out(reading, view, head)),
+        *(passed_over(reading, view, head), set_aside(reading, view, head)),
+        values_of_tests(reading, view, head),
     )
     return found.union(*of_all)
 

@@ -1,0 +1,66 @@
+"""Which folders and files something in view deploys: a path in a manifest, or in a command."""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from gpuyard.lint.items import FilesRead
+from gpuyard.lint.together.kustomize import kustomizations
+
+_OBJECTS = (".yaml", ".yml", ".json", ".tf", ".tofu")
+_APPLIES = re.compile(r"\b(?:kubectl|kustomize|oc|flux|argocd|helm|make|apply)\b")
+_BEFORE = re.compile(r"[\w.-]+")
+
+
+def without_named(
+    paths: Iterable[str], reading: FilesRead, view: Sequence[str], text_of: Callable[[str], bytes]
+) -> set[str]:
+    """Those paths of folders and files that nothing outside them names, and no kustomization takes."""
+    taken = {
+        name
+        for each in kustomizations(reading).values()
+        for name in (*each.folders, *each.components, *each.patch_files)
+        for name in _upwards(name)
+    }
+    left = set(paths) - taken
+    for file in view if left else ():
+        text = text_of(file).decode(errors="replace")
+        near = [each for each in left if posixpath.basename(each) in text]
+        said = list(_lines(text, file)) if near else ()
+        left -= {
+            each
+            for each in near
+            if not f"{file}/".startswith(f"{each}/") and any(_names(line, each) for line in said)
+        }
+    return left
+
+
+def _upwards(path: str) -> Iterator[str]:
+    while path not in {"", "/"}:
+        yield path
+        path = posixpath.dirname(path)
+
+
+def _lines(text: str, file: str) -> Iterator[str]:
+    """What may deploy something: in manifests what is no comment, elsewhere commands that apply."""
+    manifest = file.endswith(_OBJECTS)
+    lines = text.splitlines()
+    for line, after in zip(lines, [*lines, ""][1:], strict=True):
+        comment = line.lstrip().startswith(("#", "//"))
+        excluded = "exclude" in line or after.lstrip("- ").startswith("exclude")
+        if not excluded and (not comment if manifest else _APPLIES.search(line)):
+            yield line
+
+
+def _names(line: str, path: str) -> bool:
+    """Whether a path in a line ends in this one or goes through it: `./a`, `../a`, `$X/a/b`, `parent/a`."""
+    parent, name = posixpath.split(path)
+    above = posixpath.basename(parent)
+    for each in re.finditer(rf"(?<![\w.-])([^\s\"'=,:]*/)?{re.escape(name)}(/)?(?![\w.-])", line):
+        before = [part for part in (each[1] or "").split("/") if part]
+        if not before and not each[2] and "." not in name:
+            continue  # a word
+        last = before[-1] if before else "."
+        if last in {".", "..", above} or not _BEFORE.fullmatch(last):
+            return True
+    return False
