@@ -9,6 +9,8 @@ from pathlib import Path
 from gpuyard.errors import UsageError
 
 MAX_DUMP = 1024 * 1024
+_AT_LEAST = 64 * 1024
+"""A file of the system, such as those below /proc, says that it has nothing."""
 FULL = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT})
 """Nothing more can be written there, whatever its name."""
 
@@ -33,31 +35,33 @@ def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:
 
     Looked at before it is opened: opening a FIFO waits for ever, reading a device may never end.
     """
-    name = shown_path(path)
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
-            raise UsageError(
-                f"{name}: {_kind(found.st_mode)}, not a file. Give the path of {what}."
-            )
+            raise _refused(path, f"{_kind(found.st_mode)}, not a file. Give the path of {what}.")
         if found.st_size > limit:
-            raise UsageError(
-                f"{name}: {found.st_size:,} bytes; at most {limit:,} are read. Is it the right file?"
-            )
+            size = f"{found.st_size:,} bytes; at most {limit:,} are read. Is it the right file?"
+            raise _refused(path, size)
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(descriptor, "rb") as file:
-            return file.read(limit + 1)
+            # as much as there is, for room for the limit is asked of the system else; some say they are empty
+            return file.read(min(limit, max(found.st_size, _AT_LEAST)) + 1)
     except FileNotFoundError:
-        raise UsageError(f"{name}: no such file") from None
+        raise _refused(path, "no such file") from None
     except PermissionError:
-        raise UsageError(f"{name}: no permission to read it") from None
+        raise _refused(path, "no permission to read it") from None
     except OSError as e:
         reason = (
             "its name is too long"
             if e.errno == errno.ENAMETOOLONG
             else (e.strerror or "it can't be read").lower()
         )
-        raise UsageError(f"{name}: can't be read: {reason}") from None
+        raise _refused(path, f"can't be read: {reason}") from None
+
+
+def _refused(path: Path, why: str) -> UsageError:
+    """To find out what a path is called takes as long as to read a small file: only where it is told."""
+    return UsageError(f"{shown_path(path)}: {why}")
 
 
 def write_file(path: Path, text: str) -> None:

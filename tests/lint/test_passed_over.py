@@ -3,8 +3,10 @@
 import json
 
 from gpuyard.lint import passed_over
+from gpuyard.lint import read as reading_of
 from gpuyard.lint.read import read
 from gpuyard.lint.together.samples import is_sample
+from gpuyard.spec.yaml_tree import parse_documents
 from kit.every import every
 
 CRD = b"""\
@@ -146,3 +148,65 @@ def test_a_large_file_of_numbers_is_passed_over_without_a_look_at_what_they_are(
     assert passed_over.is_passed_over(numbers, fits)
     words = b'{"a": [' + b'"b", ' * 20_000 + b"1]}"
     assert not passed_over.is_passed_over(words, lambda value: "a" in value)
+
+
+@every(
+    ("data", "lines"),
+    [
+        (b"{}", [1]),
+        (b"[1, 2]", [1]),
+        (b'\n\n  {"driver": 5,\n"toolkit": 7}\n', []),  # as values of the operator's chart
+        (b'\n\n  {"driver": 5,\n"a": [{}]}\n', [3]),
+        (b'{"a": 1}\n\n{"b": {"c": []}}\n', [1, 3]),
+    ],
+)
+def test_json_of_nobody_is_told_apart_without_the_reader_that_keeps_places(
+    monkeypatch, data, lines
+):
+    as_yaml = read(data.replace(b"1}", b"1,}").replace(b"]}", b"],}"), "x.json")
+    given: list[bytes] = []
+
+    def parse(part, *rest):
+        given.append(part)
+        return parse_documents(part, *rest)
+
+    monkeypatch.setattr(reading_of, "parse_documents", parse)
+    reading = read(data, "x.json")
+    assert [(each.line, each.foreign) for each in reading.unread] == [(n, True) for n in lines]
+    assert (reading.unread, kinds(reading)) == (as_yaml.unread, kinds(as_yaml))
+    assert len(given) == (not lines or len(lines) > 1)  # lines of JSON are first tried as one
+
+
+@every(
+    ("data", "file"),
+    [
+        (b'{"resources": ["a.yaml"]}', "kustomization.yaml"),
+        (b'{"name": "p", "runtime": "python"}', "x.json"),
+        (b'{"config": {"gpuyard:platform": {}}}', "x.json"),
+        (b'{"apiVersion": "v1", "kind": "Pod"}', "x.json"),
+        (b'{"a": 1} x', "x.json"),
+        (b"[" * 5_000, "x.json"),
+        (b"a: 1", "x.json"),
+    ],
+)
+def test_json_of_which_something_is_to_be_said_is_read(monkeypatch, data, file):
+    given: list[bytes] = []
+    monkeypatch.setattr(reading_of, "parse_documents", lambda data, *_: given.append(data) or [])
+    read(data, file)
+    assert given == [data]
+
+
+def test_json_of_very_many_values_is_not_made_into_values(monkeypatch):
+    monkeypatch.setattr(passed_over, "_SMALL", 10)
+    monkeypatch.setattr(passed_over, "_MANY", 7)
+    assert passed_over.json_of_nobody(b"[" + b"[]," * 3 + b"5]", lambda _: False) == 1
+    assert passed_over.json_of_nobody(b"[" + b"[]," * 9 + b"5]", lambda _: False) is None
+    monkeypatch.setattr(passed_over, "_LARGE", 20)
+    assert passed_over.json_of_nobody(b"[5" + b" " * 20 + b"]", lambda _: False) is None
+
+
+def test_a_list_of_words_is_no_values_of_a_chart_though_it_has_a_charts_words():
+    words = {"driver": 1, "toolkit": 2, "migManager": 3}
+    assert kinds(read(json.dumps(words).encode(), "x.json")) == ["values:gpu-operator"]
+    many = {f"w{number}": number for number in range(1000)}
+    assert kinds(read(json.dumps(words | many).encode(), "x.json")) == []

@@ -95,8 +95,16 @@ def test_what_cannot_be_read_is_said_with_a_line(data, reason, line):
         (b'{"a": ${N}', "not JSON: line 1, column 7: Expecting value", 1),
         (b'{\0"\0x', "not YAML: control characters are not allowed", 1),
         (b'{"a": *b}', "line 1: *b has no anchor &b before it", 1),
-        (b'{"a": "\x7f"}', "not YAML: control characters are not allowed", 1),
-        (b"[" * 100 + b"]" * 100, "line 1: nested more than 60 deep", 1),
+        (
+            b'{"apiVersion": "v1", "kind": "Pod", "a": "\x7f"}',
+            "not YAML: control characters are not allowed",
+            1,
+        ),
+        (
+            b'{"apiVersion": "v1", "kind": "Pod", "a": ' + b"[" * 100 + b"]" * 100 + b"}",
+            "line 1: nested more than 60 deep",
+            1,
+        ),
     ],
 )
 def test_of_a_file_of_json_it_is_said_what_is_wrong_as_json(data, reason, line):

@@ -45,6 +45,8 @@ _KEYS: Mapping[str, frozenset[str]] = {
 }
 _LEAST = 2
 """So many keys of a chart's own have to be there; one alone, such as `driver`, may be anybody's."""
+_MOST = 1000
+"""Of more keys nobody wrote values: it is a list of words, and some are a chart's."""
 _SURE: Mapping[str, frozenset[str]] = {
     "gpu-operator": frozenset({"devicePlugin", "dcgmExporter", "migManager"}),
     "kueue": frozenset({"managerConfig"}),
@@ -75,7 +77,7 @@ def knows(chart: str) -> bool:
 
 def chart_of(value: Any) -> str | None:
     """The chart these values are for, None when they are for none of ours."""
-    if not isinstance(value, Mapping) or "apiVersion" in value:
+    if not isinstance(value, Mapping) or "apiVersion" in value or len(value) > _MOST:
         return None
     if _has_containers(value.get("controllers")):
         return _APP

@@ -42,6 +42,8 @@ MAX_DOCUMENTS = 100_000
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_OF_NUMBERS = frozenset("+-.0123456789")
+"""With what numbers begin."""
 _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None} | {
     word: value
     for value, words in ((True, "true True TRUE"), (False, "false False FALSE"))
@@ -154,6 +156,7 @@ class _Open:
     first: int
     """The number of the first mark below it."""
     anchor: str | None
+    is_list: bool
     key: Any = None
     has_key: bool = False
     marked: int = 0
@@ -181,8 +184,9 @@ class _Builder:
         self.done: list[Document] = []
 
     def build(self, loader: Any) -> list[Document]:
-        while loader.check_event():
-            self._take(loader.get_event())
+        next_event = loader.get_event
+        while (event := next_event()) is not None:
+            self._take(event)
         if self.room is not None:
             self.room.take(self.count)
         return [*self.done, self._document()]
@@ -212,7 +216,7 @@ class _Builder:
     def _take(self, event: Event) -> None:
         match event:
             case ScalarEvent():  # first, because most are
-                self._place(_scalar(event), event, size=1)
+                self._place_scalar(event)
             case MappingStartEvent():
                 self._open({}, event)
             case SequenceStartEvent():
@@ -238,7 +242,8 @@ class _Builder:
             self._refuse(event, f"nested more than {MAX_DEPTH} deep")
         number = self._place(value, event, size=1)
         anchor = getattr(event, "anchor", None)
-        self.stack.append(_Open(value, number, len(self.positions.lines), anchor))
+        is_list = isinstance(value, list)
+        self.stack.append(_Open(value, number, len(self.positions.lines), anchor, is_list))
 
     def _close(self, event: Event) -> None:
         done = self.stack.pop()
@@ -265,27 +270,45 @@ class _Builder:
             for key, value in source.items():
                 into.value.setdefault(key, value)  # of what comes so, nothing is marked
 
+    def _place_scalar(self, event: ScalarEvent) -> None:
+        """As `_place` does, in one go: most events are scalars. Of a key, which is text, no value is made."""
+        self._count(event, 1)
+        if event.anchor:
+            self.anchors[event.anchor] = (_scalar(event), 1)
+        parent = self.stack[-1] if self.stack else None
+        if parent is None:
+            self.root = _scalar(event)
+            self._mark(event)
+        elif parent.is_list:
+            parent.value.append(_scalar(event))
+            self._mark(event)
+        elif not parent.has_key:
+            self._place_key(parent, event.value, event)
+        else:
+            self._place_in_mapping(parent, _scalar(event))
+            if self.many and event.style in _BLOCKS and parent.marked != _DROPPED:
+                self.blocks.add(self._path())
+
     def _place(self, value: Any, event: NodeEvent, size: int) -> int:
         """Where it belongs; the number of its mark."""
-        self.count += size
-        if self.count > self.fits:
-            self._refuse_more(event)
-        anchor = getattr(event, "anchor", None)
-        if anchor and isinstance(event, ScalarEvent):
-            self.anchors[anchor] = (value, 1)
+        self._count(event, size)
         if not self.stack:
             self.root = value
             return self._mark(event)
         parent = self.stack[-1]
-        if isinstance(parent.value, list):
+        if parent.is_list:
             parent.value.append(value)
             return self._mark(event)
         if parent.has_key:
-            return self._place_in_mapping(parent, value, event)
+            return self._place_in_mapping(parent, value)
         return self._place_key(parent, value, event)
 
-    def _place_key(self, parent: _Open, value: Any, event: NodeEvent) -> int:
-        key = event.value if isinstance(event, ScalarEvent) else value
+    def _count(self, event: NodeEvent, size: int) -> None:
+        self.count += size
+        if self.count > self.fits:
+            self._refuse_more(event)
+
+    def _place_key(self, parent: _Open, key: Any, event: NodeEvent) -> int:
         if not isinstance(key, str):
             self._refuse(event, f"a mapping or list as a key below {show_path(self._path()[:-1])}")
         parent.key = sys.intern(key)
@@ -305,12 +328,10 @@ class _Builder:
         path = self._path()
         self.blocks = {each for each in self.blocks if each[: len(path)] != path}
 
-    def _place_in_mapping(self, parent: _Open, value: Any, event: NodeEvent) -> int:
+    def _place_in_mapping(self, parent: _Open, value: Any) -> int:
         parent.has_key = False
         if parent.marked != _DROPPED:
             parent.value[parent.key] = value
-            if self.many and getattr(event, "style", None) in _BLOCKS:
-                self.blocks.add(self._path())
         return parent.marked
 
     def _cut(self, parent: _Open, key: str) -> None:
@@ -323,9 +344,7 @@ class _Builder:
 
     def _path(self) -> Path:
         """Of what is being placed."""
-        return tuple(
-            len(each.value) - 1 if isinstance(each.value, list) else each.key for each in self.stack
-        )
+        return tuple(len(each.value) - 1 if each.is_list else each.key for each in self.stack)
 
     def _mark(self, event: NodeEvent) -> int:
         mark = event.start_mark
@@ -369,6 +388,8 @@ def _scalar(event: ScalarEvent) -> Any:
         return text
     if text in _WORDS:
         return _WORDS[text]
+    if text[0] not in _OF_NUMBERS:
+        return text
     if _INT.fullmatch(text):
         return int(text)
     if _FLOAT.fullmatch(text):

@@ -108,9 +108,9 @@ def _says(data: bytes) -> bool:
 def _is_one(line: str) -> bool:
     if "helm" in line and any(each in line for each in _INSTALLS):
         return True
-    return ("github.com/" in line and _APPLYING.search(line) is not None) or (
-        "d" in line and _MOVES.search(line) is not None
-    )
+    if "github.com/" in line and _APPLYING.search(line):
+        return True
+    return ("cd" in line or "pushd" in line) and _MOVES.search(line) is not None
 
 
 def _moved(folder: str, words: list[str]) -> str:

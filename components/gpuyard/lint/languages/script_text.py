@@ -263,7 +263,7 @@ def _closed(line: str) -> str:
         line = _RUNS.sub(UNKNOWN_PART, line)
     head, goes_on, _ = line.partition("$(")
     line = f"{head}{UNKNOWN_PART}" if goes_on else line
-    return _PLACEHOLDER.sub(UNKNOWN_PART, line)
+    return _PLACEHOLDER.sub(UNKNOWN_PART, line) if "<" in line or "{{" in line else line
 
 
 def _name(name: str) -> str:

@@ -5,7 +5,7 @@ comment, or in a text: objects beside it are in the words of that time.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gpuyard.lint.languages.commands import AppliedRelease
 from gpuyard.lint.languages.script_text import is_prose
@@ -19,15 +19,17 @@ _VERSION = r"v?\d+\.\d+(?:\.\d+)?(?:-[\w.]*\w)?"
 _MOST_BYTES = 128 * 1024
 """A larger file, such as a list of definitions, is none in which somebody says what to install."""
 _SIGNS = (b" ", b"-", b"_", b"")
-_SAYS = (
-    *(b"kueue", b"kuberay", b"karpenter", b"rhoai"),
-    *(
-        part % sign
-        for part in (b"local%bqueue", b"training%boperator", b"openshift%bai")
-        for sign in _SIGNS
-    ),
-)
-"""In small letters; a pattern for them would take as long as all else that is done with most files."""
+_PARTS: Mapping[bytes, tuple[bytes, ...]] = {
+    b"ueue": (b"kueue", *(b"local%bqueue" % sign for sign in _SIGNS)),
+    b"kuberay": (b"kuberay",),
+    b"karpenter": (b"karpenter",),
+    b"rhoai": (b"rhoai",),
+    b"operator": tuple(b"training%boperator" % sign for sign in _SIGNS),
+    b"openshift": tuple(b"openshift%bai" % sign for sign in _SIGNS),
+}
+"""In small letters, by what is looked for first, in every file. A pattern would take as long as all else that
+is done with most of them."""
+_SAYS = tuple(word for words in _PARTS.values() for word in words)
 _ADDRESS = re.compile(
     rf"github\.com/[\w.-]+/({_NAMES})(?:\.git)?[/?][^\s\"'`<>()]{{0,200}}?"
     rf"(?:ref=|/download/)({_VERSION})(?=[/&\s\"'`<>()]|$)|"
@@ -86,7 +88,7 @@ def versions_said(data: bytes, file: str) -> list[AppliedRelease]:
     if len(data) > _MOST_BYTES:
         return []
     small = data.lower()
-    if not any(each in small for each in _SAYS):
+    if not any(part in small and any(map(small.__contains__, _PARTS[part])) for part in _PARTS):
         return []
     return list(dict.fromkeys(_found(_GOES_ON.sub(b" ", data), file)))
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from gpuyard.lint.items import FilesRead, Item
 from gpuyard.lint.languages.script_text import is_prose
@@ -165,14 +166,35 @@ class _Folder:
     path: str
     in_comment: bool
     """Whether that kustomization names it in a comment: it was taken out on purpose."""
-
-    @property
-    def name(self) -> str:
-        return posixpath.basename(self.path)
+    name: str
+    within: str
+    """How the names of files below it begin."""
 
     @property
     def parent(self) -> str:
         return posixpath.dirname(self.path)
+
+
+class _Text:
+    """What a file says that may name folders; it is asked about many of them."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.deploys = file.endswith(_OBJECTS) and any(each in text for each in _DEPLOYS)
+        self.is_prose = is_prose(file)
+
+    @cached_property
+    def recurses(self) -> bool:
+        return _RECURSES.search(self.text) is not None
+
+    @cached_property
+    def paths(self) -> list[list[str]]:
+        """Every path as its parts, with a sign for what is filled in."""
+        return [
+            [part for part in found[1].split("/") if part not in {"", "."}]
+            for found in _PATHS.finditer(_FILLED.sub("*", self.text))
+        ]
 
 
 def _of_folders(
@@ -182,14 +204,14 @@ def _of_folders(
     found = list(_candidates(reading, of_folders, text_of))
     top = _top(reading.files) if found else ""
     for file in view if found else ():
-        text = text_of(file).decode(errors="replace")
+        said = _Text(text_of(file).decode(errors="replace"), file)
         found = [
             each
             for each in found
-            if file.startswith(f"{each.path}/")
-            or not _names(text, file, each, top=top, kustomized=of_folders)
+            if file.startswith(each.within)
+            or not _names(said, each, top=top, kustomized=of_folders)
         ]
-    gone = tuple(f"{each.path}/" for each in found)
+    gone = tuple(each.within for each in found)
     yield from (file for file in reading.files if gone and file.startswith(gone))
 
 
@@ -232,7 +254,8 @@ def _candidates(
             passed = alike if len(ways) >= _FEW else folder in of_folders and sure
             if passed and not _is_taken(folder, owners):
                 listed = rf"^[ \t]*#[ \t#]*-?[ \t]*(?:\./)?{re.escape(name)}\b"
-                yield _Folder(folder, re.search(listed, said, re.MULTILINE) is not None)
+                in_comment = re.search(listed, said, re.MULTILINE) is not None
+                yield _Folder(folder, in_comment, name, f"{folder}/")
 
 
 def _is_the_other(
@@ -272,28 +295,21 @@ def _ways(parent: str, by: Kustomization, folders: Collection[str]) -> dict[str,
 
 
 def _names(
-    text: str,
-    file: str,
-    folder: _Folder,
-    *,
-    top: str,
-    kustomized: Mapping[str, Kustomization],
+    said: _Text, folder: _Folder, *, top: str, kustomized: Mapping[str, Kustomization]
 ) -> bool:
     """Whether a file says that the folder is deployed."""
-    deploys = file.endswith(_OBJECTS) and any(each in text for each in _DEPLOYS)
-    if deploys and _is_generated(text, folder, top, kustomized):
+    if said.deploys and _is_generated(said, folder, top, kustomized):
         return True
-    if folder.name not in text:
+    if folder.name not in said.text:
         return False
-    prose = is_prose(file)
-    for line in text.splitlines():
-        if folder.name not in line or (not prose and line.lstrip().startswith("#")):
+    for line in said.text.splitlines():
+        if folder.name not in line or (not said.is_prose and line.lstrip().startswith("#")):
             continue
-        if prose and not _APPLIES.search(line):
+        if said.is_prose and not _APPLIES.search(line):
             continue
         if _is_path_of(line, folder):
             return True
-        if not folder.in_comment and _is_word_of(line, folder, file, deploys=deploys):
+        if not folder.in_comment and _is_word_of(line, folder, said.file, deploys=said.deploys):
             return True
     return False
 
@@ -325,20 +341,18 @@ def _is_word_of(line: str, folder: _Folder, file: str, *, deploys: bool) -> bool
 
 
 def _is_generated(
-    text: str, folder: _Folder, top: str, kustomized: Mapping[str, Kustomization]
+    said: _Text, folder: _Folder, top: str, kustomized: Mapping[str, Kustomization]
 ) -> bool:
     """Whether a path with signs for more, or one that takes all below, covers the folder."""
-    recurses = _RECURSES.search(text) is not None
     parts = folder.path.split("/")
     begins = {0, len(top.split("/")) if top else 0}
-    for found in _PATHS.finditer(_FILLED.sub("*", text)):
-        wanted = [part for part in found[1].split("/") if part not in {"", "."}]
+    for wanted in said.paths:
         if any("*" in part for part in wanted):
             sure = "*" not in wanted[0]
             starts = range(len(parts)) if sure else begins
             if any(_covers(wanted, parts[at:]) for at in starts):
                 return True
-        elif recurses and _takes_all(wanted, parts, kustomized):
+        elif said.recurses and _takes_all(wanted, parts, kustomized):
             return True
     return False
 
