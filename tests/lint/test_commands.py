@@ -1,5 +1,6 @@
 """Commands in scripts, Makefiles, justfiles, Taskfiles and Markdown: what each installs, and with what."""
 
+import shlex
 import time
 
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from gpuyard.lint.languages.commands import (
 )
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
 from gpuyard.lint.languages.helm_sets import sets_of, steps_of
+from gpuyard.lint.languages.script_text import split_words
 from gpuyard.rules.rule import UNKNOWN
 from kit.every import every
 from kit.searches import examples
@@ -256,3 +258,19 @@ def test_what_is_twice_as_long_takes_about_twice_as_long(unit):
         return time.process_time() - begun
 
     assert seconds(MOST_BYTES // 2) < 8 * seconds(MOST_BYTES // 8) + 0.5
+
+
+@settings(max_examples=examples(500))
+@given(st.text(st.sampled_from(" \t\n\r;&|()<>\"'ab=$-{}#é~\x0b\u3000\\\0"), max_size=20))
+def test_words_are_split_as_shlex_does(line):
+    reader = shlex.shlex(line, posix=True, punctuation_chars=";&|()<>")
+    reader.whitespace_split = True
+    reader.commenters = ""
+    assert _or_error(lambda: split_words(line)) == _or_error(lambda: list(reader))
+
+
+def _or_error(split):
+    try:
+        return split()
+    except ValueError:
+        return "a quote does not end"

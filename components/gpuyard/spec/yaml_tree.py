@@ -186,7 +186,10 @@ class _Builder:
     def build(self, loader: Any) -> list[Document]:
         next_event = loader.get_event
         while (event := next_event()) is not None:
-            self._take(event)
+            if isinstance(event, ScalarEvent):  # first, because most are
+                self._place_scalar(event)
+            else:
+                self._take(event)
         if self.room is not None:
             self.room.take(self.count)
         return [*self.done, self._document()]
@@ -215,8 +218,6 @@ class _Builder:
 
     def _take(self, event: Event) -> None:
         match event:
-            case ScalarEvent():  # first, because most are
-                self._place_scalar(event)
             case MappingStartEvent():
                 self._open({}, event)
             case SequenceStartEvent():
@@ -272,7 +273,9 @@ class _Builder:
 
     def _place_scalar(self, event: ScalarEvent) -> None:
         """As `_place` does, in one go: most events are scalars. Of a key, which is text, no value is made."""
-        self._count(event, 1)
+        self.count += 1
+        if self.count > self.fits:
+            self._refuse_more(event)
         if event.anchor:
             self.anchors[event.anchor] = (_scalar(event), 1)
         parent = self.stack[-1] if self.stack else None
@@ -291,7 +294,9 @@ class _Builder:
 
     def _place(self, value: Any, event: NodeEvent, size: int) -> int:
         """Where it belongs; the number of its mark."""
-        self._count(event, size)
+        self.count += size
+        if self.count > self.fits:
+            self._refuse_more(event)
         if not self.stack:
             self.root = value
             return self._mark(event)
@@ -302,11 +307,6 @@ class _Builder:
         if parent.has_key:
             return self._place_in_mapping(parent, value)
         return self._place_key(parent, value, event)
-
-    def _count(self, event: NodeEvent, size: int) -> None:
-        self.count += size
-        if self.count > self.fits:
-            self._refuse_more(event)
 
     def _place_key(self, parent: _Open, key: Any, event: NodeEvent) -> int:
         if not isinstance(key, str):
@@ -348,9 +348,9 @@ class _Builder:
 
     def _mark(self, event: NodeEvent) -> int:
         mark = event.start_mark
-        return (
-            self.positions.add(mark.line + 1, mark.column + 1) if mark else self.positions.add(1, 1)
-        )
+        if mark is None:
+            return self.positions.add(1, 1)
+        return self.positions.add(mark.line + 1, mark.column + 1)
 
     def _refuse_more(self, event: Event) -> None:
         if self.room is not None and self.count <= self.most:

@@ -63,6 +63,9 @@ _BEFORE: Mapping[str, re.Pattern[str]] = {
 _ELSEWHERE = frozenset({"HOME", "TMPDIR"})
 """Folders that are in no repository."""
 _QUOTED = re.compile(r"[\"'\\]")
+_SPACES = " \t\r\n"
+_WORD = re.compile(rf"""[;&|()<>]+|(?:[^{_SPACES};&|()<>"']+|"[^"]*"|'[^']*')+""")
+_QUOTES = re.compile(r""""([^"]*)"|'([^']*)'""")
 _SPLITS = frozenset(";&|()")
 _TURNS = frozenset("<>")
 
@@ -297,12 +300,22 @@ def _unquoted(word: str) -> str:
 
 def _words(line: str) -> list[str]:
     for text in (line, re.split(r"(?:^|\s)#", line, maxsplit=1)[0]):
-        reader = shlex.shlex(text, posix=True, punctuation_chars=";&|()<>")
-        reader.whitespace_split = True
-        reader.commenters = ""
         try:
-            found = list(reader)
+            found = split_words(text)
         except ValueError:
             continue  # a quote that does not end, perhaps of a comment
         return found[: next((i for i, w in enumerate(found) if w.startswith("#")), len(found))]
     return []
+
+
+def split_words(line: str) -> list[str]:
+    """Words and signs between commands as a shell has them; ValueError where a quote does not end."""
+    if "\\" not in line:  # as in most lines, and `shlex` takes a letter at a time
+        found = _WORD.findall(line)
+        if _WORD.sub("", line).strip(_SPACES):
+            raise ValueError("No closing quotation")
+        return [_QUOTES.sub(r"\1\2", word) for word in found]
+    reader = shlex.shlex(line, posix=True, punctuation_chars=";&|()<>")
+    reader.whitespace_split = True
+    reader.commenters = ""
+    return list(reader)

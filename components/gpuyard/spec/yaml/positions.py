@@ -36,11 +36,11 @@ class Positions:
 
     def add(self, line: int, column: int) -> int:
         """Mark the next part, with nothing below it yet; its number."""
-        number = len(self.lines)
         self.lines.append(line)
         self.columns.append(column)
-        self.ends.append(number + 1)
-        return number
+        end = len(self.lines)
+        self.ends.append(end)
+        return end - 1
 
     def close(self, number: int) -> None:
         """All that came since is below this part."""
