@@ -19,7 +19,13 @@ from gpuyard.rules.rule import (
 )
 from gpuyard.rules.subjects.installed import all_older, any_since, is_unsure
 from gpuyard.rules.subjects.pods import POD_KINDS, speaks_of_gpus
-from gpuyard.rules.subjects.pools import KARPENTER, gpu_pools, serves_no_gpus, without_gpus
+from gpuyard.rules.subjects.pools import (
+    KARPENTER,
+    asks_for_gpus,
+    gpu_pools,
+    serves_no_gpus,
+    without_gpus,
+)
 
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
 _OVERLAY = "karpenter.sh/NodeOverlay"
@@ -97,7 +103,9 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
 def _speaks_of_gpus(stack: Stack) -> bool:
     """Whether a pool, its class or a pod says a word of them: else none of it is for GPUs."""
     kinds = (KARPENTER, NODE_CLASS, *_OLD_KINDS, *POD_KINDS)
-    return any(map(speaks_of_gpus, stack.of(*kinds))) or any(gpu_pools(stack.of(KARPENTER)))
+    if any(map(speaks_of_gpus, stack.of(*kinds))) or any(gpu_pools(stack.of(KARPENTER))):
+        return True
+    return any(map(asks_for_gpus, stack.of(*_OLD_KINDS)))
 
 
 def _where(*, sure: bool) -> Severity | None:

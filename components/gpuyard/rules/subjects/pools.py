@@ -241,6 +241,14 @@ def _signs_of(key: str, values: list[Any]) -> list[bool | UnknownValue]:
 _MAKERS = {NODE_GROUP: _node_group, NODE_POOL: _node_pool, KARPENTER: _karpenter}
 
 
+def asks_for_gpus(pool: Resource) -> bool:
+    """Whether a pool of Karpenter, of any of its versions, asks for machines that have them."""
+    spec = mapping(pool.properties.get("spec"))
+    asked = (*_asked(spec), *_asked(block(at(spec, "template", "spec"))))
+    signs = (_signs(found) if key == _TYPE_LABEL else _signs_of(key, found) for key, found in asked)
+    return any(True in each for each in signs)
+
+
 def without_gpus(pool: Resource) -> bool:
     """Whether a pool of Karpenter says of which machines it is, and none has GPUs of ours."""
     spec = mapping(pool.properties.get("spec"))  # of a Provisioner, and below it of a NodePool

@@ -38,6 +38,7 @@ def _check(queue: Resource, _: Parameters) -> Iterator[Violation]:
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
     yield from _shut_in_cohorts(stack)
+    yield from _shut_beside_gpus(stack)
     yield from _wide_open(stack)
 
 
@@ -53,6 +54,20 @@ def _shut_in_cohorts(stack: Stack) -> Iterator[Violation]:
         if queue.name in wanted:
             yield _shut(queue)
         elif cohorts[cohort] == 1:
+            yield _shut(queue, Severity.WARN)
+
+
+def _shut_beside_gpus(stack: Stack) -> Iterator[Violation]:
+    """A queue of something else in which somebody stands, on a platform where GPUs are queued too."""
+    queues = stack.of(QUEUE)
+    if not any(map(covers_gpus, queues)):
+        return
+    wanted = {text(at(queue.properties, "spec", "clusterQueue")) for queue in stack.of(LOCAL_QUEUE)}
+    selecting = {
+        queue.name for queue in queues if known(at(queue.properties, *_SELECTOR)) is not None
+    }
+    for queue in queues:  # of two manifests of one queue, one that selects is enough
+        if queue.name in wanted - selecting and not _is_of_gpus(queue):
             yield _shut(queue, Severity.WARN)
 
 
