@@ -95,8 +95,14 @@ def parse_yaml(data: bytes, name: str) -> Document:
 
 def parse_documents(data: bytes, name: str, times: int = 1) -> list[Document]:
     """Read every YAML document of a text, within the limits of one, or so many times them; no empty ones."""
+    within = room()
+    if within is not None and (before := within.again(data, times)) is not None:
+        return [*before]
     builder = _Builder(name, many=True, times=times)
-    return [d for d in _parse(data, name, builder) if d.value is not None]
+    found = [d for d in _parse(data, name, builder) if d.value is not None]
+    if within is not None:
+        within.hold(data, times, builder.count, found)
+    return found
 
 
 def _parse(data: bytes, name: str, builder: "_Builder") -> list[Document]:
