@@ -6,8 +6,9 @@ import pytest
 
 from gpuyard.lint.read import read
 from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, Resource
+from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, Resource, Stack
 from gpuyard.rules.run import RuleVerdict, evaluate
+from gpuyard.rules.subjects.installed import has_driver_installer
 from gpuyard.rules.subjects.pools import gpu_pool, without_gpus
 from kit.every import every
 
@@ -219,3 +220,17 @@ def test_a_pool_of_which_something_is_unknown_lacks_budgets_all_the_same_and_hid
     unjudged = [each.resource for each in found if each.verdict is RuleVerdict.NOT_EVALUATED]
     assert nobody_knows in unjudged
     assert another not in unjudged
+
+
+@every(
+    ("containers", "installs"),
+    [
+        (UNKNOWN, False),
+        ([{"image": UNKNOWN}], False),
+        ([{"image": "cos-nvidia-installer:fixed"}], True),
+    ],
+)
+def test_pods_that_are_not_known_install_no_driver(containers, installs):
+    spec = {"template": {"spec": {"containers": containers}}}
+    stack = Stack((Resource("apps/v1/DaemonSet", "d", {"spec": spec}),))
+    assert has_driver_installer(stack) is installs

@@ -23,6 +23,11 @@ ADDONS = """module "addons" {
   }
 }
 """
+GOOGLES = (
+    "https://raw.githubusercontent.com/GoogleCloudPlatform/container-engine-accelerators/master"
+    "/nvidia-driver-installer"
+)
+INSTALLER = ("nvidia-driver-installer", "any")
 
 
 def said(text, file="x.yaml"):
@@ -75,6 +80,15 @@ def said(text, file="x.yaml"):
         ("red_hat_openshift_ai_self-managed/2.9/html", [("openshift-ai", "2.9")]),
         ("Needs OpenShift AI 2.16 with Kueue", [("openshift-ai", "2.16")]),
         ("RHOAI v2.9", [("openshift-ai", "2.9")]),
+        (f"kubectl apply -f {GOOGLES}/cos/daemonset-preloaded-latest.yaml", [INSTALLER]),
+        (f'url = "{GOOGLES}/ubuntu/daemonset.yaml"', [INSTALLER]),
+        (
+            "- github.com/GoogleCloudPlatform/container-engine-accelerators//nvidia-driver-installer/cos",
+            [INSTALLER],
+        ),
+        (f"{GOOGLES}/README.md", []),
+        (f"{GOOGLES}/../device-plugin-daemonset.yaml", []),
+        (f"{GOOGLES}/../fast-socket-installer/fast-socket-installer.yaml", []),
         ("OpenShift AI 3.0", []),
         ('x = templatefile("${path.module}/local-queue.yaml.tpl", {})', [("local-queues", "any")]),
         ("kind: LocalQueue\nmetadata:\n  name: $SHAPE-queue\n", [("local-queues", "any")]),
@@ -174,3 +188,42 @@ def test_a_large_file_is_none_that_says_what_to_install():
     said = b"KUEUE_VERSION=v0.10.1\n"
     assert versions_said(said, "up.sh") != []
     assert versions_said(said + b"#" * 128 * 1024, "up.sh") == []
+
+
+OLD_POOL = """\
+resource "google_container_node_pool" "t4" {
+  version = "1.28.9-gke.1289000"
+  node_config {
+    machine_type = "n1-standard-8"
+    guest_accelerator {
+      type  = "nvidia-tesla-t4"
+      count = 1
+    }
+  }
+}
+"""
+
+
+@every(
+    ("more", "told"),
+    [
+        ({}, True),
+        (
+            {"Makefile": f"drivers:\n\tkubectl apply -f {GOOGLES}/cos/daemonset-preloaded.yaml\n"},
+            False,
+        ),
+        (
+            {"drivers.tf": f'data "http" "d" {{\n  url = "{GOOGLES}/cos/daemonset.yaml"\n}}\n'},
+            False,
+        ),
+        ({"examples/README.md": f"{GOOGLES}/cos/daemonset.yaml\n"}, True),
+    ],
+)
+def test_who_applies_googles_installer_says_who_installs_the_driver(more, told):
+    with TemporaryDirectory() as folder:
+        for name, text in {"terraform/pool.tf": OLD_POOL, **more}.items():
+            (Path(folder) / name).parent.mkdir(exist_ok=True)
+            (Path(folder) / name).write_text(text)
+        reading, _ = read_all([folder])
+        hits = [hit for hit in report(reading, RULES).hits if hit.rule.id == "GPU-GCP-04"]
+    assert [hit.line for hit in hits] == ([5] if told else [])

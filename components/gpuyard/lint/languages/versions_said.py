@@ -1,7 +1,8 @@
 """Versions of Kueue, KubeRay, Karpenter and the training operator that a file says in passing.
 
 In the address of a release, in a variable named for it (`KARPENTER_VERSION=v0.34.0`), in a command of a
-comment, or in a text: objects beside it are in the words of that time.
+comment, or in a text: objects beside it are in the words of that time. Likewise that something applies
+Google's installer of drivers, of which there is no version to say.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuyard.lint.languages.commands import AppliedRelease
 from gpuyard.lint.languages.script_text import is_prose
-from gpuyard.rules.subjects.installed import COMPOSED_QUEUES, OPENSHIFT_AI
+from gpuyard.rules.subjects.installed import COMPOSED_QUEUES, DRIVER_INSTALLER, OPENSHIFT_AI
 
 _OPERATOR = "training-operator"
 _ITS_LINE = "v1"
@@ -24,6 +25,7 @@ _PARTS: Mapping[bytes, tuple[bytes, ...]] = {
     b"kuberay": (b"kuberay",),
     b"karpenter": (b"karpenter",),
     b"rhoai": (b"rhoai",),
+    b"engine-accelerators": (b"container-engine-accelerators",),
     b"operator": tuple(b"training%boperator" % sign for sign in _SIGNS),
     b"openshift": tuple(b"openshift%bai" % sign for sign in _SIGNS),
 }
@@ -79,6 +81,12 @@ _COMPOSED = re.compile(
     re.IGNORECASE,
 )
 """A LocalQueue whose name a variable, a template or a script decides."""
+_INSTALLER = re.compile(
+    r"GoogleCloudPlatform/container-engine-accelerators/(?:[^\s\"'`<>()]{0,200}/)?daemonset[\w.-]*\.yaml|"
+    r"GoogleCloudPlatform/container-engine-accelerators(?:\.git)?/+nvidia-driver-installer/",
+    re.IGNORECASE,
+)
+"""Google's DaemonSet that installs drivers, as a file, or as a folder that kustomize fetches."""
 _OF_OLD = re.compile(r"\btraining[- ]operator\b", re.IGNORECASE)
 _SCRIPTS = (".sh", ".bash", ".mk", "Makefile")
 
@@ -106,6 +114,8 @@ def _found(data: bytes, file: str) -> Iterator[AppliedRelease]:
         for each in pattern.finditer(text):
             name, version = (part for part in each.groups() if part is not None)
             yield AppliedRelease(_program(name), version)
+    if _INSTALLER.search(lines):
+        yield AppliedRelease(DRIVER_INSTALLER, "any")
     for each in _RED_HATS.finditer(lines):
         yield AppliedRelease(OPENSHIFT_AI, each[1])
     if _BLUEPRINTS.search(wide) and _ENABLES.search(wide) and not _AT_ANOTHER.search(wide):

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from gpuyard.findings import Severity
 from gpuyard.manifests.placeholders import is_filled_in
-from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, block, items, text
+from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, block, items, known, text
+from gpuyard.rules.subjects.installed import has_driver_installer
 from gpuyard.rules.subjects.pools import NODE_POOL, GpuPool, gpu_pools
 
 _OPERATOR = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
@@ -20,7 +21,9 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for pool in gpu_pools(stack.of(NODE_POOL)):
         mode, path = _mode(pool)
         unsaid = mode in {"", "GPU_DRIVER_VERSION_UNSPECIFIED"}
-        if mode != _OFF and by_operator:
+        version = pool.resource.properties.get("version")
+        old = unsaid and _comes_before_it_installed(version)
+        if by_operator and mode != _OFF and not old:
             says = "as it does where nothing is said" if unsaid else mode
             yield Violation(
                 path,
@@ -28,7 +31,11 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 f"set {_OFF} here, or driver.enabled: false in the operator",
                 pool.resource,
             )
-        elif unsaid and (version := _before_it_installed(pool.resource)):
+        elif (
+            unsaid
+            and not (by_operator or has_driver_installer(stack))
+            and _comes_before_it_installed(known(version))
+        ):
             yield Violation(
                 path,
                 f"nobody says who installs the driver, and GKE {version} does not by itself",
@@ -37,12 +44,10 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             )
 
 
-def _before_it_installed(pool: Resource) -> str:
-    """The version of a pool whose GKE leaves the driver to somebody else, "" for all others."""
-    found = text(pool.properties.get("version"))
-    numbers = _VERSION.match(found)
-    old = numbers is not None and tuple(map(int, numbers.groups())) < _INSTALLS_SINCE
-    return found if old else ""
+def _comes_before_it_installed(version: object) -> bool:
+    """Whether GKE of this version, of a pool that says nothing, leaves the driver to somebody else."""
+    numbers = _VERSION.match(version) if isinstance(version, str) else None
+    return numbers is not None and tuple(map(int, numbers.groups())) < _INSTALLS_SINCE
 
 
 def _mode(pool: GpuPool) -> tuple[str, tuple[str | int, ...]]:
@@ -70,6 +75,7 @@ RULE = Rule(
     sources=(
         "NVIDIA GPU Operator documentation, google-gke.rst",
         "GKE documentation, GPUs in Standard node pools: installed by default since 1.30.1-gke.1156000",
+        "GoogleCloudPlatform/container-engine-accelerators, nvidia-driver-installer: Google's DaemonSet",
     ),
     kinds=(NODE_POOL,),
     check_stack=_check,

@@ -42,8 +42,10 @@ _FROM_THE_NETWORK = (
     ("kubernetes.io/ingress.class", "gce-internal"),
     ("service.beta.kubernetes.io/aws-load-balancer-scheme", "internal"),
     ("service.beta.kubernetes.io/aws-load-balancer-internal", "true"),
+    ("service.beta.kubernetes.io/aws-load-balancer-internal", "0.0.0.0/0"),  # as it was at first
     ("networking.gke.io/load-balancer-type", "internal"),
     ("cloud.google.com/load-balancer-type", "internal"),
+    ("service.beta.kubernetes.io/azure-load-balancer-internal", "true"),
 )
 """Annotations of a load balancer that only the cloud's own network reaches."""
 _EXPORTER = "dcgm-exporter"
@@ -53,11 +55,14 @@ _WORDS = ("dcgm", "gpu-metrics", "nvidia-exporter")
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     """Who reaches it from the network of the cloud alone is warned: that can be meant so."""
     for said in _shown(resource):
-        yield replace(said, severity=Severity.WARN) if _is_internal(resource) else said
+        yield replace(said, severity=Severity.WARN) if _is_internal(resource, said.path) else said
 
 
-def _is_internal(resource: Resource) -> bool:
-    given = mapping(at(resource.properties, "metadata", "annotations"))
+def _is_internal(resource: Resource, said: Path) -> bool:
+    """By the annotations of an object, or by those that the exporter's chart writes on its Service."""
+    of_chart = resource.group_kind == _EXPORTER_VALUES
+    where = (*said[:-1], "annotations") if of_chart else ("metadata", "annotations")
+    given = mapping(at(resource.properties, *where))
     return any(str(given.get(key)).lower() == value for key, value in _FROM_THE_NETWORK)
 
 
@@ -158,6 +163,8 @@ RULE = Rule(
     sources=(
         "NVIDIA bulletin on CVE-2026-47483",
         "AWS Load Balancer Controller, annotation scheme; GKE documentation, internal load balancers",
+        "Cloud Provider Azure, LoadBalancer: azure-load-balancer-internal",
+        "NVIDIA/dcgm-exporter, deployment/templates/service.yaml: service.annotations",
     ),
     kinds=("Service", *_ROUTES, OPERATOR_VALUES, CLUSTER_POLICY, _EXPORTER_VALUES),
     check=_check,

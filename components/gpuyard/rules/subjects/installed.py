@@ -57,6 +57,10 @@ _AS_DEFAULT = "NVIDIA_RUNTIME_SET_AS_DEFAULT"
 OPENSHIFT_AI = "openshift-ai"
 COMPOSED_QUEUES = "local-queues"
 """LocalQueues whose names something in view composes: what there is, no file says."""
+DRIVER_INSTALLER = "nvidia-driver-installer"
+"""Google's DaemonSet that installs the driver on nodes of GKE, by the name that it has."""
+_INSTALLER_IMAGE = re.compile(r"(^|/)([a-z]+-)?(nvidia|gpu)(-driver)?-installer([:@]|$)")
+"""cos-nvidia-installer, gke-nvidia-installer, cos-gpu-installer, ubuntu-nvidia-driver-installer."""
 _OF_A_VENDOR = re.compile(
     r".+\.opendatahub\.io|"
     r"(?:kueue|route|project|config|console|operator|security|machine|image|template|user)\.openshift\.io"
@@ -150,6 +154,23 @@ def older_ray(stack: Stack) -> str:
 def composes_queues(stack: Stack) -> bool:
     """Whether queues are made here under names that only a run would tell."""
     return any(resource.name == COMPOSED_QUEUES for resource in stack.of(COMMAND))
+
+
+def has_driver_installer(stack: Stack) -> bool:
+    """Whether a DaemonSet in view installs the driver on nodes of GKE, or something applies Google's."""
+    if any(resource.name == DRIVER_INSTALLER for resource in stack.of(COMMAND)):
+        return True
+    return any(map(_installs_drivers, stack.of("apps/DaemonSet")))
+
+
+def _installs_drivers(agent: Resource) -> bool:
+    if DRIVER_INSTALLER in agent.name:
+        return True
+    try:
+        images = [text(c.get("image")) for pod in pods_of(agent) for _, c in pod.containers()]
+    except NotEvaluatedError:
+        return False
+    return any(map(_INSTALLER_IMAGE.search, images))
 
 
 def has_vendors_kueue(stack: Stack) -> bool:
