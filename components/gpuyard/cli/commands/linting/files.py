@@ -28,6 +28,7 @@ from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.named_values import with_named_values
 from gpuyard.lint.together.samples import is_sample, not_deployed, tests_of_charts
 from gpuyard.lint.together.told_charts import with_told_charts
+from gpuyard.lint.unused.dependencies import without_those_off
 from gpuyard.local_files import read_regular
 from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom
 from gpuyard.spec.yaml_tree import MAX_BYTES
@@ -135,7 +136,7 @@ def _read_all(
     unread = [replace(u, foreign=u.foreign and u.file not in named) for u in unread]
     found = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
     names = {_shown(name): name for name in chosen}
-    found = with_told_charts(found, said.charts, names, view)
+    found = without_those_off(with_told_charts(found, said.charts, names, view), names, view)
     unused = not_deployed(found, list(names), lambda file: _few_bytes(names.get(file, file)))
     found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
     found = with_named_values(found, names, view)

@@ -1,0 +1,172 @@
+"""Charts that a chart around them leaves out: by the condition of a dependency, or by its tags.
+
+Helm takes the first path of `condition` that the values have, and where they have none, `tags`: one that is
+true is enough. What another file in view says of it counts as well: a release of production may switch it on.
+"""
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpuyard.errors import UsageError
+from gpuyard.findings import Path
+from gpuyard.lint.items import FilesRead, Item
+from gpuyard.lint.languages.script_text import is_prose
+from gpuyard.manifests.fields import items, mappings, text
+from gpuyard.spec.yaml_tree import Document, parse_documents
+
+_CHART = "Chart.yaml"
+_VALUES = ("values.yaml", "values.yml")
+_WORDS = ("condition:", "tags:")
+_TAGS = "tags"
+_END = 10**9
+_OFF = re.compile(r"[\"']?[ \t]*[=:,][ \t]*[\"']?false\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dependency:
+    """One that the values of its chart switch off."""
+
+    folder: str
+    key: str
+    """Under which its own values stand."""
+    switches: tuple[Path, ...]
+    """Where the values would switch it on."""
+
+
+def without_those_off(
+    found: FilesRead, names: Collection[str], text_of: Callable[[str], str]
+) -> FilesRead:
+    """The same without the values of charts that nobody installs."""
+    charts = sorted(each for each in names if posixpath.basename(each) == _CHART)
+    off = [each for chart in charts for each in _off(chart, names, text_of)]
+    off = [each for each in off if not any(_switches_on(file, each, text_of) for file in names)]
+    files = {item.place.file for item in found.items} if off else ()
+    parts = {
+        file: [
+            part for each in off if _is_beside(file, each) for part in _lines(each, text_of(file))
+        ]
+        for file in files
+    }
+    kept = [item for item in found.items if not _is_within(item, parts.get(item.place.file, ()))]
+    return found if len(kept) == len(found.items) else replace(found, items=tuple(kept))
+
+
+def _off(
+    chart: str, names: Collection[str], text_of: Callable[[str], str]
+) -> Iterator[_Dependency]:
+    """Dependencies that the values beside a chart switch off."""
+    written, folder = text_of(chart), posixpath.dirname(chart)
+    beside = [name for each in _VALUES if (name := posixpath.join(folder, each)) in names]
+    if not beside or not any(word in written for word in _WORDS):
+        return
+    values = _value(text_of(beside[0]))
+    dependencies = mappings(_value(written), "dependencies")
+    several = Counter(str(each.get("name")) for each in dependencies)
+    for each in dependencies:
+        if several[str(each.get("name"))] > 1:
+            continue  # variants, of which whoever installs the chart takes one
+        switches = [tuple(part.strip().split(".")) for part in text(each, "condition").split(",")]
+        tags = [(_TAGS, tag) for tag in items(each, _TAGS) if isinstance(tag, str)]
+        conditions = [_at(values, path) for path in switches]
+        first = next((given for given in conditions if isinstance(given, bool)), None)
+        given = [_at(values, path) for path in tags]
+        off = first is False or (first is None and False in given and True not in given)
+        if off and (key := text(each, "alias") or text(each, "name")):
+            asked = [path for path in (*switches, *tags) if path != ("",)]
+            yield _Dependency(folder, key, tuple(asked))
+
+
+def _value(written: str) -> Any:
+    documents = _documents(written)
+    return documents[0].value if len(documents) == 1 else {}
+
+
+def _documents(written: str) -> list[Document]:
+    try:
+        return parse_documents(written.encode(), _CHART)
+    except (UsageError, UnicodeEncodeError):
+        return []  # a template
+
+
+def _at(value: Any, path: Sequence[Any]) -> Any:
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def _is_beside(file: str, of: _Dependency) -> bool:
+    """Whether a file has values of the chart around it."""
+    folder, name = posixpath.split(file)
+    return folder == of.folder and name.startswith("values")
+
+
+def _lines(of: _Dependency, written: str) -> Iterator[range]:
+    """Where in values those of a dependency stand."""
+    for document in _documents(written):
+        keys = document.value if isinstance(document.value, Mapping) else {}
+        begins = [line for key in keys if (line := document.lines.get((key,))) is not None]
+        first = document.lines.get((of.key,))
+        if first is not None:  # to where the next begins: a text at the end has lines of its own
+            yield range(first, min((each for each in begins if each > first), default=_END))
+
+
+def _is_within(item: Item, parts: Sequence[range]) -> bool:
+    return bool(parts) and any(item.place.position(())[0] in part for part in parts)
+
+
+# ── what switches it on ──
+
+
+def _switches_on(file: str, of: _Dependency, text_of: Callable[[str], str]) -> bool:
+    """Whether a file may say so; its templates only ask."""
+    if file.startswith(posixpath.join(of.folder, "templates", "")) or file == posixpath.join(
+        of.folder, _CHART
+    ):
+        return False
+    written = text_of(file)
+    return any(_says_on(written, file, path) for path in of.switches)
+
+
+def _says_on(written: str, file: str, path: Path) -> bool:
+    last, above = str(path[-1]), str(path[-2]) if len(path) > 1 else ""
+    if last not in written or above not in written:
+        return False
+    if _is_said(written, ".".join(map(str, path)), prose=is_prose(file)):
+        return True
+    if is_prose(file):
+        return False
+    documents = _documents(written)
+    return any(_has(document.value, above, last) for document in documents)
+
+
+def _is_said(written: str, dotted: str, *, prose: bool) -> bool:
+    """Whether a line has the path as `--set` or a parameter has it, and does not say false."""
+    if dotted not in written:
+        return False
+    for line in written.splitlines():
+        start = line.find(dotted)
+        skipped = start < 0 or line.lstrip(" -").startswith(("#", "condition"))
+        if skipped or line[:start].endswith(".Values."):
+            continue
+        rest = line[start + len(dotted) :]
+        if not _OFF.match(rest) and (not prose or rest.startswith("=")):
+            return True
+    return False
+
+
+def _has(value: Any, above: str, last: str) -> bool:
+    """Whether anything below, in texts as well, has the switch, and not off."""
+    if isinstance(value, Mapping):
+        here = value.get(above) if above else value
+        if isinstance(here, Mapping) and here.get(last, False) is not False:
+            return True
+        return any(_has(each, above, last) for each in value.values())
+    if isinstance(value, list):
+        return any(_has(each, above, last) for each in value)
+    if isinstance(value, str) and "\n" in value and last in value and above in value:
+        return any(_has(document.value, above, last) for document in _documents(value))
+    return False
