@@ -7,6 +7,7 @@ from typing import Any
 from gpuyard.admission.images import allowed, prefix
 from gpuyard.admission.placing import EVERY_TAINT
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.moving_tags import moves
 from gpuyard.manifests.placeholders import is_no_image, repository_of
 from gpuyard.rules.rule import (
     Parameters,
@@ -115,12 +116,9 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
         if places and not unknown and not allowed(image, places):
             problem = f"{image} comes from no allowed registry"
             yield Violation(where, problem, f"use one of {', '.join(places)}")
-        name = image.rpartition("/")[2]
-        if _DIGEST.search(image):
+        if _DIGEST.search(image) or not moves(image):
             continue
-        if (":" not in name or name.endswith(":latest")) and _runs_beside(
-            resource, where, container
-        ):
+        if _runs_beside(resource, where, container):
             yield Violation(
                 where,
                 f"{image} can be another image tomorrow: {_then(resource)}",
