@@ -158,7 +158,7 @@ def subcharts(
 ) -> Iterator[Item]:
     """Values of charts that stand under their names, or under aliases, in the values of an umbrella chart."""
     for key, each in value.items():
-        chart = (aliases or {}).get(key, key)
+        chart = str((aliases or {}).get(key, key))
         if isinstance(each, Mapping) and knows(chart):
             own = {name: given for name, given in each.items() if name not in _OF_PARENTS}
             yield from values(own, replace(place, prefix=(*place.prefix, key)), chart)

@@ -1,8 +1,8 @@
 """Resources inside resources: configuration in a ConfigMap, values in a release."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard.findings import Path
@@ -14,7 +14,7 @@ from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
 from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, cluster, node_groups
 from gpuyard.lint.languages.hcl_values import overlaid
 from gpuyard.lint.languages.helm_sets import nested, steps_of, typed
-from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, mappings
+from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, mapping, mappings
 from gpuyard.rules.subjects.components import (
     CHART_FIELDS,
     VALUES_BESIDE,
@@ -32,6 +32,7 @@ _CONFIGURED = frozenset(
     }
 )
 OF_ARGO = ("argoproj.io/Application", "argoproj.io/ApplicationSet")
+_PARAMETERS = ("parameters", "fileParameters")
 _BESIDE_PARAMETERS = ("values", "valuesObject", "valueFiles", "fileParameters")
 _OF_PLUGIN = "config:device-plugin"
 _KUSTOMIZE = "kustomize.config.k8s.io/Kustomization"
@@ -53,6 +54,15 @@ _AFTER_THE_CHART: tuple[Path, ...] = (("spec", "postRenderers"), ("postrender",)
 _OTHERS = re.compile(r"(?<![a-z])(?:intel|amd|rocm|habana|gaudi|hami|volcano)(?![a-z])")
 _OF_LABELS = re.compile(r"^(?!.*plugin).*(?:feature-discovery|\bgfd\b)")
 """What is for GPU Feature Discovery alone has the words of the device plugin, which never reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """What Argo CD hands to Helm as `--set` does."""
+
+    name: Path
+    sets: Any
+    position: tuple[int, int]
 
 
 def with_inside(item: Item) -> Iterator[Item]:
@@ -87,9 +97,11 @@ def _of_charts(item: Item) -> Iterator[Item]:
         )
         found = (_in_its_release(each, item, base, to_values) for each in found)
         over = takes_others(kind, properties, base)
+        parameters = _beside(item, base) if kind in OF_ARGO else ()
         for each in map(_over_others, found) if over else found:
             yield each
-            for made in () if changed else app_objects(each, _release(kind, properties, base)):
+            whole, release = _with(each, parameters), _release(kind, properties, base)
+            for made in () if changed else app_objects(whole, release):
                 yield replace(made, release=item.resource)
 
 
@@ -146,6 +158,38 @@ def _over_others(item: Item) -> Item:
     return replace(item, resource=replace(item.resource, properties=laid))
 
 
+def _beside(item: Item, base: Path) -> list[_Parameter]:
+    """What an Application lays over the values of a chart."""
+    try:
+        helm = mapping(at_path(item.resource.properties, (*base, "helm")))
+        return [
+            _Parameter(
+                *_set(each, field), item.place.position((*base, "helm", field, index, "value"))
+            )
+            for field in _PARAMETERS
+            for index, each in enumerate(mappings(helm, field))
+        ]
+    except NotEvaluatedError:  # which there are, nobody knows yet
+        return [_Parameter((), UNKNOWN, (1, 1))]
+
+
+def _set(given: Mapping[Any, Any], field: str) -> tuple[Path, Any]:
+    """The name of a parameter, and it as values; of a file that is not here nobody knows what it holds."""
+    name = given.get("name")
+    steps = steps_of(name, None)[0] if isinstance(name, str) and name else ()
+    return steps, of_parameter(given) if field == _PARAMETERS[0] else nested(steps, UNKNOWN)
+
+
+def _with(item: Item, parameters: Sequence[_Parameter]) -> Item:
+    """Values with what goes over them, which is told where it is said."""
+    if not parameters or not item.resource.kind.startswith("values:"):
+        return item
+    given = (item.resource.properties, *(each.sets for each in parameters))
+    made = replace(item.resource, properties=overlaid([*given], deep=True))
+    elsewhere = {each.name: each.position for each in parameters}
+    return replace(item, resource=made, place=replace(item.place, elsewhere=elsewhere))
+
+
 def _parameters(item: Item) -> Iterator[Item]:
     """What Argo CD hands to Helm as `--set` does, over all values that it hands over."""
     properties = item.resource.properties
@@ -182,7 +226,11 @@ def _charts(kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[Path, Pa
     except NotEvaluatedError:
         return  # how many there are, nobody knows yet
     for path in found:
-        for below in VALUES_BESIDE[kind]:
+        # of an Application the text counts where no object of values is beside it
+        beside = (
+            kind in OF_ARGO and at_path(properties, (*path, "helm", "valuesObject")) is not None
+        )
+        for below in VALUES_BESIDE[kind][: 1 if beside else None]:
             yield path, (*path, CHART_FIELDS.get(kind, "chart")), (*path, *below)
 
 

@@ -32,6 +32,8 @@ class FilePlace:
     """What this document calls a field of Pulumi's: the other way round."""
     written_at: Callable[[int], int] | None = None
     """Of what a program made of the file: the line there that a line of it comes from."""
+    elsewhere: Mapping[Path, tuple[int, int]] | None = None
+    """By path: line and column of what something beside the document says over it."""
     parts: Mapping[Path, Path] | None = None
     """Of an object that values of a chart describe: by path in it, where they say what is there and below."""
 
@@ -50,9 +52,14 @@ class FilePlace:
         return last if self.written_at is None else self.written_at(last)
 
     def _position(self, path: Path) -> tuple[int, int]:
+        over = self.elsewhere or {}
+        written = self._written(path) if over or self.fixed is None else ()
+        for end in range(len(written), 0, -1) if over else ():
+            if said := over.get(written[:end]):
+                return said
         if self.fixed is not None:
             return self.fixed
-        near = self.document.nearest((*self.prefix, *self._written(path))) or ()
+        near = self.document.nearest((*self.prefix, *written)) or ()
         line = self.first_line + self.document.lines.get(near, 1)
         return line, self.document.columns.get(near, 1)
 

@@ -158,3 +158,56 @@ def test_values_of_a_chart_with_templates_of_its_own_may_be_changed_by_them(
         (tmp_path / "templates" / "common.yaml").write_text('{{ include "common.all" . }}\n')
     found, _ = read_all(["."])
     assert [rule for rule, _, _ in said(found)] == rules
+
+
+ARGO = """apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: serve}
+spec:
+  source:
+    chart: app-template
+    helm:
+      %s: %s
+      %s
+"""
+TAG = "controllers.serve.containers.app.image.tag"
+ONE = (
+    "{controllers: {serve: {containers: {app: {image: {repository: r.example.org/s, tag: %s},"
+    " resources: {limits: {nvidia.com/gpu: 1}}}}}}}"
+)
+
+
+@every(
+    ("key", "tag", "beside", "lines"),
+    [
+        ("valuesObject", "latest", "", [8]),
+        ("valuesObject", "v1", f"parameters: [{{name: {TAG}, value: latest}}]", [9]),
+        ("valuesObject", "latest", f"parameters: [{{name: {TAG}, value: v1}}]", []),
+        ("valuesObject", "latest", f"fileParameters: [{{name: {TAG}, path: v}}]", []),
+        ("valuesObject", "latest", "fileParameters: [{path: v}]", []),
+        ("valuesObject", "latest", "parameters: [{value: v}]", []),
+        ("valuesObject", "latest", "valueFiles: [v.yaml]", []),
+        ("valuesObject", "v1", f"values: '{ONE % 'latest'}'", []),
+        ("values", "latest", "", [8]),
+        ("values", "v1", f"parameters: [{{name: {TAG}, value: latest}}]", [9]),
+        ("values", "latest", f"parameters: [{{name: {TAG}, value: v1}}]", []),
+    ],
+)
+def test_parameters_of_argo_cd_go_over_the_values_beside_them(key, tag, beside, lines):
+    """What the pods are is told where it is said: in the values, or as a parameter."""
+    values = ONE % tag if key == "valuesObject" else f"'{ONE % tag}'"
+    found = said(reading({"app.yaml": ARGO % (key, values, beside)}))
+    assert [line for rule, _, line in found if rule == "GPU-POD-03"] == lines
+
+
+def test_what_a_variable_decides_of_parameters_is_not_known():
+    manifest = (
+        'resource "kubernetes_manifest" "serve" {\n  manifest = {\n'
+        '    apiVersion = "argoproj.io/v1alpha1"\n    kind = "Application"\n'
+        '    metadata = {name = "serve"}\n'
+        '    spec = {source = {chart = "app-template", helm = {\n'
+        "      values = <<-EOT\n%s      EOT\n      parameters = %s\n    }}}\n  }\n}\n"
+    )
+    written = textwrap.indent(VALUES, "      ")
+    assert said(reading({"main.tf": manifest % (written, "[]")})) != []
+    assert said(reading({"main.tf": manifest % (written, "var.parameters")})) == []
