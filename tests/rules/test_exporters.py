@@ -68,6 +68,7 @@ def test_of_one_with_a_list_of_its_own_nothing_is_known(exporter):
     "other",
     [
         values("gpu-operator", dcgmExporter={"enabled": False, "config": {"name": "counters"}}),
+        values("gpu-operator", dcgmExporter={"enabled": "false", "config": {"name": "counters"}}),
         agent(image="example.org/other:1", env=OWN),
     ],
 )

@@ -19,7 +19,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
-from gpuyard.rules.subjects.components import OPERATOR_VALUES, OPERATORS
+from gpuyard.rules.subjects.components import OPERATOR_VALUES, OPERATORS, is_switched_off
 from gpuyard.rules.subjects.mig_parted import MIG_PARTED, cuts
 from gpuyard.rules.subjects.operator_texts import texts_of, unmade
 from gpuyard.spec.sharing import MAX_REPLICAS
@@ -181,7 +181,7 @@ def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
 def _is_without_mig(operator: Resource, base: Path) -> bool:
     """Whether nothing cuts a GPU there: then no strategy has anything to name."""
     manager = at(operator.properties, *base).get("migManager")
-    return isinstance(manager, Mapping) and manager.get("enabled") is False
+    return isinstance(manager, Mapping) and is_switched_off(manager.get("enabled"))
 
 
 def _says_the_same(strategy: str, wanted: str, stack: Stack) -> bool:

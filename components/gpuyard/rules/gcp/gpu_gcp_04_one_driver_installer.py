@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from gpuyard.findings import Severity
 from gpuyard.manifests.placeholders import is_filled_in
 from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, block, items, known, text
+from gpuyard.rules.subjects.components import is_switched_off
 from gpuyard.rules.subjects.installed import has_driver_installer
 from gpuyard.rules.subjects.pools import NODE_POOL, GpuPool, gpu_pools
 
@@ -62,7 +63,7 @@ def _installs(values: object) -> bool:
     for driver in (at(values, "driver"), at(values, "spec", "driver")):
         if driver is not None:
             said = driver if is_filled_in(driver) else block(driver).get("enabled")
-            return said is not False and not is_filled_in(said)
+            return not is_switched_off(said) and not is_filled_in(said)
     return True
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
-from gpuyard.rules.subjects.components import OPERATORS
+from gpuyard.rules.subjects.components import OPERATORS, is_switched_off
 from gpuyard.rules.subjects.operator_wishes import is_copy
 
 _BY_VARIABLE = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
@@ -23,7 +23,7 @@ _BEFORE = {
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     above = OPERATORS[resource.group_kind]
     given = mapping(resource.properties, *above)
-    off = at(resource.properties, *above, "cdi", "enabled") is False
+    off = is_switched_off(at(resource.properties, *above, "cdi", "enabled"))
     machines = text(at(resource.properties, *above, "sandboxWorkloads", "defaultWorkload"))
     if machines.startswith(_OF_MACHINES):
         return  # nodes are for virtual machines there, and have no toolkit

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, text
-from gpuyard.rules.subjects.components import OPERATORS
+from gpuyard.rules.subjects.components import OPERATORS, is_switched_off
 from gpuyard.rules.subjects.pools import NODE_GROUP, gpu_pools
 
 _PARTS = ("driver", "toolkit")
@@ -21,7 +21,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for operator in stack.of(*OPERATORS):
         path = OPERATORS[operator.group_kind]
         for part in _PARTS:
-            on = at(operator.properties, *path, part, "enabled") is not False
+            on = not is_switched_off(at(operator.properties, *path, part, "enabled"))
             if brought and not bare and on:
                 yield _twice(operator, (*path, part, "enabled"), part, brought[0])
             elif bare and not brought and not on and part == "driver":

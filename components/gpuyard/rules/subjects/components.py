@@ -102,8 +102,8 @@ def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
 
 
 def is_switched_off(given: Any) -> bool:
-    """Whether a switch is off; the chart writes text out as it is, so `"false"` is as good."""
-    return given is False or given == "false"
+    """Whether a switch of the operator is off: its chart writes text without quotes, so `"false"` is false."""
+    return given is False or (isinstance(given, str) and given.lower() == "false")
 
 
 def _images(resource: Resource) -> Iterator[ComponentVersion]:

@@ -11,6 +11,7 @@ from gpuyard.rules.subjects.components import (
     OPERATOR_VALUES,
     VERSIONED_KINDS,
     components_in,
+    is_switched_off,
 )
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
@@ -89,7 +90,7 @@ def _lists(stack: Stack) -> Iterator[list[str]]:
             else ("spec", "dcgmExporter")
         )
         exporter = mapping(at(resource.properties, *path))
-        if known(exporter.get("enabled")) is not False:
+        if not is_switched_off(known(exporter.get("enabled"))):
             config = text(mapping(exporter.get("config")).get("name"))
             yield [*([config] if config else []), *_of_variables(exporter)]
     for resource in stack.of(EXPORTER_VALUES):

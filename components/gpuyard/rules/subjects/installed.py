@@ -15,7 +15,12 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.components import OPERATORS, RELEASES, releases_of
+from gpuyard.rules.subjects.components import (
+    OPERATORS,
+    RELEASES,
+    is_switched_off,
+    releases_of,
+)
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 REMOTE = re.compile(
@@ -99,8 +104,8 @@ def gives_by_cdi_alone(stack: Stack) -> bool:
     if min(said, default=()) < _CDI_SINCE and (said or not _is_installed_by_cdi(stack)):
         return False
     return not any(
-        at(given, "cdi", "enabled") is False
-        or at(given, "toolkit", "enabled") is False
+        is_switched_off(at(given, "cdi", "enabled"))
+        or is_switched_off(at(given, "toolkit", "enabled"))
         or any(text(each, "name") == _AS_DEFAULT for each in items(at(given, "toolkit", "env")))
         for given in _of_operators(stack)
     )
