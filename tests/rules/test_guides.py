@@ -543,6 +543,7 @@ devicePlugin:
   config:
     name: sharing
     create: true
+    default: any
     data:
       any: |
         version: v1

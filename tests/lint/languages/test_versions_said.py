@@ -30,6 +30,14 @@ GOOGLES = (
 INSTALLER = ("nvidia-driver-installer", "any")
 
 
+CONFIGS = [("device-plugin-configs", "any")]
+PATCHED = """\
+oc patch clusterpolicy/gpu --type merge -p '{"spec": {"devicePlugin":
+  {"config": {"name": "c",
+   "default": "any"}}}}'
+"""
+
+
 def said(text, file="x.yaml"):
     return [(each.program, each.version) for each in versions_said(text.encode(), file)]
 
@@ -89,6 +97,19 @@ def said(text, file="x.yaml"):
         (f"{GOOGLES}/README.md", []),
         (f"{GOOGLES}/../device-plugin-daemonset.yaml", []),
         (f"{GOOGLES}/../fast-socket-installer/fast-socket-installer.yaml", []),
+        ("kubectl label node a nvidia.com/device-plugin.config=any", CONFIGS),
+        ("- {path: /metadata/labels/nvidia.com~1device-plugin.config, value: any}", CONFIGS),
+        (
+            "helm upgrade a b --set devicePlugin.config.name=c,devicePlugin.config.default=any",
+            CONFIGS,
+        ),
+        ('{"spec": {"devicePlugin": {"config": {"name": "c", "default": "any"}}}}', CONFIGS),
+        (PATCHED, CONFIGS),
+        (PATCHED.replace("patch", "get"), []),
+        ("devicePlugin: {config: {name: c}}", []),
+        ("devicePlugin:\n  config: {name: c, data: {default: 'version: v1'}}\n", []),
+        ('{"devicePlugin": {"config": {"data": {"default": "version: v1\\n"}}}}', []),
+        ("-v nvidia-device-plugin-config:/config", []),
         ("OpenShift AI 3.0", []),
         ('x = templatefile("${path.module}/local-queue.yaml.tpl", {})', [("local-queues", "any")]),
         ("kind: LocalQueue\nmetadata:\n  name: $SHAPE-queue\n", [("local-queues", "any")]),
@@ -182,6 +203,40 @@ def test_what_is_said_excuses_the_words_of_that_time(text, name, more, choices):
         for each in found
         if each.rule.id in {"GPU-OLD-01", "GPU-CFG-03", "GPU-QUE-01"}
     } == choices
+
+
+SHARED = """\
+devicePlugin:
+  config:
+    create: true
+    name: c
+    data:
+      any: |-
+        version: v1
+        sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}
+dcgmExporter: {}
+"""
+
+
+@every(
+    "name, more, told",
+    [
+        ("y", "", True),
+        ("README.md", "kubectl label nodes --all nvidia.com/device-plugin.config=any\n", False),
+        ("nodes/main.tf", 'labels = { "nvidia.com/device-plugin.config" = "any" }\n', False),
+        ("nodes/cluster.yaml", "x: {nvidia.com/device-plugin.config: any}\n", False),
+        ("examples/README.md", "kubectl label node a nvidia.com/device-plugin.config=any", True),
+        ("up.sh", "kubectl label nodes --all nvidia.com/mig.config=any\n", True),
+    ],
+)
+def test_a_label_that_is_set_anywhere_chooses_a_configuration(name, more, told):
+    with TemporaryDirectory() as folder:
+        (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+        (Path(folder) / "values.yaml").write_text(SHARED)
+        (Path(folder) / name).write_text(more)
+        reading, _ = read_all([folder])
+        found = report(reading, RULES).hits
+    assert [h.rule.id for h in found if h.rule.id == "GPU-CFG-01"] == ["GPU-CFG-01"] * told
 
 
 def test_a_large_file_is_none_that_says_what_to_install():

@@ -1,8 +1,9 @@
-"""Versions of Kueue, KubeRay, Karpenter and the training operator that a file says in passing.
+"""What a file says in passing: versions of Kueue, KubeRay, Karpenter and the training operator.
 
 In the address of a release, in a variable named for it (`KARPENTER_VERSION=v0.34.0`), in a command of a
 comment, or in a text: objects beside it are in the words of that time. Likewise that something applies
-Google's installer of drivers, of which there is no version to say.
+Google's installer of drivers, of which there is no version to say; and which configuration of the device
+plugin nodes take, by a label or by a patch of the operator.
 """
 
 import re
@@ -10,7 +11,12 @@ from collections.abc import Iterator, Mapping
 
 from gpuyard.lint.languages.commands import AppliedRelease
 from gpuyard.lint.languages.script_text import is_prose
-from gpuyard.rules.subjects.installed import COMPOSED_QUEUES, DRIVER_INSTALLER, OPENSHIFT_AI
+from gpuyard.rules.subjects.installed import (
+    CHOSEN_CONFIGS,
+    COMPOSED_QUEUES,
+    DRIVER_INSTALLER,
+    OPENSHIFT_AI,
+)
 
 _OPERATOR = "training-operator"
 _ITS_LINE = "v1"
@@ -20,6 +26,7 @@ _VERSION = r"v?\d+\.\d+(?:\.\d+)?(?:-[\w.]*\w)?"
 _MOST_BYTES = 128 * 1024
 """A larger file, such as a list of definitions, is none in which somebody says what to install."""
 _SIGNS = (b" ", b"-", b"_", b"")
+_PLUGINS = (b"deviceplugin", b"device-plugin.config")
 _PARTS: Mapping[bytes, tuple[bytes, ...]] = {
     b"ueue": (b"kueue", *(b"local%bqueue" % sign for sign in _SIGNS)),
     b"kuberay": (b"kuberay",),
@@ -27,6 +34,7 @@ _PARTS: Mapping[bytes, tuple[bytes, ...]] = {
     b"rhoai": (b"rhoai",),
     b"engine-accelerators": (b"container-engine-accelerators",),
     b"operator": tuple(b"training%boperator" % sign for sign in _SIGNS),
+    b"plugin": _PLUGINS,
     b"openshift": tuple(b"openshift%bai" % sign for sign in _SIGNS),
 }
 """In small letters, by what is looked for first, in every file. A pattern would take as long as all else that
@@ -68,8 +76,17 @@ _ALIASES = {
     "training_operator": "training-operator",
 }
 _GOES_ON = re.compile(rb"\\\n[ \t]*(?:#|//)?[ \t]*")
-_SEVERAL_LINES = (b"variable", b"eks-blueprints", *(b"local%bqueue" % sign for sign in _SIGNS))
+_SEVERAL_LINES = (
+    *(b"variable", b"eks-blueprints", *_PLUGINS),
+    *(b"local%bqueue" % sign for sign in _SIGNS),
+)
 """Written over several lines: a default or a module of Terraform's, a queue under a name that is composed."""
+_CHOSEN = re.compile(
+    r"nvidia\.com(?:/|~1)device-plugin\.config\b|"
+    r"(?:devicePlugin[^\n]{0,200}?|\bpatch\b[\s\S]{0,300}?devicePlugin[\s\S]{0,200}?)"
+    r"\bdefault[\"']?[ \t]*[:=][ \t]*[\"']?[\w.-]+(?:[\s\"',}]|$)"
+)
+"""A label of nodes, or a command, that chooses one of the device plugin's configurations."""
 _RED_HATS = re.compile(
     r"(?:openshift[ _-]ai(?:[ _-]self[ _-]managed)?|\brhoai)[ /_:-]{1,3}(?:version[ ])?v?(2\.\d+)\b",
     re.IGNORECASE,
@@ -95,14 +112,14 @@ def versions_said(data: bytes, file: str) -> list[AppliedRelease]:
     """Each program with its version, once."""
     if len(data) > _MOST_BYTES:
         return []
-    small = data.lower()
+    joined = _GOES_ON.sub(b" ", data) if b"\\\n" in data else data
+    small = joined.lower()
     if not any(part in small and any(map(small.__contains__, _PARTS[part])) for part in _PARTS):
         return []
-    return list(dict.fromkeys(_found(_GOES_ON.sub(b" ", data), file)))
+    return list(dict.fromkeys(_found(joined, small, file)))
 
 
-def _found(data: bytes, file: str) -> Iterator[AppliedRelease]:
-    small = data.lower()
+def _found(data: bytes, small: bytes, file: str) -> Iterator[AppliedRelease]:
     lines = b"\n".join(_lines(data, small)).decode(errors="replace")
     wide = data.decode(errors="replace") if any(each in small for each in _SEVERAL_LINES) else ""
     for pattern, text in (
@@ -122,6 +139,8 @@ def _found(data: bytes, file: str) -> Iterator[AppliedRelease]:
         yield AppliedRelease("karpenter", _BLUEPRINTS_KARPENTER)
     if _COMPOSED.search(wide):
         yield AppliedRelease(COMPOSED_QUEUES, "any")
+    if _CHOSEN.search(wide):
+        yield AppliedRelease(CHOSEN_CONFIGS, "any")
     if (is_prose(file) or file.endswith(_SCRIPTS)) and _OF_OLD.search(lines):
         yield AppliedRelease(_OPERATOR, _ITS_LINE)
 

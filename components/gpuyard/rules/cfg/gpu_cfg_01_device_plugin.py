@@ -1,6 +1,7 @@
 """GPU-CFG-01: the device plugin's configuration shares what it says it shares."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuyard.findings import Path, Severity
@@ -20,8 +21,10 @@ from gpuyard.rules.rule import (
 )
 from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
 from gpuyard.rules.subjects.components import OPERATOR_VALUES, OPERATORS, is_switched_off
+from gpuyard.rules.subjects.installed import chooses_configs
 from gpuyard.rules.subjects.mig_parted import MIG_PARTED, cuts
 from gpuyard.rules.subjects.operator_texts import texts_of, unmade
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.sharing import MAX_REPLICAS
 
 _METHODS = ("timeSlicing", "mps")
@@ -29,7 +32,9 @@ _LEAST = 2
 _OWN = frozenset({"renameByDefault", "failRequestsGreaterThanOne", "resources"})
 _OF_RESOURCE = frozenset({"name", "replicas", "rename", "devices"})
 _MEMORY = "memory"
-_DEFAULT = "default"
+_SHARES = "replicas"
+_FOR_ALL = re.compile(r"default|any|all|config(?:\.ya?ml)?")
+"""What nobody labels a node with; one that is called for its GPUs may be chosen by a label set by hand."""
 _EXAMPLE = "resources: [{name: nvidia.com/gpu, replicas: 4}]"
 
 
@@ -47,7 +52,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
 
 
 def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
-    """Of configurations one that is called default, which the operator takes for no more than a name."""
+    """Of configurations one that is meant for every node, of which the operator takes only the name."""
     base = OPERATORS[operator.group_kind]
     path: Path = (*base, "devicePlugin", "config")
     config = mapping(at(operator.properties, *path))
@@ -62,15 +67,27 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
             operator,
         )
         return
-    if name and _DEFAULT in given and not text(config.get("default")):
+    meant = _for_all(given) if name and not text(config.get("default")) else ""
+    if meant and not _is_off(operator) and not chooses_configs(stack):
         yield Violation(
             (*path, "default"),
             f"nothing chooses one of the configurations in {name}: the operator takes none by its"
-            f" name, also not {_DEFAULT}, so GPUs are shared on no node that has no label for it",
-            f"set devicePlugin.config.default: {_DEFAULT}",
+            f" name, also not {meant}, so GPUs are shared on no node that has no label for it",
+            f"set devicePlugin.config.default: {meant}",
             operator,
             Severity.WARN,
         )
+
+
+def _for_all(given: Mapping[Any, Any]) -> str:
+    """The configuration that is to share GPUs wherever there are some, by its name; "" where none is."""
+    sharing = [str(name) for name, said in given.items() if _SHARES in str(said)]
+    return next((name for name in sharing if _FOR_ALL.fullmatch(name)), "")
+
+
+def _is_off(operator: Resource) -> bool:
+    base = OPERATORS[operator.group_kind]
+    return is_switched_off(at(operator.properties, *base, "devicePlugin", "enabled"))
 
 
 _DOCUMENTED: Mapping[str, int] = {
@@ -100,6 +117,8 @@ def _is_said_below(sharing: Mapping[str, Any], path: Path) -> bool:
 
 
 _Said = tuple[Path, str, str]
+_NO_FIELD = "no field here and is dropped in silence"
+_NAME, _MORE = "write name: nvidia.com/gpu", f"write {_LEAST} or more"
 
 
 def _sharing(sharing: Mapping[str, Any]) -> Iterator[_Said]:
@@ -108,42 +127,72 @@ def _sharing(sharing: Mapping[str, Any]) -> Iterator[_Said]:
         yield (), "both timeSlicing and mps are here: the plugin takes one", "keep one of them"
     for method in methods:
         found = mapping(sharing[method])
-        for key in found:
-            if key not in _OWN:
-                yield (
-                    (method, key),
-                    f"{key} is no field here and is dropped in silence",
-                    _instead(key),
-                )
         listed = items(found.get("resources"))
+        strange = [key for key in found if key not in _OWN]
+        meant = [] if listed else [key for key in strange if _is_for_resources(key)]
+        for key in strange:
+            if key not in meant:
+                yield (method, key), f"{key} is {_NO_FIELD}", _instead(key)
         if not listed:
-            problem = f"{method} without resources: the plugin stops, with `no resources specified`"
-            yield (method,), problem, f"write {_EXAMPLE} below it"
+            yield _unlisted(method, meant)
         for index, each in enumerate(listed):
             for path, problem, fix in _resource(mapping(each), method):
                 yield (method, "resources", index, *path), problem, fix
 
 
+def _is_for_resources(key: str) -> bool:
+    """Whether a key says what belongs into the list of resources, which without it would not be missing."""
+    return key in _OF_RESOURCE or nearest(key, ["resources"]) is not None
+
+
+def _unlisted(method: str, meant: Sequence[str]) -> _Said:
+    """No list, as one mistake with the keys that stand where it should be."""
+    stops = "the plugin stops, with `no resources specified`"
+    if not meant:
+        return (method,), f"{method} without resources: {stops}", f"write {_EXAMPLE} below it"
+    are = "are no fields" if meant[1:] else "is no field"
+    problem = f"{' and '.join(meant)} {are} here, and without resources {stops}"
+    return (method, meant[0]), problem, f"write {_EXAMPLE} for it"
+
+
 def _resource(each: Mapping[str, Any], method: str) -> Iterator[_Said]:
+    strange = {key: given for key, given in each.items() if key not in _OF_RESOURCE}
+    numbers = [key for key, given in strange.items() if type(given) is int and not _limits(key)]
+    names = [key for key, given in strange.items() if isinstance(given, str) and "/" in given]
     if not text(each.get("name")):
-        yield (), "a shared resource without a name is refused", "write name: nvidia.com/gpu"
+        meant = names[0] if names else ""
+        strange.pop(meant, None)
+        yield _missing("name", meant, "a shared resource without a name is refused", _NAME)
     replicas = number(each.get("replicas"))
-    if replicas is None or replicas < _LEAST:
-        given = "without replicas" if replicas is None else f"with replicas: {replicas:g}"
-        yield ("replicas",), f"{given} the plugin does not start", f"write {_LEAST} or more"
+    if replicas is None:
+        meant = numbers[0] if numbers else ""
+        strange.pop(meant, None)
+        yield _missing("replicas", meant, "without replicas the plugin does not start", _MORE)
+    elif replicas < _LEAST:
+        yield ("replicas",), f"with replicas: {replicas:g} the plugin does not start", _MORE
     elif method == "mps" and replicas > MAX_REPLICAS:
         yield (
             ("replicas",),
             f"MPS serves {MAX_REPLICAS} clients at most, {replicas:g} are wanted",
             f"write {MAX_REPLICAS} or less",
         )
-    for key in each:
-        if key not in _OF_RESOURCE:
-            yield (key,), f"{key} is no field here and is dropped in silence", _instead(key)
+    for key in strange:
+        yield (key,), f"{key} is {_NO_FIELD}", _instead(key)
+
+
+def _missing(field: str, meant: str, problem: str, fix: str) -> _Said:
+    """A field that is missing, as one mistake with the key that was written for it."""
+    if meant:
+        return (meant,), f"{meant} is no field here: {problem}", f"write {field} for {meant}"
+    return (() if field == "name" else (field,)), problem, fix
+
+
+def _limits(key: str) -> bool:
+    return _MEMORY in key.lower()
 
 
 def _instead(key: str) -> str:
-    if _MEMORY in key.lower():
+    if _limits(key):
         return (
             "remove it: time-slicing limits no memory; MPS gives each client its share, MIG its own"
         )
@@ -208,7 +257,7 @@ RULE = Rule(
     fix="Write sharing.timeSlicing.resources (or mps.resources) with name and replicas, and nothing else.",
     sources=(
         "NVIDIA/k8s-device-plugin v0.20.0, api/config/v1: sharing.go, replicas.go",
-        "NVIDIA/gpu-operator controllers/object_controls.go: FALLBACK_STRATEGIES is empty",
+        "NVIDIA/gpu-operator controllers/object_controls.go: FALLBACK_STRATEGIES is empty since v1.11.0",
     ),
     kinds=(PLUGIN,),
     check_stack=_check,

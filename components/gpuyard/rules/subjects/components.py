@@ -102,7 +102,7 @@ def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
 
 
 def is_switched_off(given: Any) -> bool:
-    """Whether a switch of the operator is off: its chart writes text without quotes, so `"false"` is false."""
+    """Whether a switch of the operator is off: its chart writes text without quotes, so `"false"` is off."""
     return given is False or (isinstance(given, str) and given.lower() == "false")
 
 

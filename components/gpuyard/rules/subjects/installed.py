@@ -66,6 +66,12 @@ DRIVER_INSTALLER = "nvidia-driver-installer"
 """Google's DaemonSet that installs the driver on nodes of GKE, by the name that it has."""
 _INSTALLER_IMAGE = re.compile(r"(^|/)([a-z]+-)?(nvidia|gpu)(-driver)?-installer([:@]|$)")
 """cos-nvidia-installer, gke-nvidia-installer, cos-gpu-installer, ubuntu-nvidia-driver-installer."""
+CHOSEN_CONFIGS = "device-plugin-configs"
+"""Configurations of the device plugin, where something in view says which of them a node takes."""
+_CHOOSES_CONFIG = "nvidia.com/device-plugin.config"
+"""The label of a node by which the operator chooses."""
+_CHOOSES_NONE_SINCE = (1, 11)
+"""The first GPU Operator that takes none by itself, neither one called default nor the only one."""
 _OF_A_VENDOR = re.compile(
     r".+\.opendatahub\.io|"
     r"(?:kueue|route|project|config|console|operator|security|machine|image|template|user)\.openshift\.io"
@@ -176,6 +182,21 @@ def _installs_drivers(agent: Resource) -> bool:
     except NotEvaluatedError:
         return False
     return any(map(_INSTALLER_IMAGE.search, images))
+
+
+def chooses_configs(stack: Stack) -> bool:
+    """Whether something chooses a configuration of the plugin: a label in view, or an older operator."""
+    if any(resource.name == CHOSEN_CONFIGS for resource in stack.of(COMMAND)):
+        return True
+    if all_older(stack, "gpu-operator", _CHOOSES_NONE_SINCE):
+        return True
+    return any(_has_key(each.properties, _CHOOSES_CONFIG) for each in stack.resources)
+
+
+def _has_key(value: Any, key: str) -> bool:
+    if isinstance(value, Mapping):
+        return key in value or any(_has_key(each, key) for each in value.values())
+    return isinstance(value, list | tuple) and any(_has_key(each, key) for each in value)
 
 
 def has_vendors_kueue(stack: Stack) -> bool:
