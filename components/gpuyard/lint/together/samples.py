@@ -13,6 +13,7 @@ from gpuyard.lint.items import FilesRead
 from gpuyard.lint.together.flux import not_told
 from gpuyard.lint.together.left_out import left_out, replaced
 from gpuyard.lint.unused.argo import passed_over
+from gpuyard.lint.unused.ignored import ignored_by_fleet, not_installed
 from gpuyard.lint.unused.set_aside import set_aside, values_of_tests
 
 _NAMES = frozenset(
@@ -88,7 +89,8 @@ def not_deployed(reading: FilesRead, view: Sequence[str], head: Callable[[str], 
         *(_dumps(reading), _templates(reading, head), _called_old(reading, once)),
         *(replaced(reading, view, head), not_told(reading, head), left_out(reading, view, head)),
         *(passed_over(reading, view, head), set_aside(reading, view, head)),
-        values_of_tests(reading, view, head),
+        *(values_of_tests(reading, view, head), ignored_by_fleet(reading, view, head)),
+        not_installed(reading, view, head),
     )
     return found.union(*of_all)
 

@@ -10,7 +10,7 @@ from gpuyard.findings import Path
 from gpuyard.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
 from gpuyard.manifests.templates import KINDS, Kind, PodsForm, templates_of
 from gpuyard.manifests.templates import POD_KINDS as WITH_PODS
-from gpuyard.rules.rule import NotEvaluatedError, Resource, Stack, items, mapping, text
+from gpuyard.rules.rule import NotEvaluatedError, Resource, Stack, at, items, mapping, text
 from gpuyard.rules.subjects.parts import PARTS
 
 __all__ = [
@@ -56,6 +56,8 @@ _EXPORTER_NAMES = frozenset({"dcgm-exporter", "nvidia-dcgm-exporter"})
 _RUNS_EXPORTER = re.compile(r"(?:^|[\s(;&|]|/bin/)dcgm-exporter(?=[\s;)&|]|$)")
 """Where a command begins it, as a shell that begins it again does."""
 _WORDS = re.compile(r"gpu|nvidia", re.IGNORECASE)
+_RUNTIMES = ("serving.kserve.io/ServingRuntime", "serving.kserve.io/ClusterServingRuntime")
+"""KServe refuses a model that asks for one that is `disabled`, and chooses none by itself."""
 _STAYS = "karpenter.sh/do-not-disrupt"
 _KEPT = 64
 """Of so many resources, the last that were asked for."""
@@ -149,6 +151,8 @@ def _pods(resource: Resource) -> tuple[tuple[Pod, ...], bool]:
     """Kept for the next rule, which asks for the same; and whether what is unknown does not hide others."""
     kind = KINDS.get(resource.group_kind)
     found: list[Pod] = []
+    if resource.group_kind in _RUNTIMES and at(resource.properties, "spec", "disabled") is True:
+        return (), True
     try:
         found.extend(pods_in(kind, resource) if kind else ())
         parts = PARTS.get(resource.group_kind)
