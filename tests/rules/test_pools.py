@@ -6,10 +6,10 @@ import pytest
 
 from gpuyard.lint.read import read
 from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, Resource, Stack
+from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, PartlyKnown, Resource, Stack
 from gpuyard.rules.run import RuleVerdict, evaluate
 from gpuyard.rules.subjects.installed import has_driver_installer
-from gpuyard.rules.subjects.pools import gpu_pool, without_gpus
+from gpuyard.rules.subjects.pools import gives_label, gpu_pool, without_gpus
 from kit.every import every
 
 CARD = {"type": "nvidia-l4", "count": 1}
@@ -234,3 +234,27 @@ def test_pods_that_are_not_known_install_no_driver(containers, installs):
     spec = {"template": {"spec": {"containers": containers}}}
     stack = Stack((Resource("apps/v1/DaemonSet", "d", {"spec": spec}),))
     assert has_driver_installer(stack) is installs
+
+
+TIER = {"gpu.nvidia.com/tier": "premium"}
+
+
+@every(
+    ("resource", "gives"),
+    [
+        (node_group(labels=TIER), True),
+        (node_group(labels={"team": "a"}), False),
+        (node_group(), False),
+        (node_group(labels=UNKNOWN), True),
+        (node_group(labels=PartlyKnown({"team": "a"})), True),
+        (node_pool(labels=TIER), True),
+        (node_pool(labels={}), False),
+        (karpenter(("gpu.nvidia.com/tier", "Exists", [])), True),
+        (karpenter((TYPE, "In", ["p5.48xlarge"])), False),
+        (Resource("karpenter.sh/v1beta1/Provisioner", "k", {"spec": {"labels": TIER}}), True),
+        (Resource("command:labels", "setup.sh", {"names": [*TIER]}), True),
+        (Resource("command:labels", "setup.sh", {"names": ["gpu.nvidia.com/zone"]}), False),
+    ],
+)
+def test_who_gives_a_label_to_nodes_or_may(resource, gives):
+    assert gives_label(Stack((resource,)), "gpu.nvidia.com/tier") is gives

@@ -212,6 +212,14 @@ def test_what_nobody_in_view_can_be_sure_of_is_a_warning_at_most():
     assert evaluate([widget(size=3), GADGET, other], [LENIENT], set_)[0].severity is Severity.REFUSE
 
 
+def test_what_something_else_in_view_makes_right_is_not_said_whoever_asks():
+    right = rule(check=one, weighs=lambda stack, resource, path: Standing.NONE)
+    assert choices(widget(size=3), of=right) == []
+    assert choices(widget(size=3), of=right, choices=True) == []
+    assert choices(widget(size=3), of=right, severities={right.id: Severity.REFUSE}) == []
+    assert choices(widget(size=UNKNOWN), of=right) == [False]
+
+
 def test_what_could_not_be_evaluated_is_no_choice():
     assert choices(widget(size=UNKNOWN), GADGET) == [False]
 

@@ -127,6 +127,8 @@ class Standing(Enum):
     """It hangs on what nobody here can see: a warning at most."""
     CHOICE = auto()
     """Whoever made it can defend it."""
+    NONE = auto()
+    """Something else in view makes it right."""
 
 
 Weighs = Callable[[Stack, Resource, Path], Standing]

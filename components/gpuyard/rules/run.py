@@ -112,18 +112,21 @@ def _among_others(
 ) -> list[RuleOutcome]:
     """What is said of one, as much as it weighs by all that is in view."""
     said = check_resource(rule, resource, settings)
-    return [weighed(each, resource, stack, settings) for each in said]
+    heard = (weighed(each, resource, stack, settings) for each in said)
+    return [each for each in heard if each is not None]
 
 
 def weighed(
     said: RuleOutcome, resource: Resource, stack: Stack, settings: Strictness
-) -> RuleOutcome:
-    """One thing that is said of a resource, as much as it weighs by all that is in view."""
+) -> RuleOutcome | None:
+    """One thing that is said of a resource, as much as it weighs by all that is in view; None for nothing."""
     weighs = said.rule.weighs
-    stands = said.verdict is not RuleVerdict.VIOLATED or said.choice
-    if weighs is None or stands or not _counts_choices_apart(said.rule, settings):
+    if weighs is None or said.verdict is not RuleVerdict.VIOLATED or said.choice:
         return said
-    return _weighed(said, _standing(weighs, stack, resource, said.path))
+    weight = _standing(weighs, stack, resource, said.path)
+    if weight is Standing.NONE:
+        return None
+    return _weighed(said, weight) if _counts_choices_apart(said.rule, settings) else said
 
 
 def _standing(weighs: Weighs, stack: Stack, resource: Resource, path: Path) -> Standing:

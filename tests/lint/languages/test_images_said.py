@@ -70,6 +70,32 @@ def test_pipelines_are_read_and_no_other_files(file, read):
     assert bool(names("kustomize edit set image a=r/a:1", file, script=False)) is read
 
 
+SKAFFOLD = """apiVersion: skaffold/v4beta11
+kind: Config
+build:
+  artifacts:
+    - {image: us-docker.pkg.dev/acme/ml/serve}
+    - {image: "{{.REPO}}/x"}
+    - {context: app}
+profiles:
+  - {name: dev, build: {artifacts: [{image: acme/debug}]}}
+"""
+
+
+@every(
+    ("text", "file", "found"),
+    [
+        (SKAFFOLD, "skaffold.yaml", ["us-docker.pkg.dev/acme/ml/serve"]),
+        (SKAFFOLD, "a/skaffold-ci.yml", ["us-docker.pkg.dev/acme/ml/serve"]),
+        (SKAFFOLD, "other.yaml", []),
+        (SKAFFOLD.replace("skaffold/", "other/"), "skaffold.yaml", []),
+        (f"{SKAFFOLD}\tx: {{", "skaffold.yaml", []),
+    ],
+)
+def test_skaffold_gives_the_images_that_it_builds_a_tag(text, file, found):
+    assert names(text, file, script=False) == found
+
+
 POD = """apiVersion: apps/v1
 kind: Deployment
 metadata: {name: train}

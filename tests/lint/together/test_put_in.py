@@ -90,6 +90,20 @@ def test_a_patch_in_the_kustomization_is_told_at_its_line():
     ]
 
 
+SELECTS = """\
+patches:
+- target: {kind: Deployment}
+  patch: |
+    - {op: add, path: /spec/template/spec/nodeSelector, value: {gpu.nvidia.com/tier: premium}}
+"""
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {gpu.nvidia.com/tier: premium}}\n"
+
+
+def test_a_label_that_a_patch_selects_may_be_given_elsewhere():
+    assert over(SELECTS) == [("GPU-POD-05", "over/kustomization.yaml", 5)]
+    assert over(SELECTS, **{"nodes/n.yaml": NODE}) == []
+
+
 OPERATIONS = """\
 patches:
 - target: {kind: Deployment}

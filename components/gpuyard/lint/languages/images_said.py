@@ -1,15 +1,19 @@
 """Images that commands set before an apply, or load onto the nodes: of these the tag in a file does not move.
 
 `kustomize edit set image`, `kubectl set image`, `kind load docker-image`, `minikube image load`, `k3d image
-import`, in scripts, Makefiles and pipelines; in texts that explain only what loads. Nothing is run.
+import`, in scripts, Makefiles and pipelines; in texts that explain only what loads. Nothing is run. Skaffold
+gives the images of its artifacts the tag that it builds, wherever a manifest names them without a digest.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuyard.errors import UsageError
 from gpuyard.lint.languages.script_text import is_pipeline, is_prose
+from gpuyard.manifests.fields import mapping, mappings, text
 from gpuyard.manifests.placeholders import repository_of
+from gpuyard.spec.yaml_tree import parse_documents
 
 _SAYS = re.compile(rb"set\s+image|load\s+docker-image|image\s+load|image\s+import")
 _REST = r"\s+([^\n|;&>#]*)"
@@ -18,6 +22,7 @@ _KUBECTL = re.compile(rf"\b(?:kubectl|oc)\b[^\n|;&]*?\bset\s+image{_REST}")
 _LOADS = re.compile(
     rf"\b(?:kind\s+load\s+docker-image|minikube\b[^\n|;&]*?\bimage\s+load|k3d\s+image\s+import){_REST}"
 )
+_SKAFFOLD = re.compile(r"(?:^|/)skaffold[\w.-]*\.ya?ml$")
 _ASSIGNED = re.compile(
     r"^\s*(?:export\s+)?(\w+)\s*[:?]?=\s*[\"']?([\w./:-]+)[\"']?\s*$", re.MULTILINE
 )
@@ -43,12 +48,13 @@ class ImagesSaid:
 
 def images_said(data: bytes, file: str, *, script: bool) -> list[ImagesSaid]:
     """The images of one file; of one that is neither a script nor a pipeline none."""
-    if not (script or is_pipeline(file)) or not _SAYS.search(data):
+    built = [*filter(None, map(_named, _artifacts(data, file)))]
+    if not built and (not (script or is_pipeline(file)) or not _SAYS.search(data)):
         return []
     text = re.sub(r"\\\r?\n", " ", data.decode(errors="replace"))
     text = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
     values = _values(text)
-    names = list(_loaded(text, values))
+    names = [*built, *_loaded(text, values)]
     containers: list[tuple[str, str]] = []
     if not is_prose(file):
         names += _edited(text, values)
@@ -56,6 +62,18 @@ def images_said(data: bytes, file: str, *, script: bool) -> list[ImagesSaid]:
     if not (names or containers):
         return []
     return [ImagesSaid(tuple(dict.fromkeys(names))[:_MOST], tuple(containers)[:_MOST])]
+
+
+def _artifacts(data: bytes, file: str) -> Iterator[str]:
+    """What Skaffold builds without a profile that somebody asks for."""
+    try:
+        documents = parse_documents(data, file) if _SKAFFOLD.search(file) else []
+    except UsageError:
+        return  # a template
+    for each in documents:
+        if str(mapping(each.value).get("apiVersion")).startswith("skaffold/"):
+            for artifact in mappings(each.value, "build", "artifacts"):
+                yield text(artifact, "image")
 
 
 def _values(text: str) -> Mapping[str, tuple[str, ...]]:

@@ -16,10 +16,12 @@ from gpuyard.lint.items import HandedValues, Item
 from gpuyard.lint.languages.commands import AppliedRelease, HelmCommand
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART, overlaid
 from gpuyard.lint.languages.images_said import ImagesSaid
+from gpuyard.lint.languages.labels_said import LabelsSaid
 from gpuyard.lint.languages.script_text import is_prose
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown, UnknownValue
 from gpuyard.rules.rule import Resource
 from gpuyard.rules.subjects.installed import COMMAND, IMAGES, NEWEST
+from gpuyard.rules.subjects.pools import NODE_LABELS
 
 _CHART = "Chart.yaml"
 _PACKED = re.compile(r"(.+?)-(v?\d+\.\d+.*)\.tgz")
@@ -105,7 +107,7 @@ def _joined(*parts: str) -> str:
 
 
 def handed(
-    scripts: Mapping[str, Sequence[HelmCommand | AppliedRelease | ImagesSaid]],
+    scripts: Mapping[str, Sequence[HelmCommand | AppliedRelease | ImagesSaid | LabelsSaid]],
     view_of: Callable[[str], FilesInView],
 ) -> Handed:
     """What the commands of scripts say, by the names of these."""
@@ -116,6 +118,8 @@ def handed(
         for each in commands:
             if isinstance(each, ImagesSaid):
                 made = _images(each, script)
+            elif isinstance(each, LabelsSaid):
+                made = Resource(NODE_LABELS, script, {"names": list(each.names)})
             elif isinstance(each, AppliedRelease):
                 made = _installed(each.program, each.version)
             else:

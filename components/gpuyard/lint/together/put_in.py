@@ -91,7 +91,8 @@ def _of_one(
         beside = Stack(tuple(each.there if r is written else r for r in stack.resources))
         weight = weighed(outcome, each.there, beside, settings)
         # a command may set the image by the name that is written
-        if weight.choice or weighed(outcome, written, stack, settings).choice:
+        as_written = weighed(outcome, written, stack, settings)
+        if weight is None or as_written is None or weight.choice or as_written.choice:
             continue
         blamed = _blamed(each, outcome)
         if blamed is None or blamed[0].image not in _set_by_commands(stack):

@@ -13,20 +13,19 @@ from gpuyard.rules.rule import (
     Stack,
     Standing,
     Violation,
+    at,
     items,
     mapping,
     text,
 )
 from gpuyard.rules.subjects.pods import POD_KINDS, Pod, pods_of
-from gpuyard.rules.subjects.pools import POOL_KINDS, gpu_pool
+from gpuyard.rules.subjects.pools import OWN_LABELS, POOL_KINDS, gives_label, gpu_pool
 
-_INVENTED: tuple[tuple[str, str], ...] = (
-    ("gpu.nvidia.com/", "select nvidia.com/gpu.product; NVLink domains are nvidia.com/gpu.clique"),
-    (
-        "k8s.amazonaws.com/ec2-spot-termination",
-        "select karpenter.sh/capacity-type or eks.amazonaws.com/capacityType",
-    ),
+_INSTEAD = (
+    "select nvidia.com/gpu.product; NVLink domains are nvidia.com/gpu.clique",
+    "select karpenter.sh/capacity-type or eks.amazonaws.com/capacityType",
 )
+_INVENTED = tuple(zip(OWN_LABELS, _INSTEAD, strict=True))
 """Labels of guides that nothing puts on nodes, by how they begin."""
 _OF_CLOUDS = frozenset(
     f"gpu.nvidia.com/{name}"
@@ -151,10 +150,25 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
             )
 
 
-def _weighs(stack: Stack, _: Resource, path: Path) -> Standing:
-    """NVIDIA's own manifests select no nodes: it matters where nodes without GPUs are."""
+def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
+    """A label that something in view gives to nodes is right, whatever it is called.
+
+    NVIDIA's own manifests select no nodes: it matters where nodes without GPUs are.
+    """
+    label = _label_at(resource, path)
+    if label.startswith(OWN_LABELS):
+        return Standing.NONE if gives_label(stack, label) else Standing.FULL
     others = path[-1] != _SELECTOR or None in map(gpu_pool, stack.of(*POOL_KINDS))
     return Standing.FULL if others else Standing.CHOICE
+
+
+def _label_at(resource: Resource, path: Path) -> str:
+    """The label that is selected at a place, in a selector or in an expression; "" at another."""
+    if path[-2:-1] == (_SELECTOR,):
+        return str(path[-1])
+    if path[-2:-1] == ("matchExpressions",):
+        return text(at(resource.properties, *path, "key"))
+    return ""
 
 
 def _holds_the_socket(path: str) -> bool:

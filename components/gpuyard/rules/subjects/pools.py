@@ -27,7 +27,8 @@ NODE_GROUP = "aws:eks/NodeGroup"
 NODE_POOL = "gcp:container/NodePool"
 KARPENTER = "karpenter.sh/NodePool"
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
-_CLASS_NAME = ("spec", "template", "spec", "nodeClassRef", "name")
+_TEMPLATE = ("spec", "template", "spec")
+_CLASS_NAME = (*_TEMPLATE, "nodeClassRef", "name")
 POOL_KINDS = (NODE_GROUP, NODE_POOL, KARPENTER)
 GPU = "nvidia.com/gpu"
 _GPU_LABELS = (
@@ -56,6 +57,21 @@ _OTHER_LABELS = ("karpenter.k8s.aws/instance-accelerator-",)
 
 _LIMITS = ("cpu", "memory", "nodes", GPU)
 """Of what every GPU machine has some."""
+OWN_LABELS = ("gpu.nvidia.com/", "k8s.amazonaws.com/ec2-spot-termination")
+"""Labels that nothing puts on nodes by itself, by how they begin: of guides, and of whoever gives them."""
+NODE_LABELS = "command:labels"
+"""Labels, by `names`, that a command or a text beside the files gives to nodes."""
+_LABELLED: Mapping[str, tuple[str, ...]] = {
+    NODE_GROUP: ("labels",),
+    NODE_POOL: ("nodeConfig", "labels"),
+    KARPENTER: ("spec", "template", "metadata", "labels"),
+    "karpenter.sh/Provisioner": ("spec", "labels"),
+    "Node": ("metadata", "labels"),
+}
+"""Who gives labels to nodes, and where."""
+_FEATURES = "nfd.k8s-sigs.io/NodeFeatureRule"
+
+
 _SPOT, _ON_DEMAND, _RESERVED = "spot", "on-demand", "reserved"
 _GPU_IMAGE = re.compile(r"NVIDIA|_GPU$")
 
@@ -301,3 +317,29 @@ def gpu_pools(resources: Iterator[Resource] | tuple[Resource, ...]) -> Iterator[
     for resource in resources:
         if (found := gpu_pool(resource)) is not None:
             yield found
+
+
+def gives_label(stack: Stack, name: str) -> bool:
+    """Whether something in view puts a label on nodes, or may: labels of a pool that nobody knows yet."""
+    if any(name in items(each.properties.get("names")) for each in stack.of(NODE_LABELS)):
+        return True
+    return any(_labels(each, name) for each in stack.of(*_LABELLED, _FEATURES))
+
+
+def _labels(resource: Resource, name: str) -> bool:
+    try:
+        return any(mapping(given).get(name) is not None for given in _given(resource)) or (
+            resource.group_kind == KARPENTER
+            and any(key == name for key, _ in _asked(block(at(resource.properties, *_TEMPLATE))))
+        )
+    except NotEvaluatedError:
+        return True
+
+
+def _given(resource: Resource) -> Iterator[Any]:
+    """Every mapping of labels in it."""
+    if resource.group_kind == _FEATURES:
+        for rule in items(at(resource.properties, "spec", "rules")):
+            yield at(rule, "labels")
+    else:
+        yield at(resource.properties, *_LABELLED[resource.group_kind])

@@ -21,6 +21,7 @@ from gpuyard.lint.languages.commands import (
     is_script,
 )
 from gpuyard.lint.languages.images_said import ImagesSaid, images_said
+from gpuyard.lint.languages.labels_said import LabelsSaid, labels_said
 from gpuyard.lint.languages.versions_said import versions_said
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.handed import FilesInView, Handed, handed
@@ -189,11 +190,12 @@ def _root(path: str) -> str:
     return "" if clean == "." else clean
 
 
-def _commands(name: str) -> list[HelmCommand | AppliedRelease | ImagesSaid]:
+def _commands(name: str) -> list[HelmCommand | AppliedRelease | ImagesSaid | LabelsSaid]:
     data, shown = _few_bytes(name), _shown(name)
     script = is_script(name)
     commands = commands_in(data, shown) if script else []
-    return [*commands, *versions_said(data, shown), *images_said(data, shown, script=script)]
+    images = images_said(data, shown, script=script)
+    return [*commands, *versions_said(data, shown), *images, *labels_said(data, shown)]
 
 
 def _few_bytes(name: str) -> bytes:
