@@ -276,7 +276,9 @@ def _items(document: Document, file: str, before: int) -> list[Item] | None:
     """What is in a document; None when it is nothing that is known here."""
     place = FilePlace(file, document, (), before)
     if is_kustomization(document.value, file) and not is_object(document.value):
-        return [*with_inside(Item(Resource(KUSTOMIZATION, file, document.value), place))]
+        return [
+            *with_inside(Item(Resource(KUSTOMIZATION, file, document.value, None, file), place))
+        ]
     if is_argo_source(document.value, file):
         return [Item(Resource(OF_ARGO_SOURCE, file, document.value), place)]
     for _, fits, reader in READERS:

@@ -252,3 +252,30 @@ def test_what_kustomize_has_made_is_changed_as_well():
     deleted = "  patches: [{patch: '{$patch: delete, kind: Deployment, metadata: {name: v}}'}]\n"
     gone = replace(reading(files(deleted, tag="latest")), built=built)
     assert not report(gone, RULES, Strictness()).hits
+
+
+QUEUE = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: q}
+spec: {cohortName: COHORT}
+"""
+
+
+@every(
+    "kustomization, second",
+    [
+        ("resources: [a.yaml, b.yaml]\n", True),
+        ("", True),
+        ("resources: [a.yaml]\n", False),
+    ],
+)
+def test_two_queues_of_one_name_in_files_of_one_kustomization(kustomization, second):
+    given = {
+        "r/apps/v/a.yaml": QUEUE.replace("COHORT", "a"),
+        "r/apps/v/b.yaml": QUEUE.replace("COHORT", "b"),
+        "r/clusters/a/apps.yaml": FLUX,
+        **({"r/apps/v/kustomization.yaml": kustomization} if kustomization else {}),
+    }
+    twice = [("GPU-QUE-02", "r/apps/v/b.yaml", 3)]
+    assert [each for each in told(given) if each[0] == "GPU-QUE-02"] == (twice if second else [])

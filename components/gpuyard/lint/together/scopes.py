@@ -6,7 +6,7 @@ alternatives: each is looked at with everything beside it, never with the other.
 
 import posixpath
 from collections import ChainMap, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -111,12 +111,25 @@ def scopes(reading: FilesRead) -> list[LintScope]:
         taken |= set(chains)
         scope = _scope(chains, view, reading.built.get(folder, ()))
         found.append(replace(scope, file=of_folders[folder].file))
+    return [*found, *_unlisted(reading, view, taken)]
+
+
+def _unlisted(reading: FilesRead, view: _View, taken: Collection[str]) -> Iterator[LintScope]:
+    """What no kustomization takes, by folders: with the Kustomization of Flux that takes all of one."""
     rest: dict[str, Chains] = defaultdict(dict)
     trees = _trees(reading)
-    for file in by_file:
+    for file in view.by_file:
         if file not in taken:
             rest[_tree_of(posixpath.dirname(file), trees)][file] = []
-    return [*found, *(_scope(chains, view) for chains in rest.values())]
+    by_flux = [item.resource for item in reading.items if item.resource.group_kind == _FLUX]
+    for tree, chains in rest.items():
+        scope = _scope(chains, view)
+        told = [(each, each) for each in by_flux if tree in trees and _is_for(each, tree)]
+        yield replace(scope, resources=(*scope.resources, *told))
+
+
+def _is_for(flux: Resource, folder: str) -> bool:
+    return any(f"/{folder}".endswith(f"/{path}") for path in _paths(flux))
 
 
 def _built_around(built: tuple[Resource, ...], around: Kustomization) -> tuple[Resource, ...]:

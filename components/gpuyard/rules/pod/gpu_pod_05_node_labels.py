@@ -6,6 +6,7 @@ from typing import Any
 
 from gpuyard.admission.bypass import asks
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -18,7 +19,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.pods import POD_KINDS, Pod, pods_of
+from gpuyard.rules.subjects.pods import POD_KINDS, Pod, is_gpu_pod, pods_of
 from gpuyard.rules.subjects.pools import OWN_LABELS, POOL_KINDS, gives_label, gpu_pool
 
 _INSTEAD = (
@@ -41,6 +42,7 @@ _SELECTOR = "nodeSelector"
 _WAITS = "--fail-on-init-error=false"
 _WAITED = re.compile(r"(^|/)k8s-device-plugin:(1\.|v?0\.[0-6]\.)")
 """Device plugins of before 0.7, which wait where there is no GPU whatever they are told."""
+_SPACE = re.compile(r"\s")
 _OFF = frozenset({"false", "False", "0"})
 """Of whom a GPU is, it is not to say then."""
 
@@ -50,8 +52,22 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         for path, key, values in _selected(pod):
             if key not in parameters["labels"]:
                 yield from _label(path, key, values)
+        if is_gpu_pod(pod):
+            yield from _spaces(pod)
         if resource.group_kind == "apps/DaemonSet":
             yield from _agent(pod, mapping(resource.properties.get("spec")))
+
+
+def _spaces(pod: Pod) -> Iterator[Violation]:
+    """The name of a GPU as nvidia-smi has it: feature discovery writes its label with dashes."""
+    for key, value in mapping(pod.spec.get(_SELECTOR)).items():
+        name = text(value).strip()
+        if _SPACE.search(name) and not is_placeholder(name):
+            yield Violation(
+                pod.at(_SELECTOR, key),
+                f"the API server rejects the pod: no label of a node has a space, as {name!r} has",
+                f"write {key}: {_SPACE.sub('-', name)}",
+            )
 
 
 def _selected(pod: Pod) -> Iterator[tuple[Path, str, list[str]]]:
@@ -186,6 +202,7 @@ RULE = Rule(
     fix="Select by the labels of GPU feature discovery, of the cloud, or of your pools.",
     sources=(
         "NVIDIA/k8s-device-plugin v0.20.0 docs/gpu-feature-discovery: labels",
+        "Kubernetes v1.36 ValidatePodSpec: values of a nodeSelector are values of labels",
         "NVIDIA/dcgm-exporter README: DCGM_EXPORTER_KUBERNETES and pod-resources",
     ),
     kinds=POD_KINDS,

@@ -1,6 +1,7 @@
 """GPU-QUE-02: Kueue's objects say what they mean where it is read."""
 
-from collections.abc import Iterator
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
 
 from gpuyard.findings import Severity
 from gpuyard.manifests.placeholders import is_filled_in, is_placeholder
@@ -22,6 +23,8 @@ PRIORITY = "kueue.x-k8s.io/WorkloadPriorityClass"
 _QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _FLAVOR = "kueue.x-k8s.io/ResourceFlavor"
 _NAMED = (_QUEUE, _FLAVOR, LOCAL_QUEUE, PRIORITY)
+_KUSTOMIZATION = "kustomize.config.k8s.io/Kustomization"
+_FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
 _TOP = ("value", "description")
 _SERVED = "kueue.x-k8s.io/v1beta2/"
 
@@ -69,23 +72,56 @@ def _covered(queue: Resource) -> Iterator[Violation]:
 
 
 def _twice(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    """Of two with one name in one file the later one is there, and the earlier was never meant to go."""
+    """Of two with one name in one file the later one is there, and the earlier was never meant to go.
+
+    Of two in files that one kustomization lists none is: it is not built then.
+    """
     first: dict[tuple[str, ...], Resource] = {}
+    listed = _listed(stack)
     for each in stack.of(*_NAMED):
         name = at(each.properties, "metadata", "name")
         inside = each.namespace if each.group_kind == LOCAL_QUEUE else ""
         if not isinstance(name, str) or is_placeholder(name):
             continue
-        before = first.setdefault((each.source, each.kind, inside, name), each)
-        if _without_metadata(before) != _without_metadata(each):
-            kind = each.kind.rpartition("/")[2]
-            yield Violation(
-                ("metadata", "name"),
-                f"another {kind} here is called {name} as well, with other contents:"
-                " the one that is applied last is there, for both",
-                "give each a name of its own",
-                each,
-            )
+        for place in (each.source, *listed.get(each.source, ())):
+            before = first.setdefault((place, each.kind, inside, name), each)
+            if _without_metadata(before) != _without_metadata(each):
+                yield _called_so(each, name, before)
+                break
+
+
+def _called_so(each: Resource, name: str, before: Resource) -> Violation:
+    kind = each.kind.rpartition("/")[2]
+    if before.source == each.source:
+        where, then = "here", "the one that is applied last is there, for both"
+    else:
+        where, then = "of this kustomization", "kustomize builds nothing of it"
+    problem = f"another {kind} {where} is called {name} as well, with other contents: {then}"
+    return Violation(("metadata", "name"), problem, "give each a name of its own", each)
+
+
+def _listed(stack: Stack) -> Mapping[str, Sequence[str]]:
+    """By file, the kustomizations that list it; Flux makes one of what is in a folder that has none."""
+    found: dict[str, list[str]] = {}
+    folders: set[str] = set()
+    for each in stack.of(_KUSTOMIZATION):
+        folders.add(folder := posixpath.dirname(each.source))
+        for name in items(each.properties.get("resources")):
+            file = posixpath.normpath(posixpath.join(folder, text(name)))
+            found.setdefault(file, []).append(each.source)
+    wanted = {path for each in stack.of(_FLUX) if (path := _folder(each)) != "."}
+    for file in {each.source for each in stack.of(*_NAMED)} if wanted else ():
+        folder = posixpath.dirname(file)
+        if folder not in folders and any(f"/{folder}".endswith(f"/{path}") for path in wanted):
+            found.setdefault(file, []).append(f"{folder}/")
+    return found
+
+
+def _folder(flux: Resource) -> str:
+    """The folder of a Kustomization of Flux, "." where none is named, or nobody knows it yet."""
+    spec = flux.properties.get("spec")
+    path = spec.get("path") if isinstance(spec, Mapping) else None
+    return posixpath.normpath(path).strip("/") if isinstance(path, str) else "."
 
 
 def _without_metadata(resource: Resource) -> dict[str, object]:
@@ -98,7 +134,10 @@ RULE = Rule(
     severity=Severity.REFUSE,
     why="A priority in the wrong place is rejected, a cohort of the wrong name is none, of two one is.",
     fix="Write value at the top of a WorkloadPriorityClass, cohortName in queues, no name twice.",
-    sources=("kubernetes-sigs/kueue v0.19.2 CRDs of v1beta2",),
+    sources=(
+        "kubernetes-sigs/kueue v0.19.2 CRDs of v1beta2",
+        "kubernetes-sigs/kustomize api/resmap, Append: may not add resource with an already registered id",
+    ),
     kinds=_NAMED,
     check=_check,
     check_stack=_twice,

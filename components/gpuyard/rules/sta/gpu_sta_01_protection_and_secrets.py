@@ -12,6 +12,7 @@ from gpuyard.rules.subjects.pods import POD_KINDS, is_gpu_pod, pods_of
 
 CLUSTERS = ("aws:eks/Cluster", "gcp:container/Cluster")
 STORES = ("aws:s3/Bucket", "aws:s3/BucketV2", "gcp:storage/Bucket")
+_KUSTOMIZED = tuple(f"kustomize.config.k8s.io/{kind}" for kind in ("Kustomization", "Component"))
 _CHECKPOINTS = re.compile(r"checkpoint|ckpt|weights|models?([-_]|$)", re.IGNORECASE)
 _SECRET = re.compile(
     r"(^|[_.-])(password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)s?$",
@@ -49,6 +50,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         data = mapping(resource.properties.get("data"))
         if _ABOUT_MODELS.search(f"{resource.name} {data}"):
             yield from _in_mapping(data, ("data",))
+    elif kind in _KUSTOMIZED:
+        yield from _in_generators(resource)
     elif kind.startswith("values:"):
         yield from _in_values(resource.properties, ())
     else:
@@ -83,6 +86,18 @@ def _in_mapping(found: Mapping[str, Any], path: Path) -> Iterator[Violation]:
     for key, value in found.items():
         if _SECRET.search(key) and _is_secret(value):
             yield _written((*path, key))
+
+
+def _in_generators(resource: Resource) -> Iterator[Violation]:
+    """ConfigMaps that a kustomization makes of lines such as `HF_TOKEN=hf_…`."""
+    for g, each in enumerate(items(resource.properties.get("configMapGenerator"))):
+        given = mapping(each)
+        if not _ABOUT_MODELS.search(f"{given.get('name')} {given.get('literals')}"):
+            continue
+        for index, line in enumerate(items(given.get("literals"))):
+            key, _, value = text(line).partition("=")
+            if _SECRET.search(key) and _is_secret(value.strip("\"'")):
+                yield _written(("configMapGenerator", g, "literals", index))
 
 
 def _in_values(value: Any, path: Path) -> Iterator[Violation]:
@@ -139,6 +154,9 @@ RULE = Rule(
     why="A fleet can be bought again; a month of training and a leaked key cannot be had back.",
     fix="Protect clusters and checkpoint stores from deletion; keep secrets in Secrets.",
     sources=("EKS and GKE APIs, deletionProtection; Pulumi documentation, protect",),
-    kinds=(*CLUSTERS, *STORES, "ConfigMap", "values:gpu-operator", "values:kueue", *POD_KINDS),
+    kinds=(
+        *(*CLUSTERS, *STORES, "ConfigMap", *_KUSTOMIZED),
+        *("values:gpu-operator", "values:kueue", *POD_KINDS),
+    ),
     check=_check,
 )
