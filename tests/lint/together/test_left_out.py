@@ -146,6 +146,26 @@ def test_of_two_folders_alike_the_list_has_one(more, expected):
 
 
 @every(
+    ("text", "applied"),
+    [
+        ("kubectl apply -n ml -f apps/gpus.yaml\n", True),
+        ("then `oc create -f ./apps/gpus.yaml`\n", True),
+        ("# kubectl apply -f apps/gpus.yaml\n", False),
+        ("kubectl apply -f other/gpus.yaml\n", False),
+        ("kubectl apply -f my-apps/gpus.yaml\n", False),
+        ("kubectl delete -f apps/gpus.yaml\n", False),
+        ("kubectl get pods\ncat apps/gpus.yaml\n", False),
+    ],
+)
+def test_a_file_beside_a_kustomization_that_a_command_applies(text, applied):
+    files = {"apps/kustomization.yaml": "resources: [a.yaml]\n", "apps/gpus.yaml": POD}
+    found = reading({**files, "apps/a.yaml": POD})
+    files |= {"up.sh": text, "apps/a.yaml": POD}
+    gone = set(left_out(found, list(files), lambda file: files[file].encode()))
+    assert gone == (set() if applied else {"apps/gpus.yaml"})
+
+
+@every(
     ("said", "expected"),
     [
         ("resources: [ollama.yaml]\n", {"gpus.yaml"}),
@@ -153,6 +173,7 @@ def test_of_two_folders_alike_the_list_has_one(more, expected):
         ("resources:\n- ollama.yaml # and not gpus.yaml\n", {"gpus.yaml"}),
         ("resources:\n- ollama.yaml\n- gpus.yaml # all of them\n", set()),
         ("resources:\n- ollama.yaml\n- 'gpus.yaml'\n", set()),
+        ("resources: [ollama.yaml]\npatches: [{path: gpus.yaml}]\n", set()),
     ],
 )
 def test_a_file_beside_a_kustomization_that_has_it_in_a_comment_or_not_at_all(said, expected):

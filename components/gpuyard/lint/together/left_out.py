@@ -17,6 +17,7 @@ from gpuyard.lint.items import FilesRead, Item
 from gpuyard.lint.languages.script_text import is_prose
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.kustomize import Kustomization, kustomizations
+from gpuyard.lint.unused.named import without_applied
 from gpuyard.rules.rule import NotEvaluatedError
 from gpuyard.rules.subjects.components import RELEASES, releases_of
 
@@ -39,7 +40,7 @@ def left_out(
     reading: FilesRead, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> Iterator[str]:
     """Files that nobody deploys; `view` has scripts and texts as well."""
-    yield from _files(reading, text_of)
+    yield from without_applied(_files(reading, text_of), view, text_of)
     yield from _values(reading, view, text_of)
     yield from _of_folders(reading, view, text_of)
 

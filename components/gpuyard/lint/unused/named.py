@@ -9,6 +9,9 @@ from gpuyard.lint.together.kustomize import kustomizations
 
 _OBJECTS = (".yaml", ".yml", ".json", ".tf", ".tofu")
 _APPLIES = re.compile(r"\b(?:kubectl|kustomize|oc|flux|argocd|helm|make|apply)\b")
+_APPLY = re.compile(
+    r"^[^#\n]*\b(?:kubectl|oc)\b.*\b(?:apply|create|replace)\b.* -f.*$", re.MULTILINE
+)
 _BEFORE = re.compile(r"[\w.-]+")
 
 
@@ -33,6 +36,24 @@ def without_named(
             if not f"{file}/".startswith(f"{each}/") and any(_names(line, each) for line in said)
         }
     return left
+
+
+def without_applied(
+    paths: Iterable[str], view: Sequence[str], text_of: Callable[[str], bytes]
+) -> set[str]:
+    """Those files that no command in a script or a text applies, by a path with their folder."""
+    left = set(paths)
+    scripts = [each for each in view if left and not each.endswith(_OBJECTS)]
+    for file in scripts:
+        text = text_of(file).decode(errors="replace")
+        said = "\n".join(_APPLY.findall(text))
+        left = {each for each in left if not re.search(_tail(each), said)} if said else left
+    return left
+
+
+def _tail(path: str) -> str:
+    """A file by its folder and name."""
+    return rf"(?<![\w.-]){re.escape('/'.join(path.split('/')[-2:]))}(?![\w.-])"
 
 
 def _upwards(path: str) -> Iterator[str]:
