@@ -23,6 +23,7 @@ from gpuyard.lint.languages.commands import (
 from gpuyard.lint.languages.images_said import ImagesSaid, images_said
 from gpuyard.lint.languages.labels_said import LabelsSaid, labels_said
 from gpuyard.lint.languages.versions_said import versions_said
+from gpuyard.lint.layers.parents import taken_in
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.handed import FilesInView, Handed, handed
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
@@ -132,7 +133,6 @@ def _read_all(
         unread.append(Unread(min(map(min, modules.values())), NO_ROOM))
     items += reading.items
     unread += reading.unread
-    handed = (*said.values, *reading.handed)
     # who names a file wants to know why it is not read
     unread = [replace(u, foreign=u.foreign and u.file not in named) for u in unread]
     found = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
@@ -141,6 +141,7 @@ def _read_all(
     unused = not_deployed(found, list(names), lambda file: _few_bytes(names.get(file, file)))
     found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
     found = with_named_values(found, names, view)
+    handed = (*said.values, *taken_in(names.keys() - found.samples, view), *reading.handed)
     return replace(found, installs=said.installs, handed=handed), ignores
 
 
