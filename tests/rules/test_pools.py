@@ -258,3 +258,9 @@ TIER = {"gpu.nvidia.com/tier": "premium"}
 )
 def test_who_gives_a_label_to_nodes_or_may(resource, gives):
     assert gives_label(Stack((resource,)), "gpu.nvidia.com/tier") is gives
+
+
+@every(("program", "installs"), [("nvidia-driver-installer", True), ("kueue", False)])
+def test_a_command_that_applies_googles_installer_installs_the_driver(program, installs):
+    applied = Resource("command:install", program, {"program": program, "version": "any"})
+    assert has_driver_installer(Stack((applied,))) is installs
