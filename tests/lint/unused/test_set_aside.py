@@ -36,6 +36,7 @@ def found_by(way, files):
         ("zz-disabled-vllm", True),
         ("_template", True),
         ("disabled-apps", True),
+        ("disabled-by-default", False),
         ("lab-decommissioned", True),
         (".unused", True),
         ("_old", True),

@@ -19,7 +19,7 @@ _CALLED = re.compile(
     rf"[_.](?:{_WORDS}(?:[-_.].*)?|templates?|skeleton)"
     rf"|(?:z+|x+)[-_.]{_WORDS}(?:[-_.].*)?"
     r"|off|switched[-_]off|turned[-_]off"
-    r"|(?:disabled|retired|decommissioned)[-_.].+"
+    r"|(?:disabled|retired|decommissioned)[-_.](?!by[-_.]default).+"
     r"|.+[-_.](?:retired|decommissioned)",
     re.IGNORECASE,
 )
