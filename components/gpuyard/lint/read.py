@@ -23,6 +23,8 @@ from gpuyard.lint.languages.pulumi_yaml import (
     is_project,
     program_resources,
 )
+from gpuyard.lint.layers.fleet import is_bundle, release_of_bundle
+from gpuyard.lint.layers.helmfile import is_helmfile, releases_of_helmfile
 from gpuyard.lint.passed_over import (
     DEFINITIONS,
     is_definition,
@@ -92,6 +94,8 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("values of a chart", is_values, values_or_subcharts),
     ("a configuration", has_configuration, embedded),
     ("a release of `gpuyard render`", is_release, _nothing),
+    ("a helmfile", is_helmfile, releases_of_helmfile),
+    ("a bundle of Fleet", is_bundle, release_of_bundle),
     ("a patch", is_operations, operations),
     ("a chart", _is_chart, _chart_of_a_program),
 )

@@ -75,7 +75,8 @@ class AppliedRelease:
 def is_script(name: str) -> bool:
     """Whether commands are looked for in a file, by its name."""
     bare = posixpath.basename(name)
-    return bare.endswith(_SCRIPTS) or bare.startswith("Dockerfile") or kind_of(name) != "shell"
+    named = bare.startswith(("Dockerfile", "helmfile.yaml.")) or bare.endswith(_SCRIPTS)
+    return named or kind_of(name) != "shell"
 
 
 def commands_in(data: bytes, file: str) -> list[HelmCommand | AppliedRelease]:

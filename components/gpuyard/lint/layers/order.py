@@ -32,7 +32,7 @@ def layers_of(
         return [*under, Layer(mapping(spec, "values"), own=True)]
     if kind == KUSTOMIZE:
         return list(_of_kustomize(chart, file, view))
-    return list(_of_argo(chart, view))
+    return list(of_argo(chart, view))
 
 
 def layers_of_each(
@@ -45,7 +45,7 @@ def layers_of_each(
     listed = [text(each) for each in items(at_path(properties, (*base, "helm", "valueFiles")))]
     for given in variants_of(properties, listed, view.names):
         chart = mapping(filled(at_path(properties, base), given))
-        yield list(_of_argo(chart, view))
+        yield list(of_argo(chart, view))
 
 
 def _of_kustomize(chart: Mapping[Any, Any], file: str, view: LayersView) -> Iterator[Layer]:
@@ -62,8 +62,9 @@ def _of_kustomize(chart: Mapping[Any, Any], file: str, view: LayersView) -> Iter
         yield view.layer(beside(file, text(each)))
 
 
-def _of_argo(chart: Mapping[Any, Any], view: LayersView) -> Iterator[Layer]:
-    helm, folder = mapping(chart, "helm"), _folder(text(chart, "path"), view)
+def of_argo(chart: Mapping[Any, Any], view: LayersView) -> Iterator[Layer]:
+    """Those of one source of an Application, the lowest first."""
+    helm, folder = mapping(chart, "helm"), folder_of(text(chart, "path"), view)
     if folder is not None:
         own = view.layer(posixpath.join(folder, _VALUES))
         yield from [own] if own.value is not UNKNOWN else []
@@ -80,7 +81,7 @@ def _of_argo(chart: Mapping[Any, Any], view: LayersView) -> Iterator[Layer]:
         yield Layer(of_parameter({**each, "value": UNKNOWN}))
 
 
-def _folder(path: str, view: LayersView) -> str | None:
+def folder_of(path: str, view: LayersView) -> str | None:
     """The folder of a chart in view, by its path in a repository."""
     clean = posixpath.normpath(path).strip("/") if path else ""
     found = of_repository(posixpath.join(clean, _CHART), view.names) if clean else None

@@ -24,7 +24,11 @@ RELEASES = (
     "argoproj.io/Application",
     "argoproj.io/ApplicationSet",
     "kustomize.config.k8s.io/Kustomization",
+    "source.toolkit.fluxcd.io/OCIRepository",
 )
+_OCI = RELEASES[-1]
+_OF_CHARTS = re.compile(r"chart|helm", re.IGNORECASE)
+"""In the address or the media type of what a registry has: others are manifests."""
 _SOURCES: Mapping[str, Path] = {
     "argoproj.io/Application": ("spec",),
     "argoproj.io/ApplicationSet": ("spec", "template", "spec"),
@@ -135,6 +139,9 @@ def _image(values: Mapping[str, Any], usual: str) -> Iterator[ComponentVersion]:
 def releases_of(resource: Resource) -> Iterator[tuple[str, str, Path]]:
     """The charts that it installs, the version of each, and where the version stands."""
     kind = resource.group_kind
+    if kind == _OCI:
+        yield from _in_a_registry(mapping(resource.properties, "spec"))
+        return
     field = "targetRevision" if kind in _SOURCES else "version"
     for path in charts_at(kind, resource.properties):
         there: Any = resource.properties
@@ -143,6 +150,16 @@ def releases_of(resource: Resource) -> Iterator[tuple[str, str, Path]]:
         found = mapping(there)
         chart = text(found.get(CHART_FIELDS.get(kind, "chart"))).rstrip("/").rpartition("/")[2]
         yield chart, text(found.get(field)), (*path, field)
+
+
+def _in_a_registry(spec: Mapping[Any, Any]) -> Iterator[tuple[str, str, Path]]:
+    """A chart that Flux has from a registry: its name ends the address; a digest is a version for good."""
+    ref, address = mapping(spec, "ref"), text(spec, "url").rstrip("/")
+    field = "semver" if ref.get("semver") else "tag"
+    written = f"{address} {text(spec, 'layerSelector', 'mediaType')}"
+    if _OF_CHARTS.search(written) and not ref.get("digest"):
+        # a registry has no `+` in its tags
+        yield address.rpartition("/")[2], text(ref, field).replace("_", "+"), ("spec", "ref", field)
 
 
 CHART_FIELDS: Mapping[str, str] = {"kustomize.config.k8s.io/Kustomization": "name"}
@@ -215,7 +232,7 @@ def takes_others(kind: str, properties: Mapping[str, Any], chart: Path) -> bool:
 def has_more_values(resource: Resource, chart: Path) -> bool:
     """Whether a release gets values for the chart at a path that do not stand in it, or are not known."""
     properties, kind = resource.properties, resource.group_kind
-    if takes_others(kind, properties, chart):
+    if kind == _OCI or takes_others(kind, properties, chart):
         return True
     given = properties.get("values") if kind.startswith("helm:") else None
     return any(

@@ -23,7 +23,9 @@ from gpuyard.lint.languages.commands import (
 from gpuyard.lint.languages.images_said import ImagesSaid, images_said
 from gpuyard.lint.languages.labels_said import LabelsSaid, labels_said
 from gpuyard.lint.languages.versions_said import versions_said
+from gpuyard.lint.layers.helmfile import helmfile_commands
 from gpuyard.lint.layers.parents import taken_in
+from gpuyard.lint.layers.versions import with_versions_elsewhere
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.handed import FilesInView, Handed, handed
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
@@ -140,7 +142,7 @@ def _read_all(
     found = without_those_off(with_told_charts(found, said.charts, names, view), names, view)
     unused = not_deployed(found, list(names), lambda file: _few_bytes(names.get(file, file)))
     found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
-    found = with_named_values(found, names, view)
+    found = with_named_values(with_versions_elsewhere(found, names, view), names, view)
     handed = (*said.values, *taken_in(names.keys() - found.samples, view), *reading.handed)
     return replace(found, installs=said.installs, handed=handed), ignores
 
@@ -194,7 +196,7 @@ def _root(path: str) -> str:
 def _commands(name: str) -> list[HelmCommand | AppliedRelease | ImagesSaid | LabelsSaid]:
     data, shown = _few_bytes(name), _shown(name)
     script = is_script(name)
-    commands = commands_in(data, shown) if script else []
+    commands = [*(commands_in(data, shown) if script else []), *helmfile_commands(data, shown)]
     images = images_said(data, shown, script=script)
     return [*commands, *versions_said(data, shown), *images, *labels_said(data, shown)]
 

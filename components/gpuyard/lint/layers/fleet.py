@@ -1,0 +1,49 @@
+"""The chart of a bundle of Rancher's Fleet, `fleet.yaml`, with the values that it says itself.
+
+    helm: {repo: https://…, chart: gpu-operator, version: v26.7.0, values: {driver: {…}}}
+
+What `targetCustomizations` lay over them for some clusters is unknown for all.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.languages.hcl_values import overlaid
+from gpuyard.manifests.fields import UNKNOWN, mapping, mappings, text
+from gpuyard.rules.rule import Resource
+
+_ELSEWHERE = ("valuesFiles", "valuesFrom", "templateValues")
+
+
+def is_bundle(value: Any) -> bool:
+    """Whether it says a chart as Fleet does."""
+    helm = value.get("helm") if isinstance(value, Mapping) and "apiVersion" not in value else None
+    return isinstance(helm, Mapping) and all(
+        isinstance(helm.get(key), str) for key in ("chart", "version")
+    )
+
+
+def release_of_bundle(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+    """The chart, where it is taken from a repository: of one in a folder nobody reads the version."""
+    helm = mapping(value, "helm")
+    chart = text(helm, "chart")
+    if helm.get("repo") or chart.startswith("oci://"):
+        given: Any = mapping(helm, "values")
+        if any(helm.get(key) for key in _ELSEWHERE):
+            given = UNKNOWN
+        else:
+            more = [each.get("helm") for each in mappings(value, "targetCustomizations")]
+            over = [_unknown(mapping(each, "values")) for each in more if isinstance(each, Mapping)]
+            given = overlaid([given, *over], deep=True)
+        said = {"chart": chart, "version": text(helm, "version"), "values": given}
+        below = replace(place, prefix=(*place.prefix, "helm"))
+        yield Item(Resource("helm:Chart", text(helm, "releaseName") or chart, said), below)
+
+
+def _unknown(value: Any) -> Any:
+    """The same names, with nothing known of what they are."""
+    if isinstance(value, Mapping):
+        return {key: _unknown(each) for key, each in value.items()}
+    return UNKNOWN

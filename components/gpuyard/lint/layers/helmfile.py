@@ -1,0 +1,110 @@
+"""Releases of a helmfile: for which chart its files of values are, and what it says of them itself.
+
+    releases: [{name: gpus, chart: nvidia/gpu-operator, version: v26.7.0, values: [gpus.yaml, {driver: {…}}]}]
+
+The last of `values` wins, and `set` over all of them. What a template decides is unknown.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.errors import UsageError
+from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.languages.commands import MOST_BYTES, HelmCommand
+from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
+from gpuyard.lint.languages.helm_sets import nested, steps_of
+from gpuyard.manifests.fields import UNKNOWN, items, mapping, mappings, text
+from gpuyard.rules.rule import Resource
+from gpuyard.spec.yaml_tree import parse_documents
+
+_LINE = re.compile(rb"(?m)^[ \t]*\{\{.*\}\}[ \t\r]*$")
+"""Of a template: nothing but what decides on the lines around it."""
+_ENVIRONMENT = re.compile(r"\{\{-?\s*\.Environment\.Name\s*-?\}\}")
+_TEMPLATE = re.compile(r"\{\{.*?\}\}")
+_EXACT = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
+_PLAIN = ("name", "chart")
+
+
+def is_helmfile(value: Any) -> bool:
+    """Whether it lists releases as helmfile does."""
+    releases = value.get("releases") if isinstance(value, Mapping) else None
+    return isinstance(releases, list) and any(
+        isinstance(each, Mapping) and all(isinstance(each.get(key), str) for key in _PLAIN)
+        for each in releases
+    )
+
+
+def releases_of_helmfile(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+    """Charts in exact versions that are surely installed, with values that stand in the helmfile alone.
+
+    Of another version `helmfile.lock` may say which it is.
+    """
+    for number, each in enumerate(items(value, "releases")):
+        chart, version = text(each, "chart"), text(each, "version")
+        if _is_installed(each) and not chart.startswith(".") and _EXACT.fullmatch(version):
+            given = items(each, "values")
+            alone = len(given) <= 1 and all(isinstance(one, Mapping) for one in given)
+            values = given if alone and not _adds(each) else UNKNOWN
+            said = {"chart": chart, "version": version, "values": values}
+            below = replace(place, prefix=(*place.prefix, "releases", number))
+            yield Item(Resource("helm:Chart", text(each, "name"), said), below)
+
+
+def _is_installed(release: Any) -> bool:
+    given = mapping(release)
+    return given.get("installed", True) is True and not given.get("condition")
+
+
+def _adds(release: Mapping[str, Any]) -> bool:
+    """Whether it has values from more than its `values`."""
+    return any(release.get(key) for key in ("set", "secrets", "inherit", "setString"))
+
+
+def helmfile_commands(data: bytes, file: str) -> list[HelmCommand]:
+    """What helmfile hands to Helm, once for each environment."""
+    near = "/".join(file.rsplit("/", 2)[-2:])  # helmfile.d/gpus.yaml, too
+    if "helmfile" not in near or len(data) > MOST_BYTES:
+        return []
+    documents = _documents(data, file)
+    named = [str(name) for each in documents for name in mapping(each, "environments")]
+    return [
+        command
+        for each in documents
+        if is_helmfile(each)
+        for release in mappings(each, "releases")
+        for command in _commands(release, list(dict.fromkeys(named)) or ["default"])
+    ]
+
+
+def _documents(data: bytes, file: str) -> list[Any]:
+    for written in (data, _LINE.sub(b"", data)):
+        try:
+            return [each.value for each in parse_documents(written, file)]
+        except UsageError:
+            continue
+    return []
+
+
+def _commands(release: Mapping[Any, Any], environments: list[str]) -> Iterator[HelmCommand]:
+    given = items(release, "values")
+    after = next((i for i in range(len(given), 0, -1) if isinstance(given[i - 1], str)), 0)
+    sets = [each for each in given[after:] if isinstance(each, Mapping)]
+    sets += [
+        nested(*steps_of(text(each, "name"), each.get("value", UNKNOWN)))
+        for each in mappings(release, "set")
+    ]
+    for name in environments:
+        files = tuple(_known(each, name) for each in given if isinstance(each, str))
+        if release.get("installed") is False:  # nobody takes them
+            yield HelmCommand("", None, files, (UNKNOWN,))
+            continue
+        chart, version = _known(text(release, "chart"), name), text(release, "version")
+        exact = version if _EXACT.fullmatch(version) else None
+        yield HelmCommand(chart, exact, files, tuple(sets))
+
+
+def _known(written: str, environment: str) -> str:
+    """With the name of the environment, and a sign for all else that a template decides."""
+    return _TEMPLATE.sub(UNKNOWN_PART, _ENVIRONMENT.sub(environment, written))

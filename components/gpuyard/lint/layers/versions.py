@@ -1,0 +1,132 @@
+"""Versions of charts that stand one step away from the release: in what its chart depends on, or in a list.
+
+A folder that an Application deploys is a chart of somebody's own around the vendor's, whose version is in
+`Chart.yaml`; an ApplicationSet has its versions among the elements of its generator.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.errors import UsageError
+from gpuyard.findings import Path
+from gpuyard.lint.inside import OF_ARGO
+from gpuyard.lint.items import FilePlace, FilesRead, Item
+from gpuyard.lint.languages.hcl_values import overlaid
+from gpuyard.lint.layers.order import FLUX, folder_of, of_argo
+from gpuyard.lint.layers.sets import elements_of, filled
+from gpuyard.lint.layers.view import Layer, LayersView, parsed
+from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, mapping, mappings, text
+from gpuyard.rules.rule import Resource
+from gpuyard.rules.subjects.components import at_path, charts_at
+from gpuyard.spec.yaml_tree import Document, parse_documents
+
+_RELEASE = "helm:Chart"
+_FILES = frozenset({"GitRepository", "Bucket"})
+_ELSEWHERE = re.compile(r"(?:https?|oci)://")
+
+
+def with_versions_elsewhere(
+    found: FilesRead, names: Collection[str], text_of: Callable[[str], str]
+) -> FilesRead:
+    """The same, with each of these as a release of its own, where it is written."""
+    view = LayersView(names, text_of, found.items)
+    more: dict[tuple[str, Path], Item] = {}
+    for item in found.items:
+        try:
+            if item.place.file in found.samples:
+                continue
+            for each in (*_of_elements(item, view), *_of_folders(item, view)):
+                more.setdefault((each.place.file, each.place.prefix), each)
+        except NotEvaluatedError:
+            continue  # what it takes, nobody knows yet
+    return replace(found, items=(*found.items, *more.values()))
+
+
+def _release(chart: str, version: str, values: Any, place: FilePlace) -> Item:
+    said = {"chart": chart, "version": version, "values": values}
+    return Item(Resource(_RELEASE, chart, said), place)
+
+
+def _together(layers: Iterable[Layer]) -> Any:
+    return overlaid([each.value for each in layers], deep=True)
+
+
+def _of_elements(item: Item, view: LayersView) -> Iterator[Item]:
+    """Of a set that lists what it makes, where the template leaves the version to the list."""
+    kind, properties = item.resource.group_kind, item.resource.properties
+    if kind != OF_ARGO[1] or _is_narrowed(properties):
+        return
+    for base in charts_at(kind, properties):
+        source = mapping(at_path(properties, base))
+        chart, version = text(source, "chart"), text(source, "targetRevision")
+        for at, number, words in elements_of(properties) or () if "{{" in version else ():
+            named = filled(chart, words).rpartition("/")[2]
+            given = filled(version, words)
+            key = next((key for key in words if filled(version, {key: ""}) != version), "")
+            if named and "{{" not in f"{named}{given}":
+                path: Path = ("spec", "generators", at, "list", "elements", number, *key.split("."))
+                values = _together(of_argo(mapping(filled(source, words)), view))
+                yield _release(named, given, values, _at(item.place, path))
+
+
+def _is_narrowed(properties: Mapping[str, Any]) -> bool:
+    """Whether something takes elements out, or writes some of them otherwise."""
+    spec = mapping(properties, "spec")
+    given = [spec.get("templatePatch")]
+    for each in mappings(spec, "generators"):
+        given += [each.get("selector"), mapping(each, "list").get("template")]
+    return any(given)
+
+
+def _at(place: FilePlace, path: Path) -> FilePlace:
+    """A place that is told as one line."""
+    return FilePlace(place.file, place.document, (*place.prefix, *path), fixed=place.position(path))
+
+
+def _of_folders(item: Item, view: LayersView) -> Iterator[Item]:
+    """Of charts that stand in a folder which a release takes."""
+    kind, properties = item.resource.group_kind, item.resource.properties
+    if kind == FLUX:
+        spec = mapping(properties, "spec", "chart", "spec")
+        of_files = mapping(spec, "sourceRef").get("kind") in _FILES
+        folder = folder_of(text(spec, "chart"), view) if of_files else None
+        yield from _dependencies(folder, UNKNOWN, view)
+    for base in charts_at(kind, properties) if kind in OF_ARGO else ():
+        source = mapping(at_path(properties, base))
+        folder = folder_of(text(source, "path"), view)
+        yield from _dependencies(folder, _together(of_argo(source, view)), view)
+
+
+def _dependencies(folder: str | None, values: Any, view: LayersView) -> Iterator[Item]:
+    """What a chart depends on, in the versions that its lock has; one that may be left out is not said."""
+    if folder is None:
+        return
+    file = posixpath.join(folder, "Chart.yaml")
+    document = _document(view.text_of(file), file)
+    locked = _locked(view.text_of(posixpath.join(folder, "Chart.lock")))
+    for number, each in enumerate(mappings(document.value, "dependencies")):
+        name, version = text(each, "name"), text(each, "version")
+        elsewhere = _ELSEWHERE.match(text(each, "repository"))
+        copied = view.text_of(posixpath.join(folder, "charts", name, "Chart.yaml"))
+        if elsewhere and not copied and not each.get("condition") and not each.get("tags"):
+            place = FilePlace(file, document, ("dependencies", number))
+            own = values.get(name, {}) if isinstance(values, Mapping) else values
+            yield _release(name, locked.get(name, version), own, place)
+
+
+def _document(written: str, file: str) -> Document:
+    try:
+        documents = parse_documents(written.encode(), file)
+    except (UsageError, UnicodeEncodeError):
+        documents = []
+    return documents[0] if len(documents) == 1 else Document({}, {})
+
+
+def _locked(written: str) -> dict[str, str]:
+    """By name: what `helm dependency update` has chosen."""
+    given = parsed(written)
+    chosen = mappings(given, "dependencies") if isinstance(given, Mapping) else []
+    return {text(each, "name"): text(each, "version") for each in chosen}
