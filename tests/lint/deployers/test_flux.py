@@ -143,6 +143,13 @@ def test_of_two_folders_that_a_path_may_mean_each_is_excused_and_none_accused():
     assert told(files(PINS, tag="latest", **latest)) == []
 
 
+def test_a_folder_of_which_a_variable_is_a_part_is_excused_and_not_accused():
+    for fields, tag in ((PINS, "latest"), (MOVES, "v1.0")):
+        given = files("", tag=tag)
+        given["r/clusters/a/apps.yaml"] = (FLUX + fields).replace("apps/v", "apps/${APP}")
+        assert told(given) == []
+
+
 def test_a_deployer_whose_values_a_variable_decides_is_left_alone():
     unknown = FLUX.replace("./apps/v", "x")
     found = reading(files("", tag="latest") | {"r/clusters/a/apps.yaml": unknown})
@@ -227,6 +234,26 @@ def test_a_tag_that_is_filled_in_and_moves_is_told_where_its_value_stands():
     assert told(two) == [("GPU-POD-03", "r/clusters/a/apps.yaml", 8)]
 
 
+@every(
+    "fields",
+    [
+        "  patches: {}\n",
+        "  patches: [5, {patch: 5}, {patch: [5]}, {patch: '[]'}, {patch: '5'}]\n",
+        "  patchesJson6902: [{patch: [{value: 5}]}, {target: 5, patch: 5}]\n",
+        "  patches: [{target: {kind: Deployment}, patch: '[{op: replace, path: \"\", value: 5}]'}]\n",
+        "  images: 5\n  components: 5\n  postBuild: 5\n  targetNamespace: 5\n",
+    ],
+)
+def test_what_flux_itself_would_refuse_changes_nothing(fields):
+    assert told(files(fields, tag="latest")) == MOVING
+
+
+def test_a_kustomization_of_flux_without_a_spec_deploys_nothing():
+    given = files("", tag="latest")
+    given["r/clusters/a/apps.yaml"] = FLUX.partition("spec:")[0]
+    assert told(given) == MOVING
+
+
 def test_after_a_patch_that_is_a_template_nothing_is_said_of_what_it_is_for():
     template = (
         "  patches: [{target: {kind: Deployment}, patch: '{{- if .x }}'}, {patch: '{{- if'}, {}]\n"
@@ -249,6 +276,10 @@ def test_what_kustomize_has_made_is_changed_as_well():
     (made,) = [each.resource for each in found.items if each.resource.kind == "apps/v1/Deployment"]
     built = {"r/apps/v": (made,)}
     assert report(replace(found, built=built), RULES, Strictness()).hits == ()
+    twice = {"r/clusters/apps/v/kustomization.yaml": "{}\n"}
+    unsure = reading(files(MOVES, **twice))
+    (pinned,) = [e.resource for e in unsure.items if e.resource.kind == "apps/v1/Deployment"]
+    assert not report(replace(unsure, built={"r/apps/v": (pinned,)}), RULES, Strictness()).hits
     deleted = "  patches: [{patch: '{$patch: delete, kind: Deployment, metadata: {name: v}}'}]\n"
     gone = replace(reading(files(deleted, tag="latest")), built=built)
     assert not report(gone, RULES, Strictness()).hits

@@ -49,7 +49,7 @@ def _deployer(item: Item, base: Path, path: str) -> Deployer:
         image_entry(each) for each in items(given, "images") if isinstance(each, str)
     ]
     below = (*base, "kustomize")
-    patches = patches_at(item, below) if given.get("patches") else ()
+    patches = patches_at(item, below)
     return Deployer(
         item,
         path,

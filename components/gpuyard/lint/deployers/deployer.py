@@ -11,8 +11,9 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.lint.items import Item
 from gpuyard.lint.together.changes import Change, ObjectPatch, changes_of
-from gpuyard.lint.together.kustomize import inline_patches
-from gpuyard.manifests.fields import mapping, mappings, text
+from gpuyard.lint.together.kustomize import inline_patches, is_operations
+from gpuyard.manifests.fields import items, mapping, mappings, text
+from gpuyard.rules.subjects.components import at_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,12 @@ _BY_FIELD = frozenset({1, 3, 4})
 
 def patches_at(item: Item, base: Path, key: str = "patches") -> Iterator[ObjectPatch]:
     """Patches that are written out in a list below a path, each as a text or as operations."""
-    value: Any = item.resource.properties
-    for step in base:
-        value = value[step]
-    for index, each in enumerate(mappings(value, key)):
+    given = at_path(item.resource.properties, base)
+    for index, each in enumerate(map(mapping, items(given, key))):
         target = mapping(each, "target") or None
         path = (*base, key, index, "patch")
         if text(each, "patch"):
             yield from inline_patches(item, path, target)
-        elif operations := tuple(mappings(each, "patch")):
-            yield ObjectPatch(item.place, path, target or {}, operations=operations)
+        elif is_operations(each.get("patch")):
+            done = tuple(mappings(each, "patch"))
+            yield ObjectPatch(item.place, path, target or {}, operations=done)

@@ -34,7 +34,7 @@ def of_flux(item: Item) -> Deployer:
     found = [*changes_at(item, ("spec",), given, patches, late), *_filled_in(item, spec)]
     return Deployer(
         item,
-        text(spec, "path"),
+        _VARIABLE.sub("*", text(spec, "path")),
         tuple(found),
         tuple(each for each in items(spec, "components") if isinstance(each, str)),
         generates=True,

@@ -288,7 +288,11 @@ def _patched(patch: ObjectPatch, form: ObjectForm) -> ObjectForm | None:
         value = operated(value, operation)
     if patch.fields:
         value = _merged_object(value, patch.fields)
-    return None if value is None else replace(form, value=value)
+    if value is None:
+        return None
+    return (
+        replace(form, value=value) if isinstance(value, Mapping) else form
+    )  # kustomize refuses it
 
 
 def _merged_object(value: Any, fields: Mapping[Any, Any]) -> Any:

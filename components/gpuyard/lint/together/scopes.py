@@ -121,20 +121,27 @@ def _unlisted(reading: FilesRead, view: _View, taken: Collection[str]) -> Iterat
     for file in view.by_file:
         if file not in taken:
             rest[_tree_of(posixpath.dirname(file), trees)][file] = []
-    by_flux = [item.resource for item in reading.items if item.resource.group_kind == _FLUX]
+    by_flux: dict[str, list[tuple[Resource, Resource]]] = defaultdict(list)
+    for each in (item.resource for item in reading.items if item.resource.group_kind == _FLUX):
+        for path in _paths(each):
+            by_flux[path].append((each, each))
     for tree, chains in rest.items():
         scope = _scope(chains, view)
-        told = [(each, each) for each in by_flux if tree in trees and _is_for(each, tree)]
+        told = [pair for path in _ends(tree) for pair in by_flux.get(path, ()) if tree in trees]
         yield replace(scope, resources=(*scope.resources, *told))
 
 
-def _is_for(flux: Resource, folder: str) -> bool:
-    return any(f"/{folder}".endswith(f"/{path}") for path in _paths(flux))
+def _ends(folder: str) -> Iterator[str]:
+    """How the folder may be called from a top that is not known: `a/b/c`, `b/c` and `c`."""
+    parts = folder.split("/")
+    return ("/".join(parts[start:]) for start in range(len(parts)))
 
 
 def _built_around(built: tuple[Resource, ...], around: Kustomization) -> tuple[Resource, ...]:
-    """What kustomize has made, with what its deployer changes of it."""
+    """What kustomize has made, with what its deployer changes of it; nothing where that is not sure."""
     changes = [change for change in around.changes if change.by]
+    if not all(change.sure for change in changes):
+        return ()
     forms = ((each, deployed(each, changes)) for each in built)
     return tuple(
         replace(each, properties=form.value, name=form.names[-1])
