@@ -186,8 +186,16 @@ def _with(item: Item, parameters: Sequence[_Parameter]) -> Item:
         return item
     given = (item.resource.properties, *(each.sets for each in parameters))
     made = replace(item.resource, properties=overlaid([*given], deep=True))
-    elsewhere = {each.name: each.position for each in parameters}
-    return replace(item, resource=made, place=replace(item.place, elsewhere=elsewhere))
+    return replace(item, resource=made, place=_told_at(item.place, parameters))
+
+
+def _each_at_its_own(item: Item, base: Path) -> Item:
+    """A release of which every parameter is told where it is said."""
+    return replace(item, place=_told_at(item.place, _beside(item, base)))
+
+
+def _told_at(place: FilePlace, parameters: Sequence[_Parameter]) -> FilePlace:
+    return replace(place, elsewhere={each.name: each.position for each in parameters})
 
 
 def _parameters(item: Item) -> Iterator[Item]:
@@ -199,8 +207,8 @@ def _parameters(item: Item) -> Iterator[Item]:
             given = mappings(helm, "parameters") if isinstance(helm, Mapping) else []
             if given:
                 made = overlaid([of_parameter(each) for each in given], deep=True)
-                path = (*base, "helm", "parameters")
-                found = _values(made, item, path, at_path(properties, (*base, "chart")))
+                path, chart = (*base, "helm", "parameters"), at_path(properties, (*base, "chart"))
+                found = _values(made, _each_at_its_own(item, base), path, chart)
                 parts = (_in_its_release(each, item, base, path) for each in found)
                 alone = not any(helm.get(key) for key in _BESIDE_PARAMETERS)
                 yield from parts if alone else map(_over_others, parts)

@@ -170,3 +170,23 @@ def test_parameters_of_argo_cd_are_values(helm, expected):
     items = read((ARGO % ("gpu-operator", helm)).encode(), "app.yaml").items
     made = [i.resource.properties for i in items if i.place.prefix[-1:] == ("parameters",)]
     assert made == ([] if expected is None else [expected])
+
+
+def test_a_parameter_of_argo_cd_is_told_at_its_own_line():
+    helm = """
+      parameters: [
+        {name: driver.enabled,
+         value: "false"},
+        {name: toolkit.version, value: v1.17.4}]
+    """
+    application = ARGO % ("gpu-operator", helm)
+    items = read(application.encode(), "app.yaml").items
+    (values,) = (i for i in items if i.place.prefix[-1:] == ("parameters",))
+    lines = application.splitlines()
+    paths = (("toolkit", "version"), ("driver", "enabled"), ("mig", "strategy"))
+    told = [lines[values.place.position(path)[0] - 1].strip() for path in paths]
+    assert told == [
+        "{name: toolkit.version, value: v1.17.4}]",
+        'value: "false"},',
+        "parameters: [",
+    ]

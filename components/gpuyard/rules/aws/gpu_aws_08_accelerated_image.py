@@ -1,6 +1,6 @@
 """GPU-AWS-08: GPU nodes boot an image that still gets drivers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,18 +42,17 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 
 def _check_classes(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    for node_class in classes_of_gpus(stack):
+    for node_class, pools in classes_of_gpus(stack):
         spec = mapping(node_class.properties.get("spec"))
         found = [_old_image(mapping(each)) for each in items(spec.get("amiSelectorTerms"))]
         # of several terms the newest image boots: one of another kind may have it
         for index, (key, image) in enumerate(each for each in found if all(found) and each):
             path = ("spec", "amiSelectorTerms", index, key)
-            yield replace(_of_before(path, image, _OF_CLASSES), resource=node_class)
+            yield _of_class(path, image, node_class, pools)
         if not found and node_class.kind.startswith(_BEFORE):
             family = text(spec.get("amiFamily"))
             if family == "AL2":
-                said = _of_before(("spec", "amiFamily"), family, _OF_CLASSES)
-                yield replace(said, resource=node_class)
+                yield _of_class(("spec", "amiFamily"), family, node_class, pools)
 
 
 def _old_image(term: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -64,6 +63,14 @@ def _old_image(term: Mapping[str, Any]) -> tuple[str, str] | None:
     if name.startswith(_NAME) and text(term.get("owner")) in _MAKERS:
         return "name", name
     return ("ssmParameter", parameter) if _PARAMETER in parameter else None
+
+
+def _of_class(path: Path, image: str, node_class: Resource, pools: Sequence[str]) -> Violation:
+    """Of a class, and of the pools whose nodes boot its image: it says nothing of GPUs itself."""
+    said = _of_before(path, image, _OF_CLASSES)
+    names = ", ".join(sorted(set(pools)))
+    of_gpus = f"GPU pool {names}" if len(set(pools)) == 1 else f"GPU pools {names}"
+    return replace(said, problem=f"{said.problem} ({of_gpus})", resource=node_class)
 
 
 def _of_before(path: Path, image: str, instead: str) -> Violation:

@@ -287,14 +287,15 @@ def serves_no_gpus(node_class: Resource, pools: Iterable[Resource]) -> bool:
     return bool(named) and all(map(without_gpus, named))
 
 
-def classes_of_gpus(stack: Stack) -> Iterator[Resource]:
-    """The node classes of EC2 that a GPU pool in view names."""
-    of_gpus = {
-        text(at(pool.resource.properties, *_CLASS_NAME)) for pool in gpu_pools(stack.of(KARPENTER))
-    }
+def classes_of_gpus(stack: Stack) -> Iterator[tuple[Resource, list[str]]]:
+    """The node classes of EC2 that GPU pools in view name, and what these are called."""
+    of_gpus: dict[str, list[str]] = {}
+    for pool in gpu_pools(stack.of(KARPENTER)):
+        named = text(at(pool.resource.properties, *_CLASS_NAME))
+        of_gpus.setdefault(named, []).append(pool.resource.name)
     for node_class in stack.of(NODE_CLASS):
         if node_class.name in of_gpus:
-            yield node_class
+            yield node_class, of_gpus[node_class.name]
 
 
 def is_gpu_machine(name: str) -> bool:
