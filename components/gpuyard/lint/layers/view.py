@@ -48,10 +48,8 @@ class LayersView:
 
     def of_config(self, given: Mapping[Any, Any]) -> Layer:
         """Values in a ConfigMap in view, or in one that a kustomization makes of a file."""
-        name, key = text(given, "name"), text(given, "valuesKey") or _KEY
-        if given.get("kind") != "ConfigMap" or given.get("targetPath"):
-            return Layer(UNKNOWN)
-        found = list(islice(self._made(name, key), 2))
+        named = config_named(given)
+        found = list(islice(self._made(*named), 2)) if named else []
         return (
             found[0]() if len(found) == 1 else Layer(UNKNOWN)
         )  # of two nobody knows which is meant
@@ -79,6 +77,13 @@ def _generated(properties: Mapping[str, Any], name: str, key: str) -> Iterator[s
             under, _, path = text(file).rpartition("=")
             if (under or posixpath.basename(path)) == key:
                 yield path
+
+
+def config_named(given: Mapping[Any, Any]) -> tuple[str, str] | None:
+    """The ConfigMap from which an entry of Flux's valuesFrom takes whole values, and the key in it."""
+    if given.get("kind") != "ConfigMap" or given.get("targetPath"):
+        return None
+    return text(given, "name"), text(given, "valuesKey") or _KEY
 
 
 def beside(file: str, path: str) -> str:

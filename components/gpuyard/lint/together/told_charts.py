@@ -15,16 +15,21 @@ from gpuyard.lint.embedded import text_documents
 from gpuyard.lint.inside import OF_ARGO, with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item
 from gpuyard.lint.layers.forms import told_files
-from gpuyard.lint.layers.view import LayersView, of_repository
+from gpuyard.lint.layers.order import FLUX
+from gpuyard.lint.layers.view import (
+    KUSTOMIZE,
+    LayersView,
+    beside,
+    config_named,
+    of_repository,
+    parsed,
+)
 from gpuyard.lint.read import read
-from gpuyard.manifests.fields import NotEvaluatedError, items, mapping, mappings, text
+from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, items, mapping, mappings, text
 from gpuyard.rules.subjects.components import CHART_FIELDS, at_path, charts_at
 from gpuyard.spec.yaml_tree import parse_documents
 
-_FLUX = "helm.toolkit.fluxcd.io/HelmRelease"
-_KUSTOMIZE = "kustomize.config.k8s.io/Kustomization"
 _CHART = "Chart.yaml"
-_KEY = "values.yaml"
 _OVER = ("values", "valuesObject", "parameters", "fileParameters")
 
 
@@ -41,8 +46,8 @@ def with_told_charts(
     again = {file: each for file, each in again.items() if not each.unread}
     kept = [item for item in found.items if item.place.file not in again]
     more = [item for each in again.values() for item in each.items]
-    beside = (*_of_flux(kept), *_of_aliases(names, text_of))
-    more += [each for item in beside for each in with_inside(item)]
+    told = (*_of_flux(kept), *_of_aliases(names, text_of))
+    more += [each for item in told for each in with_inside(item)]
     read_now = {item.place.file for item in more} | set(again)
     unread = tuple(each for each in found.unread if each.file not in read_now)
     return replace(found, items=(*kept, *more), unread=unread)
@@ -58,7 +63,7 @@ def _told(
         for file, name in told_files(item, view):
             told.setdefault(file, set()).add(name)
         kind, properties = item.resource.group_kind, item.resource.properties
-        if kind != _KUSTOMIZE and kind not in OF_ARGO:
+        if kind != KUSTOMIZE and kind not in OF_ARGO:
             continue
         try:
             for base in charts_at(kind, properties):
@@ -77,16 +82,16 @@ def _files(chart: Mapping[Any, Any], name: str, file: str, names: Collection[str
     Of a chart that rules know only one that is all there is: what is laid over it may mend what it says, and
     is not known here.
     """
-    folder, helm = posixpath.dirname(file), mapping(chart, "helm")
+    helm = mapping(chart, "helm")
     given = [chart.get("valuesFile"), *items(chart, "additionalValuesFiles")]
-    beside = [posixpath.normpath(posixpath.join(folder, e)) for e in given if isinstance(e, str)]
+    near = [beside(file, each) for each in given if isinstance(each, str)]
     listed = items(helm, "valueFiles")
     paths = [e.partition("/")[2] for e in listed if isinstance(e, str) and e.startswith("$")]
     found = [of_repository(posixpath.normpath(path), names) for path in paths]
     more = chart.get("valuesInline") or any(helm.get(key) for key in _OVER)
-    alone = not more and len(beside) + len(listed) == 1
+    alone = not more and len(near) + len(listed) == 1
     if alone or not knows(name):
-        yield from (each for each in (*beside, *found) if each is not None)
+        yield from (each for each in (*near, *found) if each is not None)
 
 
 def _of_flux(found: Sequence[Item]) -> Iterator[Item]:
@@ -97,22 +102,21 @@ def _of_flux(found: Sequence[Item]) -> Iterator[Item]:
             configs.setdefault(item.resource.name, []).append(item)
     for item in found:
         spec = item.resource.properties.get("spec")
-        if item.resource.group_kind != _FLUX or not isinstance(spec, Mapping):
+        if item.resource.group_kind != FLUX or not isinstance(spec, Mapping):
             continue
         try:
             chart = text(spec, "chart", "spec", "chart").rpartition("/")[2]
             (given,) = mappings(spec, "valuesFrom") or ({},)
+            named = config_named(given)
         except (NotEvaluatedError, ValueError):
             continue
-        alone = given.get("kind") == "ConfigMap" and not given.get("targetPath")
-        if chart and alone and not spec.get("values"):
-            yield from _in_config(given, chart, configs)
+        if chart and named and not spec.get("values"):
+            yield from _in_config(*named, chart, configs)
 
 
 def _in_config(
-    given: Mapping[Any, Any], chart: str, configs: Mapping[str, Sequence[Item]]
+    name: str, key: str, chart: str, configs: Mapping[str, Sequence[Item]]
 ) -> Iterator[Item]:
-    name, key = text(given, "name"), text(given, "valuesKey") or _KEY
     there = configs.get(name, ())
     if len(there) != 1:  # of two nobody knows which is meant
         return
@@ -129,7 +133,7 @@ def _of_aliases(names: Collection[str], text_of: Callable[[str], str]) -> Iterat
             continue
         aliases = {
             text(each, "alias"): text(each, "name")
-            for each in mappings(_parsed(text_of(chart)), "dependencies")
+            for each in _dependencies(text_of(chart))
             if text(each, "alias") not in ("", text(each, "name"))
         }
         folder = posixpath.dirname(chart)
@@ -154,11 +158,7 @@ def _under(aliases: Mapping[str, str], file: str, text_of: Callable[[str], str])
         yield from subcharts(below, FilePlace(file, document), aliases)
 
 
-def _parsed(written: str) -> Any:
-    if "alias" not in written:
-        return {}
-    try:
-        documents = parse_documents(written.encode(), _CHART)
-    except UsageError:
-        return {}
-    return documents[0].value if len(documents) == 1 else {}
+def _dependencies(chart: str) -> list[Mapping[Any, Any]]:
+    """Those of a chart that has another name for one of them."""
+    said = parsed(chart) if "alias" in chart else UNKNOWN
+    return [] if said is UNKNOWN else mappings(said, "dependencies")

@@ -24,7 +24,7 @@ _NO_MORE = "al2@"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    for node_class, _ in classes_of_gpus(stack):
+    for node_class, _pools in classes_of_gpus(stack):
         for said in moving_images(node_class):
             yield replace(said, resource=node_class)
 
