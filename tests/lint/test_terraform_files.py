@@ -64,7 +64,7 @@ def test_a_node_group_is_what_a_plan_makes_of_it():
         "amiType": "AL2_x86_64_GPU",
         "capacityType": "SPOT",
         "instanceTypes": ["p5.48xlarge"],
-        "nodeRoleArn": UNKNOWN,
+        "nodeRoleArn": "aws_iam_role.nodes",
         "scalingConfig": [{"maxSize": 4, "minSize": UNKNOWN}],
         "labels": {"my_label": "x"},
         "taints": [{"key": "nvidia.com/gpu", "effect": "NO_SCHEDULE"}],

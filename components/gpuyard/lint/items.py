@@ -173,12 +173,14 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class HandedValues:
-    """What one command hands to helm."""
+    """What one command, or one release of Terraform, hands to helm."""
 
     files: tuple[str, ...]
     """Files of values in view, those of the chart first, as helm lays them over each other."""
     sets: tuple[Any, ...] = ()
     """What `--set` lays over them."""
+    chart: str = ""
+    """For which chart a release of Terraform says that they are; "" where commands say it, or nobody."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ class Pod:
     """Whether the fields of its spec stand at the path itself, among others."""
     servers: tuple[str, ...] = ()
     """Fields of the spec that are containers under a name of their own."""
+    lent: tuple[tuple[Path, Mapping[str, Any]], ...] = ()
+    """Volumes of what it stands in, with their paths: it has those that it mounts, unless one is its own."""
 
     def at(self, *steps: str | int) -> Path:
         """The path of something in the pod's spec."""
@@ -42,6 +44,24 @@ class Pod:
                     yield self.at(group, index), mapping(container)
         for server in self.servers:
             yield self.at(server), mapping(self.spec.get(server))
+
+    def volumes(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+        """Every volume, with its path."""
+        own = [mapping(each) for each in items(self.spec.get("volumes"))]
+        for index, volume in enumerate(own):
+            yield self.at("volumes", index), volume
+        if self.lent:
+            yield from self._lent({text(volume.get("name")) for volume in own})
+
+    def _lent(self, own: set[str]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+        mounted = {
+            text(mapping(mount).get("name"))
+            for _, container in self.containers()
+            for mount in items(container.get("volumeMounts"))
+        }
+        for path, volume in self.lent:
+            if text(volume.get("name")) in mounted - own:
+                yield path, volume
 
     def gpus(self) -> dict[str, float]:
         """What the pod asks of each GPU resource, all containers together."""

@@ -43,6 +43,8 @@ class PodsPlace:
     """Whether the kind makes no such pod when nothing stands there."""
     adapted: Callable[[Any, Mapping[Any, Any]], Mapping[Any, Any]] | None = None
     """What becomes of the template there, by the object that it stands in; nothing: no such pod."""
+    lends: Path = ()
+    """Where volumes stand that a pod has as well, if it mounts them by name and has none of that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,8 @@ class Template:
     form: PodsForm = PodsForm.TEMPLATE
     written: bool = True
     """False: the kind's controller makes it up."""
+    lent: Path = ()
+    """Where volumes stand that it has as well, if it mounts them."""
 
 
 _COUNTS = ("parallelism", "completions", "replicas", "size", "numNodes", "numOfHosts")
@@ -210,16 +214,17 @@ _RUNTIME = (PodsPlace(("spec", "template", "spec", *_JOBS), _of_jobs),)
 _GROUPS: Path = ("spec", "leaderWorkerTemplate")
 
 
-def _held(name: str, *at: Path, form: PodsForm = PodsForm.INLINE) -> Kind:
+def _held(name: str, *at: Path, form: PodsForm = PodsForm.INLINE, lends: Path = ()) -> Kind:
     """A kind of which another controller makes pods, in ways that nobody counts here."""
-    places = tuple(PodsPlace(each, _one, form, optional=True) for each in at)
+    places = tuple(PodsPlace(each, _one, form, optional=True, lends=lends) for each in at)
     return Kind(name=name, places=places, makes_pods=False)
 
 
 def _steps(name: str, *spec: str) -> Kind:
     """A workflow of Argo's: each of its steps has the fields of a pod, and its container under a name."""
     step = (*spec, "templates", EACH)
-    return _held(name, step, (*step, "containerSet"))
+    lends: Path = (*spec, "volumes")  # (argo-workflows workflow/controller/workflowpod.go)
+    return _held(name, step, (*step, "containerSet"), lends=lends)
 
 
 def _models(name: str) -> Kind:
@@ -368,7 +373,7 @@ def templates_of(kind: Kind, value: Any) -> Iterator[Template]:
             found = place.adapted(value, there) if place.adapted else there
             if found or not place.optional:
                 made = _template(place, path, found, place.pods(trail))
-                yield replace(made, written=bool(there))
+                yield replace(made, written=bool(there), lent=place.lends)
     for path, trail in _walk(kind.wraps, (), (value,)) if kind.wraps else ():
         inner = workload_kind(trail[-1])
         for each in templates_of(inner, trail[-1]) if inner and not inner.wraps else ():

@@ -1,6 +1,6 @@
 """How many GPUs one machine has, whoever sells it."""
 
-from gpuyard.catalogue.cluster.machine_gpus import gpus_of_machine
+from gpuyard.catalogue.cluster.machine_gpus import gpus_of_machine, has_gpus
 from kit.every import every
 
 
@@ -33,3 +33,20 @@ from kit.every import every
 )
 def test_the_gpus_of_a_machine_type(name, gpus):
     assert gpus_of_machine(name) == gpus
+
+
+@every(
+    ("name", "has"),
+    [
+        ("p3.2xlarge", True),
+        ("G3s.xlarge", True),
+        ("p5.48xlarge", True),
+        ("g6f.large", True),
+        ("a2-highgpu-1g", True),
+        ("m7i.large", False),
+        ("p3", False),
+        ("Standard_NC6s_v3", False),  # of Azure and Oracle only who asks for a number is told
+    ],
+)
+def test_which_machines_of_ec2_and_google_have_gpus(name, has):
+    assert has_gpus(name) is has

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.report import report
+from gpuyard.cli.commands.linting.files import WantedFiles, read_all
+from gpuyard.lint.report import HitState, report
 from gpuyard.rules import RULES
 from kit.every import every
 
@@ -229,3 +229,119 @@ def test_files_beside_it_are_the_values_of_a_chart_in_a_kustomization(said, char
     """One file, and others over it."""
     files = {"k/kustomization.yaml": BUILT % chart, "k/v.yaml": OFF, "k/on.yaml": ON}
     assert said(files) == expected
+
+
+MIG = "mig:\n  config: all-balanced\n"
+WRONG = ("GPU-CFG-02", "mig.config")
+OF_A_TEMPLATE = "driver: {version: '${version}'}\n" + MIG
+
+
+@every(
+    ("files", "expected"),
+    [
+        ({"main.tf": RELEASE % ('file("v.yaml")', ""), "v.yaml": MIG}, ["v.yaml:2"]),
+        (
+            {
+                "main.tf": RELEASE % ('templatefile("v/g.yaml.tftpl", {version = var.v})', ""),
+                "v/g.yaml.tftpl": OF_A_TEMPLATE,
+            },
+            ["v/g.yaml.tftpl:3"],
+        ),
+        # a comment excuses in it as in any file
+        (
+            {
+                "main.tf": RELEASE % ('templatefile("g.tpl", {})', ""),
+                "g.tpl": MIG.replace("\n ", "  # gpuyard: ignore GPU-CFG-02 because x\n ", 1),
+            },
+            [],
+        ),
+        # which lines of it there are, nobody knows
+        (
+            {
+                "main.tf": RELEASE % ('templatefile("g.tftpl", {})', ""),
+                "g.tftpl": f"%{{ if x }}\n{MIG}%{{ endif }}\n",
+            },
+            [],
+        ),
+        (
+            {
+                "main.tf": RELEASE % ('templatefile("g.tftpl", {})', ""),
+                "g.tftpl": f"# %{{ if x }}\n{MIG}# %{{ endif }}\n",
+            },
+            [],
+        ),
+        # what is laid over it
+        (
+            {
+                "main.tf": RELEASE % ('file("v.yaml"), "mig: null"', ""),
+                "v.yaml": MIG,
+            },
+            [],
+        ),
+        ({"main.tf": RELEASE % ("file(var.named)", ""), "v.yaml": MIG}, []),
+        # a chart of a folder may be anything around it, and another's is another's
+        (
+            {
+                "main.tf": (RELEASE % ('file("v.yaml")', "")).replace(
+                    '"gpu-operator"', '"./gpu-operator"'
+                ),
+                "v.yaml": MIG,
+            },
+            [],
+        ),
+        (
+            {
+                "main.tf": (RELEASE % ('file("v.yaml")', "")).replace(
+                    '"gpu-operator"', "var.chart"
+                ),
+                "v.yaml": MIG,
+            },
+            [],
+        ),
+        (
+            {
+                "main.tf": (RELEASE % ('file("v.yaml")', "")).replace(
+                    '"gpu-operator"', '"oci://r.example.org/charts/gpu-operator"'
+                ),
+                "v.yaml": MIG,
+            },
+            ["v.yaml:2"],
+        ),
+    ],
+)
+def test_a_release_of_terraform_says_for_which_chart_a_file_is(
+    tmp_path, monkeypatch, files, expected
+):
+    monkeypatch.chdir(tmp_path)
+    assert wrong(tmp_path, files) == expected
+
+
+def wrong(folder, files, **wanted):
+    """Where a value that no chart reads is told."""
+    for old in sorted(folder.rglob("*"), reverse=True):
+        old.unlink() if old.is_file() else old.rmdir()
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    reading, ignores = read_all(["."], WantedFiles(**wanted))
+    hits = report(reading, RULES, ignores=ignores).hits
+    return [
+        f"{h.file}:{h.line}"
+        for h in hits
+        if h.rule.id == WRONG[0] and WRONG[1] in h.problem and h.state is HitState.OPEN
+    ]
+
+
+def test_a_template_that_is_left_out_or_a_sample_is_not_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "main.tf": RELEASE % ('templatefile("examples/g.tftpl", {})', ""),
+        "examples/g.tftpl": MIG,
+    }
+    assert wrong(tmp_path, files) == []  # a sample stands apart
+    found = {item.resource.kind: item.place.file for item in read_all(["."])[0].items}
+    assert found["values:gpu-operator"] == "examples/g.tftpl"
+    for left_out in ({"samples": False}, {"exclude": ["*.tftpl"]}):
+        assert wrong(tmp_path, files, **left_out) == []
+        reading, _ = read_all(["."], WantedFiles(**left_out))
+        assert reading.files == ("main.tf",)

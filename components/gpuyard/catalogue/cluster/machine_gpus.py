@@ -28,6 +28,7 @@ _OLD = {
     "g3.16xlarge": 4,
 }
 """Of EC2, in families that are no longer offered to new accounts, or soon not."""
+OLD_FAMILIES = frozenset(name.partition(".")[0] for name in _OLD)
 _AZURE = re.compile(r"^Standard_N([CDV])(\d+)[a-z]*_(\w+)$", re.IGNORECASE)
 _CORES_A_GPU = {
     "C": {"v2": 6, "v3": 6, "t4_v3": 16, "a100_v4": 24, "h100_v5": 40},
@@ -36,6 +37,12 @@ _CORES_A_GPU = {
 }
 """By letter and generation of Azure's sizes; with fewer cores it is one GPU, or a part of one."""
 _ORACLE = re.compile(r"^(?:VM|BM)\.GPU[\w.-]*\.(\d+)$")
+
+
+def has_gpus(name: str) -> bool:
+    """True for a machine type of EC2 or Google Cloud that has GPUs of NVIDIA's, old ones too."""
+    machine = find_machine(name)
+    return machine.is_gpu_machine if machine is not None else name.lower() in _OLD
 
 
 def gpus_of_machine(name: str) -> int | None:

@@ -46,6 +46,14 @@ def typed(value: Any) -> Any:
     return value
 
 
+def from_a_repository(chart: Any) -> str:
+    """The name of a chart, also by its address; "" of one in a folder, which may be anything around it."""
+    if not isinstance(chart, str) or chart.startswith((".", "/")) or UNKNOWN_PART in chart:
+        return ""
+    name = chart.rstrip("/").rpartition("/")[2]
+    return "" if name.endswith(".tgz") else name.partition(":")[0]
+
+
 def sets_of(written: str, *, as_text: bool = False) -> Iterator[Any]:
     """What one `--set A=x,B.C=y` lays over values, each by itself; UNKNOWN where a name is not known."""
     for part in _parts(written):

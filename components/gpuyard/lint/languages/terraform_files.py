@@ -23,7 +23,7 @@ from gpuyard.lint.languages.hcl_values import (
     cleaned,
     overlaid,
 )
-from gpuyard.lint.languages.helm_sets import nested, steps_of, typed
+from gpuyard.lint.languages.helm_sets import from_a_repository, nested, steps_of, typed
 from gpuyard.lint.languages.terraform_calls import calls_a_cluster_from_elsewhere
 from gpuyard.lint.languages.terraform_objects import OBJECTS, in_words_of, written_object
 from gpuyard.lint.languages.terraform_pins import PINS, provider_before
@@ -90,6 +90,9 @@ _ABOUT_KUBERNETES = re.compile(
 _CLOUDS = ("aws_", "google_")
 _NAMED = "(files of values)"
 """No field of Terraform's: under it stands which files were opened."""
+_ROLE = "aws_iam_role"
+_OF_A_ROLE = {"aws_eks_node_group": "node_role_arn", "aws_iam_role_policy_attachment": "role"}
+_OF_ONE_ROLE = frozenset({"name", "arn", "id"})
 _SETS = ("set", "set_sensitive", "set_list")
 
 
@@ -188,8 +191,9 @@ def _handed(items: Iterable[Item]) -> Iterator[HandedValues]:
     """Files of values that releases name, with what the releases make of them."""
     for item in items:
         if item.laid is not None:
-            named, values = (item.laid.properties[each] for each in (_NAMED, "values"))
-            yield HandedValues(tuple(named), (values,))
+            given = item.laid.properties
+            chart = from_a_repository(given.get("chart"))
+            yield HandedValues(tuple(given[_NAMED]), (given["values"],), chart)
 
 
 def _is_beside(data: bytes) -> bool:
@@ -274,6 +278,8 @@ def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iter
         found = kubernetes_resource(written_object(kind, values), _source(file, block))
         yield Item(found, in_words_of(kind, place))
         return
+    if (role := _OF_A_ROLE.get(kind)) in block.attributes:
+        values[role] = _one_role(block.attributes[role].value) or values.get(role)
     for missing in FILLED_IN.get(kind, ()):
         values.setdefault(missing, UNKNOWN)
     if kind == _EKS and folder.without_access:
@@ -292,6 +298,16 @@ def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iter
         replace(place, pulumi_name=pulumi_name, own_name=terraform_name),
         laid=_laid(made, block, folder.opening) if kind == _RELEASE else None,
     )
+
+
+def _one_role(written: HclTerm) -> str:
+    """A role of the folder by what Terraform calls it: two that refer to it mean one; "" of another."""
+    parts = written.parts if written.form is HclForm.TEMPLATE else (written,)
+    term = parts[0] if len(parts) == 1 else None
+    if not isinstance(term, HclTerm) or term.form is not HclForm.REFERENCE:
+        return ""
+    *steps, field = map(str, term.value)
+    return ".".join(steps) if steps[:1] == [_ROLE] and field in _OF_ONE_ROLE else ""
 
 
 def _laid(release: Resource, block: HclBlock, opening: Module) -> Resource | None:

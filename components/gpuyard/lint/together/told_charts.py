@@ -1,7 +1,8 @@
 """Values of which something in view says for which chart they are, whatever keys they have.
 
 A release names its files of values (`$values/…` of Argo CD, `valuesFile` of kustomize) or a ConfigMap of them
-(`valuesFrom` of Flux), and a chart gives another that it depends on a name of its own (`alias`).
+(`valuesFrom` of Flux), as `helm_release` of Terraform does (`file`, `templatefile`), and a chart gives
+another that it depends on a name of its own (`alias`).
 """
 
 import posixpath
@@ -39,7 +40,7 @@ def with_told_charts(
     """The same, with values as what is told of their chart has them; of what is said already nothing."""
     charts = {
         file: chart
-        for file, chart in _told(found.items, names, text_of).items()
+        for file, chart in _told(found, names, text_of).items()
         if file in names and file not in said
     }
     again = {file: read(text_of(file).encode(), file, chart) for file, chart in charts.items()}
@@ -50,16 +51,20 @@ def with_told_charts(
     more += [each for item in told for each in with_inside(item)]
     read_now = {item.place.file for item in more} | set(again)
     unread = tuple(each for each in found.unread if each.file not in read_now)
-    return replace(found, items=(*kept, *more), unread=unread)
+    files = (*found.files, *(file for file in again if file not in found.files))
+    return replace(found, items=(*kept, *more), unread=unread, files=files)
 
 
 def _told(
-    found: Sequence[Item], names: Collection[str], text_of: Callable[[str], str]
+    found: FilesRead, names: Collection[str], text_of: Callable[[str], str]
 ) -> dict[str, str]:
     """By file of values: the one chart that all who name it say."""
     told: dict[str, set[str]] = {}
-    view = LayersView(names, text_of, found)
-    for item in found:
+    for release in found.handed:  # what it lays over them is looked at with it
+        for file in release.files if release.chart else ():
+            told.setdefault(file, set()).add(release.chart)
+    view = LayersView(names, text_of, found.items)
+    for item in found.items:
         for file, name in told_files(item, view):
             told.setdefault(file, set()).add(name)
         kind, properties = item.resource.group_kind, item.resource.properties

@@ -2,9 +2,20 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Rule, Stack, Violation, known, text
+from gpuyard.rules.rule import (
+    UNKNOWN,
+    NotEvaluatedError,
+    Parameters,
+    Reference,
+    Rule,
+    Stack,
+    Violation,
+    text,
+)
+from gpuyard.rules.subjects.pools import NODE_GROUP, gpu_pool
 
 _NODE = re.compile(
     r"(^|[-_./])(node|worker|gpu)s?(group)?([-_./]|$)|karpenter.*node", re.IGNORECASE
@@ -21,23 +32,51 @@ _NEEDED = frozenset(
     }
 )
 ATTACHMENT = "aws:iam/RolePolicyAttachment"
+REFERENCE = "aws_iam_role."
+"""How what refers to a role of Terraform's begins; of what is called so there nobody knows the name."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    nodes = {text(group.properties.get("nodeRoleArn")) for group in stack.of("aws:eks/NodeGroup")}
-    roles = {arn.rpartition("/")[2] for arn in nodes if arn}
+    sure, maybe = _roles(stack)
+    unknown = False
     for attachment in stack.of(ATTACHMENT):
-        role = known(attachment.properties.get("role"))
-        if not isinstance(role, str) or not (role in roles or _NODE.search(role)):
+        role, policy = (attachment.properties.get(each) for each in ("role", "policyArn"))
+        if not isinstance(role, str):
+            unknown = unknown or role is UNKNOWN
             continue
-        policy = text(attachment.properties.get("policyArn")).rpartition("/")[2]
-        if policy and policy not in _NEEDED:
+        named = not role.startswith(REFERENCE) and _NODE.search(role)
+        if not (named or role in sure | maybe):
+            continue
+        if policy is UNKNOWN or not (named or role in sure):
+            unknown = True
+            continue
+        name = text(policy).rpartition("/")[2]
+        if name and name not in _NEEDED:
             yield Violation(
                 ("policyArn",),
-                f"every pod on the nodes of {role} can use {policy}",
+                f"every pod on the nodes of {role} can use {name}",
                 "give it to a role that the one workload assumes by Pod Identity",
                 attachment,
             )
+    if unknown or UNKNOWN in maybe:
+        raise NotEvaluatedError
+
+
+def _roles(stack: Stack) -> tuple[set[Any], set[Any]]:
+    """Roles of groups that have GPUs, and those of groups of which nobody knows."""
+    sure: set[Any] = set()
+    maybe: set[Any] = set()
+    for group in stack.of(NODE_GROUP):
+        given = group.properties.get("nodeRoleArn")
+        role = given.rpartition("/")[2] if isinstance(given, str) else given
+        try:
+            has_gpus = gpu_pool(group) is not None
+        except NotEvaluatedError:
+            maybe.add(role)
+            continue
+        if has_gpus:
+            (maybe if role is UNKNOWN else sure).add(role)
+    return sure, maybe
 
 
 RULE = Rule(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.machines import find_machine
+from gpuyard.catalogue.cluster.machine_gpus import gpus_of_machine
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, mapping, number
 from gpuyard.rules.subjects.pools import GPU, KARPENTER, NODE_GROUP, NODE_POOL, POOL_KINDS, gpu_pool
@@ -55,8 +55,8 @@ def _by_something_else(resource: Resource) -> bool:
 
 
 def _gpus(name: str) -> int:
-    machine = find_machine(name)
-    return machine.gpus if machine else 1
+    count = gpus_of_machine(name)
+    return 1 if count is None else count
 
 
 RULE = Rule(

@@ -18,7 +18,6 @@ from gpuyard.rules.rule import (
     Standing,
     Violation,
     at,
-    items,
     mapping,
     text,
 )
@@ -127,8 +126,7 @@ def _asks(resource: Resource, path: Path) -> bool:
 
 def _is_a_plugin(pod: Pod) -> bool:
     """Whether it stands on the socket of the kubelet at which devices are offered."""
-    volumes = items(pod.spec.get("volumes"))
-    return any(text(each, "hostPath", "path").startswith(_SOCKETS) for each in volumes)
+    return any(text(each, "hostPath", "path").startswith(_SOCKETS) for _, each in pod.volumes())
 
 
 def _is_unknown(resource: Resource, path: Path) -> bool:

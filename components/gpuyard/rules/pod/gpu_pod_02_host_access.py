@@ -74,6 +74,16 @@ _ROOT = frozenset({"/", "//"})
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
+    """Each place once: steps of a workflow share its volumes, and none of them may have it for another."""
+    found: dict[Path, Violation] = {}
+    for said in _of_pods(resource, parameters):
+        before = found.get(said.path)
+        if before is None or before.choice:
+            found[said.path] = said
+    yield from found.values()
+
+
+def _of_pods(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"]:
         return
     agents = _agents(resource)
@@ -116,7 +126,7 @@ def _measures(resource: Resource, pod: Pod) -> set[Path]:
 
 def _reaches_for_devices(pod: Pod) -> bool:
     """Whether for GPUs of ours: of a graphics card without a request nobody knows whose it is."""
-    return any(_path(volume).startswith(_DEVICES[0]) for volume in items(pod.spec.get("volumes")))
+    return any(_path(volume).startswith(_DEVICES[0]) for _, volume in pod.volumes())
 
 
 def _on_a_fabric(pod: Pod) -> bool:
@@ -127,7 +137,7 @@ def _on_a_fabric(pod: Pod) -> bool:
         for container in containers
         for mount in items(container.get("volumeMounts"))
     ]
-    paths = [*mounted, *map(_path, items(pod.spec.get("volumes")))]
+    paths = [*mounted, *(_path(volume) for _, volume in pod.volumes())]
     return any(map(_FABRIC.match, paths)) or is_a_fabric(pod)
 
 
@@ -236,8 +246,8 @@ def _privileged(pod: Pod) -> Iterator[Slip]:
 
 def _volumes(pod: Pod, *, keeper: bool, whole: bool) -> Iterator[Violation]:
     shm = _shm_volumes(pod)
-    for index, volume in enumerate(items(pod.spec.get("volumes"))):
-        path, where = _path(volume), pod.at("volumes", index)
+    for where, volume in pod.volumes():
+        path = _path(volume)
         if path.startswith(_DEVICES) or (path and path.rstrip("/") in _ALL_DEVICES):
             root = (
                 f"the host's {path} is all that is on the node, other pods' files and keys among it"

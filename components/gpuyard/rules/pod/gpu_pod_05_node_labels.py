@@ -150,10 +150,7 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
             # NVIDIA's own manifest of the exporter has no more
             choice=asking or all(_EXPORTER.search(image) for image in images),
         )
-    mounted = [
-        text(mapping(mapping(each).get("hostPath")).get("path"))
-        for each in items(pod.spec.get("volumes"))
-    ]
+    mounted = [text(mapping(each.get("hostPath")).get("path")) for _, each in pod.volumes()]
     mapped = any(map(_holds_the_socket, mounted))
     for path, container in pod.containers():
         for index, each in enumerate(map(mapping, items(container.get("env")))):

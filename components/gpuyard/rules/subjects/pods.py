@@ -169,4 +169,7 @@ def pods_in(kind: Kind, resource: Resource) -> Iterator[Pod]:
             continue
         inline = found.form is PodsForm.INLINE
         path = found.path if inline else found.path[:-1]
-        yield Pod(path, found.metadata, found.spec, inline, found.servers)
+        around = at(resource.properties, *found.lent) if found.lent else None
+        listed = around if isinstance(around, list) else []  # what is unknown lends nothing
+        lent = tuple(((*found.lent, n), mapping(each)) for n, each in enumerate(listed))
+        yield Pod(path, found.metadata, found.spec, inline, found.servers, lent)

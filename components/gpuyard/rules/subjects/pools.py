@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from gpuyard.catalogue.machines import MACHINES, find_machine
+from gpuyard.catalogue.cluster.machine_gpus import OLD_FAMILIES, has_gpus
+from gpuyard.catalogue.machines import MACHINES
 from gpuyard.findings import Path
 from gpuyard.rules.rule import (
     UNKNOWN,
@@ -300,8 +301,7 @@ def classes_of_gpus(stack: Stack) -> Iterator[tuple[Resource, list[str]]]:
 
 def is_gpu_machine(name: str) -> bool:
     """True for a machine type that the catalogue knows to have GPUs."""
-    machine = find_machine(name)
-    return machine is not None and machine.is_gpu_machine
+    return has_gpus(name)
 
 
 @cache
@@ -310,7 +310,7 @@ def _gpu_families() -> frozenset[str]:
     families = {
         name.partition(".")[0] for name, m in MACHINES.items() if m.cloud == "aws" and m.gpu
     }
-    return frozenset(families | {"p", "g"})
+    return OLD_FAMILIES | families | {"p", "g"}
 
 
 def gpu_pools(resources: Iterator[Resource] | tuple[Resource, ...]) -> Iterator[GpuPool]:

@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
@@ -137,14 +137,24 @@ def _read_all(
     unread += reading.unread
     # who names a file wants to know why it is not read
     unread = [replace(u, foreign=u.foreign and u.file not in named) for u in unread]
-    found = FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples))
+    found = FilesRead(
+        tuple(items), tuple(unread), tuple(files), frozenset(samples), handed=reading.handed
+    )
     names = {_shown(name): name for name in chosen}
-    found = without_those_off(with_told_charts(found, said.charts, names, view), names, view)
+    opened = _named_by_releases(reading, paths, wanted)
+    found, more = _with_told(found, said.charts, names, opened, view)
     unused = not_deployed(found, list(names), lambda file: _few_bytes(names.get(file, file)))
     found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
     found = with_named_values(with_versions_elsewhere(found, names, view), names, view)
-    handed = (*said.values, *taken_in(names.keys() - found.samples, view), *reading.handed)
-    return replace(found, installs=said.installs, handed=handed), ignores
+    return _with_handed(found, said, names, view), ignores + more
+
+
+def _with_handed(
+    found: FilesRead, said: Handed, names: Mapping[str, str], view: Callable[[str], str]
+) -> FilesRead:
+    """With what commands, charts around others, and releases of Terraform hand to helm."""
+    handed = (*said.values, *taken_in(names.keys() - found.samples, view), *found.handed)
+    return replace(found, installs=said.installs, handed=handed)
 
 
 def _texts(chosen: Iterable[str], paths: Sequence[str]) -> Callable[[str], str]:
@@ -160,6 +170,39 @@ def _texts(chosen: Iterable[str], paths: Sequence[str]) -> Callable[[str], str]:
         return _few_bytes(names.get(file, file)).decode(errors="replace")
 
     return text_of
+
+
+def _with_told(
+    found: FilesRead,
+    said: Collection[str],
+    names: Collection[str],
+    opened: Mapping[str, bool],
+    view: Callable[[str], str],
+) -> tuple[FilesRead, Ignores]:
+    """With values whose chart is told, those of files too that only a release names, as a `.tftpl`.
+
+    Without those that are switched off.
+    """
+    told = with_told_charts(found, said, {*names, *opened}, view)
+    ignores = Ignores()
+    for file in told.files[len(found.files) :]:
+        ignores += ignores_in(_few_bytes(file), file, judged=True)
+    samples = found.samples | {file for file, sample in opened.items() if sample}
+    return replace(without_those_off(told, names, view), samples=samples), ignores
+
+
+def _named_by_releases(
+    reading: FilesRead, paths: Sequence[str], wanted: WantedFiles
+) -> dict[str, bool]:
+    """Files of values that Terraform opens, whatever they are called, and whether they are samples."""
+    found: dict[str, bool] = {}
+    roots = [_root(each) for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
+    for file in {file for release in reading.handed for file in release.files}:
+        below = [root for root in roots if file.startswith(f"{root}/" if root else "")]
+        sample = bool(below) and is_sample(os.path.relpath(file, max(below, key=len) or "."))
+        if wanted.takes(file, sample=sample):
+            found[file] = sample
+    return found
 
 
 def _said_by_scripts(
