@@ -21,7 +21,7 @@ from gpuyard.manifests.fields import NotEvaluatedError, PartlyKnown, mapping
 
 APP_VALUES = "values:app-template"
 _TEMPLATE: Path = ("spec", "template")
-_KINDS: Mapping[Any, tuple[str, str, Path]] = {
+_KINDS: Mapping[str, tuple[str, str, Path]] = {
     "deployment": ("apps/v1", "Deployment", _TEMPLATE),
     "statefulset": ("apps/v1", "StatefulSet", _TEMPLATE),
     "daemonset": ("apps/v1", "DaemonSet", _TEMPLATE),
@@ -72,7 +72,7 @@ def _made(
 ) -> Iterator[tuple[dict[str, Any], dict[Path, Path]]]:
     controllers = there(values.get("controllers"))
     for name, given in controllers.items():
-        kind = _KINDS.get(given.get("type") or "deployment")
+        kind = _KINDS.get(str(given.get("type") or "deployment"))
         if kind is not None:
             called = _called(values, release, name, len(controllers))
             yield _workload(values, name, kind, {"name": called, **_in(release)})

@@ -72,7 +72,7 @@ def _spaces(pod: Pod) -> Iterator[Violation]:
 
 def _selected(pod: Pod) -> Iterator[tuple[Path, str, list[str]]]:
     for key, value in mapping(pod.spec.get(_SELECTOR)).items():
-        yield pod.at(_SELECTOR, key), key, [text(value)]
+        yield pod.at(_SELECTOR, key), str(key), [text(value)]  # a key may be a number
     for path, term in _terms(pod):
         for index, each in enumerate(items(term.get("matchExpressions"))):
             expression = mapping(each)
