@@ -95,7 +95,7 @@ def _of_charts(item: Item) -> Iterator[Item]:
         found = _values(
             at_path(properties, to_values), item, to_values, at_path(properties, to_chart)
         )
-        found = (_in_its_release(each, item, base, to_values) for each in found)
+        found = (_in_its_release(each, item, base) for each in found)
         over = takes_others(kind, properties, base)
         parameters = _beside(item, base) if kind in OF_ARGO else ()
         for each in map(_over_others, found) if over else found:
@@ -140,14 +140,11 @@ def _is_another_vendors(item: Item) -> bool:
     )
 
 
-def _in_its_release(item: Item, release: Item, base: Path, to_values: Path) -> Item:
+def _in_its_release(item: Item, release: Item, base: Path) -> Item:
     """Values, with what they are part of."""
     if not item.resource.kind.startswith("values:"):
         return item
-    whole = (*release.place.prefix, *to_values)
-    inside = item.place.document is release.place.document
-    below = item.place.prefix[len(whole) :] if inside else item.place.prefix
-    return replace(item, part=ReleasePart(release.resource, base, below))
+    return replace(item, part=ReleasePart(release.resource, base))
 
 
 def _over_others(item: Item) -> Item:
@@ -209,7 +206,7 @@ def _parameters(item: Item) -> Iterator[Item]:
                 made = overlaid([of_parameter(each) for each in given], deep=True)
                 path, chart = (*base, "helm", "parameters"), at_path(properties, (*base, "chart"))
                 found = _values(made, _each_at_its_own(item, base), path, chart)
-                parts = (_in_its_release(each, item, base, path) for each in found)
+                parts = (_in_its_release(each, item, base) for each in found)
                 alone = not any(helm.get(key) for key in _BESIDE_PARAMETERS)
                 yield from parts if alone else map(_over_others, parts)
     except NotEvaluatedError:

@@ -133,8 +133,6 @@ class ReleasePart:
     release: Resource
     base: Path
     """Where in it the chart is said that they are for."""
-    below: Path = ()
-    """Where in the values of the release they stand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,12 @@
 import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
+from gpuyard.lint.items import ReleasePart
+from gpuyard.lint.layers.forms import values_there
+from gpuyard.lint.layers.sets import variants_of
 from gpuyard.lint.report import report
 from gpuyard.rules import RULES
+from gpuyard.rules.rule import UNKNOWN, Resource
 from kit.every import every
 
 BAD = "driver: {version: 550.54.15}\n"
@@ -35,7 +39,7 @@ spec:
     spec:
       source: {chart: gpu-operator, repoURL: https://h, targetRevision: v26.7.0, helm: %s}
 """
-LIST = "list: {elements: [{at: a, deep: {er: x}}, {at: b, deep: {er: y}}]}"
+LIST = "list: {elements: [{at: a, deep: {er: x}, some: [1]}, {at: b, deep: {er: y}}]}"
 FLUX = """\
 apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
@@ -273,3 +277,11 @@ def test_of_two_releases_one_that_deploys_it_is_enough(old):
     assert old({"b.yaml": files["b.yaml"]} | BOTH) == []
     # a sample deploys nothing
     assert old({"examples/b.yaml": files["b.yaml"]} | BOTH) == ["v/bad.yaml:1"]
+
+
+def test_what_a_variable_decides_of_a_release_has_no_order():
+    """Nobody knows which layers there are, nor which releases."""
+    application = {"spec": {"source": {"helm": {"valueFiles": UNKNOWN, "valuesObject": {"a": 1}}}}}
+    release = Resource("argoproj.io/v1alpha1/Application", "a", application)
+    assert values_there(ReleasePart(release, ("spec", "source")), "a.yaml") is None
+    assert variants_of({"spec": {"generators": UNKNOWN}}, [], []) == [{}]

@@ -58,7 +58,7 @@ def _releases(item: Item, view: LayersView) -> Iterator[list[Layer]]:
         return  # which charts there are, nobody knows
 
 
-def values_there(part: ReleasePart, file: str) -> Mapping[str, Any] | None:
+def values_there(part: ReleasePart, file: str) -> Any:
     """Values in a release, with all that this lays over and under them; None where nobody knows the order."""
     kind, properties = part.release.group_kind, part.release.properties
     if kind not in LAID:
@@ -67,10 +67,7 @@ def values_there(part: ReleasePart, file: str) -> Mapping[str, Any] | None:
         layers = layers_of(kind, properties, part.base, file, LayersView())
     except NotEvaluatedError:
         return None
-    given: Any = overlaid([each.value for each in layers], deep=True)
-    for step in part.below:
-        given = given.get(step) if isinstance(given, Mapping) else None
-    return given if isinstance(given, Mapping) else None
+    return overlaid([each.value for each in layers], deep=True)
 
 
 def is_whole(value: Any) -> bool:
