@@ -9,7 +9,16 @@ from gpuyard.catalogue.kubernetes.autoscaler_metrics import (
     KARPENTER_METRICS,
     Autoscaler,
 )
-from gpuyard.catalogue.metrics import DCGM_DEFAULT, DEV, KUEUE, KUEUE_PREFIX, kueue_type, meant_by
+from gpuyard.catalogue.kubernetes.dcgm_fields import DCGM_FIELDS, is_no_field
+from gpuyard.catalogue.metrics import (
+    DCGM_DEFAULT,
+    DEV,
+    KUEUE,
+    KUEUE_PREFIX,
+    PROF,
+    kueue_type,
+    meant_by,
+)
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, items, text
 from gpuyard.rules.subjects.exporters import (
@@ -44,7 +53,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     served = frozenset(listed or DCGM_DEFAULT)
     default = serve_the_default(stack)
     in_view = bool(listed) or default
-    guessed = frozenset() if serve_an_own_list(stack) else _SUMS.keys()
+    anybodys = serve_an_own_list(stack)  # and so is an exporter of one's own
     own = recorded(stack)
     of_old = serves_old_names(stack)
     for resource in stack.of(*QUERY_KINDS):
@@ -52,7 +61,8 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             asked = dict.fromkeys(each.metric for each in read_promql(query).selectors)
             for metric in asked:
                 is_field = _FIELD.match(metric) is not None
-                if metric in own or not (in_view or metric in guessed or not is_field):
+                sure = not anybodys and (metric in _SUMS or is_no_field(metric))
+                if metric in own or not (in_view or sure or not is_field):
                     continue  # what nobody here serves, somebody elsewhere may
                 if of_old and not is_field:
                     continue
@@ -77,10 +87,22 @@ def _unserved(metric: str, served: frozenset[str], where: str) -> tuple[str, str
             f"write {meant}" if meant else "write a name as the exporter's list of counters has it"
         )
         return f"no exporter serves {metric}: the expression is empty, and says nothing", fix
+    if where == _OF_NONE and is_no_field(metric):
+        said = f"DCGM has no field {metric}: no list of counters can serve it"
+        return said, f"write {_field_for(metric)}"
     near = nearest(metric, sorted(served))
     add = f"add {metric} to a list of counters"
     fix = _SUMS.get(metric) or (f"write {near}, or {add}" if near else add)
     return f"{metric} is not served{where}", fix
+
+
+def _field_for(metric: str) -> str:
+    """The field that a name was to be: of the other group, or one that it begins with."""
+    profiled = metric.replace(DEV, PROF)
+    if profiled != metric and not is_no_field(profiled):
+        return profiled
+    begun = [name for name in DCGM_DEFAULT if metric.startswith(name)]
+    return max(begun, key=len, default="a name as DCGM's list of fields has it")
 
 
 def _unknown_of_kueue(metric: str) -> tuple[str, str]:
@@ -106,6 +128,7 @@ RULE = Rule(
     fix="Write names as the exporter's list of counters has them; what is not in it has to be added.",
     sources=(
         "NVIDIA/dcgm-exporter 4.6.0-4.8.3 etc/default-counters.csv",
+        DCGM_FIELDS.title,
         "kubernetes-sigs/kueue v0.19.2 pkg/metrics/metrics.go",
         KARPENTER_METRICS.title,
         AUTOSCALER_METRICS.title,

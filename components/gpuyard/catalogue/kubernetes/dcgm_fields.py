@@ -1,0 +1,34 @@
+"""Fields that DCGM has, or had: what none of its releases knows, no list of counters can serve."""
+
+import json
+import re
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from gpuyard.catalogue.sources import Source
+
+DCGM_FIELDS = Source(
+    "NVIDIA/DCGM dcgmlib/dcgm_fields.h and NVIDIA/go-dcgm pkg/dcgm/const_fields.go, of every branch and tag",
+    date(2026, 11, 26),
+)
+_TABLE = Path(__file__).parent.parent / "tables" / "dcgm_fields.json"
+_FIELD = re.compile(r"DCGM_FI_(DEV|PROF)_([A-Z0-9_]+)")
+_NUMBER = re.compile(r"\d+")
+
+
+@cache
+def _names() -> dict[str, frozenset[str]]:
+    """By group, with # for numbers, of links and lanes for one."""
+    table: dict[str, list[str]] = json.loads(_TABLE.read_text(encoding="utf-8"))
+    return {group: frozenset(names) for group, names in table.items()}
+
+
+def is_no_field(metric: str) -> bool:
+    """True for a name like a field's that DCGM never had, nor with something behind it (`…_UTIL_MAX`)."""
+    found = _FIELD.fullmatch(metric)
+    if found is None:
+        return False
+    names = _names()[found[1]]
+    parts = _NUMBER.sub("#", found[2]).split("_")
+    return not any("_".join(parts[:end]) in names for end in range(1, len(parts) + 1))
