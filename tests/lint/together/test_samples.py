@@ -2,6 +2,7 @@
 
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.read import read
+from gpuyard.lint.together import samples
 from gpuyard.lint.together.samples import is_sample, not_deployed
 from kit.every import every
 
@@ -115,3 +116,28 @@ def test_of_two_files_with_one_object_the_one_that_terraform_does_not_name_is_a_
 )
 def test_a_file_that_calls_itself_old_is_a_sample(text, expected):
     assert unused({"a/x.yaml": text}) == ({"a/x.yaml"} if expected else set())
+
+
+def test_each_file_is_asked_for_once_while_there_is_room_for_what_it_says(monkeypatch):
+    files = {
+        "a/kustomization.yaml": "resources: [one]\n",
+        "a/one/kustomization.yaml": "resources: [x.yaml]\n",
+        "a/one/x.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n",
+    }
+    found = FilesRead()
+    for name, text in files.items():
+        if name.endswith(".yaml"):
+            found += read(text.encode(), name)
+    asked: list[str] = []
+
+    def head(file):
+        asked.append(file)
+        return files[file].encode()
+
+    assert not_deployed(found, list(files), head) == set()
+    assert sorted(asked) == sorted(set(asked))
+    assert {"a/kustomization.yaml", "a/one/x.yaml"} <= set(asked)
+    monkeypatch.setattr(samples, "_MOST_HELD", 0)
+    asked.clear()
+    assert not_deployed(found, list(files), head) == set()
+    assert asked.count("a/kustomization.yaml") > 1

@@ -71,28 +71,43 @@ def is_sample(below: str) -> bool:
     return False
 
 
+_MOST_HELD = 32 * 1024 * 1024
+"""Bytes of texts that are held while it is found out which files are deployed."""
+
+
 def not_deployed(reading: FilesRead, view: Sequence[str], head: Callable[[str], bytes]) -> set[str]:
     """Files that nobody uses, by what stands beside them, in `view` scripts and texts as well.
 
     `head` gives how a file begins.
     """
-    seen: dict[str, bytes] = {}
-
-    def once(file: str) -> bytes:
-        if file not in seen:
-            seen[file] = head(file)
-        return seen[file]
-
-    ways = (_copies_of_defaults, _copies_of_charts)
-    found = {file for way in ways for file in way(reading, once)}
+    once = _once(head)
+    ways = (_copies_of_defaults, _copies_of_charts, _templates, _called_old, not_told)
+    found = _dumps(reading).union(file for way in ways for file in way(reading, once))
     of_all = (
-        *(_dumps(reading), _templates(reading, head), _called_old(reading, once)),
-        *(replaced(reading, view, head), not_told(reading, head), left_out(reading, view, head)),
-        *(passed_over(reading, view, head), set_aside(reading, view, head)),
-        *(values_of_tests(reading, view, head), ignored_by_fleet(reading, view, head)),
-        not_installed(reading, view, head),
+        *(replaced(reading, view, once), left_out(reading, view, once)),
+        *(passed_over(reading, view, once), set_aside(reading, view, once)),
+        *(values_of_tests(reading, view, once), ignored_by_fleet(reading, view, once)),
+        not_installed(reading, view, once),
     )
     return found.union(*of_all)
+
+
+def _once(head: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    """The same, each file read once as far as there is room: every way looks at most of them."""
+    seen: dict[str, bytes] = {}
+    room = _MOST_HELD
+
+    def held(file: str) -> bytes:
+        nonlocal room
+        if file in seen:
+            return seen[file]
+        text = head(file)
+        if len(text) <= room:
+            room -= len(text)
+            seen[file] = text
+        return text
+
+    return held
 
 
 _CALLED_OLD = re.compile(

@@ -9,9 +9,7 @@ from gpuyard.lint.together.kustomize import kustomizations
 
 _OBJECTS = (".yaml", ".yml", ".json", ".tf", ".tofu")
 _APPLIES = re.compile(r"\b(?:kubectl|kustomize|oc|flux|argocd|helm|make|apply)\b")
-_APPLY = re.compile(
-    r"^[^#\n]*\b(?:kubectl|oc)\b.*\b(?:apply|create|replace)\b.* -f.*$", re.MULTILINE
-)
+_APPLY = re.compile(r"[^#]*\b(?:kubectl|oc)\b.*\b(?:apply|create|replace)\b.* -f")
 _BEFORE = re.compile(r"[\w.-]+")
 
 
@@ -45,8 +43,11 @@ def without_applied(
     left = set(paths)
     scripts = [each for each in view if left and not each.endswith(_OBJECTS)]
     for file in scripts:
-        text = text_of(file).decode(errors="replace")
-        said = "\n".join(_APPLY.findall(text))
+        data = text_of(file)
+        if b" -f" not in data:
+            continue
+        lines = data.decode(errors="replace").split("\n")
+        said = "\n".join(each for each in lines if " -f" in each and _APPLY.match(each))
         left = {each for each in left if not re.search(_tail(each), said)} if said else left
     return left
 
