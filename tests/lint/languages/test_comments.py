@@ -117,6 +117,24 @@ def test_an_image_that_a_comment_says_is_set_elsewhere_is_a_choice(above, beside
     assert told(JOB % (above, beside, ""), "job.yaml")[IMAGE] is state
 
 
+@every(
+    ("above", "state"),
+    [
+        (
+            "# Pin it to ONE card (by UUID): a model\n          # that is split crashes",
+            HitState.CHOICE,
+        ),
+        ("# pinned to GPU 2", HitState.CHOICE),
+        ("# GPU configuration", HitState.OPEN),
+        ("# the image is pinned", HitState.OPEN),
+    ],
+)
+def test_a_gpu_to_which_a_comment_pins_a_container_is_a_choice(above, state):
+    env = f"env:\n          {above}\n          - {{name: NVIDIA_VISIBLE_DEVICES, value: GPU-8655}}"
+    where = "spec.template.spec.containers[0].env[0]"
+    assert told(JOB % (env, "", ""), "job.yaml")["GPU-POD-01", where] is state
+
+
 def test_a_comment_on_a_registry_that_is_filled_in_says_nothing_of_the_tag():
     text = (JOB % ("", "  # replaced by scripts/setup.sh", "")).replace("vision/", "REGISTRY/")
     assert told(text, "job.yaml")[IMAGE] is HitState.OPEN

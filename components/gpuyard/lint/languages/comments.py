@@ -122,6 +122,13 @@ _PLAIN = (
         re.compile(_NOT + r"(?:\b(?:pods?|containers?|docker)\b|容器)", re.IGNORECASE),
     ),
     _Words(
+        ("GPU-POD-01",),
+        ("devices that nobody counts",),
+        re.compile(
+            r"\b(?:re-?)?pin(?:ned|s|ning)?\b.{0,60}\b(?:gpus?|cards?|uuids?)\b", re.IGNORECASE
+        ),
+    ),
+    _Words(
         ("GPU-POD-02",),
         ("reaches every GPU of the node", "past the device plugin", "shared with every pod"),
         re.compile(
