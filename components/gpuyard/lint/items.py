@@ -103,7 +103,7 @@ class FilePlace:
                 value = value[0]
             name = self._name_in(value, step)
             written.append(name)
-            value = _below(value, name)
+            value = below(value, name)
         return tuple(written)
 
     def _name_in(self, value: Any, step: str | int) -> str | int:
@@ -118,7 +118,8 @@ def _by_parts(parts: Mapping[Path, Path], path: Path) -> Path:
     return (*parts[path[:whole]], *path[whole:])
 
 
-def _below(value: Any, step: str | int) -> Any:
+def below(value: Any, step: str | int) -> Any:
+    """What stands at a step below a value; None where nothing does."""
     if isinstance(value, Mapping):
         return value.get(step)
     if isinstance(value, list) and isinstance(step, int) and step < len(value):

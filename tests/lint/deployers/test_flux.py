@@ -95,7 +95,7 @@ def test_a_sample_of_a_deployer_excuses_nothing():
 def test_an_image_that_flux_makes_move_is_told_at_its_own_line():
     (hit,) = hits(files(MOVES))
     assert (hit.rule.id, hit.file, hit.line) == ("GPU-POD-03", "r/clusters/a/apps.yaml", 7)
-    assert hit.note == "as r/clusters/a/apps.yaml deploys it"
+    assert hit.note == "as r/clusters/a/apps.yaml deploys it, of r/apps/v/d.yaml:11"
 
 
 def test_a_patch_of_flux_that_makes_a_pod_privileged_is_told_at_its_line():

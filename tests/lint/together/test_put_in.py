@@ -62,7 +62,28 @@ def test_an_image_that_moves_is_told_where_its_tag_is():
     (hit,) = hits(reading({**BASE, "over/kustomization.yaml": OVER + LATEST}))
     assert (hit.rule.id, hit.file, hit.line) == ("GPU-POD-03", "over/kustomization.yaml", 4)
     assert hit.problem.startswith("r.example.org/v:latest can be another image tomorrow")
-    assert [hit.note, hit.resource] == ["as over/kustomization.yaml deploys it", "Deployment v"]
+    note = "as over/kustomization.yaml deploys it, of base/d.yaml:12"
+    assert [hit.note, hit.resource] == [note, "Deployment v"]
+
+
+MORE = PATCH.replace("- name: v\n", "- name: v\n          image: r.example.org/v:1.0\n")
+
+
+@every(
+    "patch, line",
+    [
+        (PATCH, 11),  # the container, which has no securityContext there
+        (
+            MORE.replace("name: v\n          i", "name: first\n          i"),
+            9,
+        ),  # of a new one, the list
+    ],
+)
+def test_where_an_object_is_written_that_a_patch_makes_wrong_is_said(patch, line):
+    files = {"over/kustomization.yaml": OVER + "patches: [{path: p.yaml}]\n", "over/p.yaml": patch}
+    (hit,) = [h for h in hits(reading({**BASE, **files})) if h.rule.id == "GPU-POD-02"]
+    assert hit.file == "over/p.yaml"
+    assert hit.note == f"as over/kustomization.yaml deploys it, of base/d.yaml:{line}"
 
 
 @every(
@@ -254,7 +275,7 @@ def made(kustomization, output):
 
 def test_what_a_replacement_puts_in_is_told_at_the_replacement():
     output = DEPLOYMENT.replace("name: v}", "name: x-v}").replace("v:1.0", "v:latest")
-    note = "as over/kustomization.yaml deploys it"
+    note = "as over/kustomization.yaml deploys it, of base/d.yaml:12"
     assert made(REPLACED, output) == [
         ("GPU-POD-03", "over/kustomization.yaml", 4, "r.example.org/v:latest", note)
     ]

@@ -4,11 +4,12 @@ Told at the patch, the image or the label that puts it in: the change after whic
 sure accuses: a change that is taken to be meant may excuse an object, and accuses none.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.findings import Path
+from gpuyard.lint.items import FilePlace, Item, below
 from gpuyard.lint.together.changes import Change, ObjectForm, deployed
 from gpuyard.lint.together.scopes import Kustomized, LintScope
 from gpuyard.manifests.fields import items
@@ -137,7 +138,30 @@ def _placed(
     change, value = blamed
     spot = change.place.position((*change.path, *change.below(value, outcome.path)))
     place = replace(change.place, fixed=spot, written_at=None)
-    return replace(outcome, note=outcome.note or f"as {change.by or each.file} deploys it"), place
+    note = f"as {change.by or each.file} deploys it, of {_written(each, outcome.path)}"
+    return replace(outcome, note=outcome.note or note), place
+
+
+def _written(each: Kustomized, path: Path) -> str:
+    """File and line of the object that is changed, or of the part of it that surely is the same."""
+    own, there = each.item.resource.properties, each.there.properties
+    end = next((n for n in range(len(path), 0, -1) if _is_one_thing(own, there, path[:n])), 0)
+    return f"{each.item.place.file}:{each.item.place.position(path[:end])[0]}"
+
+
+def _is_one_thing(own: Any, there: Any, path: Path) -> bool:
+    """Whether a path leads to the same in both: in a list that is changed another may stand at its place."""
+    for step in path:
+        own, there = below(own, step), below(there, step)
+        if own is None or there is None:
+            return False
+        if isinstance(step, int) and _name(own) != _name(there):
+            return False
+    return True
+
+
+def _name(value: Any) -> Any:
+    return value.get("name") if isinstance(value, Mapping) else None
 
 
 def _blamed(each: Kustomized, outcome: RuleOutcome) -> tuple[Change, Any] | None:
