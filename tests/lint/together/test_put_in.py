@@ -66,6 +66,35 @@ def test_an_image_that_moves_is_told_where_its_tag_is():
     assert [hit.note, hit.resource] == [note, "Deployment v"]
 
 
+MOVES = {"base/d.yaml": DEPLOYMENT.replace("v:1.0", "v")}
+OTHER = "images:\n- {name: r.example.org/v, newName: r.example.org/w, newTag: %s}\n"
+AGAIN = "r.example.org/v can"
+"""What is said of it as it is written."""
+
+
+@every(
+    "overlays, starts, note",
+    [
+        ([], AGAIN, ""),
+        ([OTHER % "latest"], "r.example.org/w:latest can", "as 0/kustomization.yaml deploys it"),
+        ([OTHER % "latest", OTHER % "main"], AGAIN, ""),
+        ([OTHER % "latest", ""], AGAIN, ""),
+        (
+            [OTHER % "latest", OTHER % "1.0"],
+            "r.example.org/w:latest can",
+            "as 0/kustomization.yaml deploys it",
+        ),
+        (["namespace: n\n"], AGAIN, ""),
+    ],
+)
+def test_an_image_that_moves_before_and_after_is_named_as_it_is_deployed(overlays, starts, note):
+    files = {f"{n}/kustomization.yaml": OVER + each for n, each in enumerate(overlays)}
+    found = hits(reading({**BASE, **MOVES, **files}))
+    (hit,) = [each for each in found if each.rule.id == "GPU-POD-03"]
+    assert [hit.file, hit.line, hit.note] == ["base/d.yaml", 12, note]
+    assert hit.problem.startswith(starts)
+
+
 MORE = PATCH.replace("- name: v\n", "- name: v\n          image: r.example.org/v:1.0\n")
 
 

@@ -7,9 +7,9 @@ would take two clusters for one; what is said in both is wrong wherever the file
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpuyard.findings import Path, Severity
+from gpuyard.findings import Path
 from gpuyard.lint.items import FilesRead
-from gpuyard.lint.together.put_in import JudgedOutcome, is_sure, put_in
+from gpuyard.lint.together.put_in import JudgedOutcome, is_sure, is_surely_said, put_in
 from gpuyard.lint.together.scopes import LintScope, scopes
 from gpuyard.rules.rule import Resource, Rule, Stack
 from gpuyard.rules.run import (
@@ -72,30 +72,48 @@ def _each(
     stack: Stack, rules: Sequence[Rule], settings: Strictness, found: Sequence[LintScope]
 ) -> Iterator[RuleOutcome]:
     """Of one resource: what holds as it is written, and as it is deployed at least once."""
-    there: dict[int, list[Resource]] = {}
+    there: dict[int, list[tuple[Resource, LintScope]]] = {}
     for scope in found:
         for written, as_deployed in scope.resources:
-            there.setdefault(id(written), []).append(as_deployed)
+            there.setdefault(id(written), []).append((as_deployed, scope))
     for outcome in evaluate_each(stack, rules, settings):
-        forms = there.get(id(outcome.resource), ())
-        if (grave := _gravest(outcome, forms, settings)) is not None:
-            yield outcome if grave is outcome.severity else replace(outcome, severity=grave)
+        said = _as_it_holds(outcome, there.get(id(outcome.resource), ()), settings)
+        if said is not None:
+            yield said
 
 
-def _gravest(
-    outcome: RuleOutcome, forms: Sequence[Resource], settings: Strictness
-) -> Severity | None:
-    """How grave it is as it is deployed, never more than as it is written; None where it is not so."""
-    found: Severity | None = None
-    for form in forms:
+def _as_it_holds(
+    outcome: RuleOutcome, forms: Sequence[tuple[Resource, LintScope]], settings: Strictness
+) -> RuleOutcome | None:
+    """How grave it is as it is deployed, never more than as it is written; None where it is not so.
+
+    In words of what is deployed, where a kustomization changes that and none deploys it as it is written.
+    """
+    holds: list[tuple[RuleOutcome, LintScope]] = []
+    for form, scope in forms:
         held = _held(outcome, form, settings)
         if held is None:
             continue
-        if held.severity.rank >= outcome.severity.rank:
-            return outcome.severity
-        if found is None or held.severity.rank > found.rank:
-            found = held.severity
-    return found
+        if held.severity.rank >= outcome.severity.rank and held.problem == outcome.problem:
+            return outcome
+        holds.append((held, scope))
+    if not holds:
+        return None
+    grave = max((held.severity for held, _ in holds), key=lambda each: each.rank)
+    capped = min(outcome.severity, grave, key=lambda each: each.rank)
+    said = outcome if capped is outcome.severity else replace(outcome, severity=capped)
+    if len({held.problem for held, _ in holds}) > 1 or outcome.verdict in _BROKEN:
+        return said
+    return _in_its_words(said, *holds[0])
+
+
+def _in_its_words(outcome: RuleOutcome, held: RuleOutcome, scope: LintScope) -> RuleOutcome:
+    """As what a kustomization surely makes of an object is called."""
+    for each in scope.kustomized if held.problem != outcome.problem else ():
+        if each.item.resource is outcome.resource and is_surely_said(each, held):
+            note = outcome.note or f"as {each.file} deploys it"
+            return replace(outcome, problem=held.problem, fix=held.fix, note=note)
+    return outcome
 
 
 def _held(outcome: RuleOutcome, form: Resource, settings: Strictness) -> RuleOutcome | None:

@@ -128,6 +128,14 @@ def _is_sure(each: Kustomized, outcome: RuleOutcome) -> bool:
     return form is not None and _holds(each, outcome, form.value)
 
 
+def is_surely_said(each: Kustomized, outcome: RuleOutcome) -> bool:
+    """The same in the very words: whether nothing that is only taken to be meant gives these names."""
+    form = None if each.built else deployed(each.start, each.changes, sure=True)
+    made = each.there if form is None else replace(each.there, properties=form.value)
+    said = _wrong(outcome.rule, made, AS_THEY_ARE)
+    return (each.built or form is not None) and any(o.problem == outcome.problem for o in said)
+
+
 def _placed(
     each: Kustomized, outcome: RuleOutcome, blamed: tuple[Change, Any] | None
 ) -> tuple[RuleOutcome, FilePlace]:
