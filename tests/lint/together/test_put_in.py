@@ -67,7 +67,7 @@ def test_an_image_that_moves_is_told_where_its_tag_is():
 
 
 MOVES = {"base/d.yaml": DEPLOYMENT.replace("v:1.0", "v")}
-OTHER = "images:\n- {name: r.example.org/v, newName: r.example.org/w, newTag: %s}\n"
+OTHER = "namespace: n\nimages:\n- {name: r.example.org/v, newName: r.example.org/w, newTag: %s}\n"
 AGAIN = "r.example.org/v can"
 """What is said of it as it is written."""
 
@@ -89,7 +89,11 @@ AGAIN = "r.example.org/v can"
 )
 def test_an_image_that_moves_before_and_after_is_named_as_it_is_deployed(overlays, starts, note):
     files = {f"{n}/kustomization.yaml": OVER + each for n, each in enumerate(overlays)}
-    found = hits(reading({**BASE, **MOVES, **files}))
+    first = DEPLOYMENT.replace("metadata: {name: v}", "metadata: {name: u}").replace(
+        "v:1.0", "u:1.0"
+    )
+    both = {"base/kustomization.yaml": "resources: [c.yaml, d.yaml]\n", "base/c.yaml": first}
+    found = hits(reading({**both, **MOVES, **files}))
     (hit,) = [each for each in found if each.rule.id == "GPU-POD-03"]
     assert [hit.file, hit.line, hit.note] == ["base/d.yaml", 12, note]
     assert hit.problem.startswith(starts)
@@ -106,6 +110,10 @@ MORE = PATCH.replace("- name: v\n", "- name: v\n          image: r.example.org/v
             MORE.replace("name: v\n          i", "name: first\n          i"),
             9,
         ),  # of a new one, the list
+        (  # of one that has moved up, the list
+            PATCH.replace("- name: v\n", "- {name: side, $patch: delete}\n        - name: v\n"),
+            9,
+        ),
     ],
 )
 def test_where_an_object_is_written_that_a_patch_makes_wrong_is_said(patch, line):
