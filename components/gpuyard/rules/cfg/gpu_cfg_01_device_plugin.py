@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.manifests.placeholders import is_filled_in
 from gpuyard.rules.rule import (
     Parameters,
@@ -67,7 +68,17 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
             operator,
         )
         return
-    meant = _for_all(given) if name and not text(config.get("default")) else ""
+    default = text(config.get("default"))
+    if default and not _is_off(operator) and _is_none_of(default, config, stack):
+        yield Violation(
+            (*path, "default"),
+            f"no configuration in {name} is called {default}: on nodes that name none by a label the device"
+            " plugin does not start",
+            f"write one of {', '.join(sorted(map(str, given)))}",
+            operator,
+        )
+        return
+    meant = _for_all(given) if name and not default else ""
     if meant and not _is_off(operator) and not chooses_configs(stack):
         yield Violation(
             (*path, "default"),
@@ -77,6 +88,18 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
             operator,
             Severity.WARN,
         )
+
+
+def _is_none_of(default: str, config: Mapping[str, Any], stack: Stack) -> bool:
+    """Whether a configuration is in no ConfigMap of that name: of each one all has to be known."""
+    made = [mapping(config.get("data"))] if config.get("create") is True else []
+    named = [each for each in stack.of("ConfigMap") if each.name == text(config.get("name"))]
+    found = [*made, *(mapping(each.properties.get("data")) for each in named)]
+    whole = not any(isinstance(each, PartlyKnown) or not each for each in found)
+    known_name = not is_filled_in(default) and not any(
+        is_filled_in(str(n)) for g in found for n in g
+    )
+    return bool(found) and whole and known_name and all(default not in each for each in found)
 
 
 def _for_all(given: Mapping[Any, Any]) -> str:
