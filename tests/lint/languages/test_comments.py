@@ -110,6 +110,7 @@ PRIVILEGED = ("GPU-POD-02", "spec.template.spec.containers[0].securityContext.pr
         ("# the tag is set in CI", "", HitState.CHOICE),
         ("", ' # {"$imagepolicy": "flux-system:train"}', HitState.CHOICE),
         ("", "  # intentionally not pinned", HitState.CHOICE),
+        ("", "  # pin me", HitState.CHOICE),
         ("# placeholder\n          imagePullPolicy: Always", "", HitState.OPEN),
     ],
 )

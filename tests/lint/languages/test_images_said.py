@@ -88,6 +88,11 @@ profiles:
         (SKAFFOLD, "skaffold.yaml", ["us-docker.pkg.dev/acme/ml/serve"]),
         (SKAFFOLD, "a/skaffold-ci.yml", ["us-docker.pkg.dev/acme/ml/serve"]),
         (SKAFFOLD, "other.yaml", []),
+        (
+            "apiVersion: skaffold/v1alpha2\nbuild: {artifacts: [{imageName: gcr.io/a/b}]}\n",
+            "skaffold.yaml",
+            ["gcr.io/a/b"],
+        ),
         (SKAFFOLD.replace("skaffold/", "other/"), "skaffold.yaml", []),
         (f"{SKAFFOLD}\tx: {{", "skaffold.yaml", []),
     ],

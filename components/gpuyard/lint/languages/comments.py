@@ -140,7 +140,10 @@ _PLAIN = (
     _Words(
         ("GPU-POD-03",),
         ("can be another image",),
-        re.compile(rf"\bset image\b|\$imagepolicy\b|placeholder|{_DONE_BY}", re.IGNORECASE),
+        re.compile(
+            rf"\bset image\b|\$imagepolicy\b|placeholder|\bpin (?:me|this)\b|{_DONE_BY}",
+            re.IGNORECASE,
+        ),
     ),
     _Words(
         ("GPU-POD-05",),

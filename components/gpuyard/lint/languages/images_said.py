@@ -73,7 +73,7 @@ def _artifacts(data: bytes, file: str) -> Iterator[str]:
     for each in documents:
         if str(mapping(each.value).get("apiVersion")).startswith("skaffold/"):
             for artifact in mappings(each.value, "build", "artifacts"):
-                yield text(artifact, "image")
+                yield text(artifact, "image") or text(artifact, "imageName")  # before v1beta1
 
 
 def _values(text: str) -> Mapping[str, tuple[str, ...]]:

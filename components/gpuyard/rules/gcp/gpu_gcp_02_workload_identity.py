@@ -43,8 +43,9 @@ def _node(resource: Resource, path: Path) -> Iterator[Violation]:
             "set workloadMetadataConfig: {mode: GKE_METADATA}",
         )
     if text(at(resource.properties, *path, "serviceAccount")) in {"", "default"}:
+        # GKE gives narrow ones where none are asked for: of logs and metrics
         scopes = [text(each) for each in items(at(resource.properties, *path, "oauthScopes"))]
-        bound = scopes and not any(each.endswith(_EVERYTHING) for each in scopes)
+        bound = not any(each.endswith(_EVERYTHING) for each in scopes)
         much = (
             "of which its scopes alone keep most away" if bound else "an editor of everything in it"
         )

@@ -28,8 +28,10 @@ _SERVER = "monitoring.coreos.com/Prometheus"
 _JOBS = "config:scrape-jobs"
 _JOBS_AT = ("scrape_configs", "additionalScrapeConfigs")
 _OF_EXPORTER = re.compile(r"dcgm|nvidia|gpu|:9400", re.IGNORECASE)
-_MAY_SCRAPE = re.compile(r"dcgm|nvidia|gpu|:9400|prometheus_io_scrape", re.IGNORECASE)
-"""Words of a job that may be the exporter's: the last is an annotation that anybody's pods can have."""
+_ASKS = "prometheus_io_scrape"
+"""An annotation that anybody's pods can have."""
+_MAY_SCRAPE = re.compile(rf"dcgm|nvidia|gpu|:9400|{_ASKS}", re.IGNORECASE)
+"""Words of a job that may be the exporter's."""
 _EXPORTER = "dcgm-exporter"
 _OF_WORK = frozenset({"pod", "namespace", "container"})
 _EXPORTERS = ("values:gpu-operator", "nvidia.com/ClusterPolicy", "values:dcgm-exporter")
@@ -178,7 +180,7 @@ def _scraped(stack: Stack) -> Iterator[bool]:
 
 def keeps_labels(stack: Stack) -> bool:
     """True where a monitor of the exporter leaves its labels as they are: honorLabels, or no others made."""
-    if any(map(_leaves_labels, _jobs(stack))):
+    if any(map(_leaves_labels, _jobs(stack))) or any(map(_keeps_anybodys, _all_jobs(stack))):
         return True
     for resource in stack.of(*_EXPORTERS):
         if any(is_true(at(resource.properties, *path, "honorLabels")) for path in _MONITOR_AT):
@@ -209,6 +211,11 @@ def _all_jobs(stack: Stack) -> Iterator[Mapping[str, Any]]:
     for resource in stack.of(_JOBS):
         for field in _JOBS_AT:
             yield from map(mapping, items(resource.properties.get(field)))
+
+
+def _keeps_anybodys(job: Mapping[str, Any]) -> bool:
+    """A job that keeps labels, for whatever asks to be scraped, as the operator's Service does."""
+    return is_true(job.get("honor_labels")) and _ASKS in str(job)
 
 
 def _leaves_labels(job: Mapping[str, Any]) -> bool:
