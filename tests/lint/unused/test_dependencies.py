@@ -135,3 +135,39 @@ def test_a_condition_without_dots():
 def test_a_chart_that_nothing_switches_off_or_without_values():
     assert kept({"c/Chart.yaml": "name: c\n", "c/values.yaml": OFF}) == ALL
     assert kept({"c/Chart.yaml": CHART, "c/values-prod.yaml": OFF}) == ALL
+
+
+MANY = """\
+name: platform
+dependencies:
+  - {name: gpu-operator, condition: "gpu-operator.enabled,gpus.enabled"}
+  - {name: kueue, condition: "kueue.enabled,gpus.enabled"}
+"""
+
+
+@every(
+    ("beside", "expected"),
+    [
+        (
+            "gpu-operator: {enabled: false}\nkueue: {enabled: false}\ngpus: {enabled: false}\n",
+            set(),
+        ),
+        ("gpu-operator: {enabled: false}\nkueue: {enabled: true}\n", REST),
+        ("gpus: {enabled: true}\n", ALL),
+    ],
+)
+def test_what_switches_several_on_is_read_once(beside, expected):
+    """Each file is asked for once, however many charts are switched off."""
+    off = f"{OFF}gpus: {{enabled: false}}\n".replace("kueue: {", "kueue: {enabled: false, ")
+    files = {"c/Chart.yaml": MANY, "c/values.yaml": off, "prod.yaml": beside}
+    asked: list[str] = []
+
+    def text_of(file):
+        asked.append(file)
+        return files[file]
+
+    found = reading({name: text for name, text in files.items() if name.startswith("c/v")})
+    made = without_those_off(found, list(files), text_of)
+    kinds = {item.resource.kind for item in made.items}
+    assert kinds == expected, kinds
+    assert asked.count("prod.yaml") <= 1

@@ -43,7 +43,7 @@ def without_those_off(
     """The same without the values of charts that nobody installs."""
     charts = sorted(each for each in names if posixpath.basename(each) == _CHART)
     off = [each for chart in charts for each in _off(chart, names, text_of)]
-    off = [each for each in off if not any(_switches_on(file, each, text_of) for file in names)]
+    off = _left_off(off, names, text_of)
     files = {item.place.file for item in found.items} if off else ()
     parts = {
         file: [
@@ -121,26 +121,58 @@ def _is_within(item: Item, parts: Sequence[range]) -> bool:
 # ── what switches it on ──
 
 
-def _switches_on(file: str, of: _Dependency, text_of: Callable[[str], str]) -> bool:
+@dataclass(slots=True)
+class _Text:
+    """What stands in a file, read and parsed once for all dependencies."""
+
+    file: str
+    written: str
+    _parsed: list[Document] | None = None
+
+    def documents(self) -> list[Document]:
+        if self._parsed is None:
+            self._parsed = _documents(self.written)
+        return self._parsed
+
+
+def _left_off(
+    off: list[_Dependency], names: Collection[str], text_of: Callable[[str], str]
+) -> list[_Dependency]:
+    """Those that nothing in view switches on."""
+    words = {_word(path) for each in off for path in each.switches}
+    for file in names:
+        if not off:
+            break
+        told = _Text(file, text_of(file))
+        # a repository may have a hundred of them, and most files name none
+        said = {word for word in words if word in told.written}
+        if said:
+            off = [each for each in off if not _switches_on(told, each, said)]
+    return off
+
+
+def _word(path: Path) -> str:
+    """What a file has that says something of a switch: `enabled` alone stands in most."""
+    return str(path[-2]) if len(path) > 1 else str(path[-1])
+
+
+def _switches_on(told: _Text, of: _Dependency, said: Collection[str]) -> bool:
     """Whether a file may say so; its templates only ask."""
-    if file.startswith(posixpath.join(of.folder, "templates", "")) or file == posixpath.join(
-        of.folder, _CHART
-    ):
+    asked = [path for path in of.switches if _word(path) in said]
+    templates = posixpath.join(of.folder, "templates", "")
+    if told.file.startswith(templates) or told.file == posixpath.join(of.folder, _CHART):
         return False
-    written = text_of(file)
-    return any(_says_on(written, file, path) for path in of.switches)
+    return any(_says_on(told, path) for path in asked)
 
 
-def _says_on(written: str, file: str, path: Path) -> bool:
+def _says_on(told: _Text, path: Path) -> bool:
     last, above = str(path[-1]), str(path[-2]) if len(path) > 1 else ""
-    if last not in written or above not in written:
+    if last not in told.written:
         return False
-    if _is_said(written, ".".join(map(str, path)), prose=is_prose(file)):
+    prose = is_prose(told.file)
+    if _is_said(told.written, ".".join(map(str, path)), prose=prose):
         return True
-    if is_prose(file):
-        return False
-    documents = _documents(written)
-    return any(_has(document.value, above, last) for document in documents)
+    return not prose and any(_has(each.value, above, last) for each in told.documents())
 
 
 def _is_said(written: str, dotted: str, *, prose: bool) -> bool:
