@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuyard.findings import Path, Severity
-from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.manifests.placeholders import is_filled_in
 from gpuyard.rules.rule import (
     Parameters,
+    PartlyKnown,
     Resource,
     Rule,
     Stack,
