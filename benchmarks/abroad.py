@@ -39,11 +39,20 @@ from abroad_page import PAGE, page
 
 SUFFIXES = (
     *(".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tf", ".tofu", ".tfstate", ".csv"),
-    *(".tpl", ".txt", ".tgz"),
+    *(".tpl", ".tftpl", ".txt", ".tgz"),
     *(".sh", ".bash", ".mk", ".md"),
 )
 """What lint may look at, and what its neighbours say of it."""
-NAMES = ("README", "Kustomization", ".helmignore", "akefile", "ustfile")
+NAMES = (
+    "README",
+    "Kustomization",
+    ".helmignore",
+    ".fleetignore",
+    "Chart.lock",
+    "akefile",
+    "ustfile",
+    "Jenkinsfile",
+)
 MOST_SECONDS = 600
 SIDE_BY_SIDE = 2
 _MEASURED = """

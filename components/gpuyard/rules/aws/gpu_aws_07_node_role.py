@@ -13,6 +13,8 @@ from gpuyard.rules.rule import (
     Rule,
     Stack,
     Violation,
+    block,
+    number,
     text,
 )
 from gpuyard.rules.subjects.pools import NODE_GROUP, gpu_pool
@@ -31,6 +33,7 @@ _NEEDED = frozenset(
         "CloudWatchAgentServerPolicy",
     }
 )
+_TEMPLATE = "aws:ec2/LaunchTemplate"
 ATTACHMENT = "aws:iam/RolePolicyAttachment"
 REFERENCE = "aws_iam_role."
 """How what refers to a role of Terraform's begins; of what is called so there nobody knows the name."""
@@ -38,7 +41,7 @@ REFERENCE = "aws_iam_role."
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     sure, maybe = _roles(stack)
-    unknown = False
+    unknown, closed = False, _keeps_tokens(stack)
     for attachment in stack.of(ATTACHMENT):
         role, policy = (attachment.properties.get(each) for each in ("role", "policyArn"))
         if not isinstance(role, str):
@@ -57,9 +60,20 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 f"every pod on the nodes of {role} can use {name}",
                 "give it to a role that the one workload assumes by Pod Identity",
                 attachment,
+                choice=closed,
             )
     if unknown or UNKNOWN in maybe:
         raise NotEvaluatedError
+
+
+def _keeps_tokens(stack: Stack) -> bool:
+    """Whether every launch template in view keeps the node's role from pods: tokens, and one hop."""
+    templates = stack.of(_TEMPLATE)
+    options = [block(each.properties.get("metadataOptions")) for each in templates]
+    return bool(options) and all(
+        each.get("httpTokens") == "required" and number(each.get("httpPutResponseHopLimit")) == 1
+        for each in options
+    )
 
 
 def _roles(stack: Stack) -> tuple[set[Any], set[Any]]:

@@ -23,8 +23,9 @@ _ALIAS, _NAME, _PARAMETER = "al2@", "amazon-eks-gpu-node-", "/amazon-linux-2-gpu
 """How a node class names the images of Amazon Linux 2 for GPUs; those of AL2023 say so."""
 _MAKERS = ("", "amazon", "602401143452")
 _OF_CLASSES = "alias: al2023@VERSION or bottlerocket@VERSION"
+_OF_FAMILIES = "amiFamily: AL2023 or Bottlerocket"
 _BEFORE = "karpenter.k8s.aws/v1beta1/"
-"""The API that takes a family alone, and its newest image."""
+"""The API that takes a family alone, and its newest image; an alias it has not."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -67,7 +68,8 @@ def _old_image(term: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _of_class(path: Path, image: str, node_class: Resource, pools: Sequence[str]) -> Violation:
     """Of a class, and of the pools whose nodes boot its image: it says nothing of GPUs itself."""
-    said = _of_before(path, image, _OF_CLASSES)
+    before = node_class.kind.startswith(_BEFORE)
+    said = _of_before(path, image, _OF_FAMILIES if before else _OF_CLASSES)
     names = ", ".join(sorted(set(pools)))
     of_gpus = f"GPU pool {names}" if len(set(pools)) == 1 else f"GPU pools {names}"
     return replace(said, problem=f"{said.problem} ({of_gpus})", resource=node_class)

@@ -104,7 +104,9 @@ def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
         return Standing.CHOICE  # the variable gives nothing there
     if pod is not None and takes_all(stack, pod):
         return Standing.CHOICE
-    return Standing.UNSURE if most_gpus(stack) is None and hands_out_turns(stack) else Standing.FULL
+    if most_gpus(stack) is None and hands_out_turns(stack):
+        return Standing.CHOICE if _asks(resource, path) else Standing.UNSURE
+    return Standing.FULL
 
 
 def _container(resource: Resource, path: Path) -> Mapping[str, Any]:

@@ -41,7 +41,7 @@ _NEWEST: Mapping[str, str] = {
 """Charts of which nothing new comes in a line once the next has begun, by their newest version."""
 _WITHIN = re.compile(r"[~^=v]*\s*v?(\d+)(?:\.[\dxX*]+){0,2}")
 """A range that stays within one first number."""
-_EXACT = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
+_EXACT = re.compile(r"(?:=\s*)?v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
