@@ -153,7 +153,7 @@ def _left_off(
 
 def _word(path: Path) -> str:
     """What a file has that says something of a switch: `enabled` alone stands in most."""
-    return str(path[-2]) if len(path) > 1 else str(path[-1])
+    return str(path[-2:][0])
 
 
 def _switches_on(told: _Text, of: _Dependency, said: Collection[str]) -> bool:
