@@ -20,7 +20,7 @@ TODAY = list(abroad_page.said_today(ROWS, REPOSITORIES))
 OWN = [row for row in TODAY if row.counts]
 FEWEST = 60
 FEWEST_NEW = 10
-LARGEST = 1024 * 1024
+LARGEST = 1280 * 1024
 IDS = {rule.id for rule in RULES}
 HIT = {
     "rule": "GPU-POD-03",
@@ -87,7 +87,7 @@ STRICT = [row for row in OWN if row.strict]
     ("rows", "least_true", "most_false"),
     [
         # judged by the written words, and mended by them; of the last look alone three quarters were true
-        ([row for row in STRICT if row.severity == "refuse"], 0.95, 0.02),
+        ([row for row in STRICT if row.severity == "refuse"], 0.93, 0.02),
         (STRICT, 0.9, 0.02),
         (OWN, 0.9, 0.02),
     ],
@@ -99,8 +99,8 @@ def test_findings_are_as_true_as_was_reached(rows, least_true, most_false):
     assert found["false"] <= most_false * found.total()
 
 
-LARGE_FILES = {"kserve/kserve", "ABOV3AI/abov3-eden", "kcirtapfromspace/gemma4"}
-"""Of which the limit, which goes by the number of files, says little: 139 MB in 839, and megabytes in one."""
+LARGE_FILES = {"kserve/kserve", "ruffy80/ZeusAI"}
+"""Of which the limit, which goes by the number of files, says little: 139 MB in 839, megabytes of logs."""
 
 
 def test_linting_costs_as_little_as_is_promised():
