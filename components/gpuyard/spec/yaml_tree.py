@@ -353,9 +353,7 @@ class _Builder:
         return tuple(len(each.value) - 1 if each.is_list else each.key for each in self.stack)
 
     def _mark(self, event: NodeEvent) -> int:
-        mark = event.start_mark
-        if mark is None:
-            return self.positions.add(1, 1)
+        mark: Any = event.start_mark  # the reader gives one to each
         return self.positions.add(mark.line + 1, mark.column + 1)
 
     def _refuse_more(self, event: Event) -> None:
