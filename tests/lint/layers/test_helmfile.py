@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
 from gpuyard.lint.report import HitState, report
 from gpuyard.rules import RULES
+from kit.cases.reading import read_in
 from kit.every import every
 
 BAD = "driver: {version: 550.54.15}\n"
@@ -22,12 +22,7 @@ def said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def of(files):
-        for gone in sorted(tmp_path.rglob("*"), reverse=True):
-            gone.unlink() if gone.is_file() else gone.rmdir()
-        for name, text in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(text)
-        reading, _ = read_all(["."])
+        reading = read_in(tmp_path, files)
         words = ("driver 550.54.15", "GPU Operator v24")
         hits = [h for h in report(reading, RULES).hits if h.problem.startswith(words)]
         return [f"{h.file}:{h.line}" for h in hits if h.state is HitState.OPEN]

@@ -2,13 +2,13 @@
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
 from gpuyard.lint.items import ReleasePart
 from gpuyard.lint.layers.forms import values_there
 from gpuyard.lint.layers.sets import variants_of
 from gpuyard.lint.report import report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
+from kit.cases.reading import read_in
 from kit.every import every
 
 BAD = "driver: {version: 550.54.15}\n"
@@ -65,12 +65,7 @@ def old(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def of(files):
-        for gone in sorted(tmp_path.rglob("*"), reverse=True):
-            gone.unlink() if gone.is_file() else gone.rmdir()
-        for name, text in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(text)
-        reading, _ = read_all(["."])
+        reading = read_in(tmp_path, files)
         hits = report(reading, RULES).hits
         return [f"{h.file}:{h.line}" for h in hits if h.problem.startswith("driver 550.54.15")]
 

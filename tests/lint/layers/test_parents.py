@@ -2,12 +2,12 @@
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
 from gpuyard.lint.items import HandedValues
 from gpuyard.lint.layers.parents import taken_in
 from gpuyard.lint.report import HitState, report
 from gpuyard.manifests.fields import UNKNOWN
 from gpuyard.rules import RULES
+from kit.cases.reading import read_in
 from kit.every import every
 
 CHILD = "apiVersion: v2\nname: serve\nversion: 1.0.0\n"
@@ -68,10 +68,7 @@ def test_values_that_the_chart_around_overrides_are_nobodys(values, told, tmp_pa
         "serve/Chart.yaml": CHILD,
         "serve/values.yaml": OLD,
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    found, _ = read_all(["."])
+    found = read_in(tmp_path, files)
     hits = [h for h in report(found, RULES).hits if h.state is HitState.OPEN]
     assert [h.file for h in hits if h.problem.startswith("container-toolkit")] == told
 
@@ -84,8 +81,5 @@ def test_a_sample_takes_nothing_in(tmp_path, monkeypatch):
         "serve/Chart.yaml": CHILD,
         "serve/values.yaml": OLD,
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    found, _ = read_all(["."])
+    found = read_in(tmp_path, files)
     assert found.handed == ()

@@ -5,6 +5,7 @@ import pytest
 from gpuyard.cli.commands.linting.files import WantedFiles, read_all
 from gpuyard.lint.report import HitState, report
 from gpuyard.rules import RULES
+from kit.cases.reading import read_in
 from kit.every import every
 
 OFF = "driver: {enabled: false}\ntoolkit: {enabled: false}\n"
@@ -55,12 +56,7 @@ def said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def of(files, *paths):
-        for old in sorted(tmp_path.rglob("*"), reverse=True):
-            old.unlink() if old.is_file() else old.rmdir()
-        for name, text in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(text)
-        reading, _ = read_all(paths or ["."])
+        reading = read_in(tmp_path, files, paths or ["."])
         hits = [hit for hit in report(reading, RULES).hits if hit.rule.id == "GPU-STK-01"]
         return [str(hit.severity.value) for hit in hits if hit.problem.startswith("gpu-operator")]
 

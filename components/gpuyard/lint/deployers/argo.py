@@ -17,7 +17,6 @@ from gpuyard.lint.together.kustomize import ARGO_SOURCE
 from gpuyard.manifests.fields import items, mapping, text
 from gpuyard.rules.subjects.components import at_path, charts_at
 
-APPLICATIONS = frozenset({"argoproj.io/Application", "argoproj.io/ApplicationSet"})
 _FIELDS = ("namespace", "namePrefix", "nameSuffix", "commonAnnotations")
 _TEMPLATED = re.compile(r"\{\{[^{}]*\}\}")
 _TARGET = re.compile(r"(?P<name>[^@]*?)(?::(?P<tag>[^/:@]+))?(?:@(?P<digest>.+))?")

@@ -6,11 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from gpuyard.lint.deployers.argo import APPLICATIONS, of_argo, of_folder, whose
+from gpuyard.lint.deployers.argo import of_argo, of_folder, whose
 from gpuyard.lint.deployers.deployer import Deployer
-from gpuyard.lint.deployers.flux import FLUX, of_flux
+from gpuyard.lint.deployers.flux import of_flux
+from gpuyard.lint.inside import OF_ARGO
 from gpuyard.lint.items import FilesRead, Item
-from gpuyard.lint.together.kustomize import OF_ARGO_SOURCE, Kustomization
+from gpuyard.lint.together.kustomize import FLUX, OF_ARGO_SOURCE, Kustomization
+from gpuyard.lint.unused.named import upwards
 from gpuyard.manifests.fields import NotEvaluatedError
 
 _OBJECTS = (".yaml", ".yml")
@@ -51,7 +53,7 @@ def changed_folders(reading: FilesRead, of_folders: Mapping[str, Kustomization])
 def _deployers(item: Item) -> Iterator[Deployer]:
     if item.resource.group_kind == FLUX:
         yield of_flux(item)
-    elif item.resource.group_kind in APPLICATIONS:
+    elif item.resource.group_kind in OF_ARGO:
         yield from of_argo(item)
 
 
@@ -60,7 +62,7 @@ def _placed(
 ) -> Iterator[Deployer]:
     """Each at the folders in view that its path may mean; of several, nobody knows which."""
     folders = {posixpath.dirname(file) for file in reading.files} if found else set[str]()
-    every = {above for folder in folders for above in _above(folder)}
+    every = {above for folder in folders for above in upwards(folder)}
     for each in found:
         there = every if each.generates else of_folders
         wanted = posixpath.normpath(each.path).strip("/") if each.path else "."
@@ -70,17 +72,11 @@ def _placed(
             named = [name for name in of_folders if fnmatchcase(f"/{name}", f"*/{wanted}")]
             sure = False
         else:
-            roots = [*_above(posixpath.dirname(each.file)), ""]
+            roots = [*upwards(posixpath.dirname(each.file)), ""]
             named = [name for root in roots if (name := posixpath.join(root, wanted)) in there]
             sure = len(named) == 1
         for name in named:
             yield replace(each if sure else _unsure(each), path=name)
-
-
-def _above(folder: str) -> Iterator[str]:
-    while folder.strip("/"):
-        yield folder
-        folder = posixpath.dirname(folder)
 
 
 def _unsure(each: Deployer) -> Deployer:
@@ -130,7 +126,7 @@ def _taken(
     for file in files:
         if not file.startswith(f"{folder}/"):
             continue
-        between = [each for each in _above(posixpath.dirname(file)) if len(each) > len(folder)]
+        between = [each for each in upwards(posixpath.dirname(file)) if len(each) > len(folder)]
         outer = [each for each in between if each in of_folders]
         if outer:
             found[outer[-1]] = None

@@ -15,7 +15,6 @@ from gpuyard.lint.together.changes import Change, ObjectForm, ObjectPatch
 from gpuyard.lint.together.patching import name_at
 from gpuyard.manifests.fields import items, mapping, mappings, text
 
-FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
 _FIELDS = ("namePrefix", "nameSuffix", "images")
 _AFTER = 9
 """Values are filled in when kustomize has done all else."""

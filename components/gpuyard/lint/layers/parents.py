@@ -8,9 +8,11 @@ import posixpath
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from gpuyard.findings import Path
 from gpuyard.lint.items import HandedValues
 from gpuyard.lint.layers.view import parsed
 from gpuyard.manifests.fields import mapping, mappings, text
+from gpuyard.rules.subjects.components import at_path
 
 _CHART, _VALUES = "Chart.yaml", "values.yaml"
 _BESIDE = "file://"
@@ -26,7 +28,7 @@ def taken_in(names: Collection[str], text_of: Callable[[str], str]) -> Iterator[
         for each in mappings(given, "dependencies") if isinstance(given, Mapping) else ():
             child = _folder(text(each, "repository"), folder)
             around = parsed(text_of(own)) if own in names else {}
-            if _joined(child, _CHART) in names and _is_taken(each, around):
+            if _joined(child, _CHART) in names and decided(each, around) is not False:
                 yield HandedValues((_joined(child, _VALUES),), (_values_for(each, around),))
 
 
@@ -42,15 +44,15 @@ def _folder(repository: str, beside: str) -> str:
     return "" if found == "." else found
 
 
-def _is_taken(dependency: Mapping[Any, Any], around: Any) -> bool:
-    """Whether no condition leaves it out; of several the first that is there counts."""
-    for path in text(dependency, "condition").split(","):
-        value: Any = around
-        for step in path.strip().split("."):
-            value = value.get(step) if isinstance(value, Mapping) else None
-        if isinstance(value, bool):
-            return value
-    return True
+def switches_of(dependency: Mapping[Any, Any]) -> list[Path]:
+    """Where in the values of the chart around it a dependency is switched, the first that is there counts."""
+    return [tuple(part.strip().split(".")) for part in text(dependency, "condition").split(",")]
+
+
+def decided(dependency: Mapping[Any, Any], around: Any) -> bool | None:
+    """What those values say of it; None where they say nothing."""
+    said = (at_path(around, path) for path in switches_of(dependency))
+    return next((value for value in said if isinstance(value, bool)), None)
 
 
 def _values_for(dependency: Mapping[Any, Any], around: Any) -> Any:

@@ -10,18 +10,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.errors import UsageError
 from gpuyard.findings import Path
 from gpuyard.lint.inside import OF_ARGO
 from gpuyard.lint.items import FilePlace, FilesRead, Item
 from gpuyard.lint.languages.hcl_values import overlaid
 from gpuyard.lint.layers.order import FLUX, folder_of, of_argo
 from gpuyard.lint.layers.sets import elements_of, filled
-from gpuyard.lint.layers.view import Layer, LayersView, parsed
+from gpuyard.lint.layers.view import Layer, LayersView, documents_in, parsed
 from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, mapping, mappings, text
 from gpuyard.rules.rule import Resource
 from gpuyard.rules.subjects.components import at_path, charts_at
-from gpuyard.spec.yaml_tree import Document, parse_documents
+from gpuyard.spec.yaml_tree import Document
 
 _RELEASE = "helm:Chart"
 _FILES = frozenset({"GitRepository", "Bucket"})
@@ -118,10 +117,7 @@ def _dependencies(folder: str | None, values: Any, view: LayersView) -> Iterator
 
 
 def _document(written: str, file: str) -> Document:
-    try:
-        documents = parse_documents(written.encode(), file)
-    except (UsageError, UnicodeEncodeError):
-        documents = []
+    documents = documents_in(written, file)
     return documents[0] if len(documents) == 1 else Document({}, {})
 
 

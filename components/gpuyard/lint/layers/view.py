@@ -10,7 +10,7 @@ from typing import Any
 from gpuyard.errors import UsageError
 from gpuyard.lint.items import Item
 from gpuyard.manifests.fields import UNKNOWN, items, mapping, mappings, text
-from gpuyard.spec.yaml_tree import parse_documents
+from gpuyard.spec.yaml_tree import Document, parse_documents
 
 KUSTOMIZE = "kustomize.config.k8s.io/Kustomization"
 _KEY = "values.yaml"
@@ -97,11 +97,16 @@ def of_repository(path: str, names: Collection[str]) -> str | None:
     return path if path in names else found[0] if len(found) == 1 else None
 
 
+def documents_in(written: str, file: str) -> list[Document]:
+    """What stands in a text; nothing in a template."""
+    try:
+        return parse_documents(written.encode(), file)
+    except (UsageError, UnicodeEncodeError):
+        return []
+
+
 def parsed(written: str) -> Any:
     """Values as they are written; UNKNOWN for a template, or for what is none."""
-    try:
-        documents = parse_documents(written.encode(), "values") if written else []
-    except (UsageError, UnicodeEncodeError):
-        return UNKNOWN  # a template
+    documents = documents_in(written, "values") if written else []
     value = documents[0].value if len(documents) == 1 else UNKNOWN
     return value if isinstance(value, Mapping) else UNKNOWN

@@ -12,11 +12,10 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 from gpuyard.lint.items import FilesRead
+from gpuyard.lint.together.kustomize import FLUX, kustomizations
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
-from gpuyard.lint.together.kustomize import kustomizations
 from gpuyard.manifests.fields import NotEvaluatedError, is_true, mappings, text
 
-_FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
 _ARGO = "argoproj.io/Application"
 _ARGO_SET = "argoproj.io/ApplicationSet"
 
@@ -32,7 +31,7 @@ def not_told(reading: FilesRead, text_of: Callable[[str], bytes]) -> Iterator[st
     by_hand: set[str] = set()
     for item in reading.items:
         spec, file = item.resource.properties.get("spec"), item.place.file
-        if item.resource.group_kind == _FLUX and (named := _folder(spec)):
+        if item.resource.group_kind == FLUX and (named := _folder(spec)):
             folders.setdefault(file, []).append(named)
         elif item.resource.group_kind == _ARGO:
             by_hand.add(file)

@@ -20,6 +20,8 @@ NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 KUSTOMIZATION = "kustomize.config.k8s.io/v1beta1/Kustomization"
 """Of a file that leaves it out."""
 KUSTOMIZATION_KINDS = frozenset({group_kind(KUSTOMIZATION), "kustomize.config.k8s.io/Component"})
+FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
+"""What deploys a folder in Flux, and what it changes there: no kustomization, for all its name."""
 ARGO_SOURCE = ".argocd-source"
 """How a file begins that tells Argo CD of the folder that it stands in: `.argocd-source-NAME.yaml`."""
 OF_ARGO_SOURCE = "config:argocd-source"

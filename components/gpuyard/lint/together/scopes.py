@@ -18,7 +18,7 @@ from gpuyard.lint.items import FilePlace, FilesRead, Item
 from gpuyard.lint.layers.forms import values_there
 from gpuyard.lint.together.changes import Change, ObjectForm, deployed
 from gpuyard.lint.together.handed import as_handed, values_as_handed
-from gpuyard.lint.together.kustomize import Kustomization, kustomizations, made_of
+from gpuyard.lint.together.kustomize import FLUX, Kustomization, kustomizations, made_of
 from gpuyard.lint.together.references import renames, with_references
 from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
 from gpuyard.rules.rule import Resource
@@ -28,7 +28,6 @@ CHART = "Chart.yaml"
 _TEMPLATES = "templates"
 _VALUES = ("values.yaml", "values.yml")
 _NOWHERE = FilePlace("", Document(None, {}))
-_FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
 _ARGO = "argoproj.io/Application"
 Chains = dict[str, list[Kustomization]]
 """By file: the kustomizations that it goes through, the inner one first."""
@@ -122,7 +121,7 @@ def _unlisted(reading: FilesRead, view: _View, taken: Collection[str]) -> Iterat
         if file not in taken:
             rest[_tree_of(posixpath.dirname(file), trees)][file] = []
     by_flux: dict[str, list[tuple[Resource, Resource]]] = defaultdict(list)
-    for each in (item.resource for item in reading.items if item.resource.group_kind == _FLUX):
+    for each in (item.resource for item in reading.items if item.resource.group_kind == FLUX):
         for path in _paths(each):
             by_flux[path].append((each, each))
     for tree, chains in rest.items():
@@ -208,12 +207,12 @@ def _trees(reading: FilesRead) -> frozenset[str]:
 
 def _paths(resource: Resource) -> Iterator[str]:
     """Folders of a repository, as applications of Flux and Argo CD name them, with all that is below."""
-    if resource.group_kind not in {_FLUX, _ARGO}:
+    if resource.group_kind not in {FLUX, _ARGO}:
         return
     given: list[str] = []
     try:
         spec = mapping(resource.properties, "spec")
-        if resource.group_kind == _FLUX:
+        if resource.group_kind == FLUX:
             given.append(text(spec, "path"))
         else:
             for source in (mapping(spec, "source"), *mappings(spec, "sources")):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.errors import UsageError
 from gpuyard.lint.charts import as_its_chart_has_it, knows, subcharts, values
 from gpuyard.lint.embedded import text_documents
 from gpuyard.lint.inside import OF_ARGO, with_inside
@@ -22,13 +21,13 @@ from gpuyard.lint.layers.view import (
     LayersView,
     beside,
     config_named,
+    documents_in,
     of_repository,
     parsed,
 )
 from gpuyard.lint.read import read
 from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, items, mapping, mappings, text
 from gpuyard.rules.subjects.components import CHART_FIELDS, at_path, charts_at
-from gpuyard.spec.yaml_tree import parse_documents
 
 _CHART = "Chart.yaml"
 _OVER = ("values", "valuesObject", "parameters", "fileParameters")
@@ -154,11 +153,7 @@ def _of_aliases(names: Collection[str], text_of: Callable[[str], str]) -> Iterat
 
 
 def _under(aliases: Mapping[str, str], file: str, text_of: Callable[[str], str]) -> Iterator[Item]:
-    try:
-        documents = parse_documents(text_of(file).encode(), file)
-    except UsageError:
-        return  # a template
-    for document in documents:
+    for document in documents_in(text_of(file), file):
         below = {key: mapping(document.value).get(key) for key in aliases}
         yield from subcharts(below, FilePlace(file, document), aliases)
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from gpuyard.lint.inside import OF_ARGO
 from gpuyard.lint.items import FilesRead
+from gpuyard.lint.together.kustomize import FLUX
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
-from gpuyard.lint.unused.named import without_named
+from gpuyard.lint.unused.named import upwards, without_named
 from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
 
-_APPLICATION = "argoproj.io/Application"
-_SET = "argoproj.io/ApplicationSet"
-_FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
+_APPLICATION, _SET = OF_ARGO
 _CHOOSES = (*KUSTOMIZATIONS, "Chart.yaml")
 _EITHER = re.compile(r"\{([^{}]*)\}")
 
@@ -95,7 +95,7 @@ def _objects(reading: FilesRead) -> dict[str, bool]:
     for item in reading.items:
         own = "/" in item.resource.kind and ":" not in item.resource.kind
         if own and not item.described:
-            tells = item.resource.group_kind in {_APPLICATION, _SET}
+            tells = item.resource.group_kind in OF_ARGO
             found[item.place.file] = found.get(item.place.file, False) or tells
     return found
 
@@ -105,17 +105,14 @@ def _is_chosen(path: str, chosen: set[str]) -> bool:
 
 
 def _above(file: str) -> Iterator[str]:
-    folder = posixpath.dirname(file)
-    while folder not in {"", "/"}:
-        yield folder
-        folder = posixpath.dirname(folder)
+    return upwards(posixpath.dirname(file))
 
 
 def sources_of(reading: FilesRead) -> Iterator[_Source]:
     """Folders that Applications, and Kustomizations of Flux, take."""
     for item in reading.items:
         kind = item.resource.group_kind
-        if kind not in {_APPLICATION, _FLUX}:
+        if kind not in {_APPLICATION, FLUX}:
             continue
         with suppress(NotEvaluatedError):  # in Terraform, what a variable decides
             spec = mapping(item.resource.properties, "spec")

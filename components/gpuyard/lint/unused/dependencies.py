@@ -11,12 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpuyard.errors import UsageError
 from gpuyard.findings import Path
 from gpuyard.lint.items import FilesRead, Item
 from gpuyard.lint.languages.script_text import is_prose
+from gpuyard.lint.layers.parents import decided, switches_of
+from gpuyard.lint.layers.view import documents_in
 from gpuyard.manifests.fields import items, mappings, text
-from gpuyard.spec.yaml_tree import Document, parse_documents
+from gpuyard.rules.subjects.components import at_path
+from gpuyard.spec.yaml_tree import Document
 
 _CHART = "Chart.yaml"
 _VALUES = ("values.yaml", "values.yml")
@@ -69,33 +71,18 @@ def _off(
     for each in dependencies:
         if several[str(each.get("name"))] > 1:
             continue  # variants, of which whoever installs the chart takes one
-        switches = [tuple(part.strip().split(".")) for part in text(each, "condition").split(",")]
         tags = [(_TAGS, tag) for tag in items(each, _TAGS) if isinstance(tag, str)]
-        conditions = [_at(values, path) for path in switches]
-        first = next((given for given in conditions if isinstance(given, bool)), None)
-        given = [_at(values, path) for path in tags]
+        first = decided(each, values)
+        given = [at_path(values, path) for path in tags]
         off = first is False or (first is None and False in given and True not in given)
         if off and (key := text(each, "alias") or text(each, "name")):
-            asked = [path for path in (*switches, *tags) if path != ("",)]
+            asked = [path for path in (*switches_of(each), *tags) if path != ("",)]
             yield _Dependency(folder, key, tuple(asked))
 
 
 def _value(written: str) -> Any:
-    documents = _documents(written)
+    documents = documents_in(written, _CHART)
     return documents[0].value if len(documents) == 1 else {}
-
-
-def _documents(written: str) -> list[Document]:
-    try:
-        return parse_documents(written.encode(), _CHART)
-    except (UsageError, UnicodeEncodeError):
-        return []  # a template
-
-
-def _at(value: Any, path: Sequence[Any]) -> Any:
-    for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
 
 
 def _is_beside(file: str, of: _Dependency) -> bool:
@@ -106,7 +93,7 @@ def _is_beside(file: str, of: _Dependency) -> bool:
 
 def _lines(of: _Dependency, written: str) -> Iterator[range]:
     """Where in values those of a dependency stand."""
-    for document in _documents(written):
+    for document in documents_in(written, _CHART):
         keys = document.value if isinstance(document.value, Mapping) else {}
         begins = [line for key in keys if (line := document.lines.get((key,))) is not None]
         first = document.lines.get((of.key,))
@@ -131,7 +118,7 @@ class _Text:
 
     def documents(self) -> list[Document]:
         if self._parsed is None:
-            self._parsed = _documents(self.written)
+            self._parsed = documents_in(self.written, _CHART)
         return self._parsed
 
 
@@ -200,5 +187,5 @@ def _has(value: Any, above: str, last: str) -> bool:
     if isinstance(value, list):
         return any(_has(each, above, last) for each in value)
     if isinstance(value, str) and "\n" in value and last in value and above in value:
-        return any(_has(document.value, above, last) for document in _documents(value))
+        return any(_has(document.value, above, last) for document in documents_in(value, _CHART))
     return False

@@ -21,7 +21,7 @@ def without_named(
         name
         for each in kustomizations(reading).values()
         for name in (*each.folders, *each.components, *each.patch_files)
-        for name in _upwards(name)
+        for name in upwards(name)
     }
     left = set(paths) - taken
     for file in view if left else ():
@@ -57,7 +57,8 @@ def _tail(path: str) -> str:
     return rf"(?<![\w.-]){re.escape('/'.join(path.split('/')[-2:]))}(?![\w.-])"
 
 
-def _upwards(path: str) -> Iterator[str]:
+def upwards(path: str) -> Iterator[str]:
+    """A path, and the folders around it, the outermost last."""
     while path not in {"", "/"}:
         yield path
         path = posixpath.dirname(path)

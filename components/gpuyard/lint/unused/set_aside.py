@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.unused.argo import sources_of
-from gpuyard.lint.unused.named import without_named
+from gpuyard.lint.unused.named import upwards, without_named
 
 _WORDS = (
     r"(?:off|disabled|deactivated|retired|decommissioned|archived?|deprecated|obsolete|unused|old)"
@@ -39,11 +39,9 @@ def set_aside(reading: FilesRead, view: Sequence[str], text_of: Callable[[str], 
 
 def _called_so(file: str) -> Iterator[str]:
     """The folders around a file that are called so."""
-    folder = posixpath.dirname(file)
-    while folder not in {"", "/"}:
+    for folder in upwards(posixpath.dirname(file)):
         if _CALLED.fullmatch(posixpath.basename(folder)):
             yield folder
-        folder = posixpath.dirname(folder)
 
 
 def values_of_tests(

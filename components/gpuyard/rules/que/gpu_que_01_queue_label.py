@@ -1,7 +1,6 @@
 """GPU-QUE-01: jobs stand in a queue that there is."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
@@ -28,8 +27,7 @@ _ANNOTATION: Path = ("metadata", "annotations", QUEUE_LABEL)
 _DEFAULT = "default"
 _READ_ONCE = f"as an annotation {QUEUE_LABEL} is read by Kueue before 0.15 alone"
 _COUNTED = "requests.nvidia.com/"
-_UNCOUNTED = ": nobody counts its GPUs"
-_PAST_KUEUE = ": the namespace's quota counts its GPUs, and Kueue does not"
+_NOBODY = "nobody counts its GPUs"
 _PODSET = "kueue.x-k8s.io/podset-"
 
 
@@ -44,27 +42,18 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     bounded = {quota.namespace for quota in stack.of(QUOTA) if _binds(quota)}
     for job in stack.of(*JOBS):
         here = _reached(job, queues)
-        for path, problem, fix in _said(job, here, of_cluster):
-            if older and path == _ANNOTATION:
+        for said in _said(job, here, of_cluster, counted=job.namespace in bounded):
+            if older and said.path == _ANNOTATION:
                 if _is_about_gpus(job, stack):
-                    yield Violation(path, _READ_ONCE, fix, job, Severity.NOTE)
-            elif not (composed and path == _LABEL and text(at(job.properties, *_LABEL))):
-                said = Violation(path, problem, fix, job)
-                yield _past(said) if job.namespace in bounded else said
+                    yield Violation(said.path, _READ_ONCE, said.fix, job, Severity.NOTE)
+            elif not (composed and said.path == _LABEL and text(at(job.properties, *_LABEL))):
+                yield said
         yield from _topology(job)
 
 
 def _binds(quota: Resource) -> bool:
     """Whether a quota of a namespace counts GPUs by itself."""
     return any(str(key).startswith(_COUNTED) for key in mapping(quota.properties, "spec", "hard"))
-
-
-def _past(said: Violation) -> Violation:
-    """Of a job in no queue whose GPUs its namespace's quota counts: it may run past Kueue."""
-    if not said.problem.endswith(_UNCOUNTED):
-        return said
-    problem = f"{said.problem.removesuffix(_UNCOUNTED)}{_PAST_KUEUE}"
-    return replace(said, problem=problem, choice=True)
 
 
 def _is_about_gpus(job: Resource, stack: Stack) -> bool:
@@ -101,30 +90,38 @@ def _reached(job: Resource, queues: Mapping[str, set[str]]) -> set[str]:
     return queues.get(job.namespace, set()) | queues.get("", set())
 
 
-def _said(job: Resource, here: set[str], of_cluster: set[str]) -> Iterator[tuple[Path, str, str]]:
+def _said(
+    job: Resource, here: set[str], of_cluster: set[str], *, counted: bool
+) -> Iterator[Violation]:
+    """What is wrong; `counted` where a quota of the namespace counts GPUs, whoever queues."""
     name = text(at(job.properties, *_LABEL))
     elsewhere = list(_elsewhere(job))
     if is_placeholder(name):
         return
     if name:
-        yield from _queue(name, here, of_cluster)
+        yield from _queue(job, name, here, of_cluster)
     elif elsewhere:
         problem = f"{QUEUE_LABEL} is a label of the {_kind(job)} itself: from here nobody reads it"
-        yield elsewhere[0], problem, f"move it to metadata.labels of the {_kind(job)}"
+        yield Violation(
+            elsewhere[0], problem, f"move it to metadata.labels of the {_kind(job)}", job
+        )
     elif job.namespace and here and _DEFAULT not in here and any(map(is_gpu_pod, pods_of(job))):
-        yield (
+        who = "the namespace's quota counts its GPUs, and Kueue does not" if counted else _NOBODY
+        yield Violation(
             _LABEL,
-            f"the job names no queue, and {job.namespace} has no default{_UNCOUNTED}",
+            f"the job names no queue, and {job.namespace} has no default: {who}",
             f"label it {QUEUE_LABEL}: {min(here)}",
+            job,
+            choice=counted,
         )
 
 
-def _queue(name: str, here: set[str], of_cluster: set[str]) -> Iterator[tuple[Path, str, str]]:
+def _queue(job: Resource, name: str, here: set[str], of_cluster: set[str]) -> Iterator[Violation]:
     if name in here or not (here or name in of_cluster):
         return
     sort = "a ClusterQueue" if name in of_cluster else "no LocalQueue of its namespace"
     known = f"one of {', '.join(sorted(here))}" if here else "a LocalQueue of its namespace"
-    yield _LABEL, f"{name} is {sort}: the job waits for ever", f"name {known}"
+    yield Violation(_LABEL, f"{name} is {sort}: the job waits for ever", f"name {known}", job)
 
 
 def _elsewhere(job: Resource) -> Iterator[Path]:

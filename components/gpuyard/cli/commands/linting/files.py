@@ -160,7 +160,7 @@ def _with_handed(
 def _texts(chosen: Iterable[str], paths: Sequence[str]) -> Callable[[str], str]:
     """What stands in a file that another names: one that is looked at, or below a folder that is."""
     names = {_shown(name): name for name in chosen}
-    roots = [_root(each) for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
+    roots = _roots(paths)
 
     def text_of(file: str) -> str:
         below = any(file.startswith(f"{root}/" if root else "") for root in roots)
@@ -196,7 +196,7 @@ def _named_by_releases(
 ) -> dict[str, bool]:
     """Files of values that Terraform opens, whatever they are called, and whether they are samples."""
     found: dict[str, bool] = {}
-    roots = [_root(each) for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
+    roots = _roots(paths)
     for file in {file for release in reading.handed for file in release.files}:
         below = [root for root in roots if file.startswith(f"{root}/" if root else "")]
         sample = bool(below) and is_sample(os.path.relpath(file, max(below, key=len) or "."))
@@ -221,7 +221,7 @@ def _said_by_scripts(
         if Path(name).suffix not in SUFFIXES and (name not in paths or _shown(name) in found)
     )
     names = {_shown(name): name for name, sample in chosen.items() if not sample and found}
-    roots = [_root(each) for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
+    roots = _roots(paths)
 
     def view(script: str) -> FilesInView:
         above = [root for root in roots if not root or script.startswith(f"{root}/")]
@@ -229,6 +229,11 @@ def _said_by_scripts(
         return FilesInView(names, root, lambda name: _few_bytes(names[name]))
 
     return handed(found, view), only
+
+
+def _roots(paths: Sequence[str]) -> list[str]:
+    """The folders among what was named."""
+    return [_root(each) for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
 
 
 def _root(path: str) -> str:
