@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from kit.cluster.stutter import stuttering
 from kit.cluster.warm import cold, warm
-from kit.levels import LEVELS, SECONDS, is_timed, require_level, upstream
+from kit.levels import LEVELS, NEEDS_UPSTREAM, SECONDS, is_timed, require_level, upstream
 from kit.searches import examples
 
 __all__ = ["cold", "require_level", "upstream", "warm"]
@@ -47,6 +47,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(SECONDS[level]))
         # Real parts listen on this machine, and nowhere else.
         item.add_marker(pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"]))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """List the tests that skip for want of upstream files in the file that GPUYARD_LACKING_UPSTREAM names."""
+    lacking = os.environ.get("GPUYARD_LACKING_UPSTREAM")
+    if not lacking or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    if report.skipped and NEEDS_UPSTREAM in str(report.longrepr):
+        with Path(lacking).open("a", encoding="utf-8") as file:
+            file.write(f"{report.nodeid}\n")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

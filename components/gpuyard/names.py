@@ -50,6 +50,8 @@ KARPENTER = "karpenter"
 """In KUBE_SYSTEM: whose pods make and end nodes, and the release of its chart."""
 KARPENTER_CRDS = "karpenter-crd"
 
+SIMULATED_CONTEXT = "gpuyard-simulated"
+"""In the kubeconfig of every simulated cluster: the context that `cloud: simulated` deploys to."""
 OUR_DOMAIN = "gpuyard.dev"
 RESERVED_LABEL_DOMAINS = (OUR_DOMAIN, "kubernetes.io", "k8s.io", "nvidia.com", "karpenter.sh")
 CLOUD_LABEL_DOMAINS: Mapping[str, tuple[str, ...]] = {

@@ -333,10 +333,21 @@ def test_ci_requires_the_levels_that_it_has_built(scratch, tmp_path):
     ]
 
 
-def test_ci_uses_the_upstream_files_beside_the_checkout(scratch, tmp_path):
-    program(tmp_path / "ci/make", 'echo "$1 $GPUYARD_UPSTREAM"')
+def test_ci_runs_the_suite_as_on_a_fresh_clone_and_then_what_skipped_with_upstream_files(
+    scratch, tmp_path
+):
+    listing = 'echo "tests/a.py::test_b[c d]" >>"$GPUYARD_LACKING_UPSTREAM"'
+    skipped = f'[ "$1" != test ] || {listing}'
+    program(tmp_path / "ci/make", f'echo "$1 ${{GPUYARD_UPSTREAM:-none}}"; {skipped}')
+    program(
+        scratch / "scripts/test", 'echo "again $GPUYARD_UPSTREAM $GPUYARD_REQUIRE"; cat "${4#@}"'
+    )
     (scratch / "scripts/tools").unlink(missing_ok=True)
+    said = ci(scratch, tmp_path).stdout
+    assert "test none\n" in said
+    assert "again" not in said
     beside = tmp_path / "shared" / "upstream"
     beside.mkdir(parents=True)
-    assert f"test {beside}\n" in ci(scratch, tmp_path).stdout
-    assert "test /given\n" in ci(scratch, tmp_path, GPUYARD_UPSTREAM="/given").stdout
+    said = ci(scratch, tmp_path).stdout
+    assert f"test none\nagain {beside} upstream\ntests/a.py::test_b[c d]\n" in said
+    assert "again /given upstream\n" in ci(scratch, tmp_path, GPUYARD_UPSTREAM="/given").stdout

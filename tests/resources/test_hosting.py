@@ -107,6 +107,7 @@ class Plugin:
                 name=name,
                 parallel=4,
                 inputs=properties,
+                config={"kubernetes:context": "lab"},
                 accepts_output_values=True,
                 **request,
             ),

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from gpuyard.render.kueue.chart import kueue_values
-from gpuyard.resources import ClusterProvider, Platform, provider_of
+from gpuyard.resources import ClusterProvider, Platform, PlatformRefused, Queueing, provider_of
 from gpuyard.resources.objects import provider_version
 from kit.components import LAB
 from kit.stacks import plan_of, platform
@@ -126,7 +126,6 @@ OURS = {"enableConfigMapMutable": "true", "enablePatchForce": "true"}
 @pytest.mark.parametrize(
     ("more", "inputs"),
     [
-        ({}, {"clusterIdentifier": "lab"}),
         (
             {"cluster": {"existing": "blue"}},
             {"clusterIdentifier": "blue", "context": "blue"},
@@ -140,7 +139,10 @@ OURS = {"enableConfigMapMutable": "true", "enablePatchForce": "true"}
             {"apply": "render", "cluster": {"existing": "blue"}},
             {"clusterIdentifier": "blue", "renderYamlToDirectory": "rendered/lab"},
         ),
-        ({"cloud": "simulated"}, {"clusterIdentifier": "lab"}),
+        (
+            {"cloud": "simulated"},
+            {"clusterIdentifier": "lab", "context": "gpuyard-simulated"},
+        ),
     ],
 )
 def test_a_stack_file_says_where_objects_go(pulumi_mocks, more, inputs):
@@ -148,6 +150,48 @@ def test_a_stack_file_says_where_objects_go(pulumi_mocks, more, inputs):
     made = pulumi_mocks.run(lambda: provider_of(plan)).one(TYPE)
     assert made.inputs == OURS | inputs
     assert made.name == "cluster"
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": platform(**more)}))
+    assert graph.one(TYPE).inputs == OURS | inputs
+    assert {one.provider.split("::")[-2] for one in graph if one.custom and one.provider} == {
+        graph.one(TYPE).name
+    }
+
+
+NO_CLUSTER = """\
+platform lab is refused:
+refuse args.cluster platform.cluster.existing: the platform names no cluster; the kubeconfig's current context is never a default
+  given: no cluster.existing
+  allowed: a context that `kubectl config get-contexts` lists
+  fix: write cluster: {existing: CONTEXT}"""  # noqa: E501  asserted in full
+
+
+def test_a_platform_that_names_no_cluster_is_refused(pulumi_mocks):
+    with pytest.raises(PlatformRefused) as refused:
+        provider_of(plan_of(platform()))
+    assert str(refused.value) == NO_CLUSTER
+    with pytest.raises(PlatformRefused, match="names no cluster"):
+        pulumi_mocks.run(lambda: Platform("lab", {"platform": platform()}))
+
+
+NO_PROVIDER = """\
+Queueing lab is refused:
+refuse args.provider opts.providers: the component has no Kubernetes provider; the kubeconfig's current context is never a default
+  given: no provider
+  allowed: a Kubernetes provider, or `kubernetes:context` in the stack's configuration
+  fix: pass opts=pulumi.ResourceOptions(providers=[provider_of(plan)])"""  # noqa: E501  asserted in full
+
+
+def test_a_part_without_a_provider_is_refused(pulumi_mocks):
+    with pytest.raises(PlatformRefused) as refused:
+        pulumi_mocks.run(lambda: Queueing("lab", {"platform": LAB}))
+    assert str(refused.value) == NO_PROVIDER
+
+
+@pytest.mark.parametrize("key", ["context", "kubeconfig", "renderYamlToDirectory"])
+def test_the_default_provider_is_used_where_the_stack_configures_it(pulumi_mocks, key):
+    config = {f"kubernetes:{key}": "blue"}
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": platform()}), config=config)
+    assert graph.of_type(TYPE) == []
 
 
 def test_a_platform_in_a_cloud_finds_its_own_way_in():

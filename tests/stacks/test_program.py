@@ -97,6 +97,7 @@ def test_the_cluster_is_known_by_name_and_what_is_ours_stays_ours(local):
     (provider,) = local.of_type("pulumi:providers:kubernetes")
     assert provider.inputs == {
         "clusterIdentifier": "local",
+        "context": "gpuyard-simulated",
         "enableConfigMapMutable": "true",
         "enablePatchForce": "true",
     }

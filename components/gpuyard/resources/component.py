@@ -10,6 +10,7 @@ from gpuyard.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
 from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release
 from gpuyard.render.dependencies import ObjectPlace, needed_by, place_of
+from gpuyard.resources.errors import PlatformRefused, no_provider
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
@@ -41,6 +42,7 @@ class Component(pulumi.ComponentResource):
         self._waits_for = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         provider = self.get_provider("kubernetes:core/v1:Namespace")
         self._ours = provider if isinstance(provider, ClusterProvider) else None
+        self._called = name
         self._has_provider = provider is not None
         self._inside: ClusterProvider | None = None
         self._objects: dict[ObjectPlace, pulumi.CustomResource] = {}
@@ -58,6 +60,9 @@ class Component(pulumi.ComponentResource):
         as they were made.
         """
         made: list[pulumi.CustomResource] = []
+        objects = list(objects)
+        if objects and not (self._has_provider or self._inside or self._is_configured()):
+            raise PlatformRefused(f"{type(self).__name__} {self._called}", [no_provider()])
         for obj in objects:
             named = [self._objects[key] for key in needed_by(obj) if key in self._objects]
             bound = bind(obj, dict(late or {}).__getitem__)
@@ -82,6 +87,12 @@ class Component(pulumi.ComponentResource):
         made = register_release(self, release, self._hooked(self._after(namespace)))
         self._waits_for = self._after([made])
         self._waits_for = self._after(self._register([answers]))
+
+    @staticmethod
+    def _is_configured() -> bool:
+        """Whether the stack configures the default Kubernetes provider, as in `kubernetes:context: blue`."""
+        config = pulumi.Config("kubernetes")
+        return any(config.get(key) for key in ("kubeconfig", "context", "renderYamlToDirectory"))
 
     def _expect(self, group: str) -> None:
         """Let each object of an API group wait until its kind is served."""

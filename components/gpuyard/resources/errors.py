@@ -35,6 +35,30 @@ def unknown_name(argument: str, given: object, known: Sequence[str]) -> Finding:
     )
 
 
+def no_provider() -> Finding:
+    """The finding for a component that nothing tells which cluster is meant."""
+    return refuse(
+        "args.provider",
+        ("opts", "providers"),
+        "the component has no Kubernetes provider; the kubeconfig's current context is never a default",
+        given="no provider",
+        allowed="a Kubernetes provider, or `kubernetes:context` in the stack's configuration",
+        fix=Fix(says="pass opts=pulumi.ResourceOptions(providers=[provider_of(plan)])"),
+    )
+
+
+def no_context() -> Finding:
+    """The finding for a platform on a cluster of one's own that names no context of the kubeconfig."""
+    return refuse(
+        "args.cluster",
+        ("platform", "cluster", "existing"),
+        "the platform names no cluster; the kubeconfig's current context is never a default",
+        given="no cluster.existing",
+        allowed="a context that `kubectl config get-contexts` lists",
+        fix=Fix(says="write cluster: {existing: CONTEXT}"),
+    )
+
+
 def other_cloud(component: str, given: str, wanted: str) -> Finding:
     """The finding for a component of one cloud that is given a platform of another."""
     return refuse(

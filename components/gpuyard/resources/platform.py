@@ -149,7 +149,7 @@ class Platform(Component):
         self._warn((*proof.findings, *changes.findings, *due_today(plan.spec)))
         enters = not self._has_provider
         cluster = cluster_for(f"{name}-cluster", plan, self._child(), entered=enters)
-        if cluster is not None and enters:
+        if enters and (cluster is not None or not self._is_configured()):
             self._enter(provider_inside(name, plan, cluster, pulumi.ResourceOptions(parent=self)))
         if self._ours is not None and self._ours.looks is not None:
             tell_of_gone_teams(self._ours.looks, plan)

@@ -2,9 +2,11 @@
 
 import pulumi
 
+from gpuyard.names import SIMULATED_CONTEXT
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.diagnosis.hooks import hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.errors import PlatformRefused, no_context
 from gpuyard.resources.objects import provider_version
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
@@ -62,19 +64,29 @@ class ClusterProvider(pulumi.ProviderResource):
 
 
 def provider_of(
-    plan: PlatformPlan, name: str = "cluster", render_to: str | None = None
+    plan: PlatformPlan,
+    name: str = "cluster",
+    render_to: str | None = None,
+    opts: pulumi.ResourceOptions | None = None,
 ) -> ClusterProvider | None:
-    """The provider that a stack file asks for: a cluster of the kubeconfig, or a folder of manifests.
+    """The provider that a stack file asks for: a context of the kubeconfig, or a folder of manifests.
 
     None in a cloud: a Platform has its cluster below it, and finds the way into that one itself.
-    `cluster.existing` picks the kubeconfig's context on a cluster of your own. With `apply: render` nothing
-    is sent anywhere: `render_to` (by default `rendered/<platform>`) receives a file for each object.
+    `cluster.existing` names the kubeconfig's context on a cluster of your own; a simulated platform uses the
+    context that only kubeconfigs of simulated clusters have. With `apply: render` nothing is sent anywhere:
+    `render_to` (by default `rendered/<platform>`) receives a file for each object.
+
+    Raises:
+        PlatformRefused: the spec names no cluster.
     """
     existing = plan.spec.cluster.existing if plan.spec.cluster is not None else None
     identifier = existing or plan.name
     if plan.spec.apply is Apply.RENDER:
-        return ClusterProvider(name, identifier, render_to=render_to or f"rendered/{plan.name}")
+        folder = render_to or f"rendered/{plan.name}"
+        return ClusterProvider(name, identifier, opts=opts, render_to=folder)
     if plan.cloud in {Cloud.AWS, Cloud.GCP}:
         return None
-    own = plan.cloud is Cloud.NONE
-    return ClusterProvider(name, identifier, context=existing if own else None)
+    context = existing if plan.cloud is Cloud.NONE else SIMULATED_CONTEXT
+    if context is None:
+        raise PlatformRefused(f"platform {plan.name}", [no_context()])
+    return ClusterProvider(name, identifier, opts=opts, context=context)

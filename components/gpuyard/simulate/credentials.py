@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 
+from gpuyard.names import SIMULATED_CONTEXT
 from gpuyard.simulate.state import ClusterSettings, Folder, write_private
 
 # Order of the curve P-256 (FIPS 186-4, D.1.2.3); a key is a number from 1 to one less.
@@ -65,6 +66,9 @@ def write_kubeconfig(folder: Folder, settings: ClusterSettings) -> None:
             }
         ],
         "users": [{"name": context, "user": {"token": settings.token}}],
-        "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
+        "contexts": [
+            {"name": name, "context": {"cluster": context, "user": context}}
+            for name in (context, SIMULATED_CONTEXT)
+        ],
     }
     write_private(folder.kubeconfig, yaml.safe_dump(content, sort_keys=False))

@@ -85,11 +85,21 @@ def test_pytest_sees_only_the_fixtures_that_are_left():
 
 
 def test_a_case_that_skips_fails():
-    @every("a", [1])
+    @every("a", [1, 2])
     def skips(a):
-        pytest.skip("not here")
+        if a == 1:
+            pytest.skip("not here")
 
     assert failures(skips)[1] == [("a case must not be skipped: not here", "case 1")]
+
+
+def test_a_test_skips_where_all_of_its_cases_do():
+    @every("a", [1, 2])
+    def skips(a):
+        pytest.skip(f"no file {a}")
+
+    with pytest.raises(pytest.skip.Exception, match="no file 1"):
+        skips()
 
 
 def test_no_cases_at_all_fail():

@@ -40,7 +40,9 @@ def test_an_unknown_level_is_an_error_of_use(monkeypatch):
     with pytest.raises(pytest.UsageError, match="engine, cluster, gpu"):
         levels.require_level("motor", True, "")
     monkeypatch.setenv("GPUYARD_REQUIRE", "engines")
-    with pytest.raises(pytest.UsageError, match="names engines; allowed: engine, cluster, gpu"):
+    with pytest.raises(
+        pytest.UsageError, match="names engines; allowed: engine, cluster, gpu, upstream"
+    ):
         levels.required_levels()
 
 
@@ -69,10 +71,11 @@ def test_an_upstream_file_missing_from_the_folder_given_fails(monkeypatch, tmp_p
         levels.upstream("crds", "kueue.yaml")
 
 
-def test_without_upstream_a_test_skips_and_in_ci_it_fails(monkeypatch):
+def test_without_upstream_a_test_skips_and_fails_where_it_was_promised(monkeypatch):
+    monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.skip.Exception, match="needs upstream file crds: set GPUYARD_UPST"):
         levels.upstream("crds")
-    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("GPUYARD_REQUIRE", "engine,upstream")
     with pytest.raises(pytest.fail.Exception, match="needs upstream file crds"):
         levels.upstream("crds")
 

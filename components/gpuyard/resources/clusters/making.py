@@ -1,14 +1,14 @@
 """Which cluster a platform asks for: one of its cloud, with what its pools rest on; or none that is made."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pulumi
 
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.resources.provider import ClusterProvider
+from gpuyard.resources.provider import ClusterProvider, provider_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
 
@@ -64,16 +64,18 @@ def karpenter_for(
 
 
 def provider_inside(
-    name: str, plan: PlatformPlan, cluster: "CloudCluster", opts: pulumi.ResourceOptions
+    name: str, plan: PlatformPlan, cluster: "CloudCluster | None", opts: pulumi.ResourceOptions
 ) -> ClusterProvider:
-    """The provider of what is inside a cluster of a cloud, or of a folder of manifests.
+    """The provider of what is inside a cluster of a cloud, of a named cluster, or of a folder of manifests.
 
     Nobody may enter before the cluster's access entries are there, and nothing runs before its nodes. What
     the provider waits for, all its objects wait for, and they go before it.
     """
-    if plan.spec.apply is Apply.RENDER:
-        folder = f"rendered/{plan.name}"
-        return ClusterProvider(f"{name}-rendered", plan.name, opts=opts, render_to=folder)
+    rendered = plan.spec.apply is Apply.RENDER
+    named = provider_of(plan, f"{name}-{'rendered' if rendered else 'kubernetes'}", opts=opts)
+    if named is not None:
+        return named
+    cluster = cast("CloudCluster", cluster)
     waits = pulumi.ResourceOptions(depends_on=[cluster])
     return ClusterProvider(
         f"{name}-kubernetes",
