@@ -68,6 +68,11 @@ class Stand:
         return self.home / "project"
 
     @property
+    def copy(self) -> Path:
+        """The stack file of that project."""
+        return self.project / f"Pulumi.{self.stack}.yaml"
+
+    @property
     def file(self) -> Path:
         """The stack file as people write it."""
         return local.ROOT / "stacks" / f"Pulumi.{self.stack}.yaml"
@@ -90,12 +95,11 @@ class Stand:
         runtime = {"name": "python", "options": _OPTIONS}
         project = {"name": local.PROJECT, "runtime": runtime}
         (self.project / "Pulumi.yaml").write_text(yaml.safe_dump(project), encoding="utf-8")
-        target = self.project / f"Pulumi.{self.stack}.yaml"
         content = self.content()
         platform = content["config"]["gpuyard:platform"]
         platform["queueing"] = {**(platform.get("queueing") or {}), "install": False}
-        text = yaml.safe_dump({**content, **first.salt_in(target)}, sort_keys=False)
-        target.write_text(text, encoding="utf-8")
+        text = yaml.safe_dump({**content, **first.salt_in(self.copy)}, sort_keys=False)
+        self.copy.write_text(text, encoding="utf-8")
 
     def write_first(self) -> Path | None:
         """The project of the cluster that the stack finds by its name; None where it makes its own."""

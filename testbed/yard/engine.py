@@ -14,10 +14,15 @@ from gpuyard.simulate.api import Api, ApiObject
 from testbed.plugins import environment
 
 ROOT = Path(__file__).resolve().parents[2]
-STATE = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks")
-"""Where the state of the local stack is kept; tests have one of their own."""
 STACK = os.environ.get("STACK") or "local"
 """`make up STACK=aws-training` brings up another one, on a fake account of its cloud."""
+_GIVEN = os.environ.get("GPUYARD_SIM_NAME", "")
+NAME = "" if _GIVEN == STACK else _GIVEN
+"""`make up NAME=ci`: the name of the simulated cluster where it is not that of the stack, else ""."""
+STATE = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks")
+"""Where the state of the local stack is kept; tests have one of their own."""
+if NAME:
+    STATE = STATE.parent / "clusters" / NAME / STATE.name
 PROJECT = "gpuyard"
 YES = ("--yes", "--skip-preview")
 LATE = (
@@ -63,6 +68,12 @@ def engine(kubeconfig: str, state: Path | None = None) -> Engine:
     env = environment.variables(found, state=state or STATE, passphrase=PASSPHRASE)
     env["KUBECONFIG"] = kubeconfig
     return Engine(env)
+
+
+def make(target: str, stack: str) -> str:
+    """The `make` command for a stack on the cluster that this run acts on."""
+    words = (f"STACK={stack}" if stack != "local" else "", f"NAME={NAME}" if NAME else "")
+    return " ".join(("make", target, *filter(None, words)))
 
 
 def make_stack(pulumi: Engine) -> None:

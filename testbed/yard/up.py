@@ -20,11 +20,13 @@ from testbed.releases import sources_of
 from testbed.workspace import Workspace
 from testbed.yard import charts, cloud
 from testbed.yard.engine import (
+    NAME,
     ROOT,
     STACK,
     STATE,
     Engine,
     engine,
+    make,
     make_stack,
     recover,
     state_is_broken,
@@ -50,26 +52,27 @@ def main() -> int:
     try:
         if os.environ.get("PACE"):
             raise UsageError("PACE is of a fake cloud: `make up STACK=aws-training PACE=0.05`")
+        cluster.require_own(NAME or STACK, ROOT)
         show_plan()
         plan = local_plan()
         announce()
         build_tools()
-        outcome = cluster.up(STACK, say)
+        outcome = cluster.up(NAME or STACK, say, ROOT)
         say(outcome.says)
         if state_is_broken():
             # Nobody knows then what the engine had made; a simulated cluster is soon made anew.
             say("recovered: the state was half written; starting from an empty cluster")
             shutil.rmtree(STATE)
-            outcome = cluster.reset(STACK, say)
+            outcome = cluster.reset(NAME or STACK, say)
         changed = deploy(engine(outcome.status.kubeconfig), Path(outcome.status.kubeconfig))
         # Kueue reads its configuration when it starts: with a new one it is started anew.
-        if (again := cluster.up(STACK, say)).changed:
+        if (again := cluster.up(NAME or STACK, say)).changed:
             say(again.says)
     except GpuYardError as e:
         say(f"up: {e}")
         return e.exit_code
     except KeyboardInterrupt:
-        say("up: interrupted; `make up` goes on where it stopped")
+        say(f"up: interrupted; `{make('up', STACK)}` goes on where it stopped")
         return INTERRUPTED
     text = summary(plan, outcome.status.kubeconfig, changed, time.monotonic() - began)
     sys.stdout.write(text)
@@ -80,6 +83,7 @@ def in_a_cloud(began: float) -> int:
     """Bring a stack of a cloud up on a fake account, with a simulated control plane inside its cluster."""
     stand = cloud.Stand(STACK)
     try:
+        cluster.require_own(NAME or STACK, ROOT)
         show_plan()
         plan = stand.plan()
         name = cloud.NAMES[plan.cloud]
@@ -94,7 +98,7 @@ def in_a_cloud(began: float) -> int:
             say(cloud.set_reserved(stand, Path(held)))
         announce()
         build_tools()
-        outcome = cluster.up(STACK, say)
+        outcome = cluster.up(NAME or STACK, say, ROOT)
         say(outcome.says)
         kubeconfig = Path(outcome.status.kubeconfig)
         api = connect(kubeconfig)
@@ -110,7 +114,7 @@ def in_a_cloud(began: float) -> int:
         say(f"up: {e}")
         return 1
     except KeyboardInterrupt:
-        say(f"up: interrupted; `make up STACK={STACK}` goes on where it stopped")
+        say(f"up: interrupted; `{make('up', STACK)}` goes on where it stopped")
         return INTERRUPTED
     sys.stdout.write(summary(plan, str(kubeconfig), changed, time.monotonic() - began))
     return 0

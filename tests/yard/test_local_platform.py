@@ -1,5 +1,6 @@
 """`make up` to `make down` on the real engine, the real API server and the real Kueue."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -39,6 +40,21 @@ def test_a_second_up_says_that_nothing_changed(up):
     said = up.run("scripts/up")
     assert "was up already; nothing changed" in said
     assert "already up, nothing changed" in said
+
+
+def test_another_checkout_neither_deploys_to_the_cluster_nor_takes_it_down(up, tmp_path):
+    """As in a second clone or a worktree of the same user."""
+    for each in ("testbed", "scripts"):
+        shutil.copytree(ROOT / each, tmp_path / each)
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    for command in ("up", "down", "demo", "shell"):
+        said = up.run(str(tmp_path / "scripts" / command), code=4)
+        assert said == (
+            f"{command}: cluster local belongs to the checkout {ROOT}: run `make` there, or add"
+            " NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name local`"
+            " removes it\n"
+        )
+    assert up.run("scripts/up").count("already up, nothing changed") == 1
 
 
 def test_a_preview_is_empty(up):
