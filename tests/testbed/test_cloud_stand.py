@@ -94,6 +94,14 @@ def test_a_stack_that_names_a_reservation_is_played_in_an_account_that_holds_it(
     assert reservations.read(stand.account, "aws") == [one]
 
 
+def test_the_reservations_that_the_documentation_shows_are_taken(tmp_path):
+    page = (local.ROOT / "docs" / "local-platform.md").read_text()
+    file = tmp_path / "held.json"
+    file.write_text(page.partition("```json\n")[2].partition("```")[0])
+    said = cloud.set_reserved(cloud.Stand("aws-training"), file)
+    assert said == "The fake account holds 2 reservations (RESERVED)."
+
+
 def test_a_pace_for_the_local_stack_or_one_that_is_refused_ends_up_before_anything_is_made(
     monkeypatch, capsys
 ):
