@@ -223,12 +223,28 @@ def _up(engine: CloudEngine, stack: str) -> bool:
     return any(count for kind, count in last.get("resourceChanges", {}).items() if kind != "same")
 
 
-def first_gang(plan: PlatformPlan) -> Gang | None:
-    """A job on several nodes by the stack's own shapes, for a team that may start it; None without one."""
-    for shape in plan.shapes:
-        if shape.nodes > 1 and shape.teams and shape.resource == GPU:
-            return Gang(shape.teams[0], shape.name, shape.nodes, shape.per_node)
-    return None
+def gangs(plan: PlatformPlan) -> list[Gang]:
+    """Jobs on several nodes by the stack's own shapes, each for a team that may start it."""
+    return [
+        Gang(shape.teams[0], shape.name, shape.nodes, shape.per_node)
+        for shape in plan.shapes
+        if shape.nodes > 1 and shape.teams and shape.resource == GPU
+    ]
+
+
+def try_gang(api: Api, plan: PlatformPlan, say: Callable[[str], None]) -> None:
+    """Run a job whose nodes are there from the beginning; without one, say which is not tried and why."""
+    found = gangs(plan)
+    waits = {shape.name for shape in plan.shapes if shape.from_zero}
+    for gang in (each for each in found if each.name not in waits):
+        say(f"a job of the shape {gang.name}: {gang}")
+        say(f"  all {gang.pods} pods run, on {', '.join(run_gang(api, gang))}")
+        return
+    for gang in found:
+        say(
+            f"not tried: a job of the shape {gang.name}: its nodes are started by an autoscaler, which the"
+            " fake does not run"
+        )
 
 
 def run_gang(api: Api, gang: Gang) -> list[str]:

@@ -104,9 +104,7 @@ def in_a_cloud(began: float) -> int:
         api = connect(kubeconfig)
         say(f"played, as somebody must install them on a real cluster: {charts.play(api, plan)}")
         changed = cloud.deploy(stand, stand.engine(kubeconfig), say)
-        if gang := cloud.first_gang(plan):
-            say(f"a job of the shape {gang.name}: {gang}")
-            say(f"  all {gang.pods} pods run, on {', '.join(cloud.run_gang(api, gang))}")
+        cloud.try_gang(api, plan, say)
     except GpuYardError as e:
         say(f"up: {e}")
         return e.exit_code

@@ -19,7 +19,7 @@ from gpuyard.errors import EnvironmentLacks, SpecError, UsageError
 from gpuyard.names import KUEUE_CONFIG_KEY
 from gpuyard.simulate import cluster
 from gpuyard.simulate import state as sim_state
-from kit.stacks import plan_of, platform, pool
+from kit.stacks import plan_of, platform, pool, team
 
 STACKS = ("aws-training", "aws-inference", "gcp-training", "gcp-inference", "existing")
 ENDED = "The control plane, the fake account and the stack's state are gone."
@@ -36,9 +36,46 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_stack_of_a_cloud_is_accepted_and_ends_with_a_job_of_two_nodes(stack):
     plan = cloud.Stand(stack).plan()
     assert plan.name == stack
-    gang = cloud.first_gang(plan)
-    assert gang is not None
-    assert gang.pods == 2
+    assert cloud.gangs(plan)[0].pods == 2
+
+
+@pytest.mark.parametrize(
+    ("starts", "said"),
+    [
+        (
+            (0, 2),
+            [
+                "a job of the shape second: vision/second (2 × 8 GPUs)",
+                "  all 2 pods run, on a, b",
+            ],
+        ),
+        (
+            (0, 1),
+            [
+                f"not tried: a job of the shape {name}: its nodes are started by an autoscaler, which the"
+                " fake does not run"
+                for name in ("first", "second")
+            ],
+        ),
+    ],
+)
+def test_a_job_is_tried_on_nodes_that_run_and_no_autoscaler_is_waited_for(
+    monkeypatch, starts, said
+):
+    pools = [
+        pool(name, machine="p5.48xlarge", nodes=f"{start}..4")
+        for name, start in zip(("one", "two"), starts, strict=True)
+    ]
+    shapes = [
+        {"name": name, "pool": where, "nodes": 2, "gpus_per_node": 8}
+        for name, where in (("first", "one"), ("second", "two"))
+    ]
+    teams = [team("vision", guarantee={"one": 16, "two": 16})]
+    plan = plan_of(platform(pools, teams, cloud="aws", shapes=shapes))
+    monkeypatch.setattr(cloud, "run_gang", lambda _api, _gang: ["a", "b"])
+    heard = []
+    cloud.try_gang(SimpleNamespace(), plan, heard.append)
+    assert heard == said
 
 
 def test_the_copied_stack_file_differs_in_one_word(state):
