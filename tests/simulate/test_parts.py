@@ -369,6 +369,23 @@ def test_a_kind_that_nobody_defines_is_left_out_and_has_no_stand_in(
     assert crds.provisioning_request(tools) == [own]
 
 
+def test_karpenters_kinds_have_stand_ins_where_nothing_defines_them(
+    tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("GPUYARD_UPSTREAM", raising=False)
+    assert [each["metadata"]["name"] for each in crds.of_karpenter(tools)] == [
+        "ec2nodeclasses.karpenter.k8s.aws",
+        "nodepools.karpenter.sh",
+        "nodeclaims.karpenter.sh",
+        "nodeoverlays.karpenter.sh",
+    ]
+    own = crd("EC2NodeClass")
+    where = ("karpenter", "karpenter.k8s.aws_ec2nodeclasses.yaml")
+    shipped(tmp_path / "upstream" / "crds", where, own)
+    monkeypatch.setenv("GPUYARD_UPSTREAM", str(tmp_path / "upstream"))
+    assert crds.of_karpenter(tools)[0] == own
+
+
 def test_what_lies_beside_the_programs_goes_before_the_folder_of_the_environment(
     tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -19,6 +19,7 @@ from gpuyard.errors import EnvironmentLacks, SpecError, UsageError
 from gpuyard.names import KUEUE_CONFIG_KEY
 from gpuyard.simulate import cluster
 from gpuyard.simulate import state as sim_state
+from gpuyard.simulate.tools import Tools
 from kit.stacks import plan_of, platform, pool, team
 
 STACKS = ("aws-training", "aws-inference", "gcp-training", "gcp-inference", "existing")
@@ -186,11 +187,49 @@ def test_googles_installer_is_played_where_the_cluster_is_anothers(cluster_, pla
 
 
 def test_charts_are_applied_as_one_owner():
-    asked: list[str] = []
-    api = SimpleNamespace(call=lambda _method, path, *_more: asked.append(path))
+    api = Nodes()
     said = charts.play(api, cloud.Stand("aws-training").plan())
     assert said == "kueue-manager-config, cluster-policy"
-    assert all(each.endswith("?fieldManager=gpuyard-sim&force=true") for each in asked)
+    assert len(api.applied) == 2
+    assert all(each.endswith("?fieldManager=gpuyard-sim&force=true") for each in api.applied)
+
+
+class Nodes:
+    """An API server of nodes that remembers what was applied."""
+
+    def __init__(self, *names):
+        self.names, self.applied = set(names), []
+
+    def call(self, method, path, body=None, *_more):
+        if method == "GET":
+            return {"items": [{"metadata": {"name": name}} for name in sorted(self.names)]}
+        if method == "POST":
+            self.names.add(body["metadata"]["name"])
+            assert body["metadata"]["labels"]["karpenter.sh/nodepool"] == "chat"
+        elif method == "DELETE":
+            self.names.remove(path.rpartition("/")[2])
+        else:
+            self.applied.append(path)
+        return None
+
+    def apply(self, manifest):
+        self.applied.append(manifest["spec"]["names"]["kind"])
+
+
+def test_pools_of_karpenter_have_their_kinds_and_first_nodes(monkeypatch):
+    def play(api, nodes):
+        chat = pool("chat", nodes=nodes, scaling="karpenter")
+        return charts.play(api, plan_of(platform([chat], cloud="aws")))
+
+    monkeypatch.setattr(charts, "find_tools", lambda: Tools(Path("/none")))
+    monkeypatch.delenv("GPUYARD_UPSTREAM", raising=False)
+    api = Nodes("chat-000", "chat-007")
+    said = play(api, "2..4")
+    assert said.endswith(", Karpenter with 2 nodes, and no autoscaling")
+    assert api.names == {"chat-000", "chat-001"}
+    assert api.applied[-4:] == ["EC2NodeClass", "NodePool", "NodeClaim", "NodeOverlay"]
+    play(api, "0..4")
+    assert api.names == set()
 
 
 # ── the first of two stacks ───────────────────────────────────────────────────────────────────────
