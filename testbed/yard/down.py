@@ -2,11 +2,14 @@
 
 import shutil
 import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpuyard.errors import EnvironmentLacks, GpuYardError, UsageError
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import connect
+from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from testbed.yard import cloud
 from testbed.yard.engine import (
     NAME,
@@ -15,6 +18,7 @@ from testbed.yard.engine import (
     STATE,
     Engine,
     engine,
+    free_namespaces,
     make,
     recover,
     state_is_broken,
@@ -83,7 +87,29 @@ def _destroy(pulumi: Engine, kubeconfig: Path) -> None:
             say(f"recovered: {line}")
     except EnvironmentLacks as problem:
         say(f"not recovered: {problem}")
-    pulumi.run("destroy", "--yes", "--skip-preview", "--stack", STACK, "--suppress-permalink=true")
+    with _freeing(connect(kubeconfig)):
+        pulumi.run(
+            "destroy", "--yes", "--skip-preview", "--stack", STACK, "--suppress-permalink=true"
+        )
+
+
+@contextmanager
+def _freeing(api: Api) -> Generator[None]:
+    """Free namespaces as the engine deletes them: it waits until each is gone."""
+    ended = threading.Event()
+
+    def free() -> None:
+        while not ended.wait(2):
+            with suppress(ApiError, Unreachable):
+                free_namespaces(api)
+
+    thread = threading.Thread(target=free, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 if __name__ == "__main__":

@@ -120,19 +120,30 @@ def wait_for_deletions(api: Api, seconds: float = 180) -> None:
                 f"{', '.join(names)} are being deleted and do not end; a finalizer holds them, or something"
                 " in them: `kubectl get KIND/NAME -o yaml` says which"
             )
+        free_namespaces(api)
         time.sleep(0.5)
+
+
+def free_namespaces(api: Api) -> None:
+    """Delete the workloads of namespaces that are being deleted.
+
+    Kueue keeps a deleted pod of a group until another takes its place, and Kubernetes deletes the group's
+    workload only after all pods of the namespace.
+    """
+    for name in _going(api, LATE[0]):
+        api.call("DELETE", f"/apis/{KUEUE_API}/namespaces/{name}/workloads")
 
 
 def _terminating(api: Api) -> list[str]:
     """As KIND/NAME; where Kueue's kinds are not there yet, nothing of them goes."""
-    return [
-        f"{path.rpartition('/')[2]}/{item['metadata']['name']}"
-        for path in LATE
-        for item in (api.get(f"{path}?labelSelector={PLATFORM_LABEL}={STACK}") or {"items": []})[
-            "items"
-        ]
-        if item["metadata"].get("deletionTimestamp")
-    ]
+    return [f"{path.rpartition('/')[2]}/{name}" for path in LATE for name in _going(api, path)]
+
+
+def _going(api: Api, path: str) -> list[str]:
+    """Names of the platform's objects of a kind that are being deleted."""
+    found = api.get(f"{path}?labelSelector={PLATFORM_LABEL}={STACK}") or {"items": []}
+    items = (item["metadata"] for item in found["items"])
+    return [str(meta["name"]) for meta in items if meta.get("deletionTimestamp")]
 
 
 def _live(api: Api, one: recovery.Creation) -> ApiObject | None:

@@ -81,6 +81,11 @@ class Api:
         self.lists: dict[str, list[list[dict[str, Any]]]] = {}
         """By kind, one after the other; nobody knows a kind that is not here."""
         self.listed: list[str] = []
+        self.deleted: list[str] = []
+
+    def call(self, method: str, path: str) -> None:
+        assert method == "DELETE"
+        self.deleted.append(path)
 
     def get(self, path: str) -> Any:
         if path in self.KINDS:
@@ -234,10 +239,13 @@ def test_waiting_ends_with_the_last_of_them(monkeypatch: pytest.MonkeyPatch):
     slept: list[float] = []
     monkeypatch.setattr(module.time, "sleep", slept.append)
     api = Api()
-    api.lists["namespaces"] = [[leaving("a"), leaving("b")], [leaving("b")], [{"name": "c"}]]
+    both, one, none = [leaving("a"), leaving("b")], [leaving("b")], [{"name": "c"}]
+    api.lists["namespaces"] = [both, both, one, one, none]
     api.lists["cohorts"] = [[leaving("x")], [leaving("x")], [leaving("x")], [{"name": "x"}]]
     module.wait_for_deletions(api)  # type: ignore[arg-type]
-    assert (len(api.listed), len(slept)) == (4 * len(module.LATE), 3)
+    assert (len(api.listed), len(slept)) == (4 * len(module.LATE) + 3, 3)
+    workloads = "/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/workloads"
+    assert api.deleted == [workloads.format(name) for name in ("a", "b", "b")]
 
 
 # ── the last screen ──
