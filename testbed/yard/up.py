@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from gpuyard.errors import GpuYardError, SpecError, UsageError
+from gpuyard.errors import EnvironmentLacks, GpuYardError, SpecError, UsageError
 from gpuyard.findings import show
 from gpuyard.plan import planned
 from gpuyard.plan.records import PlatformPlan
@@ -103,7 +103,11 @@ def in_a_cloud(began: float) -> int:
         kubeconfig = Path(outcome.status.kubeconfig)
         api = connect(kubeconfig)
         say(f"played, as somebody must install them on a real cluster: {charts.play(api, plan)}")
-        changed = cloud.deploy(stand, stand.engine(kubeconfig), say)
+        try:
+            changed = cloud.deploy(stand, stand.engine(kubeconfig), say)
+        except cloud.UpFailed:
+            fail_if_dead()
+            raise
         cloud.try_gang(api, plan, say)
     except GpuYardError as e:
         say(f"up: {e}")
@@ -178,12 +182,27 @@ def deploy(pulumi: Engine, kubeconfig: Path) -> bool:
     quiet = ("--yes", "--skip-preview", "--suppress-outputs", "--suppress-permalink=true")
     code = pulumi.run("up", "--stack", STACK, "--refresh", "--policy-pack", "policies", *quiet)
     if code:
+        fail_if_dead()
         raise StepFailed(code)
     last = json.loads(
         pulumi.ask("stack", "history", "--stack", STACK, "--json", "--page-size", "1")
     )[0]
     changes = last.get("resourceChanges", {})
     return any(count for kind, count in changes.items() if kind != "same")
+
+
+def fail_if_dead() -> None:
+    """Name the parts of the cluster that ended while the engine ran: it only saw requests fail.
+
+    Raises:
+        EnvironmentLacks: a part has ended.
+    """
+    dead = [part for part in cluster.status(NAME or STACK).parts if part.alive is False]
+    if dead:
+        logs = ", ".join(f"{part.name} (log {part.log})" for part in dead)
+        raise EnvironmentLacks(
+            f"parts of the cluster ended meanwhile: {logs}; `{make('up', STACK)}` starts them and goes on"
+        )
 
 
 if __name__ == "__main__":

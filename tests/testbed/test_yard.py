@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentLacks, PlanRefused, SpecError
+from gpuyard.errors import EnvironmentLacks, GpuYardError, PlanRefused, SpecError
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan import planned
 from gpuyard.recovery import Creation, Recovered
+from gpuyard.simulate import PartStatus, Status
 from gpuyard.spec.read import read_stack_file
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, stack_file, team
 
@@ -213,6 +214,33 @@ def test_an_engine_that_fails_says_which_command_and_what_it_said(tmp_path: Path
     finally:
         os.environ["PATH"] = old
     assert str(caught.value) == "pulumi stack init 1: no init"
+
+
+@pytest.mark.parametrize("dead", [(), ("etcd", "kube-apiserver")])
+def test_a_failed_deployment_names_the_parts_of_the_cluster_that_ended(
+    monkeypatch: pytest.MonkeyPatch, dead: tuple[str, ...]
+):
+    class Failing(Pulumi):
+        def run(self, *_: str) -> int:
+            return 255
+
+    parts = [
+        PartStatus(name, 7, name not in dead, f"/logs/{name}.log", None, 0, "")
+        for name in ("etcd", "kube-apiserver", "kueue")
+    ]
+    monkeypatch.setattr(
+        up.cluster, "status", lambda _: Status("local", False, "/k", tuple(parts), 0)
+    )
+    monkeypatch.setattr(up, "connect", lambda _: Api())
+    monkeypatch.setattr(up, "recover", lambda *_: [])
+    with pytest.raises(GpuYardError) as caught:
+        up.deploy(Failing(), Path("/k"))  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "parts of the cluster ended meanwhile: etcd (log /logs/etcd.log), kube-apiserver (log"
+        " /logs/kube-apiserver.log); `make up` starts them and goes on"
+        if dead
+        else "stopped (exit code 255)"
+    )
 
 
 # ── what is on its way out ──
