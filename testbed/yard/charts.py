@@ -59,9 +59,8 @@ def _play_karpenter(api: Api, plan: PlatformPlan) -> list[str]:
     }
     for name in there - wanted.keys():
         api.call("DELETE", f"{_NODES}/{name}")
-    for name in (
-        wanted.keys() - there
-    ):  # taints of the others are as programs in the cluster left them
+    # A node that is there keeps the taints that programs in the cluster gave it.
+    for name in wanted.keys() - there:
         api.call("POST", _NODES, wanted[name])
     if not pools:
         return []

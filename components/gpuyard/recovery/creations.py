@@ -126,10 +126,11 @@ def kubectl_of(state: Mapping[str, Any]) -> Look:
 def kubectl_frees(state: Mapping[str, Any]) -> Free:
     """With kubectl, as `kubectl_of` looks."""
     kind = f"workloads.{KUEUE_API.partition('/')[0]}"
+    way_in = cache(lambda provider: _way_in(state, provider))
 
     def free(one: Creation) -> str:
         where = (kind, "--all", "-n", one.place[1], "--wait=false")
-        return change(*_way_in(state, one.provider), "delete", *where)
+        return change(*way_in(one.provider), "delete", *where)
 
     return free
 

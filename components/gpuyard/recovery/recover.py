@@ -93,7 +93,8 @@ def _freed(state: Mapping[str, Any], look: Look, free: Free) -> list[str]:
     Kueue keeps a deleted pod of a group until another takes its place, and Kubernetes deletes the group's
     workload only after all pods of the namespace.
     """
-    spaces = [_made(each) for each in state.get("resources") or [] if each["type"] == _NAMESPACE]
+    there = (_made(each) for each in state.get("resources") or [] if each["type"] == _NAMESPACE)
+    spaces = [one for one in there if one.is_object]
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             seen = zip(spaces, pool.map(look, spaces), strict=True)
