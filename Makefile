@@ -14,7 +14,10 @@ help: ## list the targets
 environment: ## make .venv from requirements.lock, when it has changed
 	@scripts/bootstrap
 
-up: environment ## deploy the local stack on a simulated cluster; STACK=aws-training another, on a fake cloud, and with PACE=0.05 its nodes take their time; RESERVED=file.json has its reservations
+# From the command line alone: some systems have a variable NAME of their own.
+up down demo shell: export GPUYARD_SIM_NAME := $(if $(filter command,$(origin NAME)),$(NAME),$(GPUYARD_SIM_NAME))
+
+up: environment ## deploy the local stack on a simulated cluster; STACK=aws-training another, on a fake cloud, and with PACE=0.05 its nodes take their time; RESERVED=file.json has its reservations; NAME=ci: on a cluster of that name
 	@scripts/up
 
 down: environment ## destroy the local stack and stop the simulated cluster; STACK=aws-training another, with its fake account

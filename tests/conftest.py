@@ -31,6 +31,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 # Commands judge support on this day, or tests would fail when a Kubernetes minor ends.
 os.environ.setdefault("GPUYARD_TODAY", "2026-11-21")
+# Clusters of tests have names of their own, also where a CI job gives another one to its `make up`.
+os.environ.pop("GPUYARD_SIM_NAME", None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,25 +2,36 @@
 
 The GPU Operator, whose ClusterPolicy the agents of fake nodes read; Kueue's configuration, since a simulated
 cluster brings Kueue itself; in a cluster of GKE that exists, Google's driver installer; on GKE the driver
-that answers claims.
+that answers claims; Karpenter's kinds, and the nodes that its pools start with.
 """
 
+import json
 from typing import Any
 
+from gpuyard.catalogue.kubernetes.karpenter import POOL_OF_NODE
+from gpuyard.catalogue.software.images import IMAGES
 from gpuyard.names import (
     CLUSTER_POLICY,
     MIG_CONFIGMAP,
     PLUGIN_CONFIGMAP,
 )
-from gpuyard.plan.records import OperatorParts, PlatformPlan
+from gpuyard.plan.records import OperatorParts, PlatformPlan, PoolPlan
+from gpuyard.render.aws.karpenter.nodes import karpenter_pools
+from gpuyard.render.aws.pools import disk_gib
 from gpuyard.render.gcp.inside.driver import driver_objects
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.kueue.configuration import kueue_configuration_object
+from gpuyard.render.nodes import node_objects
+from gpuyard.simulate import crds
+from gpuyard.simulate.agents.cloud_node import DRIVER, EFA_INTERFACES, KUBELET
 from gpuyard.simulate.api import MANAGER, Api, ApiObject
 from gpuyard.simulate.claims.slices import device_classes
+from gpuyard.simulate.tools import find_tools
 from gpuyard.spec.platform import Cloud
+from testbed.plugins.cloud.inside.node import Kept, gib, resources, usual
 
+_NODES = "/api/v1/nodes"
 _PATHS = {
     "ConfigMap": "/api/v1/namespaces/kueue-system/configmaps",
     "ClusterPolicy": "/apis/nvidia.com/v1/clusterpolicies",
@@ -35,7 +46,43 @@ def play(api: Api, plan: PlatformPlan) -> str:
         path = f"{_PATHS[each['kind']]}/{each['metadata']['name']}"
         query = f"?fieldManager={MANAGER}&force=true"
         api.call("PATCH", path + query, each, "application/apply-patch+yaml")
-    return ", ".join(each["metadata"]["name"] for each in made)
+    return ", ".join([*(each["metadata"]["name"] for each in made), *_play_karpenter(api, plan)])
+
+
+def _play_karpenter(api: Api, plan: PlatformPlan) -> list[str]:
+    """Its kinds and first nodes; says what was played. More nodes never come: nothing here scales."""
+    pools = karpenter_pools(plan)
+    wanted = {node["metadata"]["name"]: node for each in pools for node in _nodes(plan, each)}
+    there = {
+        node["metadata"]["name"]
+        for node in api.call("GET", f"{_NODES}?labelSelector={POOL_OF_NODE}")["items"]
+    }
+    for name in there - wanted.keys():
+        api.call("DELETE", f"{_NODES}/{name}")
+    # A node that is there keeps the taints that programs in the cluster gave it.
+    for name in wanted.keys() - there:
+        api.call("POST", _NODES, wanted[name])
+    if not pools:
+        return []
+    for each in crds.of_karpenter(find_tools()):
+        api.apply(each)
+    return [f"Karpenter with {len(wanted)} nodes, and no autoscaling"]
+
+
+def _nodes(plan: PlatformPlan, pool: PoolPlan) -> list[ApiObject]:
+    """The nodes that a pool starts with, of the image that Karpenter picks for machines with GPUs."""
+    machine, disk = pool.machine, gib(disk_gib(plan, pool))
+    capacity, allocatable = resources(machine, disk, Kept(usual(machine)))
+    notes = {
+        KUBELET: json.dumps({"capacity": capacity, "allocatable": allocatable}),
+        EFA_INTERFACES: str(machine.efa_interfaces),
+        DRIVER: str(IMAGES["al2023-nvidia"].driver),
+    }
+    made = node_objects(plan, pool)
+    for meta in (node["metadata"] for node in made):
+        meta["annotations"] |= notes
+        meta["labels"][POOL_OF_NODE] = pool.stable_name
+    return made
 
 
 def objects(plan: PlatformPlan) -> list[ApiObject]:

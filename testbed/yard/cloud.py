@@ -68,6 +68,11 @@ class Stand:
         return self.home / "project"
 
     @property
+    def copy(self) -> Path:
+        """The stack file of that project."""
+        return self.project / f"Pulumi.{self.stack}.yaml"
+
+    @property
     def file(self) -> Path:
         """The stack file as people write it."""
         return local.ROOT / "stacks" / f"Pulumi.{self.stack}.yaml"
@@ -90,12 +95,11 @@ class Stand:
         runtime = {"name": "python", "options": _OPTIONS}
         project = {"name": local.PROJECT, "runtime": runtime}
         (self.project / "Pulumi.yaml").write_text(yaml.safe_dump(project), encoding="utf-8")
-        target = self.project / f"Pulumi.{self.stack}.yaml"
         content = self.content()
         platform = content["config"]["gpuyard:platform"]
         platform["queueing"] = {**(platform.get("queueing") or {}), "install": False}
-        text = yaml.safe_dump({**content, **first.salt_in(target)}, sort_keys=False)
-        target.write_text(text, encoding="utf-8")
+        text = yaml.safe_dump({**content, **first.salt_in(self.copy)}, sort_keys=False)
+        self.copy.write_text(text, encoding="utf-8")
 
     def write_first(self) -> Path | None:
         """The project of the cluster that the stack finds by its name; None where it makes its own."""
@@ -219,12 +223,28 @@ def _up(engine: CloudEngine, stack: str) -> bool:
     return any(count for kind, count in last.get("resourceChanges", {}).items() if kind != "same")
 
 
-def first_gang(plan: PlatformPlan) -> Gang | None:
-    """A job on several nodes by the stack's own shapes, for a team that may start it; None without one."""
-    for shape in plan.shapes:
-        if shape.nodes > 1 and shape.teams and shape.resource == GPU:
-            return Gang(shape.teams[0], shape.name, shape.nodes, shape.per_node)
-    return None
+def gangs(plan: PlatformPlan) -> list[Gang]:
+    """Jobs on several nodes by the stack's own shapes, each for a team that may start it."""
+    return [
+        Gang(shape.teams[0], shape.name, shape.nodes, shape.per_node)
+        for shape in plan.shapes
+        if shape.nodes > 1 and shape.teams and shape.resource == GPU
+    ]
+
+
+def try_gang(api: Api, plan: PlatformPlan, say: Callable[[str], None]) -> None:
+    """Run a job whose nodes are there from the beginning; without one, say which is not tried and why."""
+    found = gangs(plan)
+    waits = {shape.name for shape in plan.shapes if shape.from_zero}
+    for gang in (each for each in found if each.name not in waits):
+        say(f"a job of the shape {gang.name}: {gang}")
+        say(f"  all {gang.pods} pods run, on {', '.join(run_gang(api, gang))}")
+        return
+    for gang in found:
+        say(
+            f"not tried: a job of the shape {gang.name}: its nodes are started by an autoscaler, which the"
+            " fake does not run"
+        )
 
 
 def run_gang(api: Api, gang: Gang) -> list[str]:

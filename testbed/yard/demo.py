@@ -10,13 +10,13 @@ from pathlib import Path
 
 from gpuyard.errors import GpuYardError
 from gpuyard.simulate.api import Api, connect
-from gpuyard.simulate.cluster import status
+from gpuyard.simulate.cluster import require_own, status
 from testbed.yard import broken
-from testbed.yard.engine import Engine, engine
+from testbed.yard.engine import NAME, ROOT, Engine, engine, make
 from testbed.yard.jobs import Gang, State, look, nodes_of, remove, remove_all, submit, wait
 
 Say = Callable[[str], None]
-CLUSTER = "local"
+CLUSTER = NAME or "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,12 @@ def tour(api: Api, say: Say, pulumi: Engine) -> None:
 def main() -> int:
     """Run the tour on the cluster that `make up` made."""
     try:
+        require_own(CLUSTER, ROOT)
         now = status(CLUSTER)
         if not now.ready:
-            sys.stderr.write("demo: the simulated cluster is not up; run `make up` first\n")
+            sys.stderr.write(
+                f"demo: the simulated cluster is not up; run `{make('up', 'local')}` first\n"
+            )
             return 4
         tour(connect(Path(now.kubeconfig)), print, engine(now.kubeconfig))
     except GpuYardError as e:

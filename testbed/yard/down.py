@@ -2,13 +2,27 @@
 
 import shutil
 import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpuyard.errors import EnvironmentLacks, GpuYardError, UsageError
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import connect
+from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from testbed.yard import cloud
-from testbed.yard.engine import STACK, STATE, Engine, engine, recover, state_is_broken
+from testbed.yard.engine import (
+    NAME,
+    ROOT,
+    STACK,
+    STATE,
+    Engine,
+    engine,
+    free_namespaces,
+    make,
+    recover,
+    state_is_broken,
+)
 from testbed.yard.up import INTERRUPTED, LOCAL, say
 
 
@@ -17,17 +31,18 @@ def main() -> int:
     if STACK != LOCAL:
         return _of_a_cloud()
     try:
-        now = cluster.status(STACK)
+        cluster.require_own(NAME or STACK, ROOT)
+        now = cluster.status(NAME or STACK)
         if now.ready and STATE.exists():
             _destroy(engine(now.kubeconfig), Path(now.kubeconfig))
-        stopped = cluster.down(STACK)
+        stopped = cluster.down(NAME or STACK)
         had_state = STATE.exists()
         shutil.rmtree(STATE, ignore_errors=True)
     except GpuYardError as e:
         say(f"down: {e}")
         return e.exit_code
     except KeyboardInterrupt:
-        say("down: interrupted; `make down` goes on where it stopped")
+        say(f"down: interrupted; `{make('down', STACK)}` goes on where it stopped")
         return INTERRUPTED
     say(
         "The cluster, its processes and the stack's state are gone."
@@ -41,7 +56,8 @@ def _of_a_cloud() -> int:
     """A fake account goes as a whole: nobody has to unprotect what was never there."""
     stand = cloud.Stand(STACK)
     try:
-        there = cluster.down(STACK) or stand.home.exists()
+        cluster.require_own(NAME or STACK, ROOT)
+        there = cluster.down(NAME or STACK) or stand.home.exists()
         shutil.rmtree(stand.home, ignore_errors=True)
         if not there and not stand.file.exists():
             raise UsageError(f"there is no stack {STACK}{_up_now()}")
@@ -49,7 +65,7 @@ def _of_a_cloud() -> int:
         say(f"down: {e}")
         return e.exit_code
     except KeyboardInterrupt:
-        say(f"down: interrupted; `make down STACK={STACK}` goes on where it stopped")
+        say(f"down: interrupted; `{make('down', STACK)}` goes on where it stopped")
         return INTERRUPTED
     gone = "The control plane, the fake account and the stack's state are gone."
     say(gone if there else f"Nothing was up{_up_now()}.")
@@ -58,8 +74,8 @@ def _of_a_cloud() -> int:
 
 def _up_now() -> str:
     """Stacks of clouds that are up, as far as anybody has a command to take one down."""
-    up = sorted(each.name for each in cloud.homes().glob("*"))
-    return f"; up are {', '.join(f'`make down STACK={each}`' for each in up)}" if up else ""
+    commands = [f"`{make('down', each.name)}`" for each in sorted(cloud.homes().glob("*"))]
+    return f"; up are {', '.join(commands)}" if commands else ""
 
 
 def _destroy(pulumi: Engine, kubeconfig: Path) -> None:
@@ -71,7 +87,29 @@ def _destroy(pulumi: Engine, kubeconfig: Path) -> None:
             say(f"recovered: {line}")
     except EnvironmentLacks as problem:
         say(f"not recovered: {problem}")
-    pulumi.run("destroy", "--yes", "--skip-preview", "--stack", STACK, "--suppress-permalink=true")
+    with _freeing(connect(kubeconfig)):
+        pulumi.run(
+            "destroy", "--yes", "--skip-preview", "--stack", STACK, "--suppress-permalink=true"
+        )
+
+
+@contextmanager
+def _freeing(api: Api) -> Generator[None]:
+    """Free namespaces as the engine deletes them: it waits until each is gone."""
+    ended = threading.Event()
+
+    def free() -> None:
+        while not ended.wait(2):
+            with suppress(ApiError, Unreachable):
+                free_namespaces(api)
+
+    thread = threading.Thread(target=free, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 if __name__ == "__main__":

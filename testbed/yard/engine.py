@@ -14,10 +14,15 @@ from gpuyard.simulate.api import Api, ApiObject
 from testbed.plugins import environment
 
 ROOT = Path(__file__).resolve().parents[2]
-STATE = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks")
-"""Where the state of the local stack is kept; tests have one of their own."""
 STACK = os.environ.get("STACK") or "local"
 """`make up STACK=aws-training` brings up another one, on a fake account of its cloud."""
+_GIVEN = os.environ.get("GPUYARD_SIM_NAME", "")
+NAME = "" if _GIVEN == STACK else _GIVEN
+"""`make up NAME=ci`: the name of the simulated cluster where it is not that of the stack, else ""."""
+STATE = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks")
+"""Where the state of the local stack is kept; tests have one of their own."""
+if NAME:
+    STATE = STATE.parent / "clusters" / NAME / STATE.name
 PROJECT = "gpuyard"
 YES = ("--yes", "--skip-preview")
 LATE = (
@@ -65,6 +70,12 @@ def engine(kubeconfig: str, state: Path | None = None) -> Engine:
     return Engine(env)
 
 
+def make(target: str, stack: str) -> str:
+    """The `make` command for a stack on the cluster that this run acts on."""
+    words = (f"STACK={stack}" if stack != "local" else "", f"NAME={NAME}" if NAME else "")
+    return " ".join(("make", target, *filter(None, words)))
+
+
 def make_stack(pulumi: Engine) -> None:
     """Create the stack once; the salt in its file keeps the engine from writing there."""
     listed = json.loads(pulumi.ask("stack", "ls", "--json"))
@@ -109,19 +120,30 @@ def wait_for_deletions(api: Api, seconds: float = 180) -> None:
                 f"{', '.join(names)} are being deleted and do not end; a finalizer holds them, or something"
                 " in them: `kubectl get KIND/NAME -o yaml` says which"
             )
+        free_namespaces(api)
         time.sleep(0.5)
+
+
+def free_namespaces(api: Api) -> None:
+    """Delete the workloads of namespaces that are being deleted.
+
+    Kueue keeps a deleted pod of a group until another takes its place, and Kubernetes deletes the group's
+    workload only after all pods of the namespace.
+    """
+    for name in _going(api, LATE[0]):
+        api.call("DELETE", f"/apis/{KUEUE_API}/namespaces/{name}/workloads")
 
 
 def _terminating(api: Api) -> list[str]:
     """As KIND/NAME; where Kueue's kinds are not there yet, nothing of them goes."""
-    return [
-        f"{path.rpartition('/')[2]}/{item['metadata']['name']}"
-        for path in LATE
-        for item in (api.get(f"{path}?labelSelector={PLATFORM_LABEL}={STACK}") or {"items": []})[
-            "items"
-        ]
-        if item["metadata"].get("deletionTimestamp")
-    ]
+    return [f"{path.rpartition('/')[2]}/{name}" for path in LATE for name in _going(api, path)]
+
+
+def _going(api: Api, path: str) -> list[str]:
+    """Names of the platform's objects of a kind that are being deleted."""
+    found = api.get(f"{path}?labelSelector={PLATFORM_LABEL}={STACK}") or {"items": []}
+    items = (item["metadata"] for item in found["items"])
+    return [str(meta["name"]) for meta in items if meta.get("deletionTimestamp")]
 
 
 def _live(api: Api, one: recovery.Creation) -> ApiObject | None:

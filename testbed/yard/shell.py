@@ -1,33 +1,53 @@
-"""`make shell`: a shell in which `pulumi`, `gpuyard` and the kubeconfig are ready for the local stack."""
+"""`make shell`: a shell in which `pulumi`, `gpuyard` and the kubeconfig are ready for a stack."""
 
 import os
+import shlex
+import shutil
 import sys
 from pathlib import Path
 
 from gpuyard.errors import GpuYardError
 from gpuyard.simulate import cluster
 from testbed.yard import cloud
-from testbed.yard.engine import ROOT, STACK, engine
+from testbed.yard.engine import NAME, ROOT, STACK, engine, make
 from testbed.yard.up import LOCAL, say
+
+COPY = "copy"
+"""What `pulumi` in the shell passes to this program, see `write_pulumi`."""
+_PULUMI = """#!/bin/sh
+# Commands that read the stack file get the copy of it for the fake account, written again from the file.
+case "${{1:-}}" in
+preview|pre|up|update|destroy|refresh|watch)
+    {script} {copy} && exec {pulumi} "$@" --config-file {file} ;;
+*)
+    exec {pulumi} "$@" ;;
+esac
+"""
 
 
 def main() -> int:  # noqa: RET503  it ends by becoming the shell
     """Replace this process by the user's shell."""
     try:
-        now = cluster.status(STACK)
+        if sys.argv[1:] == [COPY]:
+            stand = cloud.Stand(STACK)
+            stand.plan()
+            stand.write()
+            return 0
+        cluster.require_own(NAME or STACK, ROOT)
+        now = cluster.status(NAME or STACK)
         if not now.ready:
             say(
-                "shell: the platform is not up; run `make up` first. For gpuyard alone:"
+                f"shell: the platform is not up; run `{make('up', STACK)}` first. For gpuyard alone:"
                 " `source .venv/bin/activate`"
             )
             return 4
-        folder = ROOT
         if STACK == LOCAL:
             env = engine(now.kubeconfig).env
         else:
             stand = cloud.Stand(STACK)
-            folder, env = stand.project, stand.engine(Path(now.kubeconfig)).env
+            env = stand.engine(Path(now.kubeconfig)).env
             env["KUBECONFIG"] = now.kubeconfig
+            env["PATH"] = f"{write_pulumi(stand, env['PATH'])}{os.pathsep}{env['PATH']}"
     except GpuYardError as e:
         say(f"shell: {e}")
         return e.exit_code
@@ -36,8 +56,24 @@ def main() -> int:  # noqa: RET503  it ends by becoming the shell
         f"pulumi, gpuyard and KUBECONFIG are set for the stack {STACK}; try: pulumi preview --stack {STACK}"
     )
     shell = env.get("SHELL", "/bin/bash")
-    os.chdir(folder)
+    os.chdir(ROOT)
     os.execvpe(shell, [shell], env)  # noqa: S606  the user's own shell
+
+
+def write_pulumi(stand: cloud.Stand, path: str) -> Path:
+    """A `pulumi` for the repository's own folder that deploys to the fake account; returns its folder."""
+    folder = stand.home / "bin"
+    folder.mkdir(parents=True, exist_ok=True)
+    words = {
+        "script": ROOT / "scripts" / "shell",
+        "copy": COPY,
+        "pulumi": shutil.which("pulumi", path=path),
+        "file": stand.copy,
+    }
+    text = _PULUMI.format(**{key: shlex.quote(str(each)) for key, each in words.items()})
+    (folder / "pulumi").write_text(text, encoding="utf-8")
+    (folder / "pulumi").chmod(0o755)
+    return folder
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from collections import defaultdict
 
 from gpuyard.plan.records import PlatformPlan, Quota, TeamPlan
 from gpuyard.spec.platform import Cloud
+from testbed.yard.engine import make
 
 
 def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) -> str:  # noqa: FBT001
@@ -21,10 +22,10 @@ def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) 
         _of_a_cloud(plan.name)
         if plan.cloud in {Cloud.AWS, Cloud.GCP}
         else [
-            "A shell with gpuyard and pulumi on PATH:  make shell",
+            f"A shell with gpuyard and pulumi on PATH:  {make('shell', 'local')}",
             "Three things to try:",
-            "  make demo                                    watch jobs queue, and a GPU break",
-            "  edit stacks/Pulumi.local.yaml, make up       move a guarantee: only it changes",
+            f"  {make('demo', 'local'):<43}  watch jobs queue, and a GPU break",
+            f"  edit stacks/Pulumi.local.yaml, {make('up', 'local'):<12}  move a guarantee: only it changes",
             "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       in that shell: can it be cut?",
             "",
         ]
@@ -35,8 +36,8 @@ def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) 
 def _of_a_cloud(stack: str) -> list[str]:
     """A stack's file is named for its platform."""
     return [
-        f"A shell with the same account, its programs and kubeconfig:  make shell STACK={stack}",
-        f"All of it away again:                                        make down STACK={stack}",
+        f"A shell with the same account, its programs and kubeconfig:  {make('shell', stack)}",
+        f"All of it away again:                                        {make('down', stack)}",
         "",
     ]
 

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from gpuyard.errors import GpuYardError, SpecError, UsageError
+from gpuyard.errors import EnvironmentLacks, GpuYardError, SpecError, UsageError
 from gpuyard.findings import show
 from gpuyard.plan import planned
 from gpuyard.plan.records import PlatformPlan
@@ -20,11 +20,13 @@ from testbed.releases import sources_of
 from testbed.workspace import Workspace
 from testbed.yard import charts, cloud
 from testbed.yard.engine import (
+    NAME,
     ROOT,
     STACK,
     STATE,
     Engine,
     engine,
+    make,
     make_stack,
     recover,
     state_is_broken,
@@ -50,26 +52,27 @@ def main() -> int:
     try:
         if os.environ.get("PACE"):
             raise UsageError("PACE is of a fake cloud: `make up STACK=aws-training PACE=0.05`")
+        cluster.require_own(NAME or STACK, ROOT)
         show_plan()
         plan = local_plan()
         announce()
         build_tools()
-        outcome = cluster.up(STACK, say)
+        outcome = cluster.up(NAME or STACK, say, ROOT)
         say(outcome.says)
         if state_is_broken():
             # Nobody knows then what the engine had made; a simulated cluster is soon made anew.
             say("recovered: the state was half written; starting from an empty cluster")
             shutil.rmtree(STATE)
-            outcome = cluster.reset(STACK, say)
+            outcome = cluster.reset(NAME or STACK, say)
         changed = deploy(engine(outcome.status.kubeconfig), Path(outcome.status.kubeconfig))
         # Kueue reads its configuration when it starts: with a new one it is started anew.
-        if (again := cluster.up(STACK, say)).changed:
+        if (again := cluster.up(NAME or STACK, say)).changed:
             say(again.says)
     except GpuYardError as e:
         say(f"up: {e}")
         return e.exit_code
     except KeyboardInterrupt:
-        say("up: interrupted; `make up` goes on where it stopped")
+        say(f"up: interrupted; `{make('up', STACK)}` goes on where it stopped")
         return INTERRUPTED
     text = summary(plan, outcome.status.kubeconfig, changed, time.monotonic() - began)
     sys.stdout.write(text)
@@ -80,6 +83,7 @@ def in_a_cloud(began: float) -> int:
     """Bring a stack of a cloud up on a fake account, with a simulated control plane inside its cluster."""
     stand = cloud.Stand(STACK)
     try:
+        cluster.require_own(NAME or STACK, ROOT)
         show_plan()
         plan = stand.plan()
         name = cloud.NAMES[plan.cloud]
@@ -94,15 +98,17 @@ def in_a_cloud(began: float) -> int:
             say(cloud.set_reserved(stand, Path(held)))
         announce()
         build_tools()
-        outcome = cluster.up(STACK, say)
+        outcome = cluster.up(NAME or STACK, say, ROOT)
         say(outcome.says)
         kubeconfig = Path(outcome.status.kubeconfig)
         api = connect(kubeconfig)
         say(f"played, as somebody must install them on a real cluster: {charts.play(api, plan)}")
-        changed = cloud.deploy(stand, stand.engine(kubeconfig), say)
-        if gang := cloud.first_gang(plan):
-            say(f"a job of the shape {gang.name}: {gang}")
-            say(f"  all {gang.pods} pods run, on {', '.join(cloud.run_gang(api, gang))}")
+        try:
+            changed = cloud.deploy(stand, stand.engine(kubeconfig), say)
+        except cloud.UpFailed:
+            fail_if_dead()
+            raise
+        cloud.try_gang(api, plan, say)
     except GpuYardError as e:
         say(f"up: {e}")
         return e.exit_code
@@ -110,7 +116,7 @@ def in_a_cloud(began: float) -> int:
         say(f"up: {e}")
         return 1
     except KeyboardInterrupt:
-        say(f"up: interrupted; `make up STACK={STACK}` goes on where it stopped")
+        say(f"up: interrupted; `{make('up', STACK)}` goes on where it stopped")
         return INTERRUPTED
     sys.stdout.write(summary(plan, str(kubeconfig), changed, time.monotonic() - began))
     return 0
@@ -176,12 +182,27 @@ def deploy(pulumi: Engine, kubeconfig: Path) -> bool:
     quiet = ("--yes", "--skip-preview", "--suppress-outputs", "--suppress-permalink=true")
     code = pulumi.run("up", "--stack", STACK, "--refresh", "--policy-pack", "policies", *quiet)
     if code:
+        fail_if_dead()
         raise StepFailed(code)
     last = json.loads(
         pulumi.ask("stack", "history", "--stack", STACK, "--json", "--page-size", "1")
     )[0]
     changes = last.get("resourceChanges", {})
     return any(count for kind, count in changes.items() if kind != "same")
+
+
+def fail_if_dead() -> None:
+    """Name the parts of the cluster that ended while the engine ran: it only saw requests fail.
+
+    Raises:
+        EnvironmentLacks: a part has ended.
+    """
+    dead = [part for part in cluster.status(NAME or STACK).parts if part.alive is False]
+    if dead:
+        logs = ", ".join(f"{part.name} (log {part.log})" for part in dead)
+        raise EnvironmentLacks(
+            f"parts of the cluster ended meanwhile: {logs}; `{make('up', STACK)}` starts them and goes on"
+        )
 
 
 if __name__ == "__main__":

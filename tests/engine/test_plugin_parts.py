@@ -1,6 +1,7 @@
 """The provider's and the host's own decisions, without an engine and without a cluster."""
 
 import base64
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -403,6 +404,17 @@ def test_answers_that_are_no_success_say_what_they_are():
         _cluster((502, {}, b"<html>"))[1].request("GET", "/x")
     with pytest.raises(failures.Unreachable, match="https://host/x"):
         _cluster(urllib3.exceptions.ProtocolError("gone"))[1].request("POST", "/x", {})
+
+
+def test_a_server_that_nobody_started_is_told_in_the_words_of_the_operating_system():
+    pool = urllib3.PoolManager()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        host = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        served = cluster.Cluster(connection.Connection(host, pool, lambda: ""))
+        with pytest.raises(failures.Unreachable) as caught:
+            served.request("GET", "/x")
+    assert str(caught.value) == f"GET {host}/x: Connection refused"
 
 
 def test_a_kind_is_looked_up_until_it_is_served():

@@ -443,6 +443,46 @@ def test_the_cluster_of_an_object_is_that_of_its_provider(monkeypatch: pytest.Mo
     assert asked == [(None, None, *probe), (None, None, "namespace", "team", *form)]
 
 
+def test_a_namespace_that_is_being_deleted_loses_the_workloads_that_keep_it():
+    """Pods of a group that its owner deletes stay until Kueue has no workload of theirs."""
+    going = {"metadata": {**OURS["metadata"], "deletionTimestamp": "2026-11-28T00:00:00Z"}}
+    fake = Fake(resources=[*KNOWN, *map(namespace, ("alpha", "beta", "gamma"))])
+    live = {"alpha": going, "beta": OURS, "gamma": going}
+    found = recover(
+        fake,  # type: ignore[arg-type]
+        lambda _: lambda one: live[one.place[1]],
+        freeing=lambda _: lambda one: "Forbidden" if one.place[1] == "gamma" else "",
+    )
+    assert found.did == (
+        "Namespace alpha is being deleted: its workloads are deleted, with their pods",
+        "Namespace gamma is being deleted: its workloads could not be deleted: Forbidden",
+    )
+
+
+def test_workloads_are_left_alone_where_the_cluster_cannot_be_seen():
+    def unseen(_: object) -> None:
+        raise EnvironmentLacks("no cluster")
+
+    fake = Fake(resources=[*KNOWN, namespace()])
+    assert recover(fake, lambda _: unseen).did == ()  # type: ignore[arg-type, return-value]
+
+
+def test_workloads_are_deleted_with_kubectl_by_the_way_in_of_the_namespace(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    asked: list[Any] = []
+
+    def change(*words: Any) -> str:
+        asked.append(words)
+        return "said"
+
+    monkeypatch.setattr(creations, "change", change)
+    one = creations.creations(Fake([namespace()]))[0]  # type: ignore[arg-type]
+    assert creations.kubectl_frees({"resources": KNOWN})(one) == "said"
+    what = ("delete", "workloads.kueue.x-k8s.io", "--all", "-n", "team", "--wait=false")
+    assert asked == [(None, "blue", *what)]
+
+
 def test_fields_in_a_namespace_of_somebody_else_are_not_taken_over():
     """They are written again at the next `up`: nothing was made that could be ours."""
     inputs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}}

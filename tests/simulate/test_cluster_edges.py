@@ -214,6 +214,23 @@ def test_what_is_up_without_answering_is_not_ready_and_says_so(
         cluster.up("local")
 
 
+def test_a_cluster_belongs_to_the_first_checkout_that_deploys_to_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    mine = Process(os.getpid(), processes.start_of(os.getpid()) or "")
+    for one in PARTS:
+        place.folder.record(one.name, mine)
+    monkeypatch.setattr(cluster, "find_tools", lambda: place.tools)
+    monkeypatch.setattr(cluster, "_start_missing", lambda _place, _say: [])
+    monkeypatch.setattr(cluster, "_answers", lambda _folder: True)
+    assert cluster.up("local").status.checkout is None
+    assert cluster.up("local", checkout=Path("/one")).status.checkout == "/one"
+    assert cluster.up("local", checkout=Path("/one")).status.checkout == "/one"
+    with pytest.raises(EnvironmentLacks, match="cluster local belongs to the checkout /one: "):
+        cluster.up("local", checkout=Path("/two"))
+    assert cluster.up("local").status.checkout == "/one"
+
+
 # ── a port that somebody else was quicker to take ──
 
 TAKEN = "print('listen tcp 127.0.0.1:20000: bind: address already in use')"

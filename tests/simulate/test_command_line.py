@@ -1,6 +1,7 @@
 """`gpuyard sim` says what it did, in text and in JSON, and ends with the house's exit codes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,12 @@ def test_the_status_of_a_ready_cluster():
         "  cluster-policy           absent (no CRD source)",
         "  export KUBECONFIG=/x/kubeconfig",
     ]
+
+
+def test_the_status_of_a_cluster_names_the_checkout_that_deploys_to_it():
+    assert sim.status_text(replace(READY, checkout="/clone")).splitlines()[1] == (
+        "  deployed by `make up` in /clone"
+    )
 
 
 def test_the_status_of_a_broken_cluster_names_log_and_cure():

@@ -127,7 +127,8 @@ def test_two_clusters_share_no_port(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(state, "is_free", lambda _port: True)
     first = state.new_settings(state.folder_of("one"))
     state.folder_of("one").keep(first)
-    second = state.new_settings(state.folder_of("one"))
+    second = state.new_settings(state.folder_of("one"), Path("/clone"))
+    assert (first.checkout, second.checkout) == (None, "/clone")
     assert not set(first.ports.values()) & set(second.ports.values())
     assert first.token != second.token
     assert state.folder_of("one").settings() == first
@@ -137,6 +138,24 @@ def test_a_machine_without_free_ports_is_told_so(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(state, "is_free", lambda _port: False)
     with pytest.raises(EnvironmentLacks, match="no 7 free ports from 20000 to 32000"):
         state.new_settings(state.folder_of("local"))
+
+
+def test_a_checkout_acts_only_on_clusters_of_its_own(home: Path):
+    mine, other = Path("/home/me/gpuyard"), Path("/home/me/second-clone")
+    state.require_own("local", mine)
+    assert not home.exists(), "to look changes nothing"
+    folder = state.folder_of("local")
+    folder.keep(state.ClusterSettings("t", PORTS))
+    state.require_own("local", mine)
+    folder.keep(state.ClusterSettings("t", PORTS, str(other)))
+    state.require_own("local", other)
+    with pytest.raises(EnvironmentLacks) as caught:
+        state.require_own("local", mine)
+    assert str(caught.value) == (
+        "cluster local belongs to the checkout /home/me/second-clone: run `make` there, or add"
+        " NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name local` removes it"
+    )
+    state.require_own("ci", mine)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"token": "x", "ports": {}}', '{"ports": 1}'])
@@ -348,6 +367,23 @@ def test_a_kind_that_nobody_defines_is_left_out_and_has_no_stand_in(
     shipped(tmp_path / "upstream" / "crds", crds.PROVISIONING_REQUESTS, own)
     monkeypatch.setenv("GPUYARD_UPSTREAM", str(tmp_path / "upstream"))
     assert crds.provisioning_request(tools) == [own]
+
+
+def test_karpenters_kinds_have_stand_ins_where_nothing_defines_them(
+    tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("GPUYARD_UPSTREAM", raising=False)
+    assert [each["metadata"]["name"] for each in crds.of_karpenter(tools)] == [
+        "ec2nodeclasses.karpenter.k8s.aws",
+        "nodepools.karpenter.sh",
+        "nodeclaims.karpenter.sh",
+        "nodeoverlays.karpenter.sh",
+    ]
+    own = crd("EC2NodeClass")
+    where = ("karpenter", "karpenter.k8s.aws_ec2nodeclasses.yaml")
+    shipped(tmp_path / "upstream" / "crds", where, own)
+    monkeypatch.setenv("GPUYARD_UPSTREAM", str(tmp_path / "upstream"))
+    assert crds.of_karpenter(tools)[0] == own
 
 
 def test_what_lies_beside_the_programs_goes_before_the_folder_of_the_environment(

@@ -1,6 +1,8 @@
 """Around `make up STACK=…`: the copied project, what is played of charts, and the job that ends it."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,13 +12,15 @@ from testbed.plugins import environment
 from testbed.plugins.cloud.account import CALLER
 from testbed.plugins.cloud.motion import pace
 from testbed.plugins.cloud.service import reservations
-from testbed.yard import charts, cloud, down, first, up
+from testbed.yard import charts, cloud, demo, down, first, shell, up
 from testbed.yard import engine as local
 
 from gpuyard.errors import EnvironmentLacks, SpecError, UsageError
 from gpuyard.names import KUEUE_CONFIG_KEY
 from gpuyard.simulate import cluster
-from kit.stacks import plan_of, platform, pool
+from gpuyard.simulate import state as sim_state
+from gpuyard.simulate.tools import Tools
+from kit.stacks import plan_of, platform, pool, team
 
 STACKS = ("aws-training", "aws-inference", "gcp-training", "gcp-inference", "existing")
 ENDED = "The control plane, the fake account and the stack's state are gone."
@@ -25,6 +29,7 @@ ENDED = "The control plane, the fake account and the stack's state are gone."
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(local, "STATE", tmp_path / "stacks")
+    monkeypatch.setenv("GPUYARD_SIM_HOME", str(tmp_path / "sim"))
     return tmp_path
 
 
@@ -32,9 +37,46 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_stack_of_a_cloud_is_accepted_and_ends_with_a_job_of_two_nodes(stack):
     plan = cloud.Stand(stack).plan()
     assert plan.name == stack
-    gang = cloud.first_gang(plan)
-    assert gang is not None
-    assert gang.pods == 2
+    assert cloud.gangs(plan)[0].pods == 2
+
+
+@pytest.mark.parametrize(
+    ("starts", "said"),
+    [
+        (
+            (0, 2),
+            [
+                "a job of the shape second: vision/second (2 × 8 GPUs)",
+                "  all 2 pods run, on a, b",
+            ],
+        ),
+        (
+            (0, 1),
+            [
+                f"not tried: a job of the shape {name}: its nodes are started by an autoscaler, which the"
+                " fake does not run"
+                for name in ("first", "second")
+            ],
+        ),
+    ],
+)
+def test_a_job_is_tried_on_nodes_that_run_and_no_autoscaler_is_waited_for(
+    monkeypatch, starts, said
+):
+    pools = [
+        pool(name, machine="p5.48xlarge", nodes=f"{start}..4")
+        for name, start in zip(("one", "two"), starts, strict=True)
+    ]
+    shapes = [
+        {"name": name, "pool": where, "nodes": 2, "gpus_per_node": 8}
+        for name, where in (("first", "one"), ("second", "two"))
+    ]
+    teams = [team("vision", guarantee={"one": 16, "two": 16})]
+    plan = plan_of(platform(pools, teams, cloud="aws", shapes=shapes))
+    monkeypatch.setattr(cloud, "run_gang", lambda _api, _gang: ["a", "b"])
+    heard = []
+    cloud.try_gang(SimpleNamespace(), plan, heard.append)
+    assert heard == said
 
 
 def test_the_copied_stack_file_differs_in_one_word(state):
@@ -90,6 +132,14 @@ def test_a_stack_that_names_a_reservation_is_played_in_an_account_that_holds_it(
     assert reservations.read(stand.account, "aws") == [one]
 
 
+def test_the_reservations_that_the_documentation_shows_are_taken(tmp_path):
+    page = (local.ROOT / "docs" / "local-platform.md").read_text()
+    file = tmp_path / "held.json"
+    file.write_text("{" + page.partition("```text\n{")[2].partition("```")[0])
+    said = cloud.set_reserved(cloud.Stand("aws-training"), file)
+    assert said == "The fake account holds 2 reservations (RESERVED)."
+
+
 def test_a_pace_for_the_local_stack_or_one_that_is_refused_ends_up_before_anything_is_made(
     monkeypatch, capsys
 ):
@@ -137,11 +187,49 @@ def test_googles_installer_is_played_where_the_cluster_is_anothers(cluster_, pla
 
 
 def test_charts_are_applied_as_one_owner():
-    asked: list[str] = []
-    api = SimpleNamespace(call=lambda _method, path, *_more: asked.append(path))
+    api = Nodes()
     said = charts.play(api, cloud.Stand("aws-training").plan())
     assert said == "kueue-manager-config, cluster-policy"
-    assert all(each.endswith("?fieldManager=gpuyard-sim&force=true") for each in asked)
+    assert len(api.applied) == 2
+    assert all(each.endswith("?fieldManager=gpuyard-sim&force=true") for each in api.applied)
+
+
+class Nodes:
+    """An API server of nodes that remembers what was applied."""
+
+    def __init__(self, *names):
+        self.names, self.applied = set(names), []
+
+    def call(self, method, path, body=None, *_more):
+        if method == "GET":
+            return {"items": [{"metadata": {"name": name}} for name in sorted(self.names)]}
+        if method == "POST":
+            self.names.add(body["metadata"]["name"])
+            assert body["metadata"]["labels"]["karpenter.sh/nodepool"] == "chat"
+        elif method == "DELETE":
+            self.names.remove(path.rpartition("/")[2])
+        else:
+            self.applied.append(path)
+        return None
+
+    def apply(self, manifest):
+        self.applied.append(manifest["spec"]["names"]["kind"])
+
+
+def test_pools_of_karpenter_have_their_kinds_and_first_nodes(monkeypatch):
+    def play(api, nodes):
+        chat = pool("chat", nodes=nodes, scaling="karpenter")
+        return charts.play(api, plan_of(platform([chat], cloud="aws")))
+
+    monkeypatch.setattr(charts, "find_tools", lambda: Tools(Path("/none")))
+    monkeypatch.delenv("GPUYARD_UPSTREAM", raising=False)
+    api = Nodes("chat-000", "chat-007")
+    said = play(api, "2..4")
+    assert said.endswith(", Karpenter with 2 nodes, and no autoscaling")
+    assert api.names == {"chat-000", "chat-001"}
+    assert api.applied[-4:] == ["EC2NodeClass", "NodePool", "NodeClaim", "NodeOverlay"]
+    play(api, "0..4")
+    assert api.names == set()
 
 
 # ── the first of two stacks ───────────────────────────────────────────────────────────────────────
@@ -288,6 +376,108 @@ def test_down_takes_a_stack_with_its_account_and_says_what_else_is_up(
     assert down.main() == code
     assert capsys.readouterr().err == f"{said}\n"
     assert [each.name for each in (state / "clouds").glob("*")] == [n for n in there if n != stack]
+
+
+# ── two checkouts on one machine ──────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("stack", ["local", "aws-training"])
+@pytest.mark.parametrize("command", [up, down, shell, demo])
+def test_a_command_leaves_the_cluster_of_another_checkout_alone(
+    state, monkeypatch, capsys, command, stack
+):
+    name = "local" if command is demo else stack
+    ports = dict.fromkeys(sim_state.PORT_NAMES, 1)
+    sim_state.folder_of(name).keep(sim_state.ClusterSettings("t", ports, "/clone"))
+    (state / "clouds" / stack).mkdir(parents=True)
+    monkeypatch.setattr(command, "STACK", stack, raising=False)
+    monkeypatch.setattr("sys.argv", ["x"])
+    assert command.main() == 4
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.endswith(
+        f": cluster {name} belongs to the checkout /clone: run `make` there, or add NAME=another-name"
+        f" here for a cluster of this checkout; `gpuyard sim down --name {name}` removes it"
+    )
+    assert (state / "clouds" / stack).exists()
+    assert sim_state.folder_of(name).settings() is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "given"),
+    [
+        (["NAME=ci"], {}, "ci"),
+        ([], {"NAME": "LAPTOP-7"}, ""),
+        ([], {"GPUYARD_SIM_NAME": "ci"}, "ci"),
+        (["NAME=mine"], {"GPUYARD_SIM_NAME": "ci"}, "mine"),
+    ],
+)
+def test_make_takes_the_name_of_the_cluster_from_its_command_line(tmp_path, words, env, given):
+    """Some systems set a variable NAME for each shell."""
+    (tmp_path / "scripts").mkdir()
+    for script, text in (("bootstrap", "true"), ("up", 'echo "name=$GPUYARD_SIM_NAME"')):
+        (tmp_path / "scripts" / script).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "scripts" / script).chmod(0o755)
+    done = subprocess.run(
+        ["make", "-f", str(local.ROOT / "Makefile"), "up", *words],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], **env},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"name={given}\n"
+
+
+@pytest.mark.parametrize(
+    ("env", "state_folder", "command"),
+    [
+        ({}, "stacks", "make up"),
+        ({"GPUYARD_SIM_NAME": "local"}, "stacks", "make up"),
+        ({"GPUYARD_SIM_NAME": "ci"}, "clusters/ci/stacks", "make up NAME=ci"),
+        (
+            {"GPUYARD_SIM_NAME": "ci", "STACK": "acme"},
+            "clusters/ci/stacks",
+            "make up STACK=acme NAME=ci",
+        ),
+    ],
+)
+def test_a_cluster_of_another_name_has_a_state_of_its_own(tmp_path, env, state_folder, command):
+    code = "from testbed.yard.engine import *; print(STATE, make('up', STACK), sep='\\n')"
+    done = subprocess.run(
+        [local.ROOT / ".venv" / "bin" / "python", "-c", code],
+        cwd=local.ROOT,
+        env={"PATH": os.environ["PATH"], "GPUYARD_YARD_STATE": str(tmp_path / "stacks"), **env},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [str(tmp_path / state_folder), command]
+
+
+# ── the shell ─────────────────────────────────────────────────────────────────────────────────────
+def test_pulumi_in_the_shell_reads_the_stack_file_as_it_is_now(state, tmp_path, monkeypatch):
+    program = tmp_path / "pulumi"
+    program.write_text('#!/bin/sh\necho "$@"\n')
+    program.chmod(0o755)
+    stand = cloud.Stand("aws-training")
+    folder = shell.write_pulumi(stand, str(tmp_path))
+    env = {**os.environ, "STACK": stand.stack, "GPUYARD_YARD_STATE": str(local.STATE)}
+
+    def said(*words):
+        command = [folder / "pulumi", *words]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+
+    assert said("stack", "ls") == "stack ls\n"
+    assert not stand.copy.exists()
+    assert said("preview", "--diff") == f"preview --diff --config-file {stand.copy}\n"
+    assert (
+        yaml.safe_load(stand.copy.read_text())["config"]["gpuyard:platform"]["queueing"]["install"]
+        is False
+    )
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.aws-training.yaml").write_text("config: {}\n")
+    monkeypatch.setattr(local, "ROOT", tmp_path)
+    monkeypatch.setattr(shell, "STACK", stand.stack)
+    monkeypatch.setattr("sys.argv", ["shell", shell.COPY])
+    assert shell.main() == SpecError.exit_code
 
 
 def test_down_that_is_interrupted_says_how_to_go_on(monkeypatch, capsys):

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentLacks, PlanRefused, SpecError
+from gpuyard.errors import EnvironmentLacks, GpuYardError, PlanRefused, SpecError
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan import planned
 from gpuyard.recovery import Creation, Recovered
+from gpuyard.simulate import PartStatus, Status
 from gpuyard.spec.read import read_stack_file
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, stack_file, team
 
@@ -81,6 +82,11 @@ class Api:
         self.lists: dict[str, list[list[dict[str, Any]]]] = {}
         """By kind, one after the other; nobody knows a kind that is not here."""
         self.listed: list[str] = []
+        self.deleted: list[str] = []
+
+    def call(self, method: str, path: str) -> None:
+        assert method == "DELETE"
+        self.deleted.append(path)
 
     def get(self, path: str) -> Any:
         if path in self.KINDS:
@@ -210,6 +216,33 @@ def test_an_engine_that_fails_says_which_command_and_what_it_said(tmp_path: Path
     assert str(caught.value) == "pulumi stack init 1: no init"
 
 
+@pytest.mark.parametrize("dead", [(), ("etcd", "kube-apiserver")])
+def test_a_failed_deployment_names_the_parts_of_the_cluster_that_ended(
+    monkeypatch: pytest.MonkeyPatch, dead: tuple[str, ...]
+):
+    class Failing(Pulumi):
+        def run(self, *_: str) -> int:
+            return 255
+
+    parts = [
+        PartStatus(name, 7, name not in dead, f"/logs/{name}.log", None, 0, "")
+        for name in ("etcd", "kube-apiserver", "kueue")
+    ]
+    monkeypatch.setattr(
+        up.cluster, "status", lambda _: Status("local", False, "/k", tuple(parts), 0)
+    )
+    monkeypatch.setattr(up, "connect", lambda _: Api())
+    monkeypatch.setattr(up, "recover", lambda *_: [])
+    with pytest.raises(GpuYardError) as caught:
+        up.deploy(Failing(), Path("/k"))  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "parts of the cluster ended meanwhile: etcd (log /logs/etcd.log), kube-apiserver (log"
+        " /logs/kube-apiserver.log); `make up` starts them and goes on"
+        if dead
+        else "stopped (exit code 255)"
+    )
+
+
 # ── what is on its way out ──
 
 
@@ -234,10 +267,13 @@ def test_waiting_ends_with_the_last_of_them(monkeypatch: pytest.MonkeyPatch):
     slept: list[float] = []
     monkeypatch.setattr(module.time, "sleep", slept.append)
     api = Api()
-    api.lists["namespaces"] = [[leaving("a"), leaving("b")], [leaving("b")], [{"name": "c"}]]
+    both, one, none = [leaving("a"), leaving("b")], [leaving("b")], [{"name": "c"}]
+    api.lists["namespaces"] = [both, both, one, one, none]
     api.lists["cohorts"] = [[leaving("x")], [leaving("x")], [leaving("x")], [{"name": "x"}]]
     module.wait_for_deletions(api)  # type: ignore[arg-type]
-    assert (len(api.listed), len(slept)) == (4 * len(module.LATE), 3)
+    assert (len(api.listed), len(slept)) == (4 * len(module.LATE) + 3, 3)
+    workloads = "/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/workloads"
+    assert api.deleted == [workloads.format(name) for name in ("a", "b", "b")]
 
 
 # ── the last screen ──

@@ -1,5 +1,6 @@
 """`make up` to `make down` on the real engine, the real API server and the real Kueue."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -39,6 +40,21 @@ def test_a_second_up_says_that_nothing_changed(up):
     said = up.run("scripts/up")
     assert "was up already; nothing changed" in said
     assert "already up, nothing changed" in said
+
+
+def test_another_checkout_neither_deploys_to_the_cluster_nor_takes_it_down(up, tmp_path):
+    """As in a second clone or a worktree of the same user."""
+    for each in ("testbed", "scripts"):
+        shutil.copytree(ROOT / each, tmp_path / each)
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    for command in ("up", "down", "demo", "shell"):
+        said = up.run(str(tmp_path / "scripts" / command), code=4)
+        assert said == (
+            f"{command}: cluster local belongs to the checkout {ROOT}: run `make` there, or add"
+            " NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name local`"
+            " removes it\n"
+        )
+    assert up.run("scripts/up").count("already up, nothing changed") == 1
 
 
 def test_a_preview_is_empty(up):
@@ -189,3 +205,48 @@ def test_a_cluster_made_anew_gets_its_platform_again(up):
 def test_kueue_runs_with_the_configuration_of_the_platform(up):
     text = (up.home / "local/kueue/configuration.yaml").read_text()
     assert yaml.safe_load(text)["resources"]["excludeResourcePrefixes"][0] == "cpu"
+
+
+def test_down_ends_although_pods_of_a_group_wait_for_others_in_their_place(up):
+    """Kueue keeps the finalizer of a pod that the group's owner deletes."""
+    path = "/api/v1/namespaces/vision/pods"
+    names = ("one", "two")
+    for name in names:
+        up.api.call("POST", path, _of_a_group(name))
+
+    def pods():
+        found = up.api.call("GET", f"{path}?labelSelector=kueue.x-k8s.io/pod-group-name=pair")
+        return [
+            (p["status"]["phase"], p["metadata"].get("deletionTimestamp")) for p in found["items"]
+        ]
+
+    waiting.until(pods, lambda found: found == [("Running", None)] * 2)
+    for name in names:
+        up.api.call("DELETE", f"{path}/{name}")
+    said = up.run("scripts/down")
+    assert said.endswith("The cluster, its processes and the stack's state are gone.\n")
+    assert "Namespace vision deleted" in said.replace("platform-vision:Namespace:", "Namespace ")
+
+
+def _of_a_group(name):
+    asked = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "8"}
+    return {
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kueue.x-k8s.io/queue-name": "default",
+                "kueue.x-k8s.io/pod-group-name": "pair",
+            },
+            "annotations": {"kueue.x-k8s.io/pod-group-total-count": "2"},
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "registry.example.org/x:1",
+                    "resources": {"requests": asked, "limits": asked},
+                }
+            ],
+        },
+    }

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MAX_STATE_BYTES = 64 * 1024 * 1024
 """Of a state or a preview: some twenty thousand resources."""
+_SHELL_PIPES = ("/dev/fd/", "/proc/self/fd/")
+"""Where shells put the pipe of `<(command)`: it is open already, so reading waits for the command alone."""
 _WANTED = "the output of `pulumi stack export`, or of `pulumi preview --json --show-sames`"
 
 
@@ -24,7 +26,8 @@ def read_stand(name: str) -> tuple[str, "Stand"]:
         shown, data = "standard input", read_stdin(MAX_STATE_BYTES)
     elif name and "\0" not in name:
         shown = shown_path(Path(name))
-        data = read_regular(Path(name), MAX_STATE_BYTES, _WANTED)
+        pipe = name.startswith(_SHELL_PIPES) and Path(name).is_fifo()
+        data = _read_pipe(name) if pipe else read_regular(Path(name), MAX_STATE_BYTES, _WANTED)
     else:
         raise UsageError(f"an empty or impossible name is no file. Give {_WANTED}, or -.")
     if len(data) > MAX_STATE_BYTES:
@@ -38,3 +41,8 @@ def read_stand(name: str) -> tuple[str, "Stand"]:
     if leaves_out(value):
         raise UsageError(f"{shown} leaves out what stays as it is. Give {_WANTED}.")
     return shown, stand_of(value)
+
+
+def _read_pipe(name: str) -> bytes:
+    with Path(name).open("rb") as pipe:
+        return pipe.read(MAX_STATE_BYTES + 1)

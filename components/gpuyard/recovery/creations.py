@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any
 
 from gpuyard.errors import EnvironmentLacks
-from gpuyard.kubectl import as_object, look
+from gpuyard.kubectl import as_object, change, look
+from gpuyard.names import KUEUE_API
 from gpuyard.recovery.stack import PulumiStack, plain
 
 _KUBERNETES = "kubernetes:"
@@ -74,6 +75,8 @@ class Creation:
 
 Look = Callable[[Creation], Mapping[str, Any] | None]
 """The live object, or None."""
+Free = Callable[[Creation], str]
+"""Delete all workloads of a namespace; what was said against it."""
 
 
 def creations(stack: PulumiStack) -> list[Creation]:
@@ -99,16 +102,10 @@ def _creation(step: Mapping[str, Any]) -> Creation:
 
 def kubectl_of(state: Mapping[str, Any]) -> Look:
     """A look with kubectl, by the way in that the provider of each object has in the state."""
-    providers = {
-        each["urn"]: each.get("inputs") or {}
-        for each in state.get("resources") or []
-        if each["type"] == "pulumi:providers:kubernetes"
-    }
 
     @cache
     def way_in(provider: str) -> tuple[str | None, str | None]:
-        given = providers.get(provider, {})
-        found = plain(given.get("kubeconfig")), plain(given.get("context"))
+        found = _way_in(state, provider)
         # what cannot be seen is not what is not there
         if look(*found, "namespaces", "-o", "name") is None:
             raise EnvironmentLacks(
@@ -124,3 +121,26 @@ def kubectl_of(state: Mapping[str, Any]) -> Look:
         return as_object(look(config, context, *where, "-o", "json", "--show-managed-fields"))
 
     return live
+
+
+def kubectl_frees(state: Mapping[str, Any]) -> Free:
+    """With kubectl, as `kubectl_of` looks."""
+    kind = f"workloads.{KUEUE_API.partition('/')[0]}"
+    way_in = cache(lambda provider: _way_in(state, provider))
+
+    def free(one: Creation) -> str:
+        where = (kind, "--all", "-n", one.place[1], "--wait=false")
+        return change(*way_in(one.provider), "delete", *where)
+
+    return free
+
+
+def _way_in(state: Mapping[str, Any], provider: str) -> tuple[str | None, str | None]:
+    """Kubeconfig and context of a provider; None where the ambient ones are meant."""
+    found = (
+        each.get("inputs") or {}
+        for each in state.get("resources") or []
+        if each["urn"] == provider and each["type"] == "pulumi:providers:kubernetes"
+    )
+    given = next(found, {})
+    return plain(given.get("kubeconfig")), plain(given.get("context"))

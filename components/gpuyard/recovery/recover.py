@@ -10,15 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from gpuyard.errors import EnvironmentLacks
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.programs import ask
 from gpuyard.recovery.adoption import adopt, import_command
 from gpuyard.recovery.clouds import Asking, Sought, sought, taken_up
-from gpuyard.recovery.creations import Creation, Look, creations, kubectl_of
+from gpuyard.recovery.creations import Creation, Free, Look, creations, kubectl_frees, kubectl_of
 from gpuyard.recovery.locks import release
 from gpuyard.recovery.stack import PulumiStack
 
 _AT_ONCE = 8
+_NAMESPACE = "kubernetes:core/v1:Namespace"
 Looking = Callable[[Mapping[str, Any]], Look]
 """How to look at the cluster, from the state."""
 
@@ -36,6 +38,7 @@ def recover(
     stack: PulumiStack,
     looking: Looking = kubectl_of,
     asking: Asking = ask,
+    freeing: Callable[[Mapping[str, Any]], Free] = kubectl_frees,
     *,
     only_after_a_kill: bool = False,
 ) -> Recovered:
@@ -48,6 +51,8 @@ def recover(
     """
     did = release(stack)
     state = stack.state()
+    if not only_after_a_kill:
+        did += _freed(state, looking(state), freeing(state))
     pending = state.get("pending_operations") or []
     found: dict[str, Sought] = {}
     if pending:
@@ -80,6 +85,31 @@ def _there(planned: list[Creation], known: set[str], look: Look) -> list[tuple[C
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         seen = zip(asked, pool.map(look, asked), strict=True)
         return [(one, _is_ours(one, live)) for one, live in seen if live is not None]
+
+
+def _freed(state: Mapping[str, Any], look: Look, free: Free) -> list[str]:
+    """Free namespaces that are being deleted of what keeps them: pods of groups.
+
+    Kueue keeps a deleted pod of a group until another takes its place, and Kubernetes deletes the group's
+    workload only after all pods of the namespace.
+    """
+    there = (_made(each) for each in state.get("resources") or [] if each["type"] == _NAMESPACE)
+    spaces = [one for one in there if one.is_object]
+    try:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            seen = zip(spaces, pool.map(look, spaces), strict=True)
+            going = [one for one, live in seen if live and _ends(live)]
+    except EnvironmentLacks:
+        return []  # the cluster is gone, or is not to be seen from here
+    return [
+        f"{one} is being deleted: its workloads "
+        + (f"could not be deleted: {why}" if why else "are deleted, with their pods")
+        for one, why in ((one, free(one)) for one in going)
+    ]
+
+
+def _ends(live: Mapping[str, Any]) -> bool:
+    return bool(live["metadata"].get("deletionTimestamp"))
 
 
 def _is_ours(one: Creation, live: Mapping[str, Any]) -> bool:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from gpuyard.errors import EnvironmentLacks
@@ -11,7 +12,14 @@ from gpuyard.simulate import crds, credentials, processes
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, connect, wait_until_ready
 from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, Part, Place
-from gpuyard.simulate.state import Folder, folder_of, locked, new_settings, write_private
+from gpuyard.simulate.state import (
+    Folder,
+    folder_of,
+    locked,
+    new_settings,
+    require_own,
+    write_private,
+)
 from gpuyard.simulate.tools import Tools, find_tools
 
 # Only a part that hangs waits so long: one that ends is noticed at once. Seen: 8 s, 60 s under heavy load.
@@ -47,6 +55,7 @@ class Status:
     kubeconfig: str
     parts: tuple[PartStatus, ...]
     rss_mib: int
+    checkout: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """For `--format json`."""
@@ -63,20 +72,26 @@ class Outcome:
     status: Status
 
 
-def up(name: str, say: Say = lambda _: None) -> Outcome:
-    """Start what does not run; leaves alone what does.
+def up(name: str, say: Say = lambda _: None, checkout: Path | None = None) -> Outcome:
+    """Start what does not run; leaves alone what does. It remembers the `checkout` that deploys to it.
 
     Raises:
-        EnvironmentLacks: the programs are not built, or a part does not start.
+        EnvironmentLacks: the programs are not built, a part does not start, or the cluster belongs to
+            another checkout.
     """
     began = time.monotonic()
     folder, tools = folder_of(name), find_tools()
     with locked(folder):
+        if checkout:
+            require_own(name, checkout)
         settings = folder.settings()
         fresh = settings is None
         if settings is None:
-            started, status = _first_start(folder, tools, say)
+            started, status = _first_start(folder, tools, say, checkout)
         else:
+            if checkout and not settings.checkout:
+                settings = replace(settings, checkout=str(checkout))
+                folder.keep(settings)
             started = _start_missing(Place(folder, settings, tools), say)
             status = _ready_status(folder)
     if not status.ready:
@@ -191,6 +206,7 @@ def _status(folder: Folder) -> Status:
         str(folder.kubeconfig),
         tuple(parts),
         sum(part.rss_mib for part in parts),
+        settings.checkout if settings else None,
     )
 
 
@@ -226,10 +242,12 @@ def _stop_all(folder: Folder) -> None:
     )
 
 
-def _first_start(folder: Folder, tools: Tools, say: Say) -> tuple[list[str], Status]:
+def _first_start(
+    folder: Folder, tools: Tools, say: Say, checkout: Path | None
+) -> tuple[list[str], Status]:
     """Start a new cluster; with other ports where somebody was quicker to take one of its own."""
     for left in reversed(range(STARTS)):
-        settings = new_settings(folder)
+        settings = new_settings(folder, checkout)
         folder.keep(settings)
         try:
             started = _start_missing(Place(folder, settings, tools), say)
@@ -413,6 +431,7 @@ __all__ = [
     "Unreachable",
     "down",
     "renew_kueue",
+    "require_own",
     "reset",
     "status",
     "up",

@@ -52,13 +52,30 @@ def provisioning_request(tools: Tools) -> list[ApiObject]:
     return [own] if own else []
 
 
+def of_karpenter(tools: Tools) -> list[ApiObject]:
+    """Karpenter's kinds, which its chart installs: its own definitions, or stand-ins."""
+    return [
+        find_crd(tools, "karpenter", f"{api.partition('/')[0]}_{plural}.yaml")
+        or stand_in(api, kind, plural=plural)
+        for api, kind, plural in (
+            ("karpenter.k8s.aws/v1", "EC2NodeClass", "ec2nodeclasses"),
+            ("karpenter.sh/v1", "NodePool", "nodepools"),
+            ("karpenter.sh/v1", "NodeClaim", "nodeclaims"),
+            ("karpenter.sh/v1alpha1", "NodeOverlay", "nodeoverlays"),
+        )
+    ]
+
+
 def stand_in(
-    api: str = "nvidia.com/v1", kind: str = "ClusterPolicy", scope: str = "Cluster"
+    api: str = "nvidia.com/v1",
+    kind: str = "ClusterPolicy",
+    scope: str = "Cluster",
+    plural: str = "",
 ) -> ApiObject:
     """The least that lets a kind be stored, with any fields, so that a platform can be deployed."""
     group, _, served = api.partition("/")
     singular = kind.lower()
-    plural = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
+    plural = plural or (f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s")
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": served,

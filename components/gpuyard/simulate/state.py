@@ -52,6 +52,8 @@ class ClusterSettings:
 
     token: str
     ports: dict[str, int]
+    checkout: str | None = None
+    """The checkout of the project whose `make up` deploys here; None when only `gpuyard sim` was used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ class Folder:
         try:
             found = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))
             return ClusterSettings(
-                found["token"], {name: int(found["ports"][name]) for name in PORT_NAMES}
+                found["token"],
+                {name: int(found["ports"][name]) for name in PORT_NAMES},
+                found.get("checkout"),
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -125,6 +129,21 @@ def folder_of(name: str) -> Folder:
     return Folder(name, home() / name)
 
 
+def require_own(name: str, checkout: Path) -> None:
+    """Let a checkout act only on clusters of its own: the state of a stack lies in the checkout.
+
+    Raises:
+        EnvironmentLacks: `make up` in another checkout deploys to this cluster.
+    """
+    settings = folder_of(name).settings()
+    if settings and settings.checkout not in {None, str(checkout)}:
+        raise EnvironmentLacks(
+            f"cluster {name} belongs to the checkout {settings.checkout}: run `make` there, or add"
+            f" NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name {name}`"
+            " removes it"
+        )
+
+
 def write_private(path: Path, text: str) -> None:
     """Write a file as a whole, readable by the user alone."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -162,7 +181,7 @@ def _is_same(handle: int, path: Path) -> bool:
         return False
 
 
-def new_settings(folder: Folder) -> ClusterSettings:
+def new_settings(folder: Folder, checkout: Path | None = None) -> ClusterSettings:
     """A fresh token and ports that nobody listens on and no other cluster of ours has.
 
     Each folder starts to look at a place of its own, so that clusters of two users or of two test runs
@@ -178,7 +197,7 @@ def new_settings(folder: Folder) -> ClusterSettings:
         raise EnvironmentLacks(
             f"no {len(PORT_NAMES)} free ports from {PORTS.start} to {PORTS.stop} on this machine"
         )
-    return ClusterSettings(secrets.token_urlsafe(24), ports)
+    return ClusterSettings(secrets.token_urlsafe(24), ports, str(checkout) if checkout else None)
 
 
 def _neighbours() -> Iterator[ClusterSettings]:

@@ -112,7 +112,7 @@ class Cluster:
                 timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=self._read_seconds),
             )
         except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"{method} {target}: {error}") from error
+            raise Unreachable(f"{method} {target}: {_reason(error)}") from error
 
     def check(self) -> None:
         """Ask for the core resources, to find out a dead or foreign server before anything is planned."""
@@ -187,6 +187,16 @@ class Cluster:
         kind = self.kind_of(obj)
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
         return self.request("DELETE", kind.url(_namespace(obj), name), body)
+
+
+def _reason(error: BaseException) -> str:
+    """What the operating system said, such as `Connection refused`; the whole text where it said nothing."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
 
 
 def _told_to_wait(response: urllib3.BaseHTTPResponse) -> float | None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 
 import pytest
 from testbed.plugins.cloud.shapes import Place
@@ -99,6 +100,30 @@ def test_a_stream_that_never_ends_is_cut_short(gpuyard, write, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" " * 20)))
     ended = gpuyard("check", write(LOCAL), "--against", "-")
     assert ended.code == 2
+
+
+def test_the_output_of_a_command_that_the_shell_puts_in_a_pipe_is_read(gpuyard, write, monkeypatch):
+    """As bash passes `<(pulumi stack export)`."""
+
+    def against(text):
+        reads, writes = os.pipe()
+        try:
+            os.write(writes, text.encode())
+            os.close(writes)
+            return gpuyard("check", write(LOCAL), "--against", f"/dev/fd/{reads}")
+        finally:
+            os.close(reads)
+
+    assert against(json.dumps({"steps": []})).code == 0
+    monkeypatch.setattr("gpuyard.cli.state_files.MAX_STATE_BYTES", 10)
+    ended = against(" " * 20)
+    assert (ended.code, "has more than 0 MiB" in ended.err) == (2, True)
+
+
+def test_a_pipe_that_has_a_name_is_not_waited_for(gpuyard, write, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    ended = gpuyard("check", write(LOCAL), "--against", tmp_path / "pipe")
+    assert (ended.code, "a pipe, not a file" in ended.err) == (2, True)
 
 
 def test_a_destroy_that_is_refused_is_told_before_by_what_is_kept(gpuyard, write, state):

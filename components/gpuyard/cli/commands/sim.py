@@ -66,6 +66,8 @@ def status_text(found: Status) -> str:
     lines = [
         f"cluster {found.name}: {'ready' if found.ready else 'not ready'}, {found.rss_mib} MiB"
     ]
+    if found.checkout:
+        lines.append(f"  deployed by `make up` in {found.checkout}")
     for part in found.parts:
         facts = [f"{part.name:<24} {part.state}"]
         if part.alive:
