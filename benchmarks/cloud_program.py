@@ -40,13 +40,20 @@ _LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"
 
 # ── the program ───────────────────────────────────────────────────────────────────────────────────
 def platform(stack: str, pools: int) -> str:
-    """A stack that we ship, as an engine gives it to its program; `pools` alike, or 0 for those it has."""
+    """The first pool of a stack that we ship and the teams that use it, without what the fake engine lacks.
+
+    `pools` copies of that pool, or 0 for the one.
+    """
     import yaml
 
     text = (ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
     raw: dict[str, Any] = yaml.safe_load(text)["config"]["gpuyard:platform"]
+    first = raw["pools"][0] | {"capacity": ["on-demand"]}
+    raw["pools"] = [first]
+    raw["teams"] = [each for each in raw["teams"] if first["name"] in str(each)]
+    for key in ("storage", "validation"):
+        raw.pop(key)
     if pools:
-        (first,) = raw["pools"]
         raw["pools"] = [first, *({**first, "name": f"p{n}"} for n in range(1, pools))]
         raw.pop("budget")
     return json.dumps(raw)

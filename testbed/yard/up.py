@@ -94,7 +94,9 @@ def in_a_cloud(began: float) -> int:
         )
         if asked := os.environ.get("PACE"):
             say(cloud.set_pace(stand, asked))
-        if held := os.environ.get("RESERVED"):
+        shipped = ROOT / "stacks" / "reservations" / f"{STACK}.json"
+        held = os.environ.get("RESERVED") or (shipped if shipped.exists() else None)
+        if held:
             say(cloud.set_reserved(stand, Path(held)))
         announce()
         build_tools()

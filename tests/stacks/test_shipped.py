@@ -63,7 +63,7 @@ def test_these_are_shipped_and_no_others():
 
 @each
 def test_a_stack_is_short_and_its_page_says_all_that_a_deployer_asks(name):
-    assert len(file_of(name).read_text(encoding="utf-8").splitlines()) <= 40
+    assert len(file_of(name).read_text(encoding="utf-8").splitlines()) <= 75
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     assert "```mermaid" in page
     assert f"../../stacks/Pulumi.{name}.yaml" in page

@@ -19,6 +19,9 @@ from kit.clouds.given import account_with
 FOLDER = Path(__file__).parents[2] / "golden_stacks"
 SHIPPED = Path(__file__).parents[3] / "stacks"
 RESERVED = {path.stem: path for path in sorted((FOLDER / "reservations").glob("*.json"))}
+HELD = RESERVED | {
+    f"Pulumi.{path.stem}": path for path in (SHIPPED / "reservations").glob("*.json")
+}
 """What the account of a stack holds, as its owner would see it: no test reads it off the stack."""
 FILES = sorted([*FOLDER.glob("*.yaml"), *SHIPPED.glob("Pulumi.*.yaml")])
 GET_SUBNETS = "aws:ec2/getSubnets:getSubnets"
@@ -64,8 +67,8 @@ def test_up_makes_what_check_finds_fine(pulumi_mocks, tmp_path, file):
     platform = yaml.safe_load(text)["config"]["gpuyard:platform"]
     given = platform["cloud"] != "none" and "existing" in platform.get("cluster", {})
     there = answers.calls(account_with(platform) if given else Account(tmp_path))
-    if file.stem in RESERVED:
-        reservations.write(tmp_path, json.loads(RESERVED[file.stem].read_text("utf-8")))
+    if file.stem in HELD:
+        reservations.write(tmp_path, json.loads(HELD[file.stem].read_text("utf-8")))
     if not given:
         there[GET_SUBNETS] = subnets
     runner = pulumi_mocks.but(outputs=answers.outputs, calls=there)
@@ -94,6 +97,10 @@ def test_a_stack_in_a_cluster_that_exists_is_made_where_check_finds_it_fine(pulu
     content = yaml.safe_load((SHIPPED / f"Pulumi.{name}.yaml").read_text(encoding="utf-8"))
     platform = content["config"]["gpuyard:platform"]
     platform.update(BY_NAME[platform["cloud"]])
+    for each in platform["pools"]:
+        each["capacity"] = ["on-demand"]
+        if "scaling" in each:
+            each["scaling"] = "autoscaler"
     text = yaml.safe_dump(content)
     calls = answers.calls(account_with(platform))
     runner = pulumi_mocks.but(outputs=answers.outputs, calls=calls)
