@@ -8,6 +8,8 @@ import yaml
 from testbed.plugins.cloud.judging import judged
 
 from gpuyard.judging import judge
+from gpuyard.readiness.asking import ask_readiness
+from gpuyard.readiness.evidence import Ready
 from gpuyard.render.cloud.graph import called_in
 from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.platform import platform_objects
@@ -84,6 +86,17 @@ def test_no_rule_of_ours_finds_anything_in_what_a_stack_registers(name):
     assert found_by_rules(graph, known=True, beside=objects) == set()
     previewed = found_by_rules(graph, known=False, beside=objects)
     assert {verdict for *_, verdict in previewed} <= {RuleVerdict.NOT_EVALUATED}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_stack_passes_most_readiness_checks_that_its_file_alone_decides(name):
+    """Checks of monitoring, and those that only a cluster or a run can answer, are left out."""
+    found = judge(read_stack_file(file_of(name).read_bytes(), name))
+    answers = ask_readiness(plan_of(name), found.findings).answers
+    decided = [each for each in answers if each.applies and each.check.category != "monitoring"]
+    passed = sum(each.ready is Ready.PASS for each in decided)
+    failed = sum(each.ready is Ready.FAIL for each in decided)
+    assert passed / (passed + failed) >= 0.6
 
 
 def test_the_cluster_that_exists_is_read_and_nothing_of_it_is_made():
