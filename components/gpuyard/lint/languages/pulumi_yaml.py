@@ -14,7 +14,7 @@ from gpuyard.rules.rule import UNKNOWN, Resource
 PROJECT = "a Pulumi program: what it makes is in `pulumi preview --json >preview.json`"
 _RUNTIME = "yaml"
 _LANGUAGES = frozenset({"python", "nodejs", "go", "dotnet", "java"})
-_REFERENCE = re.compile(r"(?<!\$)\$\{([^}]*)\}")
+_REFERENCE = re.compile(r"(?<!\$)\$\{([^{}]*)\}")
 _FUNCTION = "fn::"
 _ABOUT_GPUS = re.compile(r"nvidia|gpu|dcgm|kueue|karpenter|guestAccelerator", re.IGNORECASE)
 

@@ -47,11 +47,11 @@ NOT_FOLLOWED = (
 _TYPES = (*KINDS, *MANIFESTS, *OBJECTS)
 _OURS = re.compile(rf'resource\s+"?(?:{"|".join(_TYPES)})"?\s'.encode())
 _OF_OTHERS = re.compile(
-    rb'^\s*(?:module\s|resource\s+"?(?:aws|google|kube|helm)\w*"?\s)', re.MULTILINE
+    rb'^[ \t]*(?:module\s|resource\s+"?(?:aws|google|kube|helm)\w*"?\s)', re.MULTILINE
 )
 """What of the clouds and of Kubernetes is not looked at: that it is no HCL is worth a word all the same."""
-_LOCALS = re.compile(rb"^\s*locals\s*\{", re.MULTILINE)
-_PROVIDER = re.compile(rb'^\s*provider\s+"?aws"?\s', re.MULTILINE)
+_LOCALS = re.compile(rb"^[ \t]*locals\s*\{", re.MULTILINE)
+_PROVIDER = re.compile(rb'^[ \t]*provider\s+"?aws"?\s', re.MULTILINE)
 _TIMES = frozenset({"count", "for_each"})
 _META = _TIMES | {"provider", "depends_on"}
 _META_BLOCKS = frozenset({"lifecycle", "provisioner", "connection", "timeouts"})

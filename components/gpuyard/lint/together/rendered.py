@@ -20,7 +20,7 @@ _ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm", re.IGNORECASE)
 NO_HELM = "a template of a chart: with `helm` in PATH it is rendered with the chart's own values"
 NOT_ASKED = "a template of a chart: it is rendered with --render"
 NOT_ABOUT_GPUS = "templates of a chart in which nothing is said of GPUs"
-_SOURCE = re.compile(rb"^# Source: [^/\n]+/(\S[^\n]*?)\s*$", re.MULTILINE)
+_SOURCE = re.compile(rb"^# Source: [^/\n]+/(\S[^\n]*)$", re.MULTILINE)
 _TEMPLATES = "templates"
 _SUBCHARTS = "charts"
 _MOST_LINES = 3000
@@ -101,7 +101,7 @@ def rendered(chart: UnreadChart, output: bytes, templates: Mapping[str, bytes]) 
     """Everything that Helm made of the templates that could not be read as they are."""
     for _, part in parts(output):
         source = _SOURCE.search(part)
-        file = _joined(chart.folder, source[1].decode(errors="replace")) if source else ""
+        file = _joined(chart.folder, source[1].rstrip().decode(errors="replace")) if source else ""
         if file in templates:
             yield from read_made(part, file, written_at(templates[file], part))
 
