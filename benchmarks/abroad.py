@@ -132,8 +132,8 @@ def linted(each: Repository, git: Path) -> tuple[Repository, list[Mapping[str, A
     """What linting one repository costs, and what is said of it."""
     with tempfile.TemporaryDirectory() as name:
         write_out(git, each.commit, Path(name))
-        said, programs, most = _ran(Path(name))
-        _, seconds, _ = _ran(Path(name), "--no-render")
+        said, programs, most = _ran(Path(name), "--render")
+        _, seconds, _ = _ran(Path(name))
     hits = [hit for hit in said["hits"] if hit["state"] in {"open", "sample", "choice"}]
     cost = replace(
         each,

@@ -18,6 +18,8 @@ _COMMENT = re.compile(
 _WORD = b"gpuyard:"
 _MOST = 10_000
 """So many comments of one file are read."""
+_MOST_LETTERS = 1000
+"""So much is read on each side of the word."""
 WHOLE_FILE = 0
 """The line under which a comment for the whole file is kept."""
 
@@ -78,7 +80,8 @@ def _lines(data: bytes) -> Iterator[tuple[int, str]]:
         end = len(data) if end < 0 else end
         number += data.count(b"\n", counted, start)
         counted = start
-        yield number, data[start:end].decode("utf-8", "replace").rstrip("\r")
+        near = data[max(start, at - _MOST_LETTERS) : min(end, at + _MOST_LETTERS)]
+        yield number, near.decode("utf-8", "replace").rstrip("\r")
         at = data.find(_WORD, end)
 
 

@@ -61,7 +61,7 @@ LIST = ".csv"
 """How names of lists of counters end."""
 TIMES = 32
 """Files are read up to so many times the size of a stack file: 32 MiB."""
-_TEMPLATE = re.compile(rb"\{\{-?\s*[^}]*\}\}|\{%-?\s|%\{~?\s*(?:for|if)\b")
+_TEMPLATE = re.compile(rb"\{\{[^{}]{0,2000}\}\}|\{%-?\s|%\{~?\s*(?:for|if)\b")
 
 Reader = Callable[[Any, FilePlace], Iterator[Item]]
 """Finds resources of one sort in a document; yields nothing when the document is of another sort."""
@@ -83,6 +83,11 @@ def _chart_of_a_program(value: Mapping[str, Any], place: FilePlace) -> Iterator[
         yield Item(Resource(CHART_FILE, str(value["name"]), value), place)
 
 
+def _is_baseline(value: Any) -> bool:
+    """True for what `gpuyard lint --write-baseline` writes."""
+    return isinstance(value, Mapping) and set(value) == {"version", "findings"}
+
+
 READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Kubernetes object", is_object, objects),
     ("a list of Kubernetes objects", is_objects, objects),
@@ -94,6 +99,7 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("values of a chart", is_values, values_or_subcharts),
     ("a configuration", has_configuration, embedded),
     ("a release of `gpuyard render`", is_release, _nothing),
+    ("a baseline of `gpuyard lint`", _is_baseline, _nothing),
     ("a helmfile", is_helmfile, releases_of_helmfile),
     ("a bundle of Fleet", is_bundle, release_of_bundle),
     ("a patch", is_operations, operations),

@@ -1,6 +1,8 @@
 """Charts are rendered by a real Helm, and what is wrong is told at the template's line."""
 
 import os
+import socketserver
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,40 @@ def test_a_chart_that_cannot_be_rendered_is_said_once(chart, name, text, why):
     assert found == []
     assert reason.startswith("a chart that is not rendered: ")
     assert why in reason
+
+
+SECRET = "token-of-the-pipeline"  # noqa: S105  made up
+LEAK = """apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+    - name: a
+      image: "x/{{ range $name, $_ := .Files.Glob "**" }}{{ $.Files.Get $name | b64enc }}{{ end }}:latest"
+      resources: {limits: {nvidia.com/gpu: 1}}
+"""
+
+
+def test_a_template_reads_no_file_beside_its_chart(chart):
+    for name in ("gha-creds-1.json", "conf/secret", ".git/config", "charts/d/.git/config"):
+        (chart / name).parent.mkdir(parents=True, exist_ok=True)
+        (chart / name).write_text(SECRET, encoding="utf-8")
+    (chart / "templates" / "server.yaml").write_text(LEAK, encoding="utf-8")
+    reading, _ = read_all(["."], render=True)
+    said = [hit.problem for hit in report(reading, RULES).hits]
+    assert not [each for each in said if b64encode(SECRET.encode()).decode() in each]
+    assert [each for each in said if each.startswith("x/:latest can be another image")]
+
+
+def test_a_schema_of_values_is_not_fetched(chart):
+    with socketserver.TCPServer(("127.0.0.1", 0), None) as server:
+        server.timeout, server.handle_error = 0.1, None
+        asked = []
+        server.process_request = lambda request, address: asked.append(address) or request.close()
+        schema = f'{{"$ref": "http://127.0.0.1:{server.server_address[1]}/s"}}'
+        (chart / "values.schema.json").write_text(schema, encoding="utf-8")
+        found, unread = told()
+        server.handle_request()
+    assert found
+    assert unread == []
+    assert asked == []

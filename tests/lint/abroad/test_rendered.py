@@ -244,12 +244,22 @@ def test_helm_gets_nothing_of_the_user_s(chart, helm, monkeypatch):
         for line in (chart.parent / "env").read_text().splitlines()
         if "=" in line
     )
-    assert not {"HTTPS_PROXY", "HELM_PLUGINS", "GPUYARD_UPSTREAM"} & set(given)
+    assert not {"HTTPS_PROXY", "GPUYARD_UPSTREAM"} & set(given)
     assert given["KUBECONFIG"] == os.devnull
     home = (chart.parent / "pwd").read_text().strip()
-    assert {given["HOME"], given["HELM_CACHE_HOME"], given["HELM_CONFIG_HOME"]} == {home}
-    words = (chart.parent / "words").read_text().strip()
-    assert words == f"template release {chart}"
+    names = (
+        "HOME",
+        "TMPDIR",
+        "HELM_PLUGINS",
+        "HELM_CACHE_HOME",
+        "HELM_CONFIG_HOME",
+        "HELM_DATA_HOME",
+    )
+    assert {given[name] for name in names} == {home}
+    words = (chart.parent / "words").read_text().split()
+    assert words[:3] == ["template", "--skip-schema-validation", "release"]
+    assert len(words) == 4
+    assert not words[3].startswith(str(chart.parent / "c"))
 
 
 def test_a_file_named_alone_is_of_no_chart_in_view(chart, helm):

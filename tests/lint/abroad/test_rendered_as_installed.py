@@ -49,10 +49,10 @@ def installed(tmp_path, monkeypatch):
     program.write_text(
         f"""#!/bin/sh
 image=m:latest
-if [ -n "$5" ]; then
-  cp "$5" {tmp_path}/given.json
-  grep -q refused "$5" && exit 1
-  image=$(sed -n 's/.*"image": "\\([^"]*\\)".*/\\1/p' "$5")
+if [ -n "$6" ]; then
+  cp "$6" {tmp_path}/given.json
+  grep -q refused "$6" && exit 1
+  image=$(sed -n 's/.*"image": "\\([^"]*\\)".*/\\1/p' "$6")
 fi
 sed "s|IMAGE|$image|" {tmp_path}/made.yaml
 """,

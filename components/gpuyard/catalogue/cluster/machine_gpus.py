@@ -6,7 +6,7 @@ Only whoever judges files of others asks; what a platform is planned with are `g
 import re
 from datetime import date
 
-from gpuyard.catalogue.machines import find_machine
+from gpuyard.catalogue.machines import MACHINES, find_machine
 from gpuyard.catalogue.sources import Source
 
 SOURCE = Source(
@@ -37,6 +37,25 @@ _CORES_A_GPU = {
 }
 """By letter and generation of Azure's sizes; with fewer cores it is one GPU, or a part of one."""
 _ORACLE = re.compile(r"^(?:VM|BM)\.GPU[\w.-]*\.(\d+)$")
+
+
+_OF_EC2 = OLD_FAMILIES.union(
+    m.name.partition(".")[0] for m in MACHINES.values() if m.is_gpu_machine and m.cloud == "aws"
+)
+_OF_GCE = frozenset(
+    m.name.partition("-")[0]
+    for m in MACHINES.values()
+    if m.is_gpu_machine and m.cloud == "gcp" and m.name == m.type_name
+)
+_NAMED = re.compile(
+    rf"\b(?:{'|'.join(sorted(_OF_EC2))})\.(?:\d*x?large|metal)\b"
+    rf"|\b(?:{'|'.join(sorted(_OF_GCE))})-[a-z]+-\d".encode()
+)
+
+
+def names_gpu_machine(text: bytes) -> bool:
+    """Whether a machine type of a family of EC2 or Google Cloud that has GPUs of NVIDIA's stands in a text."""
+    return _NAMED.search(text) is not None
 
 
 def has_gpus(name: str) -> bool:

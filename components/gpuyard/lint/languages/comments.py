@@ -13,6 +13,8 @@ from gpuyard.manifests.placeholders import is_no_image
 
 _MOST_BYTES = 512 * 1024
 """A larger file is none that a hand has written comments into."""
+_MOST_LETTERS = 1000
+"""So much of one comment is read: a search for two words in any order takes the square of it."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//)+(.*)$")
 _BETWEEN = re.compile(r"\s*(?:---.*)?$")
 ANY_RULE = ""
@@ -259,10 +261,10 @@ def _comments(data: bytes) -> Iterator[tuple[int, str]]:
             waiting.append(found[1])
             continue
         if waiting and not _BETWEEN.match(line):
-            yield number, " ".join(" ".join(waiting).split())
+            yield number, " ".join(" ".join(waiting).split())[:_MOST_LETTERS]
             waiting = []
         if found:
-            yield number, found[1]
+            yield number, found[1][:_MOST_LETTERS]
 
 
 def _remarks(line: int, said: str) -> Iterator[Remark]:

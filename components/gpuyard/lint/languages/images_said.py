@@ -24,16 +24,16 @@ _LOADS = re.compile(
 )
 _SKAFFOLD = re.compile(r"(?:^|/)skaffold[\w.-]*\.ya?ml$")
 _ASSIGNED = re.compile(
-    r"^\s*(?:export\s+)?(\w+)\s*[:?]?=\s*[\"']?([\w./:-]+)[\"']?\s*$", re.MULTILINE
+    r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*[:?]?=[ \t]*[\"']?([\w./:-]+)[\"']?[ \t]*$", re.MULTILINE
 )
-_LOOP = re.compile(r"\bfor\s+(\w+)\s+in\s+([\w./: \t-]+?)\s*(?:;|\n)")
+_LOOP = re.compile(r"\bfor\s+(\w+)\s+in[ \t]+([\w./: \t-]+)(?:;|\n)")
 _VARIABLE = re.compile(r"\$+[{(]?(\w+)[})]?")
 _IMAGE = re.compile(r"[\w.-]+(?::\d+)?(?:/[\w.-]+)*")
 _TAKES = frozenset(
     {"-n", "--namespace", "--context", "-p", "--profile", "--name", "-c", "--cluster"}
 )
 _MOST = 100
-"""Images of one file."""
+"""Images of one file, and words of one command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _set(text: str, values: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str
 
 def _plain(rest: str) -> Sequence[str]:
     """Words that are neither options nor what belongs to one."""
-    words = [word.strip("\"'") for word in rest.split()]
+    words = [word.strip("\"'") for word in rest.split(maxsplit=_MOST)[:_MOST]]
     before = ["", *words]
     return [
         word

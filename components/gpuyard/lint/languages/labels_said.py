@@ -22,7 +22,7 @@ _LISTED = re.compile(
 )
 _BRACES = r"\{((?:\$\{[^{}]*\}|[^{}])*)\}"
 _MAPPED = re.compile(rf"\bnode[-_]?labels[\"']?[ \t]*[:=][ \t]*{_BRACES}", re.IGNORECASE)
-_IN_TERRAFORM = re.compile(rf"\blabels[ \t]*=[ \t]*(?:merge\([^{{}}]*)?{_BRACES}")
+_IN_TERRAFORM = re.compile(rf"\blabels[ \t]*=[ \t]*(?:merge\([^{{}}]{{0,400}})?{_BRACES}")
 _ANYWHERE = (_GIVES, _LISTED, _MAPPED)
 _GIVEN = re.compile(rf"({_KEY})[\"']?\s*[=:](?!=)")
 _TERRAFORM = (".tf", ".tofu")

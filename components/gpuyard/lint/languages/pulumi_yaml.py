@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gpuyard.catalogue.cluster.machine_gpus import names_gpu_machine
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.manifests.fields import PartlyKnown
@@ -13,7 +14,7 @@ from gpuyard.rules.rule import UNKNOWN, Resource
 PROJECT = "a Pulumi program: what it makes is in `pulumi preview --json >preview.json`"
 _RUNTIME = "yaml"
 _LANGUAGES = frozenset({"python", "nodejs", "go", "dotnet", "java"})
-_REFERENCE = re.compile(r"(?<!\$)\$\{([^}]*)\}")
+_REFERENCE = re.compile(r"(?<!\$)\$\{([^{}]*)\}")
 _FUNCTION = "fn::"
 _ABOUT_GPUS = re.compile(r"nvidia|gpu|dcgm|kueue|karpenter|guestAccelerator", re.IGNORECASE)
 
@@ -38,7 +39,8 @@ def program_resources(value: Any, place: FilePlace) -> Iterator[Item]:
     """Every resource; of a program that says no word of GPUs the cloud is somebody else's matter."""
     given = value.get("variables")
     variables = given if isinstance(given, Mapping) else {}
-    about = _ABOUT_GPUS.search(repr(value)) is not None
+    written = repr(value)
+    about = _ABOUT_GPUS.search(written) is not None or names_gpu_machine(written.encode())
     for name, each in value["resources"].items():
         found = _resource(str(name), each, variables)
         if found is not None and (about or not found.kind.startswith(_CLOUDS)):

@@ -14,6 +14,8 @@ from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
 
 MOST_LETTERS = 16 * 1024
 """A longer line is nobody's command."""
+LONGEST_LINE = 4 * 1024
+"""In a longer one no name of a folder is looked for: each search takes the square of it."""
 _MOST_DEPTH = 20
 _TASKS = frozenset(
     f"{a}askfile{b}.{c}" for a in "Tt" for b in ("", ".dist") for c in ("yml", "yaml")

@@ -16,11 +16,11 @@ from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
 from gpuyard.spec.yaml.room import NoRoomError
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
-_CALLS = re.compile(rb'^\s*source\s*=\s*"\.\.?(?:/|")', re.MULTILINE)
+_CALLS = re.compile(rb'^[ \t]*source\s*=\s*"\.\.?(?:/|")', re.MULTILINE)
 _FROM_ELSEWHERE = re.compile(
-    rb'^\s*source\s*=\s*"(?!\.\.?/)[^"\n]*(?:eks|gke|kubernetes|karpenter)', re.MULTILINE
+    rb'^[ \t]*source\s*=\s*"(?!\.\.?/)[^"\n]*(?:eks|gke|kubernetes|karpenter)', re.MULTILINE
 )
-_SAYS = re.compile(rb"^\s*(?:variable|locals)\b", re.MULTILINE)
+_SAYS = re.compile(rb"^[ \t]*(?:variable|locals)\b", re.MULTILINE)
 _OPTIONAL = b"optional("
 _OF_TERRAFORM = frozenset({"source", "version", "count", "for_each", "providers", "depends_on"})
 Folders = Mapping[str, Mapping[str, bytes]]

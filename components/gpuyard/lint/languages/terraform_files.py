@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gpuyard.catalogue.cluster.machine_gpus import names_gpu_machine
 from gpuyard.findings import Path
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, HandedValues, Item, Unread
@@ -46,11 +47,11 @@ NOT_FOLLOWED = (
 _TYPES = (*KINDS, *MANIFESTS, *OBJECTS)
 _OURS = re.compile(rf'resource\s+"?(?:{"|".join(_TYPES)})"?\s'.encode())
 _OF_OTHERS = re.compile(
-    rb'^\s*(?:module\s|resource\s+"?(?:aws|google|kube|helm)\w*"?\s)', re.MULTILINE
+    rb'^[ \t]*(?:module\s|resource\s+"?(?:aws|google|kube|helm)\w*"?\s)', re.MULTILINE
 )
 """What of the clouds and of Kubernetes is not looked at: that it is no HCL is worth a word all the same."""
-_LOCALS = re.compile(rb"^\s*locals\s*\{", re.MULTILINE)
-_PROVIDER = re.compile(rb'^\s*provider\s+"?aws"?\s', re.MULTILINE)
+_LOCALS = re.compile(rb"^[ \t]*locals\s*\{", re.MULTILINE)
+_PROVIDER = re.compile(rb'^[ \t]*provider\s+"?aws"?\s', re.MULTILINE)
 _TIMES = frozenset({"count", "for_each"})
 _META = _TIMES | {"provider", "depends_on"}
 _META_BLOCKS = frozenset({"lifecycle", "provisioner", "connection", "timeouts"})
@@ -75,10 +76,6 @@ _KINDS_OF_IMAGES = re.compile(
     rb"(?m)^[ \t]*(?:#|//|description\b).*\bAL2(?:023)?_x86_64_(?:GPU|NVIDIA)\b.*$"
 )
 """Words that explain which images there are, beside one that may be another."""
-_GPU_MACHINES = re.compile(
-    rb"\b(?:p[3-6][a-z]*(?:-[a-z0-9]+)?|g(?:4dn|4ad|5g?|6e?|6f)|gr6f?)\.(?:\d*xlarge|metal)\b"
-    rb"|\b(?:a[2-4]-|g[24]-standard-)"
-)
 _ABOUT_NODES = re.compile(rb"karpenter|vllm", re.IGNORECASE)
 """Nodes of any kind, and a server that runs without GPUs too: objects of Kubernetes say whether they are of
 GPUs, the cloud around them is not our subject."""
@@ -201,22 +198,16 @@ def _is_beside(data: bytes) -> bool:
     return bool(_LOCALS.search(data) or PINS.search(data))
 
 
-def _says_gpus(data: bytes) -> bool:
-    """Whether a file says a word of GPUs, and not only which kinds of images there are."""
-    return bool(_ABOUT_GPUS.search(data)) and bool(
-        _ABOUT_GPUS.search(_KINDS_OF_IMAGES.sub(b"", data))
-    )
-
-
 def _speaks_of_gpus(data: bytes) -> bool:
-    """The same, or a machine that has them."""
-    return _says_gpus(data) or bool(_GPU_MACHINES.search(data))
+    """Whether a file names GPUs or a machine that has them, and not only which kinds of images there are."""
+    words = _ABOUT_GPUS.search(data) and _ABOUT_GPUS.search(_KINDS_OF_IMAGES.sub(b"", data))
+    return bool(words) or names_gpu_machine(data)
 
 
 def _types(files: Iterable[bytes]) -> tuple[str, ...]:
     """What is looked at, by the words of a folder."""
     every = list(files)
-    gpus = any(map(_says_gpus, every))
+    gpus = any(map(_speaks_of_gpus, every))
     nodes = any(map(_ABOUT_NODES.search, every))
     if gpus and (nodes or any(map(_ABOUT_KUBERNETES.search, every))):
         return _TYPES

@@ -22,7 +22,7 @@ from gpuyard.spec.yaml_tree import parse_documents
 _LINE = re.compile(rb"(?m)^[ \t]*\{\{.*\}\}[ \t\r]*$")
 """Of a template: nothing but what decides on the lines around it."""
 _ENVIRONMENT = re.compile(r"\{\{-?\s*\.Environment\.Name\s*-?\}\}")
-_TEMPLATE = re.compile(r"\{\{.*?\}\}")
+_TEMPLATE = re.compile(r"\{\{[^{}\n]*\}\}")
 _EXACT = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
 _PLAIN = ("name", "chart")
 

@@ -8,6 +8,8 @@ from gpuyard.manifests.fields import NotEvaluatedError, mapping, mappings
 
 _WORD = re.compile(r"\{\{-?\s*\.?([A-Za-z][\w.-]*)\s*-?\}\}")
 """`{{name}}`, and `{{ .name }}` of Go templates; what is computed in a template is nobody's here."""
+_MOST_WORDS = 3
+"""In one part of a path: of more, a name could be split in too many ways."""
 _MOST = 64
 """So many files of one set are tried; of more the rest is as those are."""
 Words = Mapping[str, str]
@@ -63,6 +65,8 @@ def _words(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
 
 def _fitting(path: str, names: Collection[str]) -> Iterator[Words]:
     """What the words of a path would be, for each file that fits it."""
+    if max(len(_WORD.findall(part)) for part in path.split("/")) > _MOST_WORDS:
+        return
     at, pattern = 0, ""
     seen: list[str] = []
     for found in _WORD.finditer(path):

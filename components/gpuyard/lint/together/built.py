@@ -1,60 +1,91 @@
 """Kustomizations of which only a run of kustomize tells what they make; and what it made of them.
 
-Nothing is run here. One that takes anything from elsewhere, or that is part of another, is not among them.
+Nothing is run here. A kustomization is built where all its fields are in `_PLAIN`, `_LISTS` or `_PARTS`, and
+each path in them is in view: kustomize fetches addresses and runs plugins.
 """
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from gpuyard.catalogue.cluster.machine_gpus import names_gpu_machine
 from gpuyard.errors import UsageError
-from gpuyard.lint.inside import with_inside
-from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
+from gpuyard.lint.items import FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.lint.read import TIMES
-from gpuyard.lint.together.kustomize import (
-    KUSTOMIZATION_KINDS,
-    Kustomization,
-    kustomizations,
-    made_of,
-)
-from gpuyard.lint.together.scopes import CHART, chains_of, roots
-from gpuyard.manifests.fields import items, mapping, mappings, text
+from gpuyard.lint.together.kustomize import KUSTOMIZATION_KINDS, NAMES, kustomizations
+from gpuyard.lint.together.scopes import chains_of, roots
 from gpuyard.rules.rule import Resource
-from gpuyard.spec.yaml_tree import Document, parse_documents
+from gpuyard.spec.yaml_tree import parse_documents
 
+NOT_BUILT = "a kustomization of which only kustomize tells what it makes: it is built with --render"
 _ONLY_A_RUN = ("replacements", "vars", "helmCharts", "generators", "transformers", "validators")
-_FILES = ("resources", "bases", "components", "crds", "configurations", *_ONLY_A_RUN[3:])
+_PLAIN = frozenset(
+    {
+        "apiVersion",
+        "buildMetadata",
+        "commonAnnotations",
+        "commonLabels",
+        "generatorOptions",
+        "images",
+        "kind",
+        "labels",
+        "metadata",
+        "namePrefix",
+        "nameSuffix",
+        "namespace",
+        "replicas",
+        "sortOptions",
+        "vars",
+    }
+)
+"""Fields that name no file."""
+_LISTS = frozenset({"resources", "bases", "components", "crds", "configurations"})
+"""Lists of files and folders."""
+_STRATEGIC = "patchesStrategicMerge"
+_PATCH = frozenset({"path", "patch", "target", "options"})
+_FILES = ("files", "envs", "env")
+_GENERATOR = frozenset({"name", "namespace", "behavior", "options", "type", "literals", *_FILES})
+_PARTS: Mapping[str, frozenset[str]] = {
+    "patches": _PATCH,
+    "patchesJson6902": _PATCH,
+    "replacements": frozenset({"path", "source", "targets"}),
+    "configMapGenerator": _GENERATOR,
+    "secretGenerator": _GENERATOR,
+}
+"""Lists of mappings, and the keys that these may have. Go reads `Path` as `path`, so case counts here."""
+_LOCAL_PATH = re.compile(r"[\w.+ -][\w.+ /-]*")
+"""No scheme, no `user@host`, no query, no absolute path."""
 _ABOUT_GPUS = re.compile(r"nvidia\.com/|dcgm", re.IGNORECASE)
-_GENERATED = frozenset({"ConfigMap", "Secret"})
 
 
 @dataclass(frozen=True, slots=True)
 class KustomizationToBuild:
-    """One that nothing takes, with all that it needs in view."""
+    """One that no other takes and that only a run of kustomize explains."""
 
     folder: str
     file: str
-    charts: bool
-    """Whether Helm is needed as well."""
-    place: FilePlace
-    """Of its charts, for what they make."""
-    files: frozenset[str]
+    files: frozenset[str] = frozenset()
     """All that it takes."""
-
-    def __hash__(self) -> int:
-        return hash(self.folder)
+    written: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict[str, Mapping[str, Any]], hash=False
+    )
+    """By file: the content of each kustomization among them, as it was checked."""
+    problem: str = ""
+    """Why it must not be built."""
 
 
 def kustomizations_to_build(reading: FilesRead) -> list[KustomizationToBuild]:
     """In the order of their files."""
     of_folders = kustomizations(reading)
     written = {
-        posixpath.dirname(item.place.file): item
+        item.place.file: item.resource.properties
         for item in reading.items
-        if item.resource.group_kind in KUSTOMIZATION_KINDS
+        if posixpath.basename(item.place.file) in NAMES
+        and item.resource.group_kind in KUSTOMIZATION_KINDS
     }
     there = frozenset(reading.files)
     about = (
@@ -62,60 +93,102 @@ def kustomizations_to_build(reading: FilesRead) -> list[KustomizationToBuild]:
     )
     found: list[KustomizationToBuild] = []
     for folder in roots(of_folders):
-        chains = chains_of(folder, of_folders)
-        files = frozenset(chains)
-        taken = [written[each] for each in of_folders if of_folders[each].file in files]
-        properties = [item.resource.properties for item in taken]
-        wanted = any(each.get(key) for each in properties for key in _ONLY_A_RUN)
-        ready = wanted and all(_is_here(item, there, of_folders) for item in taken)
-        if ready and files & about:
-            place = replace(
-                written[folder].place, fixed=written[folder].place.position(("helmCharts",))
+        files = frozenset(chains_of(folder, of_folders))
+        taken = {each: written[each] for each in files if each in written}
+        wanted = any(each.get(key) for each in taken.values() for key in _ONLY_A_RUN)
+        if not wanted or not files & about:
+            continue
+        checked = [_checked(file, taken[file], there, of_folders) for file in sorted(taken)]
+        problem = next((each for each in checked if isinstance(each, str)), "")
+        named = [name for each in checked if not isinstance(each, str) for name in each]
+        found.append(
+            KustomizationToBuild(
+                folder, of_folders[folder].file, files.union(named), taken, problem
             )
-            charts = any(mappings(each, "helmCharts") for each in properties)
-            found.append(
-                KustomizationToBuild(folder, of_folders[folder].file, charts, place, files)
-            )
+        )
     return found
 
 
 def _is_about_gpus(item: Item) -> bool:
-    return _ABOUT_GPUS.search(str(item.resource.properties)) is not None
+    written = str(item.resource.properties)
+    return _ABOUT_GPUS.search(written) is not None or names_gpu_machine(written.encode())
 
 
-def _is_here(item: Item, files: frozenset[str], of_folders: Mapping[str, Kustomization]) -> bool:
-    """Whether all that it names is in view: kustomize would fetch what is not."""
-    given = item.resource.properties
-    folder = posixpath.dirname(item.place.file)
+def _checked(
+    file: str, given: Mapping[str, Any], files: Container[str], folders: Container[str]
+) -> list[str] | str:
+    """The files that it names, or the reason why it must not be built."""
+    folder = posixpath.dirname(file)
+    found: list[str] = []
+    for key, value in given.items():
+        if key in _PLAIN or not value:
+            continue
+        parts = value if isinstance(value, list) else [value]
+        generators: list[Mapping[Any, Any]] = []
+        if key in _LISTS:
+            names = parts
+        elif key == _STRATEGIC:
+            names = [each for each in parts if not _is_inline(each)]
+        elif key in _PARTS and all(_has_only(_PARTS[key], each) for each in parts):
+            names = [each["path"] for each in parts if "path" in each]
+            generators = parts
+        else:
+            return f"{file}: lint does not build `{key}`"
+        for name in names:
+            if (path := _in_view(name, folder, files, folders)) is None:
+                return f"{file}: {key}: {name!r} is not a path of a file or folder in view"
+            found += [path] if path in files else ()
+        for name in _generator_files(generators):
+            path = posixpath.normpath(name.partition("=")[2] or name)
+            if not _LOCAL_PATH.fullmatch(path) or any(p.startswith(".") for p in path.split("/")):
+                return f"{file}: {key}: {name!r} is not a path of a file below its folder"
+            found.append(posixpath.join(folder, path))
+    return found
 
-    def there(name: object) -> bool:
-        path = posixpath.normpath(posixpath.join(folder, str(name)))
-        return path in files or ("" if path == "." else path) in of_folders
 
-    home = text(given, "helmGlobals", "chartHome") or "charts"
-    charts = [f"{home}/{text(each, 'name')}/{CHART}" for each in mappings(given, "helmCharts")]
-    named = [name for key in _FILES for name in items(given, key) if "\n" not in str(name)]
-    return all(map(there, [*named, *charts])) and not mapping(given, "openapi")
+def _has_only(keys: frozenset[str], part: Any) -> bool:
+    return isinstance(part, Mapping) and set(part) <= keys
+
+
+def _is_inline(patch: Any) -> bool:
+    """A text of several lines is the patch itself: it is no path and no address."""
+    return isinstance(patch, str) and "\n" in patch.strip()
+
+
+def _generator_files(generators: list[Mapping[Any, Any]]) -> Iterator[str]:
+    for each in generators:
+        for key in _FILES:
+            value = each.get(key) or []
+            yield from map(str, value if isinstance(value, list) else [value])
+
+
+def _in_view(name: Any, folder: str, files: Container[str], folders: Container[str]) -> str | None:
+    """The file or folder in view that kustomize reads; None where there is none, or it would clone it.
+
+    It clones `github.com/a/b` even where there is such a folder.
+    """
+    if not isinstance(name, str) or not _LOCAL_PATH.fullmatch(name):
+        return None
+    path = posixpath.normpath(posixpath.join(folder, name))
+    first = name.partition("/")[0]
+    plain = first in {".", ".."} or "." not in first
+    taken = path in files or (plain and ("" if path == "." else path) in folders)
+    return path if taken else None
 
 
 def with_built(reading: FilesRead, made: Mapping[KustomizationToBuild, bytes | str]) -> FilesRead:
     """What was read, with what its kustomizations became, or why that is not known."""
     built: dict[str, tuple[Resource, ...]] = {}
-    more: list[Item] = []
     unread: list[Unread] = []
     for each, output in made.items():
         if isinstance(output, str):
-            unread.append(Unread(each.file, f"a kustomization that is not built: {output}"))
+            reason = (
+                output if output == NOT_BUILT else f"a kustomization that is not built: {output}"
+            )
+            unread.append(Unread(each.file, reason, template=True))
             continue
-        objects = tuple(_objects(output))
-        built[each.folder] = objects
-        more += _of_charts(each, objects, reading) if each.charts else ()
-    return replace(
-        reading,
-        items=(*reading.items, *more),
-        unread=(*reading.unread, *unread),
-        built={**reading.built, **built},
-    )
+        built[each.folder] = tuple(_objects(output))
+    return replace(reading, unread=(*reading.unread, *unread), built={**reading.built, **built})
 
 
 def _objects(output: bytes) -> Iterator[Resource]:
@@ -126,15 +199,3 @@ def _objects(output: bytes) -> Iterator[Resource]:
     for document in documents:
         if is_object(document.value):
             yield kubernetes_resource(document.value)
-
-
-def _of_charts(
-    each: KustomizationToBuild, objects: tuple[Resource, ...], reading: FilesRead
-) -> Iterator[Item]:
-    """What stands in no file: it is told where the kustomization has its charts."""
-    own = [item.resource for item in reading.items if item.place.file in each.files]
-    known = {made for resource in own if (made := made_of(resource, objects)) is not None}
-    for made in objects:
-        if made not in known and made.group_kind not in _GENERATED:
-            place = replace(each.place, document=Document(made.properties, {}), prefix=())
-            yield from with_inside(Item(made, place))

@@ -5,6 +5,7 @@ Patches, the namespace, namePrefix and nameSuffix, labels and annotations, `imag
 """
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,10 @@ from gpuyard.rules.rule import Resource
 _CLUSTER_WIDE = re.compile(r"Namespace$|Cluster[A-Z]\w*|ResourceFlavor$|PriorityClass$|NodePool$")
 """Kinds that a namespace is not given to; one more or less changes no verdict of a rule."""
 _NEVER_RENAMED = frozenset({"Namespace", "CustomResourceDefinition", "APIService"})
+_REPEATS = re.compile(r"[*+?{]")
+_REPEATS_GROUP = re.compile(r"\)[*+?{]|\\\d")
+_MOST_REPEATS = 2
+"""Python goes back over each: of three, the time grows with the cube of a name."""
 _OWN_GROUPS = re.compile(r"(apps|batch|autoscaling|policy|([\w-]+\.)+k8s\.io)/|v1$")
 """Groups that kustomize knows the schemas of; in other kinds a patch replaces a list as a whole."""
 _PODS: Mapping[str, tuple[str, ...]] = {
@@ -333,8 +338,10 @@ def _selected_by(target: Mapping[Any, Any]) -> Callable[[ObjectForm], bool | Non
         group, _, version = name_at(form.value, "apiVersion").rpartition("/")
         names = {"kind": (form.kind,), "name": form.names, "group": (group,), "version": (version,)}
         for key, given in names.items():
-            if (wanted := text(target, key)) and not any(_matches(wanted, each) for each in given):
-                return False
+            wanted = text(target, key)
+            fits = {_matches(wanted, each) for each in given} if wanted else {True}
+            if True not in fits:
+                return None if None in fits else False
         space = name_at(form.value, "metadata", "namespace") or "default"
         if (wanted := text(target, "namespace")) and not _matches(wanted, space):
             return None  # it may have had another on its way
@@ -361,9 +368,15 @@ def _has(selector: str, given: Any) -> bool | None:
     return True
 
 
-def _matches(pattern: str, given: str) -> bool:
+def _matches(pattern: str, given: str) -> bool | None:
+    """Whether a name is as kustomize's pattern wants it; None for a pattern that Python may try for ever."""
+    if _REPEATS_GROUP.search(pattern) or len(_REPEATS.findall(pattern)) > _MOST_REPEATS:
+        return None
     try:
-        return re.fullmatch(pattern, given) is not None
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # of what another version of Python may read otherwise
+            return re.fullmatch(pattern, given) is not None
     except re.error:
         return pattern == given
 

@@ -28,6 +28,7 @@ OF_ARGO_SOURCE = "config:argocd-source"
 OPERATIONS = "config:json-patch"
 """A file of operations, as a patch has them."""
 _UNREAD = ({"op": "unread", "path": "/spec"},)
+_LONGEST_PATH = 4096
 _LISTS = ("resources", "bases", "crds", "configurations")
 
 
@@ -72,7 +73,7 @@ def _read(item: Item, of_files: Mapping[str, Sequence[Item]]) -> Kustomization:
     folder = posixpath.dirname(file)
 
     def there(names: Sequence[Any]) -> tuple[str, ...]:
-        return tuple(_path(folder, name) for name in names if isinstance(name, str))
+        return tuple(_path(folder, name) for name in names if _is_path(name))
 
     charts = mappings(given, "helmCharts")
     values = [name for chart in charts for name in _values_files(chart)]
@@ -92,6 +93,10 @@ def _read(item: Item, of_files: Mapping[str, Sequence[Item]]) -> Kustomization:
 
 def _path(folder: str, name: str) -> str:
     return posixpath.normpath(posixpath.join(folder, name))
+
+
+def _is_path(name: Any) -> bool:
+    return isinstance(name, str) and len(name) <= _LONGEST_PATH
 
 
 def _is_file(name: Any) -> bool:

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 from gpuyard.lint.items import FilesRead, Item
-from gpuyard.lint.languages.script_text import is_prose
+from gpuyard.lint.languages.script_text import LONGEST_LINE, is_prose
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.kustomize import Kustomization, kustomizations
 from gpuyard.lint.unused.named import without_applied
@@ -304,7 +304,9 @@ def _names(
     if folder.name not in said.text:
         return False
     for line in said.text.splitlines():
-        if folder.name not in line or (not said.is_prose and line.lstrip().startswith("#")):
+        if folder.name not in line or len(line) > LONGEST_LINE:
+            continue
+        if not said.is_prose and line.lstrip().startswith("#"):
             continue
         if said.is_prose and not _APPLIES.search(line):
             continue

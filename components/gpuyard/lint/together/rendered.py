@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
+from gpuyard.catalogue.cluster.machine_gpus import names_gpu_machine
 from gpuyard.lint.items import FilesRead, Item, Unread
 from gpuyard.lint.passed_over import parts
 from gpuyard.lint.read import read_made
 from gpuyard.lint.together.scopes import CHART
 
-ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm", re.IGNORECASE)
+_ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm", re.IGNORECASE)
 NO_HELM = "a template of a chart: with `helm` in PATH it is rendered with the chart's own values"
 NOT_ASKED = "a template of a chart: it is rendered with --render"
 NOT_ABOUT_GPUS = "templates of a chart in which nothing is said of GPUs"
-_SOURCE = re.compile(rb"^# Source: [^/\n]+/(\S[^\n]*?)\s*$", re.MULTILINE)
+_SOURCE = re.compile(rb"^# Source: [^/\n]+/(\S[^\n]*)$", re.MULTILINE)
 _TEMPLATES = "templates"
 _SUBCHARTS = "charts"
 _MOST_LINES = 3000
@@ -47,6 +48,11 @@ class Renderings:
     """Templates of which what was read before does not count any more."""
     told: set[str] = field(default_factory=set[str])
     """Those of which it is said in another way that they are not read."""
+
+
+def is_about_gpus(text: bytes) -> bool:
+    """Whether a file of a chart names GPUs, or a machine that has them."""
+    return _ABOUT_GPUS.search(text) is not None or names_gpu_machine(text)
 
 
 def charts_to_render(reading: FilesRead) -> list[UnreadChart]:
@@ -95,7 +101,7 @@ def rendered(chart: UnreadChart, output: bytes, templates: Mapping[str, bytes]) 
     """Everything that Helm made of the templates that could not be read as they are."""
     for _, part in parts(output):
         source = _SOURCE.search(part)
-        file = _joined(chart.folder, source[1].decode(errors="replace")) if source else ""
+        file = _joined(chart.folder, source[1].rstrip().decode(errors="replace")) if source else ""
         if file in templates:
             yield from read_made(part, file, written_at(templates[file], part))
 

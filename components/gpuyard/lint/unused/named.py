@@ -5,11 +5,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gpuyard.lint.items import FilesRead
+from gpuyard.lint.languages.script_text import LONGEST_LINE
 from gpuyard.lint.together.kustomize import kustomizations
 
 _OBJECTS = (".yaml", ".yml", ".json", ".tf", ".tofu")
 _APPLIES = re.compile(r"\b(?:kubectl|kustomize|oc|flux|argocd|helm|make|apply)\b")
-_APPLY = re.compile(r"[^#]*\b(?:kubectl|oc)\b.*\b(?:apply|create|replace)\b.* -f")
+_KUBECTL = re.compile(r"\b(?:kubectl|oc)\b")
+_VERB = re.compile(r"\b(?:apply|create|replace)\b")
 _BEFORE = re.compile(r"[\w.-]+")
 
 
@@ -47,9 +49,16 @@ def without_applied(
         if b" -f" not in data:
             continue
         lines = data.decode(errors="replace").split("\n")
-        said = "\n".join(each for each in lines if " -f" in each and _APPLY.match(each))
+        said = "\n".join(each for each in lines if _applies(each))
         left = {each for each in left if not re.search(_tail(each), said)} if said else left
     return left
+
+
+def _applies(line: str) -> bool:
+    """Whether it is a command that applies files, and no comment."""
+    program = _KUBECTL.search(line.partition("#")[0])
+    verb = _VERB.search(line, program.end()) if program else None
+    return verb is not None and " -f" in line[verb.end() :]
 
 
 def _tail(path: str) -> str:
@@ -69,6 +78,8 @@ def _lines(text: str, file: str) -> Iterator[str]:
     manifest = file.endswith(_OBJECTS)
     lines = text.splitlines()
     for line, after in zip(lines, [*lines, ""][1:], strict=True):
+        if len(line) > LONGEST_LINE:
+            continue
         comment = line.lstrip().startswith(("#", "//"))
         excluded = "exclude" in line or after.lstrip("- ").startswith("exclude")
         if not excluded and (not comment if manifest else _APPLIES.search(line)):

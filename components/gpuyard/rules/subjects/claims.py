@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from glob import escape
 from typing import Any
 
 from gpuyard.manifests.pods import Pod
@@ -12,7 +14,7 @@ _CLAIM = "resource.k8s.io/ResourceClaim"
 _NAMES: Mapping[str, str] = {_TEMPLATE: "resourceClaimTemplateName", _CLAIM: "resourceClaimName"}
 """By kind: how a pod names one."""
 _OTHERS = re.compile(r"(?:^|\.)(?:intel|amd|google|habana|amazonaws|furiosa)\.", re.IGNORECASE)
-_FILLED_IN = re.compile(r"\\\$\\\{.*?\\\}")
+_FILLED_IN = re.compile(r"\$\{[^{}]*\}")
 
 
 def claims_of_others(stack: Stack, pod: Pod) -> bool:
@@ -38,7 +40,7 @@ def claims_of_others(stack: Stack, pod: Pod) -> bool:
 
 
 def _may_be(written: str, name: str) -> bool:
-    return re.fullmatch(_FILLED_IN.sub(".+", re.escape(written)), name) is not None
+    return fnmatchcase(name, "?*".join(map(escape, _FILLED_IN.split(written))))
 
 
 def _classes(resource: Resource) -> Iterator[str]:

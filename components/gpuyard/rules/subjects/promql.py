@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 _TOKEN = re.compile(
     r"""
-    (?P<skip>\s+|\#[^\n]*|<<.*?>>)
+    (?P<skip>\s+|\#[^\n]*|<<[^<>]*>>)
     |(?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`)
-    |(?P<variable>\$\{[^}]*\}|\[\[[^\]]*\]\]|\$\w+)
-    |(?P<range>\[[^\]]*\])
+    |(?P<variable>\$\{[^{}]*\}|\[\[[^\[\]]*\]\]|\$\w+)
+    |(?P<range>\[[^\[\]]*\])
     |(?P<number>(?:0x[0-9a-fA-F]+|\d[\w.]*))
     |(?P<name>[A-Za-z_:][\w:]*)
     |(?P<other>=~|!~|!=|==|>=|<=|.)

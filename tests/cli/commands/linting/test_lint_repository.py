@@ -202,9 +202,8 @@ def test_alternatives_are_not_held_against_each_other(gpuyard, repository):
 def test_a_chart_says_that_its_templates_have_to_be_rendered(gpuyard, repository):
     ended = gpuyard("lint", "charts")
     assert ended.code == 0
-    assert "charts/team/templates/quota.yaml:1: a template of a chart: with `helm`" in " ".join(
-        ended.err.split()
-    )
+    said = "charts/team/templates/quota.yaml:1: a template of a chart: it is rendered with --render"
+    assert said in " ".join(ended.err.split())
     assert ended.out.startswith("nothing 0 resources in 3 files")
 
 

@@ -113,7 +113,7 @@ def test_what_a_folder_says_of_its_variables_takes_of_it_too(folder, monkeypatch
 
 
 def test_what_programs_make_takes_of_it_as_well(folder, monkeypatch):
-    def making(found, *, wanted):
+    def making(found, **_):
         assert not reading.read_made(POD * 9, "made", lambda line: line)
         return found
 

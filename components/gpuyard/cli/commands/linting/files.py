@@ -1,15 +1,18 @@
 """Which files are linted: those below a folder, of a pattern, or named; and which of them are samples."""
 
 import glob
+import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
 from gpuyard.cli.commands.linting.rendering import with_programs
 from gpuyard.cli.stacks import STDIN, read_stdin
+from gpuyard.cli.terminal.text import many
 from gpuyard.errors import UsageError
 from gpuyard.lint.ignores import Ignores, ignores_in
 from gpuyard.lint.items import FilesRead, Item, Unread
@@ -44,6 +47,7 @@ MOST_KEPT = 1_000_000
 """Parts of documents, of about 130 bytes each, that one run keeps: it stays below 300 MB by it."""
 OF_ITEM, OF_TEXT = 8, 128
 """In such parts: what an item costs beside its values; bytes of text that cost as one."""
+LINK = "a link that leads out of what was named: not followed"
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 _SIGNS = frozenset("*?[")
 
@@ -54,6 +58,8 @@ class WantedFiles:
 
     exclude: Sequence[str] = ()
     samples: bool = True
+    seconds: float = math.inf
+    """So long reading and rendering may take."""
 
     def takes(self, name: str, *, sample: bool) -> bool:
         """Whether a file that was found below a folder is one of them."""
@@ -72,14 +78,43 @@ def _fits(name: str, pattern: str) -> bool:
 EVERYTHING = WantedFiles()
 
 
+@dataclass(slots=True)
+class TimeLimit:
+    """The clock of a run, and the files for which no time was left."""
+
+    seconds: float
+    end: float = field(init=False)
+    late: dict[str, None] = field(default_factory=dict[str, None])
+    """In order, each once."""
+
+    def __post_init__(self) -> None:
+        """The clock starts."""
+        self.end = monotonic() + self.seconds
+
+    def allows(self, name: str) -> bool:
+        """Whether there is time for a file; one for which there is none is noted."""
+        if monotonic() <= self.end:
+            return True
+        self.late[name] = None
+        return False
+
+    def unread(self, named: str) -> Iterator[Unread]:
+        """What is told at what was named, of all the files that are not read."""
+        if self.late:
+            files = f"{many(len(self.late), 'file')}, from {_shown(next(iter(self.late)))} on"
+            reason = f"the time limit of {self.seconds:g} s leaves out {files}: raise --time-limit"
+            yield Unread(named, reason)
+
+
 def read_all(
     paths: Sequence[str], wanted: WantedFiles = EVERYTHING, *, render: bool = False
 ) -> tuple[FilesRead, Ignores]:
     """Everything in the files and folders, each file once, in the order given and by name."""
+    clock = TimeLimit(wanted.seconds)
     with (space := MemoryRoom(MOST_KEPT)).shared():
-        reading, ignores = _read_all(paths, wanted, space)
+        reading, ignores = _read_all(paths, wanted, space, clock)
         space.short = False
-        reading = with_programs(reading, wanted=render)
+        reading = with_programs(reading, wanted=render, seconds=clock.end - monotonic())
     tests = tests_of_charts(reading).difference(shown_names(paths))
     reading = replace(reading, samples=reading.samples | tests)
     if space.short:
@@ -89,29 +124,28 @@ def read_all(
 
 
 def _read_all(
-    paths: Sequence[str], wanted: WantedFiles, space: MemoryRoom
+    paths: Sequence[str], wanted: WantedFiles, space: MemoryRoom, clock: TimeLimit
 ) -> tuple[FilesRead, Ignores]:
     items: list[Item] = []
-    unread: list[Unread] = []
-    files: list[str] = []
     ignores = Ignores()
     samples: set[str] = set()
     modules: dict[str, dict[str, bytes]] = {}
     chosen = _chosen(paths, wanted)
-    said, scripts = _said_by_scripts(chosen, paths)
+    unread = _without_links(chosen, paths)
+    files = [each.file for each in unread]
+    said, scripts = _said_by_scripts(chosen, paths, clock)
     for name, sample in chosen.items():
-        if name in scripts:
+        if name in scripts or not clock.allows(name):
             continue
         try:
             data = _bytes(name)
         except UsageError as e:
             if name in paths:
                 raise
-            why = _shown(str(e)).removeprefix(f"{_shown(name)}: ")
-            unread.append(Unread(_shown(name), why))
+            unread.append(Unread(_shown(name), _shown(str(e)).removeprefix(f"{_shown(name)}: ")))
             files.append(_shown(name))
             continue
-        (shown,) = shown_names((name,))
+        shown = shown_names((name,))[0]
         if shown.endswith(TERRAFORM) and not space.take(len(data) // OF_TEXT):
             reading = FilesRead((), (Unread(shown, NO_ROOM),), (shown,))
         elif shown.endswith(TERRAFORM):
@@ -125,8 +159,9 @@ def _read_all(
         # of a template others are made later, with its places
         judged = bool(reading.items) or shown.endswith(TERRAFORM) or b"{{" in data[:MOST_BYTES]
         ignores += ignores_in(data, shown, judged=judged)
-        if sample:
-            samples.add(shown)
+        samples |= {shown} if sample else set()
+    chosen = {name: sample for name, sample in chosen.items() if name not in clock.late}
+    unread += clock.unread(shown_names(paths)[0])
     space.short = False
     view = _texts(chosen, paths)
     named = shown_names(paths)
@@ -143,7 +178,7 @@ def _read_all(
     names = {_shown(name): name for name in chosen}
     opened = _named_by_releases(reading, paths, wanted)
     found, more = _with_told(found, said.charts, names, opened, view)
-    unused = not_deployed(found, list(names), lambda file: _few_bytes(names.get(file, file)))
+    unused = not_deployed(found, list(names), lambda file: view(file).encode())
     found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
     found = with_named_values(with_versions_elsewhere(found, names, view), names, view)
     return _with_handed(found, said, names, view), ignores + more
@@ -160,12 +195,10 @@ def _with_handed(
 def _texts(chosen: Iterable[str], paths: Sequence[str]) -> Callable[[str], str]:
     """What stands in a file that another names: one that is looked at, or below a folder that is."""
     names = {_shown(name): name for name in chosen}
-    roots = _roots(paths)
+    inside = NamedFolders(paths)
 
     def text_of(file: str) -> str:
-        below = any(file.startswith(f"{root}/" if root else "") for root in roots)
-        outside = file.startswith("..") or (file.startswith("/") and "" in roots)
-        if file not in names and (not below or outside):
+        if file not in names and (_LEFT_OUT & set(Path(file).parts) or not inside.holds(file)):
             return ""
         return _few_bytes(names.get(file, file)).decode(errors="replace")
 
@@ -196,9 +229,11 @@ def _named_by_releases(
 ) -> dict[str, bool]:
     """Files of values that Terraform opens, whatever they are called, and whether they are samples."""
     found: dict[str, bool] = {}
-    roots = _roots(paths)
+    roots, inside = _roots(paths), NamedFolders(paths)
     for file in {file for release in reading.handed for file in release.files}:
         below = [root for root in roots if file.startswith(f"{root}/" if root else "")]
+        if not inside.holds(file):
+            continue
         sample = bool(below) and is_sample(os.path.relpath(file, max(below, key=len) or "."))
         if wanted.takes(file, sample=sample):
             found[file] = sample
@@ -206,14 +241,14 @@ def _named_by_releases(
 
 
 def _said_by_scripts(
-    chosen: Mapping[str, bool], paths: Sequence[str]
+    chosen: Mapping[str, bool], paths: Sequence[str], clock: TimeLimit
 ) -> tuple[Handed, frozenset[str]]:
     """What commands of scripts and texts say, samples left out, and which files are nothing else."""
     scripts = [name for name in chosen if is_script(name)]
     found = {
         _shown(name): said
         for name, sample in chosen.items()
-        if not sample and name != STDIN and (said := _commands(name))
+        if not sample and name != STDIN and clock.allows(name) and (said := _commands(name))
     }
     only = frozenset(
         name
@@ -234,6 +269,33 @@ def _said_by_scripts(
 def _roots(paths: Sequence[str]) -> list[str]:
     """The folders among what was named."""
     return [_root(each) for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
+
+
+class NamedFolders:
+    """The folders that were named, by their real paths: a link must not lead out of them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        """Of a pattern: the folder before its first sign."""
+        starts = [each for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
+        starts += [_start(each) for each in paths if not _is(each, Path.exists)]
+        self._roots = tuple(os.path.join(os.path.realpath(each), "") for each in starts if each)  # noqa: PTH118
+        self._real: dict[str, str] = {}
+
+    def holds(self, name: str) -> bool:
+        """Whether a file really lies below one of them."""
+        folder, base = os.path.split(os.path.normpath(name))
+        if folder not in self._real:
+            self._real[folder] = os.path.realpath(folder)
+        real = os.path.join(self._real[folder], base)  # noqa: PTH118  a name as it is
+        real = os.path.realpath(real) if Path(real).is_symlink() else real
+        return real.startswith(self._roots)
+
+
+def _start(pattern: str) -> str:
+    """The folder that a pattern writes out; "" of what is no pattern."""
+    parts = Path(pattern).parts
+    signs = [index for index, part in enumerate(parts) if _SIGNS & set(part)]
+    return str(Path(*parts[: signs[0]])) if signs else ""
 
 
 def _root(path: str) -> str:
@@ -280,6 +342,15 @@ def _chosen(paths: Iterable[str], wanted: WantedFiles) -> dict[str, bool]:
         if below is None or wanted.takes(name, sample=sample):
             found[name] = found.get(name, True) and sample
     return found
+
+
+def _without_links(chosen: dict[str, bool], paths: Sequence[str]) -> list[Unread]:
+    """Leave out files below folders whose links lead out of what was named."""
+    inside = NamedFolders(paths)
+    out = [each for each in chosen if each not in paths and not inside.holds(each)]
+    for name in out:
+        del chosen[name]
+    return [Unread(_shown(name), LINK) for name in out]
 
 
 def _shown(name: str) -> str:
@@ -336,10 +407,5 @@ def _matching(pattern: str) -> Iterator[tuple[str, str]]:
     found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  patterns may be absolute
     if not found:
         raise UsageError(f"{pattern}: no file matches. Give a file, a folder, a pattern, or -.")
-    written: list[str] = []
-    for part in Path(pattern).parts:  # folders that are written out are asked for
-        if _SIGNS & set(part):
-            break
-        written.append(part)
-    start = Path(*written)
+    start = _start(pattern)  # folders that are written out are asked for
     yield from ((each, os.path.relpath(each, start)) for each in found if Path(each).is_file())

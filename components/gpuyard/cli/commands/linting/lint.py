@@ -116,8 +116,16 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     ] = False,
     render: Annotated[
         bool,
-        typer.Option(help="Render charts that say a word of GPUs, where helm is at hand."),
-    ] = True,
+        typer.Option(
+            help="Run `helm` and `kustomize` over copies of charts and kustomizations about GPUs."
+        ),
+    ] = False,
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=1, help="Read and render no longer; other files are not read."
+        ),
+    ] = 120,
     format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Hold files against the GPU rules.
@@ -134,7 +142,8 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
         raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
     settings, known = replace(_settings(config, stack), choices=choices), _known(baseline)
     chosen = _rules(only or [], skip or [])
-    reading, ignores = read_all(paths, WantedFiles(exclude or [], samples), render=render)
+    wanted = WantedFiles(exclude or [], samples, time_limit)
+    reading, ignores = read_all(paths, wanted, render=render)
     made = report(reading, chosen, settings, ignores, known)
     if write_baseline is not None:
         write_file(write_baseline, as_baseline(made.hits))

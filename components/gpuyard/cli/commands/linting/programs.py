@@ -1,9 +1,13 @@
-"""Runs `helm` and `kustomize` over files: nothing of the user's, no network that they need, within bounds."""
+"""Runs `helm` and `kustomize` within bounds: nothing of the user's, no network where a kernel allows it."""
 
+import ctypes
+import math
 import os
 import re
+import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -14,12 +18,18 @@ ALL_SECONDS = 60
 MOST_BYTES = 16 * 1024 * 1024
 MOST_MEMORY = 512 * 1024 * 1024
 """Of data: Go keeps more of addresses than it uses."""
+_MOST_SAID = 64 * 1024
 _ERROR = "error: "
 _SAYS = 200
+_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
+"""Flags of unshare(2)."""
 _FELL = re.compile(r"^(?:fatal error|panic|runtime): (.+)", re.MULTILINE)
 """How Go begins what it writes of a program that falls; pages of its stack follow."""
 _LOGGED = re.compile(r"[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\] ")
 """What kubectl's log writes before a line: day, clock, number of its process, a place in its code."""
+
+
+_LIBC = ctypes.CDLL(None)
 
 
 class ProgramError(Exception):
@@ -30,61 +40,91 @@ class ProgramError(Exception):
 class ProgramTime:
     """The time that is left to all programs."""
 
-    end: float = field(default_factory=lambda: monotonic() + ALL_SECONDS)
+    seconds: float = math.inf
+    """As many as the whole run has left; never more than `ALL_SECONDS`."""
+    end: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The clock starts."""
+        self.seconds = min(self.seconds, ALL_SECONDS)
+        self.end = monotonic() + self.seconds
 
     @property
     def spent(self) -> bool:
         """Whether none is left."""
         return monotonic() > self.end
 
-    @staticmethod
-    def says(what: str) -> str:
+    def says(self, what: str) -> str:
         """What is told of something for which no time was left."""
-        return f"programs took {ALL_SECONDS} s already: give this {what} alone"
+        return f"programs took {self.seconds:.0f} s already: give this {what} alone"
 
 
 def output_of(*words: str) -> bytes:
     """What a program writes; ProgramError where it fails, takes too long, or writes too much."""
     name = os.path.basename(words[0])  # noqa: PTH119  a name as it is
-    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryFile() as out:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
         try:
-            ran = subprocess.run(  # noqa: S603  a program of the user's PATH, no shell, no threads here
+            ran = subprocess.Popen(  # noqa: S603  a program of the user's PATH, no shell, no threads here
                 words,
                 cwd=home,
                 env=_environment(home),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
-                stderr=subprocess.PIPE,
-                timeout=SECONDS,
-                check=False,
-                preexec_fn=_bounded,
+                stderr=err,
+                start_new_session=True,
+                preexec_fn=_bounded,  # noqa: PLW1509
             )
-        except subprocess.TimeoutExpired as e:
-            raise ProgramError(f"{name} took longer than {SECONDS} s") from e
         except OSError as e:
             raise ProgramError(f"{name} does not run: {e.strerror}") from e
+        try:
+            code = ran.wait(SECONDS)
+        except subprocess.TimeoutExpired as e:
+            raise ProgramError(f"{name} took longer than {SECONDS} s") from e
+        finally:
+            _end(ran)
         size = out.seek(0, os.SEEK_END)
         if size > MOST_BYTES:
             raise ProgramError(f"it is more than {MOST_BYTES:,} bytes")
-        if ran.returncode:
-            raise ProgramError(_why(name, ran.stderr.decode(errors="replace"), ran.returncode))
+        if code:
+            err.seek(0)
+            raise ProgramError(_why(name, err.read(_MOST_SAID).decode(errors="replace"), code))
         out.seek(0)
         return out.read()
 
 
+def _end(ran: subprocess.Popen[bytes]) -> None:
+    """End the program and all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(ran.pid, signal.SIGKILL)
+    ran.wait()
+
+
 def _environment(home: str) -> dict[str, str]:
     """Nothing of the user's: no repositories, plugins, clusters or proxies."""
-    own = {f"HELM_{each}_HOME": home for each in ("CACHE", "CONFIG", "DATA")}
+    names = [
+        f"{who}_{what}_HOME" for who in ("HELM", "XDG") for what in ("CACHE", "CONFIG", "DATA")
+    ]
+    own = dict.fromkeys((*names, "HELM_PLUGINS", "HOME", "TMPDIR"), home)
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
-    return {**kept, **own, "HOME": home, "KUBECONFIG": os.devnull, "GOMEMLIMIT": "200MiB"}
+    return {**kept, **own, "KUBECONFIG": os.devnull, "GOMEMLIMIT": "200MiB"}
 
 
 def _bounded() -> None:
-    """In the process that becomes the program: it gets no more memory, and writes no more than is read."""
+    """In the process that becomes the program: bounds of memory, time and output, and no network.
+
+    A kernel, or a system, that grants no network namespace lets it run in the user's.
+    """
     import resource
 
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES + 1, MOST_BYTES + 1))
+    resource.setrlimit(resource.RLIMIT_CPU, (2 * SECONDS, 2 * SECONDS))
+    if unshare := getattr(_LIBC, "unshare", None):
+        unshare(_NEW_NETWORK) and unshare(_NEW_USER | _NEW_NETWORK)
 
 
 def _why(name: str, words: str, code: int) -> str:

@@ -1,14 +1,16 @@
-"""Renders charts with the `helm` at hand, and builds kustomizations with `kustomize` or `kubectl`.
+"""With `--render`: renders charts with `helm`, and builds kustomizations with `kustomize` or `kubectl`.
 
-`helm template` of a folder reads that folder alone, and shows its hooks without running them. A kustomization
-that takes anything from elsewhere is left as it is: its program would fetch it.
+A program never sees the linted tree: it gets a copy of the files that were checked, without links.
+`helm template` shows hooks without running them. `lint/together/built.py` says what a kustomization may have.
 """
 
 import json
+import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,14 @@ from gpuyard.cli.commands.linting.programs import ProgramError, ProgramTime, out
 from gpuyard.errors import UsageError
 from gpuyard.lint.items import FilesRead, HandedValues
 from gpuyard.lint.read import TIMES
-from gpuyard.lint.together.built import KustomizationToBuild, kustomizations_to_build, with_built
+from gpuyard.lint.together.built import (
+    NOT_BUILT,
+    KustomizationToBuild,
+    kustomizations_to_build,
+    with_built,
+)
 from gpuyard.lint.together.handed import laid_over
 from gpuyard.lint.together.rendered import (
-    ABOUT_GPUS,
     NO_HELM,
     NOT_ABOUT_GPUS,
     NOT_ASKED,
@@ -27,6 +33,7 @@ from gpuyard.lint.together.rendered import (
     UnreadChart,
     charts_to_render,
     failed,
+    is_about_gpus,
     leave,
     rendered,
     with_rendered,
@@ -37,25 +44,36 @@ from gpuyard.spec.yaml_tree import MAX_BYTES, parse_documents
 
 MOST_TO_BUILD = 512 * 1024
 """Definitions of kinds make a kustomization large, and a run of it slow."""
+MOST_TO_RENDER = 16 * 1024 * 1024
+_CHART_FILES = (
+    ".helmignore",
+    "Chart.yaml",
+    "Chart.lock",
+    "requirements.yaml",
+    "requirements.lock",
+    "values.yaml",
+)
+_CHART_FOLDERS = ("templates", "charts", "crds")
+"""What Helm gets of a chart. `.Files` finds nothing else: other files may be credentials of a pipeline."""
 HEAD = 64 * 1024
 _MISSING = "missing in charts/ directory: "
 
 
-def with_programs(reading: FilesRead, *, wanted: bool) -> FilesRead:
-    """What was read, and what Helm and kustomize make of it."""
-    budget = ProgramTime()
+def with_programs(reading: FilesRead, *, wanted: bool, seconds: float = math.inf) -> FilesRead:
+    """What was read, and what Helm and kustomize make of it in so many seconds at most."""
+    budget = ProgramTime(seconds)
     reading = _with_charts(reading, budget, wanted=wanted)
-    return _with_kustomizations(reading, budget) if wanted else reading
+    return _with_kustomizations(reading, budget, wanted=wanted)
 
 
 def _with_charts(reading: FilesRead, budget: ProgramTime, *, wanted: bool) -> FilesRead:
     charts = charts_to_render(reading)
-    helm = shutil.which("helm") if wanted and charts else None
+    helm = _program("helm") if wanted and charts else None
     made = Renderings()
     for chart in charts:
         if not wanted:
             leave(chart, made, NOT_ASKED)
-        elif not any(ABOUT_GPUS.search(_head(file)) for file in chart.files):
+        elif not any(is_about_gpus(_head(file)) for file in chart.files):
             leave(chart, made, NOT_ABOUT_GPUS, foreign=True)
         elif helm is None:
             leave(chart, made, NO_HELM)
@@ -64,11 +82,6 @@ def _with_charts(reading: FilesRead, budget: ProgramTime, *, wanted: bool) -> Fi
         else:
             _render(helm, chart, reading.handed, made)
     return with_rendered(reading, made)
-
-
-def _size(file: str) -> int:
-    path = Path(file)
-    return path.stat().st_size if path.is_file() else 0
 
 
 def _head(file: str) -> bytes:
@@ -108,16 +121,55 @@ def _render(
 
 def _template(helm: str, chart: UnreadChart, over: Mapping[str, Any]) -> bytes:
     """What a chart makes with values over its own, or with these alone where it takes no sign for one."""
-    folder = str(Path(chart.folder or ".").resolve())
-    if not over:
-        return output_of(helm, "template", "release", folder)
     with tempfile.TemporaryDirectory() as home:
+        folder = Path(home) / "chart"
+        _copy(_chart_files(chart.folder), chart.folder, folder, MOST_TO_RENDER)
+        # a schema may refer to an address or to a file
+        words = (helm, "template", "--skip-schema-validation", "release", str(folder))
         file = Path(home) / "values.json"
         file.write_text(json.dumps(over, default=str))
         try:
-            return output_of(helm, "template", "release", folder, "--values", str(file))
-        except ProgramError:
-            return output_of(helm, "template", "release", folder)
+            with suppress(ProgramError):
+                if over:
+                    return output_of(*words, "--values", str(file))
+            return output_of(*words)
+        except ProgramError as e:
+            raise ProgramError(str(e).replace(str(folder), chart.folder or ".")) from e
+
+
+def _chart_files(folder: str) -> Iterator[str]:
+    top = folder or "."
+    yield from (
+        file
+        for name in _CHART_FILES
+        if os.path.lexists(file := os.path.join(top, name))  # noqa: PTH118  a name as it is
+    )
+    for name in _CHART_FOLDERS:
+        start = os.path.join(top, name)  # noqa: PTH118
+        if Path(start).is_symlink():
+            yield start
+        for at, folders, files in os.walk(start):
+            folders[:], names = ([e for e in found if e[0] != "."] for found in (folders, files))
+            links = [each for each in folders if (Path(at) / each).is_symlink()]
+            yield from (os.path.join(at, each) for each in (*names, *links))  # noqa: PTH118
+
+
+def _copy(files: Iterable[str], top: str, into: Path, most: int) -> None:
+    """Copy regular files below a folder; ProgramError where one is a link, or all are too large."""
+    real, left = os.path.realpath(top or "."), most
+    for file in files:
+        below = os.path.relpath(file, top or ".")
+        if os.path.realpath(file) != os.path.normpath(os.path.join(real, below)):  # noqa: PTH118
+            raise ProgramError(f"{file} is a link: put the file itself there")
+        try:
+            data = read_regular(Path(file), most, "a file of it")
+        except UsageError as e:
+            raise ProgramError(str(e)) from e
+        left -= len(data)
+        if left < 0:
+            raise ProgramError(f"it takes more than {most:,} bytes of files: render it first")
+        (into / below).parent.mkdir(parents=True, exist_ok=True)
+        (into / below).write_bytes(data)
 
 
 def _values(file: str) -> Any:
@@ -129,16 +181,18 @@ def _values(file: str) -> Any:
     return found[0].value if found else {}
 
 
-def _with_kustomizations(reading: FilesRead, budget: ProgramTime) -> FilesRead:
+def _with_kustomizations(reading: FilesRead, budget: ProgramTime, *, wanted: bool) -> FilesRead:
     """Those of which only a run tells what they make."""
     found = kustomizations_to_build(reading)
-    program = _kustomize() if found else ()
+    program = _kustomize() if found and wanted else ()
     made: dict[KustomizationToBuild, bytes | str] = {}
     for each in found:
-        if not program:
+        if not wanted:
+            made[each] = NOT_BUILT
+        elif each.problem:
+            made[each] = each.problem
+        elif not program:
             made[each] = "with `kustomize` or `kubectl` in PATH it is built"
-        elif sum(map(_size, each.files)) > MOST_TO_BUILD:
-            made[each] = f"it takes more than {MOST_TO_BUILD // 1024} KiB of files: build it first"
         elif budget.spent:
             made[each] = budget.says("folder")
         else:
@@ -146,18 +200,28 @@ def _with_kustomizations(reading: FilesRead, budget: ProgramTime) -> FilesRead:
     return with_built(reading, made)
 
 
+def _program(name: str) -> str | None:
+    """A program of PATH; never one that lies where the user stands, which may be the linted tree."""
+    found = shutil.which(name)
+    return found if found and Path(found).is_absolute() else None
+
+
 def _kustomize() -> tuple[str, ...]:
-    own, kubectl = shutil.which("kustomize"), shutil.which("kubectl")
+    own, kubectl = _program("kustomize"), _program("kubectl")
     return (own, "build") if own else (kubectl, "kustomize") if kubectl else ()
 
 
 def _build(program: tuple[str, ...], each: KustomizationToBuild) -> bytes | str:
     """What it makes, or why it makes nothing."""
-    helm = shutil.which("helm")
-    if each.charts and helm is None:
-        return "with `helm` in PATH its charts are rendered"
-    more = ("--enable-helm", "--helm-command", str(helm)) if each.charts else ()
-    try:
-        return output_of(*program, str(Path(each.folder or ".").resolve()), *more)
-    except ProgramError as e:
-        return str(e)
+    top = os.path.commonpath([os.path.dirname(file) for file in each.files])  # noqa: PTH120
+    with tempfile.TemporaryDirectory() as home:
+        try:
+            _copy(sorted(each.files), top, Path(home), MOST_TO_BUILD)
+            for file, content in each.written.items():  # what was checked, and nothing else
+                copy = Path(home) / os.path.relpath(file, top or ".")
+                copy.write_text(json.dumps(content, default=str))
+            return output_of(
+                *program, str(Path(home) / os.path.relpath(each.folder or ".", top or "."))
+            )
+        except ProgramError as e:
+            return str(e).replace(f"{home}/", "")
