@@ -180,9 +180,9 @@ def waited(kubectl: Kubectl, inputs: _Object) -> str:
     look = kubectl.command("get", "workloads", "-n", space)
     return "\n".join(
         [
-            f"No GPU was put to work: {name} has waited in its queue for nodes whose GPUs are all free.",
-            "  Its queue borrows, and takes from nobody: jobs of teams run on them, or a node is away.",
-            f"  fix: deploy again when they are free, or write validation.profile: quick. {look}",
+            f"No GPU was put to work: Kueue has not admitted {name}, and no queue was seen to use its pool.",
+            "  The condition QuotaReserved of its Workload says what is missing.",
+            f"  fix: deploy again when that is there, or write validation.profile: quick. {look} -o yaml",
         ]
     )
 
