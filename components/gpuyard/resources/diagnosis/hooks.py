@@ -103,7 +103,9 @@ async def explained(
         return await _taken(kubectl, inputs)
     if args.failed_operation in {"create", "update"} and checks_nodes(inputs):
         return await failed_check(kubectl, inputs)
-    return await _undeleted(kubectl, inputs, error) if args.failed_operation == "delete" else None
+    if args.failed_operation == "delete":
+        return await _undeleted(kubectl, inputs, "\n".join(args.errors))
+    return None
 
 
 async def _undeleted(kubectl: Kubectl, inputs: Mapping[str, Any], error: str) -> str | None:
