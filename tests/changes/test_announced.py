@@ -151,11 +151,39 @@ def test_teams_that_leave_and_guarantees_that_shrink():
     two = [TEAM, team("speech", guarantee={"train": 8})]
     (found,), _ = compared(on(teams=two, pools=[pool()]), on(teams=[TEAM], pools=[pool()]))
     assert (found.id, found.where) == ("change.deletes", "teams")
-    assert "with it go its queue, and speech where not protected" in found.problem
+    assert found.problem == (
+        "team speech is deleted: the stack file has it no more. Kueue deletes its queue only when no job uses"
+        " it: `stop: drain` on the team, deployed first, ends the jobs that run; namespace speech is deleted"
+        " unless it is protected; teams lose speech 8 nvidia.com/gpu of train for good"
+    )
     assert "teams lose speech 8 nvidia.com/gpu of train for good" in found.problem
     less = [team("sight", formerly=["vision"], guarantee={"train": 8})]
     (found,), _ = compared(on(teams=[TEAM], pools=[pool()]), on(teams=less, pools=[pool()]))
     assert (found.id, found.where, found.given) == ("change.lowers", "teams", "8")
+
+
+@pytest.mark.parametrize(
+    ("annotations", "becomes"),
+    [
+        ({"gpuyard.dev/protect": "true"}, "stays"),
+        ({"gpuyard.dev/existing": "true"}, "stays"),
+        ({}, "is deleted"),
+        (None, "is deleted"),
+    ],
+)
+def test_what_the_state_says_of_a_namespace_is_said_of_a_team_that_leaves(annotations, becomes):
+    before, after = on(teams=[TEAM, team("speech")]), on(teams=[TEAM])
+    state = exported(plan_of(before))
+    metadata = {"name": "speech", "annotations": annotations}
+    row = {
+        "urn": "urn:pulumi:s::p::kubernetes:core/v1:Namespace::lab:Namespace:speech",
+        "type": "kubernetes:core/v1:Namespace",
+        "outputs": {"metadata": metadata},
+    }
+    state["deployment"]["resources"].append(row)
+    _, said = judged_against(judge(read_platform(after, {})), stand_of(state))
+    (loss,) = said.losses
+    assert loss.why.endswith(f"namespace speech {becomes} with all that is in it")
 
 
 def test_what_only_the_engine_foresees_is_said_as_such():

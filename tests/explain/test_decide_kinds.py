@@ -80,6 +80,14 @@ def test_a_job_set_is_one_workload_of_all_its_pods():
     assert said(local(), jobset(workers(2, 8), workers(0, 8))).verdict is STARTS
 
 
+def test_a_change_names_the_template_where_a_job_has_several():
+    (change,) = said(local(), jobset(workers(1, 1), workers(1, 9))).changes
+    assert change.says == (
+        "ask for 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu, at"
+        " spec.replicatedJobs[1].template.spec.template.spec: nvidia.com/gpu"
+    )
+
+
 def test_pods_of_different_size_may_take_each_others_place():
     small = one_team([pool(nodes=2)], {"train": 16})
     found = said(small, jobset(workers(2, 4), workers(1, 8)))

@@ -156,5 +156,14 @@ def test_what_clusters_and_nodes_are_to_be_is_carried_out_where_they_are_made():
     assert [f.where for f in own] == ["cluster", "pools[0].disk_gib", "tags"]
 
 
+@pytest.mark.parametrize("cloud", ["none", "simulated"])
+def test_the_context_of_a_cluster_that_exists_is_carried_out(cloud):
+    assert said(platform(cloud=cloud, cluster={"existing": "blue"})) == []
+
+
+def test_what_the_hosts_of_your_own_cluster_have_is_carried_out():
+    assert said(platform([pool(image="own-driver")])) == []
+
+
 def test_policies_are_carried_out():
     assert said(platform(policies={"levels": {"GPU-TEN-02": "off"}})) == []

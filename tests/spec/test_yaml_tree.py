@@ -419,8 +419,12 @@ def test_what_is_merged_is_there_and_stands_where_nobody_wrote_it():
     assert found.nearest(("one", "b", "c")) == ("one",)
 
 
-def test_in_a_stack_file_nothing_is_merged():
-    assert value("x: &x {a: 1}\ny: {<<: *x}\n")["y"] == {"<<": {"a": 1}}
+def test_a_stack_file_is_merged_as_the_engine_merges_it():
+    """`pulumi config get` of Pulumi 3.259.0 gives the same."""
+    found = parse_yaml(b"x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3\n", "x")
+    assert found.value["y"] == {"b": 3, "a": 1}
+    assert (found.line_of(("y", "b")), found.line_of(("y", "a"))) == (4, 2)
+    assert value("y: {<<: 3}\n")["y"] == {"<<": 3}
 
 
 def test_what_is_merged_again_and_again_is_counted():

@@ -8,6 +8,7 @@ import pytest
 from gpuyard.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
 from gpuyard.simulate.validation.machine import FAULTS
 from gpuyard.simulate.validation.volumes import READS
+from kit.cluster.lab import create, delete, wait
 from kit.cluster.yard import QUIET, STACK, Yard
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
@@ -59,6 +60,55 @@ def shared(yard: Yard, what: str) -> list[bool]:
     (job,) = {name for name in jobs(yard) if f"-share-{what}" in name}
     mine = [pod for pod in pods if pod["metadata"]["labels"][CHECKS_LABEL] == job]
     return [pod["status"]["phase"] == "Succeeded" for pod in mine]
+
+
+def hold_shares(yard: Yard, shares: int) -> str:
+    """A team's Job that uses so many shares of `dev`; its path, once its pods run."""
+    container = {
+        "name": "main",
+        "image": "registry.example.org/notebook:1",
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "64Mi"},
+            "limits": {"nvidia.com/gpu.shared": "1"},
+        },
+    }
+    pod = {"restartPolicy": "Never", "containers": [container]}
+    count = {"parallelism": shares, "completions": shares, "suspend": True}
+    metadata = {"name": "notebooks", "namespace": "vision", "labels": {QUEUE_LABEL: "default"}}
+    spec = count | {"template": {"spec": pod}}
+    jobs = "/apis/batch/v1/namespaces/vision/jobs"
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    create(yard.api, jobs, job)
+    pods = "/api/v1/namespaces/vision/pods?fieldSelector=status.phase%3DRunning"
+    wait(lambda: len(yard.api.call("GET", pods)["items"]) == shares, "pods that use shares")
+    return f"{jobs}/notebooks"
+
+
+def outcome(yard: Yard) -> dict[str, dict[str, object]]:
+    return json.loads(yard.pulumi("stack", "output", "validation", "--stack", STACK, "--json"))
+
+
+@pytest.mark.timeout(900)  # three deployments, and that of the fixture
+def test_shares_that_a_team_uses_are_deferred_and_tried_by_the_next_deployment(own: Yard):
+    held = hold_shares(own, 3)
+    code, said = deploy(own)
+    assert code == 0, said
+    used = "queue local-vision uses 3 nvidia.com/gpu.shared"
+    deferred = f"deferred: {used}; the next deployment tries it again"
+    assert outcome(own)["dev"]["shares"] == deferred
+    assert outcome(own)["serve"]["shares"] == outcome(own)["train"]["work"] == "passed"
+    assert re.search(rf"pool dev: check gpuyard-local-share-dev-shared-\w+ waits: {used}\.", said)
+    assert "Sharing is not what the plan says" not in said
+
+    delete(own.api, held)
+    code, said = deploy(own)
+    assert code == 0, said
+    dev = outcome(own)["dev"]
+    assert dev["shares"] == "passed"
+    assert dev["figures"]["share.together"]["least"] == 16
+    tried = jobs(own)
+    code, said = deploy(own)
+    assert (code, jobs(own)) == (0, tried), said
 
 
 @pytest.fixture

@@ -34,10 +34,12 @@ from gpuyard.changes.reporting import written_down
 from gpuyard.changes.settling import Mark, has_mark
 from gpuyard.changes.turns import Turns, turns
 from gpuyard.findings import Path
-from gpuyard.names import SYSTEM_POOL
+from gpuyard.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION, SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.cloud.graph import BLOCK, CloudGraph
 
+_NAMESPACE = "kubernetes:core/v1:Namespace"
+"""Or NamespacePatch, of one that existed before."""
 _VPC, _EKS = "aws:ec2/vpc:Vpc", "aws:eks/cluster:Cluster"
 
 
@@ -108,7 +110,7 @@ def announced(
     there = stand.of_clouds(name, wanted) if name else {}
     changes = graph_changes(wanted, there)
     driven = redriven(report, plan)
-    teller = _Teller(plan, report, changes)
+    teller = _Teller(plan, report, changes, _namespaces(stand))
     losses = (
         *teller.replaced(),
         *teller.gone(),
@@ -132,6 +134,18 @@ def announced(
     )
 
 
+def _namespaces(stand: Stand) -> dict[str, bool]:
+    """Namespaces in the state, and whether they stay when their team is removed."""
+    found: dict[str, bool] = {}
+    for each in stand.resources:
+        metadata = each.outputs.get("metadata")
+        if each.kind.startswith(_NAMESPACE) and isinstance(metadata, Mapping):
+            annotations = metadata.get("annotations") or {}
+            kept = (EXISTING_ANNOTATION, PROTECT_ANNOTATION)
+            found[str(metadata.get("name"))] = any(annotations.get(key) == "true" for key in kept)
+    return found
+
+
 def _unforeseen(
     stand: Stand, there: Mapping[str, Deployed], changes: Iterable[ResourceChange]
 ) -> Iterator[tuple[str, str]]:
@@ -148,6 +162,8 @@ class _Teller:
     plan: PlatformPlan
     report: Reported
     changes: tuple[ResourceChange, ...]
+    namespaces: Mapping[str, bool]
+    """Those in the state, and whether each stays when its team is removed."""
 
     def replaced(self) -> Iterator[Loss]:
         """A loss for each replacement that has a reason of its own and takes something that is missed."""
@@ -211,7 +227,8 @@ class _Teller:
                 f"pool {name}",
                 self._pool_path(pool.stable_name),
                 [],
-                why="no job can run on a GPU while it is cut in another way",
+                why="no job can run on a GPU while it is cut in another way: jobs are requeued, and pods"
+                " without a controller are deleted for good",
                 key=_recut_key(name, pool),
                 pools=[name],
             )
@@ -287,16 +304,23 @@ class _Teller:
         """Teams that leave with their queue and their namespaces."""
         for team in teams_gone(self.report, self.plan):
             mine = [each for each in _all(self.report) if each.team == team]
-            spaces = ", ".join(self.report.teams[team].get("namespaces") or [team])
+            spaces = self.report.teams[team].get("namespaces") or [team]
             loss = self._loss(
                 Does.DELETES,
                 f"team {team}",
                 ("teams",),
                 [],
-                why=f"it is in the file no more; with it go its queue, and {spaces} where not protected",
+                why="the stack file has it no more. Kueue deletes its queue only when no job uses it: `stop:"
+                " drain` on the team, deployed first, ends the jobs that run; "
+                + ", ".join(map(self._namespace, spaces)),
                 key=[team],
             )
             yield replace(loss, guarantees=tuple(mine))
+
+    def _namespace(self, name: str) -> str:
+        if (stays := self.namespaces.get(name)) is None:
+            return f"namespace {name} is deleted unless it is protected"
+        return f"namespace {name} {'stays' if stays else 'is deleted'} with all that is in it"
 
     def _loss(
         self,

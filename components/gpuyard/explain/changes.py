@@ -44,8 +44,15 @@ def nearest_changes(
             for edit in some:
                 changed = edit.apply(changed)
             if starts(changed):
-                return tuple(e.change for e in some)
+                return tuple(_placed(request, e.change) for e in some)
     return ()
+
+
+def _placed(request: Request, change: JobChange) -> JobChange:
+    """With the path where a job has several templates of pods, such as a Ray cluster's head and workers."""
+    if len(request.pod_sets) == 1 or change.at in change.says:
+        return change
+    return replace(change, says=f"{change.says}, at {change.at}")
 
 
 def pins(
@@ -55,7 +62,7 @@ def pins(
     for index in range(len(request.pod_sets)):
         for edit in _pinned(plan, team, request, index):
             if starts(edit.apply(request)):
-                return (edit.change,)
+                return (_placed(request, edit.change),)
     return ()
 
 

@@ -19,7 +19,7 @@ PLANNED: Mapping[str, str] = {
     "observability": "nothing is installed that measures",
     "software": "of these versions only those of Kueue, the GPU Operator, Karpenter and Cluster Autoscaler"
     " are installed",
-    "cluster": "it is there already; `existing` picks the context of your kubeconfig",
+    "cluster": "the cluster exists already; only `existing` has an effect: it picks the kubeconfig context",
     "targets": "the expected bill reckons with `utilisation_percent`, but nothing measures targets",
 }
 OF_A_SIMULATED_CLUSTER: Mapping[str, str] = {
@@ -27,7 +27,6 @@ OF_A_SIMULATED_CLUSTER: Mapping[str, str] = {
     "gpu_operator": "a simulated cluster has one of its own",
 }
 POOL_PLANNED: Mapping[str, str] = {
-    "image": "no node is made that could boot from it",
     "numa": "no kubelet is configured",
 }
 """Proved and part of the plan; only what would act on it is missing."""
@@ -39,7 +38,7 @@ _NETWORK_OPERATOR = (
     "NCCL has its variables; the Network Operator that hands the adapters to pods is yours to install."
     " `plugin: rdma-device-plugin` brings what does it"
 )
-IN_A_CLOUD = frozenset({"tags", "cluster", "image", "numa", "disk_gib", "upgrade"})
+IN_A_CLOUD = frozenset({"tags", "cluster", "numa", "disk_gib", "upgrade"})
 """Words that are carried out where clusters and nodes are made: on aws and gcp."""
 
 
@@ -78,12 +77,13 @@ def check_deferred(draft: Draft) -> list[Finding]:
     spec = draft.spec
     made = IN_A_CLOUD if spec.cloud in {Cloud.AWS, Cloud.GCP} else frozenset[str]()
     findings = [note("section.deferred", *said) for said in _said(spec, _left(NOTHING, made), ())]
+    if spec.cluster is not None and spec.cluster.model_fields_set <= {"existing"}:
+        made |= {"cluster"}
     findings += _planned(spec, _left(PLANNED, made), ())
     if spec.cloud is Cloud.SIMULATED:
         findings += _planned(spec, OF_A_SIMULATED_CLUSTER, ())
     planned, nothing = _left(POOL_PLANNED, made), _left(POOL_NOTHING, made)
     if spec.cloud is Cloud.SIMULATED:
-        del planned["image"]
         nothing["image"] = "simulated nodes boot from nothing"
     for index, pool in enumerate(spec.pools):
         path: Path = ("pools", index)

@@ -22,7 +22,6 @@ from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.platform import cloud_objects, record_objects
 from gpuyard.render.scaling.keeping import keeping_objects
 from gpuyard.render.supply.prepull import prepull_objects
-from gpuyard.render.validation.jobs import FIGURES, FIGURES_KEY
 from gpuyard.render.validation.work import late_jobs, work_objects
 from gpuyard.resources.clusters.guarding import Foreseen, guard
 from gpuyard.resources.clusters.making import (
@@ -44,7 +43,8 @@ from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team, TeamArgs
 from gpuyard.resources.validation.component import PoolVerdict, Validation, with_more_figures
-from gpuyard.resources.validation.looking import figures_of_job, worked_hook
+from gpuyard.resources.validation.deferring import Deferring, tried_again, words_of
+from gpuyard.resources.validation.looking import worked_hook
 from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:
@@ -218,19 +218,32 @@ class Platform(Component):
 
     def _put_to_work(self, name: str, plan: PlatformPlan, stores: Mapping[str, Any]) -> None:
         """GPUs, shares and volumes of nodes that have passed: after all that these need."""
-        self._register(work_objects(plan), stores)
-        looks = self._ours.looks if self._ours is not None else None
-        if plan.validation is None or not plan.validation.required:
+        looks, space = (
+            self._ours.looks if self._ours is not None else None,
+            system_namespace(plan.name),
+        )
+        required = plan.validation is not None and plan.validation.required
+        late = list(late_jobs(plan)) if required else []
+        watched = {
+            job.name: Deferring(looks, plan, job, space)
+            for job in late
+            if looks is not None and job.spare is not None
+        }
+        for obj in work_objects(plan):
+            watch = watched.get(obj["metadata"]["name"]) if obj["kind"] == "Job" else None
+            if watch is None:
+                self._register([obj], stores)
+            else:
+                self._register([tried_again(obj, watch.attempt())], stores, watch.hook(name))
+        if not required:
             return
         figures: dict[str, list[pulumi.Output[Mapping[str, str]]]] = {}
-        for job in late_jobs(plan):
-            space = system_namespace(plan.name)
+        for job in late:
             hooks = worked_hook(name, looks, job, space) if looks is not None else None
             before, done = self._waits_for, self._object("Job", job.name, space)
             self._waits_for = self._after([done])
-            # Once written down they stay: the pods that said so may be gone.
-            read = figures_of_job(done, looks, job.name, space)
-            (made,) = self._register([job.passed], {FIGURES: read}, hooks, [f"data.{FIGURES_KEY}"])
+            known, stays = words_of(job, done, looks, watched.get(job.name), space)
+            (made,) = self._register([job.passed], known, hooks, stays)
             figures.setdefault(job.pool.name, []).append(vars(made)["data"])
             self._waits_for = before
         self.validation = with_more_figures(self.validation, figures)

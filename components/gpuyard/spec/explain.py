@@ -58,6 +58,10 @@ _LENGTHS = {
 }
 
 
+_ONE_DECIMAL = re.compile(r"\d+\.\d")
+"""Kubernetes 1.30 without quotes is the number 1.3."""
+
+
 def explain(details: ErrorDetails) -> Said:
     """An error that pydantic itself knows."""
     kind, given, context = details["type"], details["input"], details.get("ctx", {})
@@ -84,9 +88,11 @@ def _wrong_type(expected: str, given: object) -> Said:
     value: Any = None
     number = isinstance(given, int | float) and not isinstance(given, bool)
     if expected == "text" and number:
-        return Said(
-            "spec.wrong_type", "wrong type", expected, f'write "{given}" in quotes', str(given)
-        )
+        fix = f'write "{given}" in quotes'
+        if _ONE_DECIMAL.fullmatch(str(given)):
+            fix = f'write it in quotes, "{given}0" if that is meant: YAML drops the last zero of a number'
+            return Said("spec.wrong_type", "wrong type", expected, fix)
+        return Said("spec.wrong_type", "wrong type", expected, fix, str(given))
     if expected == "a list" and isinstance(given, str):
         return Said("spec.wrong_type", "wrong type", expected, f"write [{given}]", [given])
     if expected == "true or false" and isinstance(given, str):

@@ -254,7 +254,7 @@ class _Builder:
 
     def _close(self, event: Event) -> None:
         done = self.stack.pop()
-        if self.many and isinstance(done.value, dict) and _MERGE in done.value:
+        if isinstance(done.value, dict) and _MERGE in done.value:
             self._merge(done, event)
         if done.number == _DROPPED:
             self.positions.forget(done.first)
@@ -264,7 +264,7 @@ class _Builder:
             self.anchors[done.anchor] = (done.value, _size(done.value))
 
     def _merge(self, into: _Open, event: Event) -> None:
-        """What `<<` brings, as kubectl and helm take it: all that the mapping does not say itself."""
+        """What `<<` brings, as the Pulumi engine, kubectl and helm take it: keys that the mapping lacks."""
         given = into.value[_MERGE]
         sources = given if isinstance(given, list) else [given]
         if not all(isinstance(each, dict) for each in sources):

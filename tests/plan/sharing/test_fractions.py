@@ -119,6 +119,13 @@ REFUSED = [
         [cut_pool()],
         "serve: 21 GiB of a GPU wanted, it has at most 20 GiB and 43 % of a GPU",
         "21 GiB of a GPU",
+        ("add a slice 7g.40gb to pools[0].sharing.mig, in place of smaller ones", None, None),
+    ),
+    (
+        {"gpu_memory_gib": 48},
+        [cut_pool()],
+        "serve: 48 GiB of a GPU wanted, it has at most 20 GiB and 43 % of a GPU",
+        "48 GiB of a GPU",
         ("write gpu_memory_gib: 20", (*S0, "per_pod", "gpu_memory_gib"), 20),
     ),
     (
@@ -126,7 +133,7 @@ REFUSED = [
         [cut_pool()],
         "serve: 60 % of a GPU wanted, it has at most 20 GiB and 43 % of a GPU",
         "60 % of a GPU",
-        ("write compute_percent: 42.0", (*S0, "per_pod", "compute_percent"), 42.0),
+        ("add a slice 7g.40gb to pools[0].sharing.mig, in place of smaller ones", None, None),
     ),
     (
         {"gpu_memory_gib": 4, "latency": "strict"},
@@ -190,7 +197,8 @@ def test_needs_that_nothing_has_are_refused_with_what_the_largest_has(row):
         "what the nodes of a pool hold",
     )
     assert (finding.fix and (finding.fix.says, finding.fix.at, finding.fix.value)) == fix
-    check_fix(raw, finding)
+    if fix is None or fix[1]:
+        check_fix(raw, finding)
 
 
 def made_up_pool(rng):

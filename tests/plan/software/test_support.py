@@ -133,24 +133,27 @@ def test_the_sixtieth_day_warns_and_the_day_before_does_not(cloud, minor):
     assert f"ends on {WINDOWS[cloud][minor].standard_end}" in found.problem
 
 
-def test_the_last_day_warns_and_the_day_of_the_end_refuses():
+def test_on_a_cluster_of_your_own_the_last_day_warns_and_so_does_the_day_of_the_end():
     last = on("none", "1.35", date(2027, 2, 27))
     assert (last.severity, last.path, last.given) == (WARN, ("kubernetes",), "1.35")
     assert last.problem == (
         "standard support by the Kubernetes project ends on 2027-02-28, in 1 day"
     )
     ended = on("none", "1.35", date(2027, 2, 28))
-    assert ended.severity is REFUSE
+    assert (ended.severity, ended.fix.says) == (WARN, 'write "1.36"')
     assert ended.problem == "standard support by the Kubernetes project ended on 2027-02-28"
 
 
 def test_a_plan_after_the_end_is_none_and_before_it_is_not():
-    spec = spec_of(raw("none", "1.35"))
-    assert plan(spec, date(2027, 2, 27))[0] is not None
-    assert plan(spec, date(2027, 2, 28))[0] is None
-    assert planned(spec, date(2027, 2, 27)).kubernetes == "1.35"
-    with pytest.raises(PlanRefused, match="ended on 2027-02-28"):
-        planned(spec, date(2027, 2, 28))
+    spec = spec_of(raw("aws", "1.34"))
+    last, end = (before("aws", "1.34", days, extended=True) for days in (1, 0))
+    assert plan(spec, last)[0] is not None
+    assert plan(spec, end)[0] is None
+    assert planned(spec, last).kubernetes == "1.34"
+    with pytest.raises(PlanRefused, match=f"extended support on {end}"):
+        planned(spec, end)
+    own = spec_of(raw("none", "1.35"))
+    assert planned(own, date(2027, 2, 28)).kubernetes == "1.35"
 
 
 def test_extended_support_warns_that_it_costs_and_its_end_refuses():
@@ -216,7 +219,7 @@ def test_when_nothing_is_free_of_findings_a_refusal_gives_way_to_a_warning():
 
 def test_when_everything_has_ended_the_way_out_is_a_newer_release():
     found = on("none", "1.36", date(2027, 6, 28))
-    assert found.severity is REFUSE
+    assert found.severity is WARN
     assert (found.fix.at, found.fix.says) == (
         None,
         "take a newer release of gpuyard, with a newer Kubernetes in it",

@@ -207,7 +207,7 @@ def test_the_verdict_names_its_job_and_keeps_its_figures():
         "pool": "dev",
         "resource": "nvidia.com/gpu.shared",
         "shares": "16",
-        "verdict": "passed",
+        "verdict": Late("validation.verdict"),
         "figures": Late("validation.figures"),
     }
 

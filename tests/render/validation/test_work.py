@@ -259,8 +259,8 @@ def test_the_verdict_names_its_job():
     (each,) = working_pools(plan)
     made = worked_object(plan, plan.pools[0], each)
     assert made["metadata"]["name"] == f"{name_of(plan)}-passed"
-    figures = {"figures": Late("validation.figures")}
-    assert made["data"] == {"pool": "train", "nodes": "2", "verdict": "passed"} | figures
-    assert list(late_jobs(plan)) == [LateJob(plan.pools[0], name_of(plan), 2, made)]
+    late = {"figures": Late("validation.figures"), "verdict": Late("validation.verdict")}
+    assert made["data"] == {"pool": "train", "nodes": "2"} | late
+    assert list(late_jobs(plan)) == [LateJob(plan.pools[0], name_of(plan), 2, made, 0)]
     assert work_name("lab") == NAME
     assert json.loads(document(plan))["pool"] == "train"

@@ -10,17 +10,21 @@ from gpuyard.resources.diagnosis import gone_teams as module
 from kit.stacks import plan_of, platform, team
 
 PLAN = plan_of(platform(teams=[team("vision"), team("talk"), team("new", formerly=["old"])]))
+WORKLOADS = "workloads.kueue.x-k8s.io"
 LEFT = ["persistentvolumeclaim/models", "secret/key", "secret/token"]
 
 
 class Looks:
-    """Kubectl with these namespaces, and what is left in each."""
+    """Kubectl with these namespaces, and what is left and runs in each."""
 
-    def __init__(self, *namespaces, left=LEFT):
+    def __init__(self, *namespaces, left=LEFT, workloads=()):
         self.namespaces, self.left, self.asked = namespaces, left, []
+        self.workloads = workloads
 
     async def get(self, *what):
         self.asked.append(what)
+        if what[0] == WORKLOADS:
+            return {"items": list(self.workloads)}
         return None if self.namespaces == (None,) else {"items": list(self.namespaces)}
 
     async def names(self, *what):
@@ -54,7 +58,32 @@ def test_a_protected_namespace_stays_and_may_have_another_name_now():
     assert looks.asked == [
         ("namespaces", "-l", "gpuyard.dev/platform=lab,gpuyard.dev/team"),
         ("persistentvolumeclaims,secrets", "-n", "speech"),
+        (WORKLOADS, "-n", "speech"),
     ]
+
+
+def workload(name, queue="lab-speech", finished=None):
+    conditions = [{"type": "Finished", "status": finished}] if finished else []
+    admission = {"clusterQueue": queue} if queue else None
+    return {
+        "metadata": {"name": name, "namespace": "speech"},
+        "status": {"admission": admission, "conditions": conditions},
+    }
+
+
+def test_workloads_that_hold_the_queue_of_a_team_are_named_with_what_ends_them():
+    many = [workload("pod-nb"), workload("job-a", finished="False"), workload("b", finished="True")]
+    waits = [workload("job-c", queue=None), {"metadata": {"name": "new", "namespace": "speech"}}]
+    (one,) = said(Looks(*THERE, namespace("talk"), namespace("speech"), workloads=[*many, *waits]))
+    assert one == (
+        "The stack file has no team speech; its namespace stays, with 1 volume claim and 2 secrets in it.\n"
+        "  fix: add the team again with `stop: drain`, run `pulumi up`, and remove it then: speech/job-a,"
+        " speech/pod-nb still run, and the team's queue cannot be deleted before; when nobody needs it:"
+        " kubectl delete namespace speech"
+    )
+    assert module.admitted(many, "lab-vision") == []
+    (one,) = said(Looks(*THERE, namespace("talk"), namespace("speech"), workloads=many[:1]))
+    assert "remove it then: speech/pod-nb still runs," in one
 
 
 def test_one_that_is_given_up_goes_and_can_still_be_kept():

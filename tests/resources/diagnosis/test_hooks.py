@@ -359,6 +359,37 @@ def test_nobody_looks_where_there_is_nothing_to_add(args):
     assert looks.asked == []
 
 
+HELD = "finalizers might be preventing deletion (kueue.x-k8s.io/resource-in-use)"
+
+
+@pytest.mark.parametrize(
+    ("found", "names"),
+    [
+        (None, "kubectl get workloads -A"),
+        ([("pod-nb", "lab-vision"), ("job-a", "lab-speech")], "vision/pod-nb"),
+    ],
+)
+def test_a_queue_that_workloads_use_is_told_with_them_and_how_to_end_them(found, names):
+    items = [
+        {
+            "metadata": {"name": name, "namespace": "vision"},
+            "status": {"admission": {"clusterQueue": queue}},
+        }
+        for name, queue in found or ()
+    ]
+    looks = Looks({} if found is None else {("workloads.kueue.x-k8s.io", "-A"): {"items": items}})
+    assert says(looks, failed(HELD, "delete", **QUEUE)) == (
+        f"ClusterQueue lab-vision stays while admitted workloads use it: {names}.\n"
+        "  fix: wait until they have ended and deploy again; or add the team again with `stop: drain`, run"
+        " `pulumi up`, which ends them, and remove the team then"
+    )
+
+
+def test_a_queue_that_nothing_uses_any_more_is_left_to_the_engine():
+    looks = Looks({("workloads.kueue.x-k8s.io", "-A"): {"items": []}})
+    assert says(looks, failed(HELD, "delete", **QUEUE)) is None
+
+
 # ── the look itself ───────────────────────────────────────────────────────────────────────────────
 
 

@@ -116,6 +116,17 @@ def test_a_node_is_closed_emptied_cut_and_opened():
     assert {world.labels[MIG], world.labels[PLUGIN]} == set(WANTED.values())
 
 
+def test_pods_without_a_controller_are_named_before_they_are_deleted(monkeypatch):
+    warned = []
+    monkeypatch.setattr(recutting.pulumi.log, "warn", warned.append)
+    world = World(jobs=("bare", "job"))
+    world.pods[1]["metadata"]["ownerReferences"] = [{"kind": "Job", "controller": True}]
+    cut(world)
+    assert warned == [
+        "node serve-000: pod vision/bare without a controller: deleted for good, not requeued"
+    ]
+
+
 def test_pods_that_hold_no_gpu_stay():
     world = World(jobs=())
     world.pods = [world.pod("web", workload=False, resource="cpu"), world.pod("none", resource="")]

@@ -233,7 +233,7 @@ def test_figures_of_work_and_shares_stand_beside_those_of_the_check(pulumi_mocks
         check = "share.devices" if "-share-" in name else "work.product"
         return job.id.apply(lambda _: json.dumps({check: {"least": 1, "of": name}}))
 
-    monkeypatch.setattr("gpuyard.resources.platform.figures_of_job", measured)
+    monkeypatch.setattr("gpuyard.resources.validation.deferring.figures_of_job", measured)
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": FULL}))
     found = graph.one(token("Platform")).registered_outputs["validation"]
     assert list(found["train"]["figures"]) == ["work.product"]
@@ -260,7 +260,7 @@ def test_a_node_of_each_pool_reads_and_its_figures_stand_beside_the_others(
     def measured(job, looks, name, space):
         return job.id.apply(lambda _: json.dumps({name[:26]: {"least": 1}}))
 
-    monkeypatch.setattr("gpuyard.resources.platform.figures_of_job", measured)
+    monkeypatch.setattr("gpuyard.resources.validation.deferring.figures_of_job", measured)
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": raw}))
     found = graph.one(token("Platform")).registered_outputs["validation"]
     assert {each["volumes"] for each in found.values()} == {"passed"}
@@ -280,3 +280,12 @@ def test_where_nothing_can_be_read_the_output_says_so(pulumi_mocks):
     assert {each["volumes"] for each in found.values()} == {
         "there is no dataset that it could read"
     }
+
+
+def test_a_verdict_that_is_deferred_stands_in_the_output_in_place_of_passed():
+    verdict = {"work": "passed", "shares": "passed", "figures": {}}
+    share, work = {"shares": "16", "verdict": "passed"}, {"nodes": "2", "verdict": "passed"}
+    late = {"verdict": "deferred: queue lab-vision uses 3 nvidia.com/gpu.shared"}
+    assert component._joined(verdict, [share, work]) == verdict
+    assert component._joined(verdict, [share, share | late, work])["shares"] == late["verdict"]
+    assert component._joined(verdict, [share, work | late]) == verdict | {"work": late["verdict"]}

@@ -217,9 +217,9 @@ def test_a_check_that_its_queue_never_let_begin_says_so():
 
     workloads = "kubectl get workloads -n gpuyard-lab"
     assert explained_by() == [
-        f"No GPU was put to work: {name} has waited in its queue for nodes whose GPUs are all free.",
-        "  Its queue borrows, and takes from nobody: jobs of teams run on them, or a node is away.",
-        f"  fix: deploy again when they are free, or write validation.profile: quick. {workloads}",
+        f"No GPU was put to work: Kueue has not admitted {name}, and no queue was seen to use its pool.",
+        "  The condition QuotaReserved of its Workload says what is missing.",
+        f"  fix: deploy again when that is there, or write validation.profile: quick. {workloads} -o yaml",
     ]
     assert explained_by(pod("train-001", "Failed", WORDS))[1] == f"  {WORDS.splitlines()[0]}"
 

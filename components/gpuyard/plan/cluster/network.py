@@ -117,11 +117,11 @@ def _on_aws(draft: Draft, cidr: str) -> Iterator[Finding]:
         needs = sum(wanted[name] for name in inside)
         if needs > room[zone]:
             yield _too_small(
-                "cidr", cidr, f"{', '.join(inside)} in {zone}", needs, room[zone], "its subnet has"
+                draft, "cidr", f"{', '.join(inside)} in {zone}", needs, room[zone], "its subnet has"
             )
     needs = sum(wanted.values()) + system
     if needs > sum(room.values()):
-        yield _too_small("cidr", cidr, "all nodes", needs, sum(room.values()), "its subnets have")
+        yield _too_small(draft, "cidr", "all nodes", needs, sum(room.values()), "its subnets have")
 
 
 def _on_gcp(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Finding]:
@@ -131,15 +131,17 @@ def _on_gcp(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Finding]:
     for word, each, taken in (("cidr", 1, GCE_TAKEN), ("pods", GKE_NODE_PODS, 0)):
         room = IPv4Network(ranges[word]).num_addresses - taken
         if nodes * each > room:
-            yield _too_small(word, ranges[word], f"{nodes} nodes", nodes * each, room, "it has")
+            yield _too_small(draft, word, f"{nodes} nodes", nodes * each, room, "it has")
 
 
-def _too_small(word: str, cidr: str, who: str, needs: int, room: int, has: str) -> Finding:
+def _too_small(draft: Draft, word: str, who: str, needs: int, room: int, has: str) -> Finding:
+    cidr, widest = ranges_of(draft.spec)[word], RANGES[draft.spec.cloud.value][word].widest
+    ways = "a larger range, " if IPv4Network(cidr).prefixlen > widest else ""
     return refuse(
         "cluster.addresses",
         (*_NETWORK, word),
         f"{who} take {needs:,} addresses at their most, and {has} {room:,}",
         given=cidr,
         allowed=f"room for {needs:,} addresses",
-        fix=Fix(says="write a larger range, fewer nodes or more zones, or bring a network: id"),
+        fix=Fix(says=f"write {ways}fewer nodes or more zones, or bring a network: id"),
     )

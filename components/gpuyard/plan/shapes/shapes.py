@@ -8,7 +8,7 @@ from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.records import Advertised, PoolPlan, ShapePlan
 from gpuyard.plan.renames import rename_fix
-from gpuyard.plan.sharing.fractions import pick, pieces, show_needs
+from gpuyard.plan.sharing.fractions import larger_slice, pick, pieces, show_needs
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Latency, PerPod, Shape
 from gpuyard.spec.values import Range
@@ -65,7 +65,9 @@ def start(
         "no pool can start it: " + _why(reasons),
         given=_wanted(shape),
         allowed="what the nodes of a pool hold",
-        fix=_nearest_shape(shape, candidates, path) or _one_node(shape, candidates, positions),
+        fix=_larger_slice(shape, candidates, positions)
+        or _nearest_shape(shape, candidates, path)
+        or _one_node(shape, candidates, positions),
     )
 
 
@@ -210,6 +212,18 @@ def _one_node(shape: Shape, pools: list[PoolPlan], positions: Mapping[str, int])
             nodes, index = Range(1, pool.nodes.high), positions[pool.name]
             at: Path = ("pools", index, "nodes")
             return Fix(says=f"write pools[{index}].nodes: {nodes}", at=at, value=str(nodes))
+    return None
+
+
+def _larger_slice(shape: Shape, pools: list[PoolPlan], positions: Mapping[str, int]) -> Fix | None:
+    """Another layout of a pool whose slices alone are too small: the pod needs what it needs."""
+    for pool in pools:
+        changed = {where[-1] for change in _changes(shape, pool) for where in change}
+        if changed and changed <= {"gpu_memory_gib", "compute_percent"} and shape.per_pod:
+            profile = larger_slice(shape.per_pod, pool)
+            if profile is not None:
+                at = f"pools[{positions[pool.name]}].sharing.mig"
+                return Fix(says=f"add a slice {profile} to {at}, in place of smaller ones")
     return None
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.names import SHARED_UNIT
 from gpuyard.plan.records import Advertised, PoolPlan
 from gpuyard.spec.platform import Latency, PerPod
@@ -69,6 +70,22 @@ def enough(pod: PerPod, piece: Piece) -> bool:
 def pick(pod: PerPod, pool: PoolPlan) -> Piece | None:
     """The smallest piece of the pool that has what the pod needs."""
     return next((piece for piece in pieces(pool) if enough(pod, piece)), None)
+
+
+def larger_slice(pod: PerPod, pool: PoolPlan) -> str | None:
+    """The smallest profile that has what the pod needs, where slices of the pool's GPUs have too little."""
+    product = pool.machine.gpu.mig if pool.machine.gpu else None
+    if product is None or pool.sharing is not SharingMethod.MIG or pick(pod, pool):
+        return None
+    memory, percent = pod.gpu_memory_gib or 0, pod.compute_percent or 0
+    fits = [
+        profile
+        for profile in product.profiles
+        if not profile.variant
+        and _memory(profile.name) >= memory
+        and 100 * profile.slices / product.slices >= percent
+    ]
+    return min(fits, key=lambda each: (_memory(each.name), each.slices)).name if fits else None
 
 
 def show_needs(pod: PerPod) -> str:

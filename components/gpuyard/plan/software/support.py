@@ -95,7 +95,7 @@ def _minor_meant(given: str) -> str:
 
 
 def check_kubernetes(draft: Draft) -> list[Finding]:
-    """Warn before support of a Kubernetes minor ends, refuse when all of it has ended.
+    """Warn before support of a Kubernetes minor ends, refuse in a cloud when all of it has ended.
 
     Without a day no calendar is known. A simulated cluster is nobody's to support; a minor that is refused
     already is not judged twice.
@@ -107,6 +107,9 @@ def check_kubernetes(draft: Draft) -> list[Finding]:
     if judged is None:
         return []
     severity, problem = judged
+    fix = None if severity is Severity.NOTE else _fix(cloud, minor, today, severity)
+    if cloud is Cloud.NONE and severity is Severity.REFUSE:
+        severity = Severity.WARN  # the cluster has that version already
     return [
         Finding(
             id="kubernetes.support",
@@ -114,7 +117,7 @@ def check_kubernetes(draft: Draft) -> list[Finding]:
             path=("kubernetes",),
             problem=problem,
             given=minor,
-            fix=None if severity is Severity.NOTE else _fix(cloud, minor, today, severity),
+            fix=fix,
         )
     ]
 

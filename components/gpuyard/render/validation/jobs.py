@@ -49,6 +49,8 @@ WAITS_MORE_SECONDS = 120
 TEXTFILE = "gpu_validation.prom"
 FIGURES_KEY, FIGURES = "figures", "validation.figures"
 """What its pods have measured: known when they have ended."""
+VERDICT = "validation.verdict"
+"""Passed, or why the check was deferred."""
 MIXED_KEY, MIXED = "mixed", "validation.mixed"
 """What its nodes do not have alike, which no pod knows by itself."""
 _NAME = 50

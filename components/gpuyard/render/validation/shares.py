@@ -27,6 +27,7 @@ from gpuyard.render.programs import source_of
 from gpuyard.render.validation.jobs import (
     FIGURES,
     FIGURES_KEY,
+    VERDICT,
     awaited,
     digest_of,
     made_of,
@@ -115,13 +116,13 @@ def share_text(tried: Tried) -> str:
 
 
 def shared_object(plan: PlatformPlan, tried: Tried) -> Object:
-    """What is made when every share has passed."""
+    """What is made when every share has passed, or could not be tried because teams use them."""
     name, space = f"{share_job_name(plan, tried)}-passed", system_namespace(plan.name)
     data = {
         "pool": tried.pool.name,
         "resource": tried.share.resource,
         "shares": str(tried.in_all),
-        "verdict": "passed",
+        "verdict": Late(VERDICT),
         FIGURES_KEY: Late(FIGURES),
     }
     return made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)

@@ -29,6 +29,7 @@ from gpuyard.render.validation.jobs import (
     EXPECTATIONS_FILE,
     FIGURES,
     FIGURES_KEY,
+    VERDICT,
     awaited,
     digest_of,
     made_of,
@@ -91,12 +92,12 @@ def _digest(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
 
 
 def worked_object(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> Object:
-    """What is made when every node's GPUs have worked well."""
+    """What is made when every node's GPUs have worked well, or could not because teams use them."""
     name, space = f"{work_job_name(plan, pool, check)}-passed", system_namespace(plan.name)
     data = {
         "pool": pool.name,
         "nodes": str(check.nodes),
-        "verdict": "passed",
+        "verdict": Late(VERDICT),
         FIGURES_KEY: Late(FIGURES),
     }
     return made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
@@ -112,6 +113,8 @@ class LateJob:
     """Of how many nodes it says something."""
     passed: Object
     """What is made when it has passed."""
+    spare: int | None = None
+    """How many of its pods have to wait for a node; None where no queue admits it."""
 
 
 def late_jobs(plan: PlatformPlan) -> Iterator[LateJob]:
@@ -119,10 +122,11 @@ def late_jobs(plan: PlatformPlan) -> Iterator[LateJob]:
     for each in working_pools(plan):
         pool = plan.pool(each.pool)
         passed = worked_object(plan, pool, each)
-        yield LateJob(pool, work_job_name(plan, pool, each), pool.start_nodes, passed)
+        yield LateJob(pool, work_job_name(plan, pool, each), pool.start_nodes, passed, 0)
     for tried in tried_shares(plan):
         pool, passed = tried.pool, shared_object(plan, tried)
-        yield LateJob(pool, share_job_name(plan, tried), pool.start_nodes, passed)
+        name, spare = share_job_name(plan, tried), tried.check.spare
+        yield LateJob(pool, name, pool.start_nodes, passed, spare)
     for pool in reading_pools(plan):
         yield LateJob(pool, volumes_job_name(plan, pool), 1, read_object(plan, pool))
 

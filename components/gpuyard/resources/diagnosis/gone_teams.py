@@ -6,7 +6,7 @@ nothing.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -48,8 +48,25 @@ async def gone_teams(kubectl: Kubectl, plan: PlatformPlan) -> list[str]:
     for name, namespace in sorted(live.items()):
         if name not in known and not namespace["metadata"].get("deletionTimestamp"):
             left = await kubectl.names(",".join(f"{kind}s" for kind in _COUNTED), "-n", name)
-            said.append(told(kubectl, namespace, left, new, teams))
+            running = await kubectl.get("workloads.kueue.x-k8s.io", "-n", name) or {}
+            runs = admitted(running.get("items") or ())
+            said.append(told(kubectl, namespace, left, new, teams, runs))
     return said
+
+
+def admitted(workloads: Iterable[Mapping[str, Any]], queue: str | None = None) -> list[str]:
+    """Workloads that use a queue, of this name or any, as `namespace/name`."""
+    found: list[str] = []
+    for each in workloads:
+        status, meta = each.get("status") or {}, each["metadata"]
+        ended = any(
+            c["type"] == "Finished" and c["status"] == "True"
+            for c in status.get("conditions") or ()
+        )
+        used = (status.get("admission") or {}).get("clusterQueue")
+        if used and not ended and queue in {used, None}:
+            found.append(f"{meta['namespace']}/{meta['name']}")
+    return sorted(found)
 
 
 def told(
@@ -58,10 +75,11 @@ def told(
     left: Collection[str] | None,
     new: Sequence[str],
     teams: Collection[str],
+    runs: Sequence[str] = (),
 ) -> str:
     """Of one namespace: `left` are the objects in it, as `kind/name`, None where nobody could look.
 
-    `new` are teams without a namespace yet, `teams` the first names of all.
+    `new` are teams without a namespace yet, `teams` the first names of all, `runs` its admitted workloads.
     """
     meta = namespace["metadata"]
     name, team = meta["name"], meta["labels"][TEAM_LABEL]
@@ -76,6 +94,10 @@ def told(
     fixes = [
         f"if {' or '.join(new)} is another name for it, write `formerly: [{team}]` there"
         if new and gone
+        else "",
+        f"add the team again with `stop: drain`, run `pulumi up`, and remove it then: {', '.join(runs)} still"
+        f" {'runs' if len(runs) == 1 else 'run'}, and the team's queue cannot be deleted before"
+        if runs and gone
         else "",
         _ends(kubectl, name, theirs=theirs, stays=stays, gone=gone),
     ]

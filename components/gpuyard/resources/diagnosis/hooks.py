@@ -21,6 +21,7 @@ from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import monitor_supports_feature
 
 from gpuyard.names import GPU_OPERATOR_NAMESPACE, PLATFORM_LABEL, TEAM_LABEL
+from gpuyard.resources.diagnosis.gone_teams import admitted
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of, writers
 from gpuyard.resources.diagnosis.raced_quotas import PAUSE_SECONDS as RACED_SECONDS
@@ -38,6 +39,8 @@ from gpuyard.resources.validation.looking import checks_nodes, failed_check
 _NUMBERS = itertools.count(1)
 _EXISTS = "already exists"
 _TIMED_OUT = "timed out"
+_IN_USE = "resource-in-use"
+"""Kueue's finalizer on a ClusterQueue with admitted workloads."""
 _HELM_MET = re.compile(r'(\w+) "([^"]+)" in namespace "([^"]*)" exists and cannot be imported')
 _NAMED_FOR = {
     "Namespace": "the team",
@@ -100,12 +103,16 @@ async def explained(
         return await _taken(kubectl, inputs)
     if args.failed_operation in {"create", "update"} and checks_nodes(inputs):
         return await failed_check(kubectl, inputs)
-    if (
-        args.failed_operation == "delete"
-        and inputs.get("kind") == "Namespace"
-        and _TIMED_OUT in error
-    ):
+    if args.failed_operation == "delete":
+        return await _undeleted(kubectl, inputs, "\n".join(args.errors))
+    return None
+
+
+async def _undeleted(kubectl: Kubectl, inputs: Mapping[str, Any], error: str) -> str | None:
+    if inputs.get("kind") == "Namespace" and _TIMED_OUT in error:
         return await _stuck(kubectl, inputs["metadata"]["name"])
+    if inputs.get("kind") == "ClusterQueue" and _IN_USE in error:
+        return await _queue_in_use(kubectl, inputs["metadata"]["name"])
     return None
 
 
@@ -187,6 +194,19 @@ async def _unserved(
     definitions = found.get("items") if found is not None else None
     look = kubectl.command("get", "--raw", f"/apis/{kind.api_version}")
     return unserved(kind, inputs["metadata"]["name"], definitions, look, ours=kind.group in brought)
+
+
+async def _queue_in_use(kubectl: Kubectl, queue: str) -> str | None:
+    found = await kubectl.get("workloads.kueue.x-k8s.io", "-A")
+    using = admitted(found["items"] if found is not None else (), queue)
+    if found is not None and not using:
+        return None
+    look = kubectl.command("get", "workloads", "-A")
+    return (
+        f"ClusterQueue {queue} stays while admitted workloads use it: {', '.join(using) or look}.\n"
+        "  fix: wait until they have ended and deploy again; or add the team again with `stop: drain`, run"
+        " `pulumi up`, which ends them, and remove the team then"
+    )
 
 
 async def _stuck(kubectl: Kubectl, name: str) -> str:

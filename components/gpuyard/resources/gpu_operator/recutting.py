@@ -99,6 +99,10 @@ async def _empty(kubectl: Kubectl, node: str) -> None:
                 f"{', '.join(strangers)} on node {node} holds GPUs, and no queue started it: nobody could"
                 " start it again\n  fix: end it, then deploy again"
             )
+        if bare := [named(pod) for pod in pods if not pod["metadata"].get("ownerReferences")]:
+            pulumi.log.warn(
+                f"node {node}: {', '.join(bare)} without a controller: deleted for good, not requeued"
+            )
         for namespace, workload in {(pod["metadata"]["namespace"], _workload(pod)) for pod in pods}:
             change = {"metadata": {"labels": {PUT_OUT_LABEL: "true"}}, "spec": {"active": False}}
             await _patch(kubectl, _WORKLOADS, workload, change, namespace)

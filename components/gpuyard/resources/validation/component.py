@@ -25,7 +25,7 @@ from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
 from gpuyard.resources.validation.alike import kept_mixed
-from gpuyard.resources.validation.figures import Figure, kept_figures
+from gpuyard.resources.validation.figures import DEFERRED, Figure, kept_figures
 from gpuyard.resources.validation.looking import (
     every_node_hook,
     figures_of_job,
@@ -71,9 +71,9 @@ class PoolVerdict(TypedDict):
     mixed: dict[str, dict[str, list[str]]]
     """Driver and firmware that its nodes do not have alike: by part and version, which nodes have it."""
     work: str
-    """The same of its GPUs at work: passed, `not awaited`, or why they did none."""
+    """The same of its GPUs at work: passed, `not awaited`, `deferred: ...`, or why they did none."""
     shares: str
-    """The same of its shares, all at once: passed, `not awaited`, or why none was tried."""
+    """The same of its shares, all at once: passed, `not awaited`, `deferred: ...`, or why none was tried."""
     volumes: str
     """The same of the datasets that one of its nodes reads: passed, `not awaited`, or why none is read."""
     accepted: dict[str, Accepted]
@@ -207,9 +207,11 @@ def with_more_figures(
 
 def _joined(verdict: PoolVerdict, more: Iterable[Mapping[str, str]]) -> PoolVerdict:
     found = dict(verdict["figures"])
+    joined: PoolVerdict = {**verdict, "figures": found}
     for data in more:
         found |= kept_figures(data.get(FIGURES_KEY))
-    joined: PoolVerdict = {**verdict, "figures": found}
+        if (said := data.get("verdict", "")).startswith(DEFERRED):
+            joined["shares" if "shares" in data else "work"] = said
     return joined
 
 

@@ -11,6 +11,8 @@ from typing import Any, TypedDict
 
 BEGINS = "figures: "
 """The line for programs; gpuyard_validator's report writes it."""
+DEFERRED = "deferred"
+"""The verdict of a check that could not run because teams use its pool begins so."""
 MOST_CHECKS = 100
 MOST_LETTERS = 160
 

@@ -10,7 +10,14 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.names import CHECKS_LABEL, COUNT_LABEL, JOB_NAME_LABEL, QUEUE_LABEL, WORK_LABEL
+from gpuyard.names import (
+    CHECKS_LABEL,
+    COUNT_LABEL,
+    DEFERRED_ANNOTATION,
+    JOB_NAME_LABEL,
+    QUEUE_LABEL,
+    WORK_LABEL,
+)
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation.jobs import check_name
@@ -44,11 +51,21 @@ def worked_hook(
 ) -> pulumi.ResourceHookBinding:
     """The same of its GPUs at work, of its shares, and of what it reads."""
     called = f"gpuyard:{name}:{job.name}:worked"
-    return _hook(called, kubectl, job.pool, job.name, nodes=job.nodes, space=space)
+    queued = job.spare is not None
+    return _hook(
+        called, kubectl, job.pool, job.name, nodes=job.nodes, space=space, deferrable=queued
+    )
 
 
 def _hook(
-    called: str, kubectl: Kubectl, pool: PoolPlan, job: str, *, nodes: int, space: str
+    called: str,
+    kubectl: Kubectl,
+    pool: PoolPlan,
+    job: str,
+    *,
+    nodes: int,
+    space: str,
+    deferrable: bool = False,
 ) -> pulumi.ResourceHookBinding:
     async def before(_: pulumi.ResourceHookArgs) -> None:
         pods = await pods_of(kubectl, job, space)
@@ -58,7 +75,7 @@ def _hook(
                 " were checked\n  fix: deploy where kubectl reaches the cluster"
             )
         seen = {str(pod["spec"].get("nodeName")) for pod in pods if _phase(pod) == "Succeeded"}
-        if len(seen) < nodes:
+        if len(seen) < nodes and not (deferrable and await deferred_why(kubectl, job, space)):
             again = kubectl.command("delete", "job", job, "-n", space)
             raise NotChecked(
                 f"pool {pool.name}: of {nodes} nodes {len(seen)} were checked"
@@ -68,6 +85,17 @@ def _hook(
 
     hook = pulumi.ResourceHook(called, before)
     return pulumi.ResourceHookBinding(before_create=[hook], before_update=[hook])
+
+
+async def deferred_why(kubectl: Kubectl, job: str, namespace: str) -> str:
+    """Why a Job was ended without a verdict; empty where it was not."""
+    return deferred_of(await kubectl.get("job", job, "-n", namespace))
+
+
+def deferred_of(job: _Object | None) -> str:
+    """The same of a Job that is known."""
+    annotations = (job or {}).get("metadata", {}).get("annotations") or {}
+    return str(annotations.get(DEFERRED_ANNOTATION, ""))
 
 
 async def unlike(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> str:
@@ -152,9 +180,9 @@ def waited(kubectl: Kubectl, inputs: _Object) -> str:
     look = kubectl.command("get", "workloads", "-n", space)
     return "\n".join(
         [
-            f"No GPU was put to work: {name} has waited in its queue for nodes whose GPUs are all free.",
-            "  Its queue borrows, and takes from nobody: jobs of teams run on them, or a node is away.",
-            f"  fix: deploy again when they are free, or write validation.profile: quick. {look}",
+            f"No GPU was put to work: Kueue has not admitted {name}, and no queue was seen to use its pool.",
+            "  The condition QuotaReserved of its Workload says what is missing.",
+            f"  fix: deploy again when that is there, or write validation.profile: quick. {look} -o yaml",
         ]
     )
 

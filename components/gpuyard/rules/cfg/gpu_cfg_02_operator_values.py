@@ -37,12 +37,15 @@ _INSTEAD: Mapping[tuple[str, ...], str] = {
     ("migParted",): "write migManager.config with create, a name and data",
     ("devicePlugin", "mps", "enabled"): "remove it; write sharing.mps into devicePlugin.config",
     ("devicePlugin", "mps", "replicas"): "remove it; write sharing.mps into devicePlugin.config",
+    ("mps",): "remove it; write sharing.mps into devicePlugin.config",
     ("driver", "useOpenKernelModules"): "write driver.kernelModuleType: open",
     ("driver", "maxParallelUpgrades"): "write driver.upgradePolicy.maxParallelUpgrades",
     ("driver", "autoUpgrade"): "write driver.upgradePolicy.autoUpgrade",
 }
 """Keys of guides that the chart does not have, or reads and drops."""
-_FAILS = frozenset({("mig", "config"), ("migParted",), ("devicePlugin", "mps", "enabled")})
+_FAILS = frozenset(
+    {("mig", "config"), ("migParted",), ("devicePlugin", "mps", "enabled"), ("mps",)}
+)
 """Where pods wait for what was never made: for slices, or for shares."""
 _SLIP = 0.9
 """From here on a key is another one with a letter too many, and not one that begins alike."""
@@ -114,6 +117,8 @@ def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Viol
 def _of_guides(path: tuple[str, ...], given: Any, values: Mapping[str, Any]) -> Severity | None:
     section = path[0]
     idle = path == ("devicePlugin", "mps", "replicas") and at(values, *path[:2], "enabled") is False
+    if path == ("mps",):  # `met` takes its replicas for those of the chart
+        return Severity.NOTE if is_off(given) or asks_nothing(given) else None
     off = given in _LAYOUTS or (given is False and not is_wish(path[-1]))
     if off or path == _FOUND or idle or met(path[-1], given, values, section):
         return Severity.NOTE

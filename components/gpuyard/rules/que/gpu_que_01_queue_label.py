@@ -105,7 +105,7 @@ def _said(
         yield Violation(
             elsewhere[0], problem, f"move it to metadata.labels of the {_kind(job)}", job
         )
-    elif job.namespace and here and _DEFAULT not in here and any(map(is_gpu_pod, pods_of(job))):
+    elif job.namespace and here and _DEFAULT not in here and _asks_for_gpus(job):
         who = "the namespace's quota counts its GPUs, and Kueue does not" if counted else _NOBODY
         yield Violation(
             _LABEL,
@@ -114,6 +114,11 @@ def _said(
             job,
             choice=counted,
         )
+
+
+def _asks_for_gpus(job: Resource) -> bool:
+    makes_pods = at(job.properties, "spec", "parallelism") != 0
+    return makes_pods and any(map(is_gpu_pod, pods_of(job)))
 
 
 def _queue(job: Resource, name: str, here: set[str], of_cluster: set[str]) -> Iterator[Violation]:

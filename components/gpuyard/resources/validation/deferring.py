@@ -1,0 +1,203 @@
+"""Checks that hold GPUs or shares are deferred while teams use these, and tried again by the next `up`.
+
+The engine waits for a Job and knows success and failure. A check that cannot start because admitted workloads
+of teams use its pool is neither: its Job is taken out of its queue and ended with no pods, which the engine
+takes for success, and an annotation on the Job keeps the reason. A Job with that annotation is replaced by
+the next deployment.
+https://kubernetes.io/docs/concepts/workloads/controllers/job/#elastic-indexed-jobs
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any
+
+import pulumi
+
+from gpuyard.names import (
+    ATTEMPT_ANNOTATION,
+    DEFERRED_ANNOTATION,
+    JOB_UID_LABEL,
+    QUEUE_LABEL,
+    work_name,
+)
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.validation.jobs import FIGURES, FIGURES_KEY, VERDICT
+from gpuyard.render.validation.work import LateJob
+from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.validation.figures import DEFERRED, kept_figures
+from gpuyard.resources.validation.looking import (
+    deferred_of,
+    figures_kept,
+    figures_of_job,
+    once_ended,
+    pods_of,
+)
+
+PAUSE_SECONDS = 5.0
+PATIENCE_SECONDS = 60.0
+"""How long a check waits while teams use its pool. Less where pods of a queue have to start within less."""
+_WORKLOADS = "workloads.kueue.x-k8s.io"
+_Object = Mapping[str, Any]
+
+
+class Deferring:
+    """Watches one Job of a queue while the engine waits for it."""
+
+    def __init__(self, kubectl: Kubectl, plan: PlatformPlan, job: LateJob, namespace: str) -> None:
+        """`kubectl` reaches the cluster in which the Job is made."""
+        self._kubectl, self._job, self._namespace = kubectl, job, namespace
+        self._queue = work_name(plan.name)
+        self._patience = min(PATIENCE_SECONDS, plan.queueing.start_minutes * 30.0)
+        self._watch: asyncio.Task[None] | None = None
+
+    def hook(self, name: str) -> pulumi.ResourceHookBinding:
+        """Start watching when the engine is about to make the Job."""
+
+        async def before(_: pulumi.ResourceHookArgs) -> None:
+            self._watch = asyncio.create_task(self.watch())
+
+        called = f"gpuyard:{name}:{self._job.name}:watched"
+        return pulumi.ResourceHookBinding(before_create=[pulumi.ResourceHook(called, before)])
+
+    async def attempt(self) -> int:
+        """How many times before this deployment the check was deferred."""
+        found = await self._get()
+        if found is None:
+            return 0
+        template = found["spec"]["template"]["metadata"].get("annotations") or {}
+        return int(template.get(ATTEMPT_ANNOTATION, 0)) + bool(deferred_of(found))
+
+    async def verdict(self) -> str:
+        """Passed, or why it is deferred; asked when the engine has seen the Job succeed."""
+        if self._watch is not None:
+            await self._watch
+        return deferred_of(await self._get()) or "passed"
+
+    async def figures(self) -> str:
+        """Those of an earlier deployment where the check has passed, else those of the Job's pods."""
+        name = self._job.passed["metadata"]["name"]
+        kept = await self._kubectl.get("configmap", name, "-n", self._namespace) or {}
+        data = kept.get("data") or {}
+        if data.get("verdict") == "passed":
+            return json.dumps(kept_figures(data.get(FIGURES_KEY)), sort_keys=True)
+        return await figures_kept(self._kubectl, self._job.name, self._namespace)
+
+    async def watch(self) -> None:
+        """Until the Job has ended; say once what it waits for, and defer it while teams use its pool."""
+        pool, job = self._job.pool, self._job.name
+        since: float | None = None
+        while not _ended(found := await self._get()):
+            await asyncio.sleep(PAUSE_SECONDS)
+            if not found or not await self._waits(found) or not (used := await self._used()):
+                since = None
+                continue
+            if since is None:
+                since = time.monotonic()
+                pulumi.log.info(
+                    f"pool {pool.name}: check {job} waits: {used}. It is deferred in {self._patience:.0f} s"
+                    " unless they are free by then"
+                )
+            if time.monotonic() - since >= self._patience:
+                await self._defer(found, used)
+
+    async def _get(self) -> _Object | None:
+        return await self._kubectl.get("job", self._job.name, "-n", self._namespace)
+
+    async def _waits(self, found: _Object) -> bool:
+        """Whether its queue has not admitted it, or fewer of its pods have a node than can have one."""
+        if found["spec"].get("suspend"):
+            return True
+        pods = await pods_of(self._kubectl, self._job.name, self._namespace) or ()
+        return sum(not pod["spec"].get("nodeName") for pod in pods) > (self._job.spare or 0)
+
+    async def _used(self) -> str:
+        """What the queues of teams use of the pool's nodes; empty where they use nothing."""
+        found = await self._kubectl.get("clusterqueues.kueue.x-k8s.io") or {}
+        return used_by_teams(found.get("items") or (), self._queue, self._job.pool)
+
+    async def _defer(self, found: _Object, used: str) -> None:
+        """End the Job without pods. Kueue may suspend it once more: then this is called again."""
+        why = f"{DEFERRED}: {used}; the next deployment tries it again"
+        problem = ""
+        if found["spec"].get("suspend"):
+            problem = await self._leave_queue(found["metadata"]["uid"])
+        problem = problem or await self._patch(
+            "job",
+            self._job.name,
+            {
+                "metadata": {"annotations": {DEFERRED_ANNOTATION: why}},
+                "spec": {"completions": 0, "parallelism": 0, "suspend": False},
+            },
+        )
+        if problem:
+            pulumi.log.info(f"check {self._job.name} cannot be deferred yet: {problem}")
+        elif not deferred_of(found):
+            pulumi.log.warn(f"pool {self._job.pool.name}: check {self._job.name} is {why}")
+
+    async def _leave_queue(self, uid: str) -> str:
+        """Kueue admits a Workload that is active, and suspends a Job with its label, until it is admitted."""
+        where = ("-n", self._namespace, "-l", f"{JOB_UID_LABEL}={uid}")
+        found = await self._kubectl.get(_WORKLOADS, *where) or {}
+        for each in found.get("items") or ():
+            name = each["metadata"]["name"]
+            if problem := await self._patch(_WORKLOADS, name, {"spec": {"active": False}}):
+                return problem
+        # the label can only change while the Job is suspended
+        return await self._patch(
+            "job", self._job.name, {"metadata": {"labels": {QUEUE_LABEL: None}}}
+        )
+
+    async def _patch(self, kind: str, name: str, change: _Object) -> str:
+        where = (kind, name, "-n", self._namespace)
+        return await self._kubectl.change(
+            "patch", *where, "--type", "merge", "-p", json.dumps(change)
+        )
+
+
+def used_by_teams(queues: Iterable[_Object], ours: str, pool: PoolPlan) -> str:
+    """The amounts of the pool's resources that other ClusterQueues have admitted workloads for."""
+    counted = {each.resource for each in pool.counted}
+    found = [
+        f"queue {queue['metadata']['name']} uses {resource['total']} {resource['name']}"
+        for queue in queues
+        if queue["metadata"]["name"] != ours
+        for flavor in (queue.get("status") or {}).get("flavorsReservation") or ()
+        if flavor["name"] == pool.flavor
+        for resource in flavor["resources"]
+        if resource["name"] in counted and str(resource["total"]) != "0"
+    ]
+    return ", ".join(found)
+
+
+def words_of(
+    job: LateJob,
+    made: pulumi.CustomResource,
+    looks: Kubectl | None,
+    watch: Deferring | None,
+    namespace: str,
+) -> tuple[dict[str, pulumi.Input[str]], list[str]]:
+    """Verdict and figures of a Job, and which fields of them stay once they are written down."""
+    if watch is None:  # the pods that said so may be gone
+        read = figures_of_job(made, looks, job.name, namespace)
+        return {FIGURES: read, VERDICT: "passed"}, [f"data.{FIGURES_KEY}"]
+    verdict = once_ended(made, looks, lambda _: watch.verdict())
+    return {FIGURES: once_ended(made, looks, lambda _: watch.figures()), VERDICT: verdict}, []
+
+
+def tried_again(job: _Object, attempt: Coroutine[Any, Any, int]) -> _Object:
+    """The same Job, replaced where it was deferred: its pods' template says how often."""
+    template = job["spec"]["template"]
+    times: pulumi.Output[int] = pulumi.Output.from_input(attempt)
+    metadata = times.apply(
+        lambda n: (
+            template["metadata"] | ({"annotations": {ATTEMPT_ANNOTATION: str(n)}} if n else {})
+        )
+    )
+    return {**job, "spec": job["spec"] | {"template": template | {"metadata": metadata}}}
+
+
+def _ended(found: _Object | None) -> bool:
+    conditions = ((found or {}).get("status") or {}).get("conditions") or ()
+    return any(c["type"] in {"Complete", "Failed"} and c["status"] == "True" for c in conditions)
