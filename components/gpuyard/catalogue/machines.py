@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 
@@ -21,6 +22,13 @@ class Capacity(StrEnum):
     ON_DEMAND = "on-demand"
 
 
+CDMM_SOURCE = Source(
+    "Google, create an AI-optimized GKE cluster: Coherent Driver-based Memory Management (CDMM) is on by default on A4X"
+    " and A4X Max, and MIG is not supported with it; Amazon EKS user guide, P6e-GB200 UltraServers: the same from"
+    " driver 580 on",
+    date(2026, 11, 28),
+    as_of=date(2026, 8, 22),
+)
 RACK_GPUS = frozenset({"GB200", "GB300"})
 """GPUs whose NVLink goes through several nodes; those of one domain carry the same clique."""
 
@@ -78,6 +86,11 @@ class Machine:
     def is_rack(self) -> bool:
         """True when NVLink goes through several of these nodes."""
         return self.gpu is not None and self.gpu.name in RACK_GPUS
+
+    @property
+    def uses_cdmm(self) -> bool:
+        """True when the cloud's driver manages GPU memory coherently by default, which excludes MIG."""
+        return self.is_rack and self.cloud in {"aws", "gcp"}
 
 
 def _number(cell: str) -> float | None:
