@@ -112,6 +112,20 @@ MIG_RTX4500 = Source(
     date(2026, 11, 22),
     verified=False,
 )
+MIG_RTX5000 = Source(
+    "MIG User Guide 610, supported GPUs and RTX PRO 5000 Blackwell MIG profiles (48 GB): names and counts; placements"
+    " inferred from the counts",
+    date(2026, 11, 28),
+    verified=False,
+    as_of=date(2026, 10, 13),
+)
+WORKSTATION_GPUS = Source(
+    "README of NVIDIA/open-gpu-kernel-modules, tags 570.123.07 and later; MIG User Guide 610, supported GPUs: four"
+    " instances, as the Server Edition, from driver 575.51.03 on",
+    date(2026, 11, 28),
+    verified=False,
+    as_of=date(2026, 10, 13),
+)
 MIG_INFERRED = Source(
     "profile names and counts from mig-parted v0.15.0; placements inferred from the same family",
     date(2026, 11, 21),

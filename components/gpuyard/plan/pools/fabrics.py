@@ -38,8 +38,8 @@ def check_asapd_lite(draft: Draft) -> list[Finding]:
         warn(
             "fabric.asapd_lite",
             ("pools", index, "machine"),
-            f"the MRDMA NICs of {pool.machine.name} have no RDMA until the DaemonSet asapd-lite has configured"
-            " them, and the platform does not install it",
+            f"the MRDMA NICs of {pool.machine.name} have no RDMA until the DaemonSet asapd-lite has"
+            " configured them, and the platform does not install it",
             given=pool.machine.name,
             allowed="a node of one job alone, which needs no RDMA, or asapd-lite on every node",
             fix=Fix(
