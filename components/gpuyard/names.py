@@ -50,6 +50,11 @@ KARPENTER = "karpenter"
 """In KUBE_SYSTEM: whose pods make and end nodes, and the release of its chart."""
 KARPENTER_CRDS = "karpenter-crd"
 
+FABRIC_LABEL = "gpuyard.dev/fabric"
+"""On nodes with a network between their GPUs: efa, gpudirect-rdma, infiniband or another such name."""
+NVLINK_LABEL, NVLINK_GPUS_LABEL = "gpuyard.dev/nvlink", "gpuyard.dev/nvlink-gpus"
+"""On nodes with NVLink between GPUs: its generation, and the GPUs of one NVLink domain."""
+
 OUR_DOMAIN = "gpuyard.dev"
 RESERVED_LABEL_DOMAINS = (OUR_DOMAIN, "kubernetes.io", "k8s.io", "nvidia.com", "karpenter.sh")
 CLOUD_LABEL_DOMAINS: Mapping[str, tuple[str, ...]] = {

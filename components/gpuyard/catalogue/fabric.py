@@ -9,6 +9,7 @@ from datetime import date
 from functools import cache
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.node_pools import most_in_pool
 from gpuyard.catalogue.sources import GCE_GPUDIRECT, Source
 from gpuyard.catalogue.tables.fabric import EC2_NETWORK, EFA_CARDS
 
@@ -147,6 +148,14 @@ def direct_fabric(machine: Machine) -> Fabric | None:
         return Fabric("EFA", machine.source)
     found = GPUDIRECT.get(machine.name)
     return Fabric(found.name, found.source) if found else None
+
+
+def nvlink_gpus(machine: Machine) -> int | None:
+    """GPUs of one NVLink domain; None without NVLink between GPUs, and for racks whose size the offer decides."""
+    if machine.gpu is None or not machine.gpu.nvlink_gbps or machine.gpus == 1:
+        return None
+    nodes = most_in_pool(machine) if machine.is_rack else 1
+    return nodes * machine.gpus if nodes else None
 
 
 @cache

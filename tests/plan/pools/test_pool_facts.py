@@ -57,6 +57,9 @@ def test_what_is_known_of_a_node_that_does_not_run(cloud, one, by, overlay, hidd
 def test_tags_tell_cluster_autoscaler_labels_taints_and_resources():
     found = first(cut_pool(nodes="0..4", scaling="autoscaler"), "aws")
     assert {key.removeprefix(f"{TEMPLATE_TAG}/"): value for key, value in found.scale.tags.items()} == {
+        "label/gpuyard.dev/fabric": "efa",
+        "label/gpuyard.dev/nvlink": "3",
+        "label/gpuyard.dev/nvlink-gpus": "8",
         "label/gpuyard.dev/platform": "lab",
         "label/gpuyard.dev/pool": "serve",
         "label/k8s.amazonaws.com/accelerator": "nvidia-a100-40",
@@ -236,7 +239,12 @@ def test_selected_nodes_are_told_by_their_own_labels():
     one = found.pools[0]
     assert one.node_selector == {"rack": "a"}
     assert (one.scaling, one.start_nodes) == ("fixed", 4)
-    assert one.labels == {"nvidia.com/device-plugin.config": "train", "tier": "gold"}
+    hardware = {
+        "gpuyard.dev/fabric": "efa",
+        "gpuyard.dev/nvlink": "4",
+        "gpuyard.dev/nvlink-gpus": "8",
+    }
+    assert one.labels == {**hardware, "nvidia.com/device-plugin.config": "train", "tier": "gold"}
     assert found.queueing.flavors[0].node_labels == {"rack": "a"}
 
 

@@ -31,7 +31,7 @@ from gpuyard.plan.pools.dumps.machine import check_dump, completed, dump_of, mea
 from gpuyard.plan.pools.fabrics import plan_nccl
 from gpuyard.plan.pools.flavor_topology import flavor_name, plan_placement
 from gpuyard.plan.pools.gpu_operator import ImagedPool, agree
-from gpuyard.plan.pools.labels import check_labels
+from gpuyard.plan.pools.labels import check_labels, hardware_labels
 from gpuyard.plan.pools.machines import choose_machines
 from gpuyard.plan.pools.node_images import check_pods, choose_image
 from gpuyard.plan.pools.numa import plan_numa
@@ -175,7 +175,7 @@ def _record(
     ladder = plan_ladder(spec, pool, machines[0])
     chosen = class_of(spec, pool)
     told = {**class_label(chosen), **(software.labels if software else {})}
-    labels = _labels(spec, pool, machines[0], (mig_config, plugin_config), told)
+    labels = _labels(spec, pool, machines, (mig_config, plugin_config), told)
     taints = (
         *_taints(stable, gpus.method, fenced=bool(pool.owners)),
         *_cloud_taints(spec, pool, machines[0]),
@@ -230,13 +230,16 @@ def _record(
 def _labels(
     spec: PlatformSpec,
     pool: Pool,
-    machine: Machine,
+    machines: tuple[Machine, ...],
     configurations: tuple[str | None, str],
     told: Mapping[str, str],
 ) -> dict[str, str]:
     """What nodes carry; `told` comes of their class and their image."""
     mig_config, plugin_config = configurations
+    machine = machines[0]
     ours = {PLUGIN_CONFIG_LABEL: plugin_config}
+    if spec.cloud is not Cloud.NONE or pool.select:  # other nodes are labelled by hand
+        ours |= hardware_labels(pool, machines)
     if not pool.select:  # nodes that exist are found by their own labels
         ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
     if mig_config:
