@@ -197,7 +197,13 @@ def _gce_gpu_machines() -> Iterator[Machine]:
 
 
 def _gce_n1_machines() -> Iterator[Machine]:
+    prices = {gpu: rest for gpu, *rest in table_rows(machines.GCE_N1_PRICES)}
+    host = next(row for row in table_rows(cpu_machines.GCE_CPU) if row[0] == "n1-standard-4")
     for name, gpu, accelerator, gpus, vcpu, gib in table_rows(machines.GCE_N1):
+        usd, spot = (
+            f"{int(vcpu) / 4 * float(four) + int(gpus) * float(one):.4f}"
+            for four, one in zip(host[4:], prices[gpu], strict=True)
+        )
         yield Machine(
             name=name,
             cloud="gcp",
@@ -207,6 +213,8 @@ def _gce_n1_machines() -> Iterator[Machine]:
             memory_gib=int(gib),
             accelerator=accelerator,
             region="us-central1",
+            on_demand=_price(usd, sources.GCE_N1),
+            spot=_price(spot, sources.GCE_N1),
             sold=_gce_sold(name, on_demand=True),
             source=sources.GCE_N1,
         )
