@@ -41,7 +41,7 @@ def check_asapd_lite(draft: Draft) -> list[Finding]:
             f"the MRDMA NICs of {pool.machine.name} have no RDMA until the DaemonSet asapd-lite has"
             " configured them, and the platform does not install it",
             given=pool.machine.name,
-            allowed="a node of one job alone, which needs no RDMA, or asapd-lite on every node",
+            allowed="a pool of one node, or asapd-lite on every node of the pool",
             fix=Fix(
                 says=f"apply {ASAPD_LITE} of GoogleCloudPlatform/container-engine-accelerators in kube-system"
             ),
