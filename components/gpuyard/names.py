@@ -56,6 +56,11 @@ KARPENTER_CRDS = "karpenter-crd"
 
 SIMULATED_CONTEXT = "gpuyard-simulated"
 """In the kubeconfig of every simulated cluster: the context that `cloud: simulated` deploys to."""
+FABRIC_LABEL = "gpuyard.dev/fabric"
+"""On nodes with a network between their GPUs: efa, gpudirect-rdma, infiniband or another such name."""
+NVLINK_LABEL, NVLINK_GPUS_LABEL = "gpuyard.dev/nvlink", "gpuyard.dev/nvlink-gpus"
+"""On nodes with NVLink between GPUs: its generation, and the GPUs of one NVLink domain."""
+
 OUR_DOMAIN = "gpuyard.dev"
 RESERVED_LABEL_DOMAINS = (OUR_DOMAIN, "kubernetes.io", "k8s.io", "nvidia.com", "karpenter.sh")
 CLOUD_LABEL_DOMAINS: Mapping[str, tuple[str, ...]] = {

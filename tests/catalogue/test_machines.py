@@ -104,10 +104,15 @@ def test_gpus_are_added_to_machines_of_gcp_that_have_none_themselves():
         assert machine.memory_gib <= gib
         assert machine.vcpus == int(machine.type_name.rpartition("-")[2])
         assert machine.memory_gib == machine.vcpus * 15 // 4
-        assert machine.on_demand is machine.spot is None
         assert not machine.source.verified
     assert not find_machine("n1-standard-8").is_gpu_machine
     assert MACHINES["p5.48xlarge"].type_name == "p5.48xlarge"
+
+
+def test_a_machine_with_added_gpus_costs_the_machine_and_each_gpu():
+    small, large = MACHINES["n1-standard-8+1xt4"], MACHINES["n1-standard-96+8xv100"]
+    assert (small.on_demand.low, small.spot.low) == (0.73, 0.3255)  # 0.38 + 0.35, 0.134 + 0.1915
+    assert (large.on_demand.low, large.spot.low) == (24.4, 11.4784)  # 24 x 0.19 + 8 x 2.48
 
 
 def test_the_parts_of_a_gpu_are_read_as_fractions():

@@ -20,8 +20,10 @@ from gpuyard.catalogue.node_pools import (
     QUEUED_TAINT,
     added_taints,
     ec2_words,
+    gke_versions,
     gke_words,
     may_be_compact,
+    most_in_pool,
     workload_policy,
 )
 from gpuyard.catalogue.sources import Source
@@ -46,6 +48,8 @@ def test_every_way_of_buying_is_said_in_words_of_the_interfaces(mode):
 @every("machine", GCP)
 def test_a_workload_policy_is_of_racks_and_the_taint_of_arm(machine):
     assert (workload_policy(machine) is not None) is machine.is_rack
+    assert most_in_pool(machine) == (18 if machine.is_rack else None)
+    assert bool(gke_versions(machine)) is machine.is_rack
     assert bool(added_taints(machine)) is (machine.arch == "arm64")
     assert added_taints(machine, queued=True) == (*added_taints(machine), QUEUED_TAINT)
 
@@ -69,7 +73,7 @@ def test_where_a_compact_placement_is_taken(name, flex_start, queued, may):
 
 def test_every_fact_has_a_source():
     found = [v for v in vars(node_pools).values() if isinstance(v, Source)]
-    assert len(found) == 7
+    assert len(found) == 8
     assert all(source.title and source.verified for source in found)
 
 

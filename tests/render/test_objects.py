@@ -140,6 +140,9 @@ def test_a_simulated_node_is_what_a_cloud_and_a_kubelet_make_of_the_pool():
     ]
     assert nodes[1]["metadata"]["labels"] == {
         "app.kubernetes.io/managed-by": "gpuyard",
+        "gpuyard.dev/fabric": "efa",
+        "gpuyard.dev/nvlink": "3",
+        "gpuyard.dev/nvlink-gpus": "8",
         "gpuyard.dev/platform": "lab",
         "gpuyard.dev/pool": "serve",
         "kubernetes.io/arch": "amd64",

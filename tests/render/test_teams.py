@@ -112,7 +112,7 @@ def test_the_quota_counts_gpus_cpu_and_memory_and_lets_nobody_in_from_outside():
             "persistentvolumeclaims": "132",
             "pods": "132",
             "requests.cpu": "388",
-            "requests.memory": "3992Gi",
+            "requests.memory": "3962Gi",
             "requests.nvidia.com/gpu": "40",
             **objects_of_each_kind(532),
             **CLOSED,

@@ -9,6 +9,7 @@ from datetime import date
 from functools import cache
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.node_pools import most_in_pool
 from gpuyard.catalogue.sources import GCE_GPUDIRECT, Source
 from gpuyard.catalogue.tables.fabric import EC2_NETWORK, EFA_CARDS
 
@@ -82,6 +83,28 @@ GCE_A4X_MAX = Source(
     " the cluster's, and a VPC of yours whose predefined subnet takes eight MRDMA interfaces, handed out by DRANET",
     date(2026, 11, 22),
 )
+RDMA_IMAGE = Source(
+    "Google, create an AI-optimized GKE cluster, requirements: to use GPUDirect RDMA, nodes must use Container-Optimized"
+    " OS; Ubuntu and Windows are not supported",
+    date(2026, 11, 28),
+    as_of=date(2026, 8, 22),
+)
+ASAPD_LITE_SOURCE = Source(
+    "Google, create an AI-optimized GKE cluster that uses A4X Max: asapd-lite configures the MRDMA NICs; NVIDIA/aicr"
+    " docs/integrator/gke-a4x-max-networking.md: without it DRANET publishes no RDMA NIC. The public manifest has an"
+    " older image (v0.0.3) than others run (v0.0.8) and no node selector, so it is not rendered",
+    date(2026, 11, 28),
+    as_of=date(2026, 8, 22),
+)
+ASAPD_LITE = "asapd-lite-installer/asapd-lite-installer-a4x-max-bm-cos.yaml"
+"""Its manifest in GoogleCloudPlatform/container-engine-accelerators."""
+EFA_DRIVER_FAULTS = frozenset({("GB200", 595)})
+"""GPUs and driver branches with known faults of EFA."""
+EFA_FAULTS_SOURCE = Source(
+    "awslabs/amazon-eks-ami doc/usage/g7-ami.md: driver 595 has known issues with EFA on GB200 instances",
+    date(2026, 11, 28),
+    as_of=date(2026, 8, 22),
+)
 P6E_EFA = Source(
     "EC2 User Guide, EFA on p6e-gb200: eight EFA-only interfaces of 200 Gbps, or four of 400, on the odd cards, 1600"
     " together; aws-parallelcluster PR 6930: an odd card takes one interface, so its index is 0. Karpenter's 3200 is"
@@ -125,6 +148,14 @@ def direct_fabric(machine: Machine) -> Fabric | None:
         return Fabric("EFA", machine.source)
     found = GPUDIRECT.get(machine.name)
     return Fabric(found.name, found.source) if found else None
+
+
+def nvlink_gpus(machine: Machine) -> int | None:
+    """GPUs of one NVLink domain; None without NVLink between GPUs, and for racks whose size the offer decides."""
+    if machine.gpu is None or not machine.gpu.nvlink_gbps or machine.gpus == 1:
+        return None
+    nodes = most_in_pool(machine) if machine.is_rack else 1
+    return nodes * machine.gpus if nodes else None
 
 
 @cache

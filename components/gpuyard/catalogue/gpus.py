@@ -14,6 +14,13 @@ LAST_BRANCH: Mapping[str, tuple[int, Source]] = {
     "Volta": (580, VOLTA_ENDS),
 }
 """The last driver branch that supports an architecture, where there is one: later branches dropped it."""
+NVLINK_GENERATION: Mapping[str, int] = {"Volta": 2, "Ampere": 3, "Hopper": 4, "Blackwell": 5}
+"""By architecture, for GPUs with an NVLink domain."""
+NVLINK_SOURCE = Source(
+    "NVIDIA, NVLink and NVLink Switch: second generation on V100, third on A100, fourth on Hopper, fifth on Blackwell",
+    date(2026, 11, 28),
+    as_of=date(2026, 8, 22),
+)
 OPEN_MODULES = Source(
     "NVIDIA driver installation guide 610, kernel modules: open ones are for Turing and newer",
     date(2026, 11, 23),
@@ -50,6 +57,11 @@ class Gpu:
         """How it can be cut, None when it cannot or nobody has published how."""
         product = MIG_PRODUCTS.get(self.cut_like or self.name)
         return replace(product, gpu=self.name) if product and self.cut_like else product
+
+    @property
+    def nvlink_generation(self) -> int | None:
+        """The generation of its NVLink; None without an NVLink domain."""
+        return NVLINK_GENERATION[self.architecture] if self.nvlink_gbps else None
 
     @property
     def open_modules(self) -> bool:

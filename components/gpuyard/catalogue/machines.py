@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 
@@ -21,6 +22,13 @@ class Capacity(StrEnum):
     ON_DEMAND = "on-demand"
 
 
+CDMM_SOURCE = Source(
+    "Google, create an AI-optimized GKE cluster: Coherent Driver-based Memory Management (CDMM) is on by default on A4X"
+    " and A4X Max, and MIG is not supported with it; Amazon EKS user guide, P6e-GB200 UltraServers: the same from"
+    " driver 580 on",
+    date(2026, 11, 28),
+    as_of=date(2026, 8, 22),
+)
 RACK_GPUS = frozenset({"GB200", "GB300"})
 """GPUs whose NVLink goes through several nodes; those of one domain carry the same clique."""
 
@@ -78,6 +86,11 @@ class Machine:
     def is_rack(self) -> bool:
         """True when NVLink goes through several of these nodes."""
         return self.gpu is not None and self.gpu.name in RACK_GPUS
+
+    @property
+    def uses_cdmm(self) -> bool:
+        """True when the cloud's driver manages GPU memory coherently by default, which excludes MIG."""
+        return self.is_rack and self.cloud in {"aws", "gcp"}
 
 
 def _number(cell: str) -> float | None:
@@ -184,7 +197,13 @@ def _gce_gpu_machines() -> Iterator[Machine]:
 
 
 def _gce_n1_machines() -> Iterator[Machine]:
+    prices = {gpu: rest for gpu, *rest in table_rows(machines.GCE_N1_PRICES)}
+    host = next(row for row in table_rows(cpu_machines.GCE_CPU) if row[0] == "n1-standard-4")
     for name, gpu, accelerator, gpus, vcpu, gib in table_rows(machines.GCE_N1):
+        usd, spot = (
+            f"{int(vcpu) / 4 * float(four) + int(gpus) * float(one):.4f}"
+            for four, one in zip(host[4:], prices[gpu], strict=True)
+        )
         yield Machine(
             name=name,
             cloud="gcp",
@@ -194,6 +213,8 @@ def _gce_n1_machines() -> Iterator[Machine]:
             memory_gib=int(gib),
             accelerator=accelerator,
             region="us-central1",
+            on_demand=_price(usd, sources.GCE_N1),
+            spot=_price(spot, sources.GCE_N1),
             sold=_gce_sold(name, on_demand=True),
             source=sources.GCE_N1,
         )

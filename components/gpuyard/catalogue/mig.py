@@ -11,7 +11,7 @@ The solver that uses these rows is `gpuyard.plan.sharing.mig`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard.catalogue.sources import MIG_GUIDE, MIG_INFERRED, MIG_RTX4500, Source
+from gpuyard.catalogue.sources import MIG_GUIDE, MIG_INFERRED, MIG_RTX4500, MIG_RTX5000, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _four_units(one: str, two: str, four: str) -> tuple[MigProfile, ...]:
 
 
 def _two_units(one: str, two: str) -> tuple[MigProfile, ...]:
-    """Two memory units, two compute slices: RTX PRO 4500 Blackwell."""
+    """Two memory units, two compute slices: RTX PRO 4500 and 5000 Blackwell."""
     return (
         MigProfile(one, 1, 1, (0, 1), 2),
         MigProfile(f"{one}+gfx", 1, 1, (0, 1), 2, variant=True),
@@ -86,6 +86,13 @@ def _two_units(one: str, two: str) -> tuple[MigProfile, ...]:
         MigProfile(two, 2, 2, (0,), 1),
         MigProfile(f"{two}+gfx", 2, 2, (0,), 1, variant=True),
     )
+
+
+def _rtx5000() -> tuple[MigProfile, ...]:
+    """As two units, with a slice that carries one set of media engines beside the one that carries all."""
+    whole = _two_units("1g.24gb", "2g.48gb")
+    media = MigProfile("1g.24gb+me", 1, 1, (0, 1), 1, media_exclusive=True, variant=True)
+    return (whole[0], media, *whole[1:])
 
 
 def _twelve_units(one: str, two: str, four: str) -> tuple[MigProfile, ...]:
@@ -134,6 +141,7 @@ MIG_PRODUCTS: Mapping[str, MigProduct] = {
         *(_eight_unit_product(*row) for row in _EIGHT_UNIT_PRODUCTS),
         MigProduct("A30", "F4", 4, 4, _four_units("1g.6gb", "2g.12gb", "4g.24gb"), MIG_GUIDE),
         MigProduct("RTX4500", "F2", 2, 2, _two_units("1g.16gb", "2g.32gb"), MIG_RTX4500),
+        MigProduct("RTX5000-48", "F2m", 2, 2, _rtx5000(), MIG_RTX5000),
         MigProduct(
             "RTX6000", "F12", 12, 4, _twelve_units("1g.24gb", "2g.48gb", "4g.96gb"), MIG_GUIDE
         ),

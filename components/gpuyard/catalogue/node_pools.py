@@ -4,10 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from math import prod
 
 from gpuyard.catalogue.machines import Capacity, Machine, table_rows
 from gpuyard.catalogue.sources import Source
-from gpuyard.catalogue.tables.node_pools import EC2_PURCHASES, GKE_PURCHASES, WORKLOAD_POLICIES
+from gpuyard.catalogue.tables.node_pools import (
+    EC2_PURCHASES,
+    GKE_PURCHASES,
+    GKE_VERSIONS,
+    WORKLOAD_POLICIES,
+)
 from gpuyard.names import ARCH_LABEL
 
 _LOOKED_UP = date(2026, 11, 22)
@@ -33,6 +39,13 @@ QUEUED_TAINT_SOURCE = Source(
 WORKLOAD_POLICY_SOURCE = Source(
     "cluster-toolkit v1.95.0 at 1047080, workload_policy of gke-a4x.yaml and gke-a4x-max-bm.yaml",
     _LOOKED_UP,
+)
+GKE_RACKS_SOURCE = Source(
+    "Google, create an AI-optimized GKE cluster: node pools of A4X and A4X Max have 18 nodes or less, and the oldest GKE"
+    " versions for these machines",
+    date(2026, 11, 28),
+    as_of=date(2026, 8, 22),
+    second="NVIDIA/aicr docs/integrator/gke-a4x-max-networking.md",
 )
 COMPACT_SOURCE = Source(
     "cluster-toolkit v1.95.0 at 1047080, gke-node-pool/main.tf: no COMPACT placement of GPU nodes with queued"
@@ -100,6 +113,21 @@ def _row(table: str, key: str) -> list[str]:
 def workload_policy(machine: Machine) -> WorkloadPolicy | None:
     """The policy that the nodes of an NVLink domain are placed by; None where there is none."""
     return _policies().get(machine.name)
+
+
+def most_in_pool(machine: Machine) -> int | None:
+    """The most nodes of one GKE node pool, those of one NVLink domain; None where there is no such limit."""
+    policy = workload_policy(machine)
+    return (
+        prod(map(int, policy.accelerator_topology.split("x"))) // machine.gpus if policy else None
+    )
+
+
+def gke_versions(machine: Machine) -> Mapping[str, str]:
+    """The oldest GKE version that supports the machine, by minor; empty where every supported minor does."""
+    return {
+        minor: version for name, minor, version in table_rows(GKE_VERSIONS) if name == machine.name
+    }
 
 
 @cache

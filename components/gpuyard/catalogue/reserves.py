@@ -24,11 +24,20 @@ from gpuyard.catalogue.tables.reserves import (
 _LOOKED_UP = date(2026, 11, 22)
 _MEASURED = "2i2c-org/infrastructure at 1097ae3, node-capacity-info.json: five nodes, measured"
 KERNEL_SOURCE = Source(
-    "fitted to capacities of real nodes, rounded up: g5.8xlarge 124.4 of 128 GiB (aws-k8s-tester PR 471),"
-    " n2-highmem-64 503.9 of 512 (2i2c-org/infrastructure issue 2121); the nodes it is tested against are others",
-    _LOOKED_UP,
+    "the largest share that large EC2 nodes were measured with, rounded up: m6i.32xlarge and r7g.16xlarge 3.36 % of"
+    " 512 GiB (pytorch/ci-infra PR 910; 1.7 % to 5.3 % over its fleet), i4i.32xlarge 3.1 % of 1 TiB"
+    " (karpenter-provider-aws issue 6611); GCE: n2-highmem-64 503.9 of 512 GiB (2i2c-org/infrastructure issue 2121)."
+    " No node of 2 TiB was seen",
+    date(2026, 11, 28),
     verified=False,
+    as_of=date(2026, 7, 16),
     second=_MEASURED,
+)
+KARPENTER_SOURCE = Source(
+    "karpenter-provider-aws issue 7929 and pkg/providers/instancetype/types.go: memory of the type, less"
+    " vmMemoryOverheadPercent of it, less what the kubelet keeps; a pod that is larger gets no node",
+    date(2026, 11, 28),
+    as_of=date(2025, 3, 19),
 )
 KUBELET_SOURCE = Source(
     "GKE, allocatable memory and CPU of a node, taken of the memory that the kernel has; nodeadm"

@@ -45,7 +45,8 @@ EC2_NOT_LISTED = Source(
     verified=False,
 )
 EC2_SPOT = Source(
-    "skypilot-catalog v9 aws/vms.csv, of no day that it says: lowest and highest zone of us-east-1 or us-west-2",
+    "skypilot-catalog v9 aws/vms.csv, of no day that it says: lowest and highest zone of us-east-1 or us-west-2,"
+    " without zones whose spot price is the on-demand price",
     date(2026, 11, 21),
 )
 GCE_OFFERS = Source(
@@ -67,9 +68,11 @@ GCE_CONSUMPTION = Source(
 )
 GCE_N1 = Source(
     "sizes from Cyclenerd's machinetypes.csv at dac3128, GPUs for so many CPUs from gpuhunt providers/gcp.py at"
-    " 3584151; no price of these GPUs found",
-    date(2026, 11, 22),
+    " 3584151; prices: the machine type as in karpenter-provider-gcp (us-central1) and each GPU as in skypilot-catalog"
+    " v9 gcp/vms.csv at 2c3d7ea7, of no day that it says",
+    date(2026, 11, 28),
     verified=False,
+    as_of=date(2026, 8, 3),
 )
 GCE_GPUDIRECT = Source(
     "cluster-toolkit v1.95.0 GKE examples (networks of A3, A4 and A4X node pools)",
@@ -111,6 +114,20 @@ MIG_RTX4500 = Source(
     " the MIG User Guide (610); placements inferred from the counts. The operator's static layouts have none",
     date(2026, 11, 22),
     verified=False,
+)
+MIG_RTX5000 = Source(
+    "MIG User Guide 610, supported GPUs and RTX PRO 5000 Blackwell MIG profiles (48 GB): names and counts; placements"
+    " inferred from the counts",
+    date(2026, 11, 28),
+    verified=False,
+    as_of=date(2026, 10, 13),
+)
+WORKSTATION_GPUS = Source(
+    "README of NVIDIA/open-gpu-kernel-modules, tags 570.123.07 and later; MIG User Guide 610, supported GPUs: four"
+    " instances, as the Server Edition, from driver 575.51.03 on",
+    date(2026, 11, 28),
+    verified=False,
+    as_of=date(2026, 10, 13),
 )
 MIG_INFERRED = Source(
     "profile names and counts from mig-parted v0.15.0; placements inferred from the same family",

@@ -43,7 +43,7 @@ from gpuyard.plan.money.price_age import check_price_age
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.claim_drivers import check_claim_drivers
-from gpuyard.plan.pools.fabrics import check_fabric_zones
+from gpuyard.plan.pools.fabrics import check_asapd_lite, check_fabric_zones
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.hardware.accepted import check_accepted
 from gpuyard.plan.pools.hardware.check import check_validation, decide_validation
@@ -75,7 +75,7 @@ from gpuyard.plan.sharing.compute_slices import check_slices
 from gpuyard.plan.sharing.dra import check_compute_domains
 from gpuyard.plan.software.gpu_operator import check_operator
 from gpuyard.plan.software.pins import check_software, effective_pins, versions
-from gpuyard.plan.software.support import check_kubernetes, check_minor
+from gpuyard.plan.software.support import check_kubernetes, check_machine_minors, check_minor
 from gpuyard.plan.storage.proofs import (
     check_bucket_names,
     check_store_kinds,
@@ -147,6 +147,7 @@ STAGES: tuple[Stage, ...] = (
 
 CHECKS: tuple[Check, ...] = (
     check_accepted,
+    check_asapd_lite,
     check_addresses,
     check_autoscaler,
     check_bucket_names,
@@ -178,6 +179,7 @@ CHECKS: tuple[Check, ...] = (
     check_karpenter,
     check_kubernetes,
     check_kueue,
+    check_machine_minors,
     check_operator,
     check_left_over,
     check_maintenance,

@@ -34,6 +34,8 @@ class Sheet:
     """GB/s, or TFLOPS."""
     measured: float | None
     source: Source
+    firm: bool = True
+    """False where nothing else confirms the measurement: falling below is a warning."""
 
     @property
     def held(self) -> "Held":
@@ -41,8 +43,9 @@ class Sheet:
         if self.measured is None:
             said = f"derived, not measured: {OF_SHEET:g} of {self.sheet:g}, {self.source.title}"
             return Held(OF_SHEET * self.sheet, said, firm=False)
-        said = f"{OF_MEASURED:g} of {self.measured:g}, {self.source.title}"
-        return Held(OF_MEASURED * self.measured, f"{said} ({self.source.read_on})", firm=True)
+        doubt = "" if self.firm else "; not measured elsewhere"
+        said = f"{OF_MEASURED:g} of {self.measured:g}, {self.source.title} ({self.source.read_on}){doubt}"
+        return Held(OF_MEASURED * self.measured, said, self.firm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,9 @@ MEMORY: Mapping[str, Sheet] = {
     # DCGM has measured 3110, two thirds of its sheet; its floor there is a thousand times too low besides.
     _H200: Sheet(4800, 4260, OURS),
     _B200: Sheet(8000, 5430, DCGM),
-    _GB200: Sheet(8000, None, SHEET),
-    _RTX6000: Sheet(1597, None, SHEET),
+    # DCGM calls the row of this device id "B200 DevId 10DE".
+    _GB200: Sheet(8000, 3470, DCGM, firm=False),
+    _RTX6000: Sheet(1597, 1480, DCGM, firm=False),
 }
 """GB/s inside the memory, read and written bytes together."""
 PRODUCT: Mapping[str, Sheet] = {

@@ -173,7 +173,7 @@ def test_the_memory_of_a_gpu_is_that_of_its_widest_slice():
     assert {name: whole_memory_gib(p) for name, p in MIG_PRODUCTS.items()} == {
         "A100-40": 40, "A100-80": 80, "H100": 80, "H100-94": 94, "H100-96": 96, "H200": 141,
         "GH200-144": 144, "B200": 180, "GB200": 186, "B300": 269, "GB300": 278, "A30": 24,
-        "RTX4500": 32, "RTX6000": 96,
+        "RTX4500": 32, "RTX5000-48": 48, "RTX6000": 96,
     }  # fmt: skip
 
 

@@ -4,9 +4,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from gpuyard.catalogue.gpus import GPUS, NVLINK_SOURCE
 from gpuyard.catalogue.kubernetes.api import LABELS_SOURCE
-from gpuyard.plan.pools.labels import GRAMMAR, is_name
+from gpuyard.catalogue.machines import MACHINES
+from gpuyard.plan.pools.labels import GRAMMAR, hardware_labels, is_name
+from gpuyard.spec.pools import Pool
 from gpuyard.spec.read import read_platform
+from kit.every import every
 from kit.fixes import applied
 from kit.stacks import findings, only, parts, platform, pool
 
@@ -103,3 +107,44 @@ def test_whatever_is_written_as_a_label_the_fixes_lead_to_one_that_is_taken(text
             return
         raw = applied(raw, found[0].fix)
     raise AssertionError(text)
+
+
+# ── hardware ──────────────────────────────────────────────────────────────────────────────────────
+def hardware(*machines, **rest):
+    one = Pool.model_validate({"name": "a", "machine": machines[0], "nodes": 1, **rest})
+    found = hardware_labels(one, [MACHINES[name] for name in machines])
+    return {key.removeprefix("gpuyard.dev/"): value for key, value in found.items()}
+
+
+@every(
+    ("machine", "fabric", "nvlink", "gpus"),
+    [
+        ("p5.48xlarge", "efa", "4", "8"),
+        ("p5.4xlarge", "efa", None, None),
+        ("g6.xlarge", None, None, None),
+        ("m7i.xlarge", None, None, None),
+        ("p6e-gb200.36xlarge", "efa", "5", None),  # UltraServers have 36 GPUs or 72
+        ("p3dn.24xlarge", "efa", "2", "8"),
+        ("a2-highgpu-8g", None, "3", "8"),
+        ("a3-megagpu-8g", "gpudirect-tcpxo", "4", "8"),
+        ("a4x-highgpu-4g", "gpudirect-rdma", "5", "72"),
+    ],
+)
+def test_nodes_carry_labels_for_nvlink_and_the_network_fabric(machine, fabric, nvlink, gpus):
+    found = hardware(machine)
+    assert tuple(map(found.get, ("fabric", "nvlink", "nvlink-gpus"))) == (fabric, nvlink, gpus)
+
+
+def test_the_fabric_of_a_stack_file_is_the_one_of_the_label():
+    assert hardware("p5.48xlarge", fabric={"kind": "infiniband"})["fabric"] == "infiniband"
+
+
+def test_a_pool_of_several_machines_carries_the_labels_that_hold_for_all_of_them():
+    assert hardware("p4d.24xlarge", "p5.48xlarge") == {"fabric": "efa", "nvlink-gpus": "8"}
+    assert hardware("p4d.24xlarge", "g6.48xlarge") == {"fabric": "efa"}
+
+
+def test_every_gpu_with_nvlink_has_a_generation():
+    assert NVLINK_SOURCE.title
+    for gpu in GPUS.values():
+        assert (gpu.nvlink_generation is None) is (gpu.nvlink_gbps == 0)

@@ -57,6 +57,9 @@ def test_what_is_known_of_a_node_that_does_not_run(cloud, one, by, overlay, hidd
 def test_tags_tell_cluster_autoscaler_labels_taints_and_resources():
     found = first(cut_pool(nodes="0..4", scaling="autoscaler"), "aws")
     assert {key.removeprefix(f"{TEMPLATE_TAG}/"): value for key, value in found.scale.tags.items()} == {
+        "label/gpuyard.dev/fabric": "efa",
+        "label/gpuyard.dev/nvlink": "3",
+        "label/gpuyard.dev/nvlink-gpus": "8",
         "label/gpuyard.dev/platform": "lab",
         "label/gpuyard.dev/pool": "serve",
         "label/k8s.amazonaws.com/accelerator": "nvidia-a100-40",
@@ -136,9 +139,9 @@ def test_where_an_overlay_adds_resources_a_taint_keeps_whole_gpus_away(sharing):
 @pytest.mark.parametrize(
     ("machine", "cpu", "memory"),
     [
-        ("p5.48xlarge", 190, 1980),
-        ("p4d.24xlarge", 95, 1101),  # addresses for 737 pods: 8 GiB
-        ("g6.12xlarge", 47, 172),  # an EFA adapter: its driver takes 10 GiB
+        ("p5.48xlarge", 190, 1965),
+        ("p4d.24xlarge", 95, 1093),  # addresses for 737 pods: 8 GiB
+        ("g6.12xlarge", 47, 171),  # an EFA adapter: its driver takes 10 GiB
         ("g6.xlarge", 3, 13),
         ("g6f.large", 1, 5),
         ("a2-highgpu-8g", 95, 647),
@@ -162,7 +165,7 @@ def test_every_gpu_machine_keeps_something_and_leaves_most(name):
 
 def test_room_for_each_gpu_is_an_even_share():
     found = first(pool())
-    assert (found.cpu_per_gpu, found.memory_gib_per_gpu) == (190 // 8, 1980 // 8)
+    assert (found.cpu_per_gpu, found.memory_gib_per_gpu) == (190 // 8, 1965 // 8)
 
 
 # ── NUMA ───────────────────────────────────────────────────────────────────────────────────────────
@@ -236,7 +239,12 @@ def test_selected_nodes_are_told_by_their_own_labels():
     one = found.pools[0]
     assert one.node_selector == {"rack": "a"}
     assert (one.scaling, one.start_nodes) == ("fixed", 4)
-    assert one.labels == {"nvidia.com/device-plugin.config": "train", "tier": "gold"}
+    hardware = {
+        "gpuyard.dev/fabric": "efa",
+        "gpuyard.dev/nvlink": "4",
+        "gpuyard.dev/nvlink-gpus": "8",
+    }
+    assert one.labels == {**hardware, "nvidia.com/device-plugin.config": "train", "tier": "gold"}
     assert found.queueing.flavors[0].node_labels == {"rack": "a"}
 
 
@@ -282,8 +290,8 @@ def test_a_machine_without_a_gpu_that_has_no_like_is_not_taken_away():
 
 
 def test_what_a_kubelet_keeps_of_a_large_machine_is_known_to_a_tenth_of_a_gib():
-    assert plan_room(find_machine("p5.48xlarge")).reserved_memory_gib == 68.0
-    assert plan_room(find_machine("g6.xlarge")).reserved_memory_gib == 2.7
+    assert plan_room(find_machine("p5.48xlarge")).reserved_memory_gib == 82.3
+    assert plan_room(find_machine("g6.xlarge")).reserved_memory_gib == 2.8
 
 
 def test_a_machine_too_small_for_its_own_agents_has_no_room_and_no_debts():

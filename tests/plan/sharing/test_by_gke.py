@@ -21,7 +21,7 @@ from gpuyard.plan.sharing.by_gke import (
 from gpuyard.spec.sharing import MAX_REPLICAS
 from kit.every import every
 from kit.fixes import check_fix
-from kit.stacks import findings, ids, only, plan_of, platform, pool, team
+from kit.stacks import ids, only, plan_of, platform, pool, team
 
 LABEL = "cloud.google.com/gke-"
 SEVENTHS = {"mig": {"1g.5gb": 7}}
@@ -137,9 +137,9 @@ def test_sizes_of_gke_are_profiles_and_as_many_as_fit():
         assert sizes.items() <= counts.items(), gpu
 
 
-def test_every_model_that_google_sells_and_that_can_be_cut_has_sizes_but_the_newest():
-    sold = {m.gpu.mig.gpu for m in MACHINES.values() if m.cloud == "gcp" and m.gpu and m.gpu.mig}
-    assert sold - PARTITIONS.keys() == {"GB300"}
+def test_every_model_that_google_sells_and_that_can_be_cut_has_sizes():
+    sold = [m for m in MACHINES.values() if m.cloud == "gcp" and m.gpu and m.gpu.mig]
+    assert {m.gpu.mig.gpu for m in sold if not m.uses_cdmm} <= PARTITIONS.keys()
 
 
 def test_as_many_may_share_as_a_stack_file_can_say():
@@ -162,14 +162,6 @@ def test_the_nearest_layout_that_gke_makes(mig, near):
     assert finding.id == "mig.partition"
     assert finding.fix.says == f"write mig: {near}, or image: cos"
     check_fix(raw, finding)
-
-
-def test_a_gpu_that_gke_does_not_cut_is_left_to_the_operator():
-    held = {"capacity": [{"reserved": "r", "nodes": 4}], "nodes": 4}
-    one = gke(machine="a4x-maxgpu-4g-metal", sharing={"mig": {"1g.35gb": 7}}, **held)
-    (finding,) = [f for f in findings(on_gke(one)) if f.id == "mig.partition"]
-    assert finding.problem == "GKE's own device plugin cuts no GB300; the GPU Operator does"
-    assert (finding.fix.at, finding.fix.value) == (("pools", 0, "image"), "cos")
 
 
 # ── one name ──────────────────────────────────────────────────────────────────────────────────────

@@ -152,7 +152,7 @@ REFUSED = [
     (
         {"gpu_memory_gib": 4, "cpu": 99},
         [shared_pool()],
-        "dev: 47 CPUs and 172 GiB of a node are for pods, 99 CPUs and 1 GiB wanted",
+        "dev: 47 CPUs and 171 GiB of a node are for pods, 99 CPUs and 1 GiB wanted",
         "4 GiB of a GPU",
         ("write cpu: 47", (*S0, "per_pod", "cpu"), 47),
     ),
@@ -245,7 +245,7 @@ def test_what_is_picked_is_enough_and_nothing_smaller_is():
         (shared_pool(), {"per_pod": {"shares": 1, "cpu": 2}}, 16, ""),
         (shared_pool(), {"per_pod": {"shares": 1, "cpu": 4}}, 11, "CPU"),
         (shared_pool(), {"per_pod": {"shares": 1, "memory_gib": 32}}, 5, "memory"),
-        (shared_pool(), {"per_pod": {"shares": 1, "cpu": 47, "memory_gib": 172}}, 1, "CPU"),
+        (shared_pool(), {"per_pod": {"shares": 1, "cpu": 47, "memory_gib": 171}}, 1, "CPU"),
         (cut_pool(), {"per_pod": {"gpu_memory_gib": 20, "cpu": 8, "memory_gib": 64}}, 8, ""),
     ],
 )

@@ -68,6 +68,13 @@ MOVES_SOURCE = Source(
     " ten-millionth of its price on demand",
     date(2026, 11, 25),
 )
+ODCR_SOURCE = Source(
+    "Karpenter 1.15, tasks/odcrs, migrating from previous versions: with the gate ReservedCapacity a node is launched"
+    " into a reservation that its class selects, and no longer into an open one by chance; preference none as seen in"
+    " zalando-incubator/kubernetes-on-aws PR 11623",
+    date(2026, 11, 28),
+    as_of=date(2026, 7, 10),
+)
 PACKED, EMPTY_ALONE = "WhenEmptyOrUnderutilized", "WhenEmpty"
 NOT_MOVED = f"{POOL_GROUP}/do-not-disrupt"
 """Annotation of a pod: with `true` its node is not replaced to save money."""

@@ -14,6 +14,7 @@ from gpuyard.catalogue.sources import (
     NVIDIA_DEVICES,
     NVIDIA_DEVICES_UNSEEN,
     OPEN_DRIVER_LIST,
+    WORKSTATION_GPUS,
     Source,
 )
 
@@ -22,6 +23,7 @@ SOURCES: Mapping[str, Source] = {
     "unseen": NVIDIA_DEVICES_UNSEEN,
     "listed": OPEN_DRIVER_LIST,
     "g7": EC2_NEEDS_595,
+    "desk": WORKSTATION_GPUS,
 }
 
 GPU_ROWS = """
@@ -81,7 +83,7 @@ RTX6000       NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition   96  Blackwell  12.0
 RTX4500       NVIDIA-RTX-PRO-4500-Blackwell-Server-Edition   32  Blackwell  12.0       0  2C3A  595.71.05   -          g7      RTX-PRO-4500
 RTX5000-48    NVIDIA-RTX-PRO-5000-Blackwell                  48  Blackwell  12.0       0  -     570.153.02  -          listed  RTX-PRO-5000 RTX-PRO-5000-48GB
 RTX5000-72    NVIDIA-RTX-PRO-5000-72GB-Blackwell             72  Blackwell  12.0       0  -     580.94.13   -          listed  RTX-PRO-5000-72GB
-RTX6000-WS    NVIDIA-RTX-PRO-6000-Blackwell-Workstation-Edition      96  Blackwell  12.0       0  2BB1  570.123.07  -          listed  RTX-PRO-6000-Workstation
-RTX6000-MaxQ  NVIDIA-RTX-PRO-6000-Blackwell-Max-Q-Workstation-Edition 96  Blackwell  12.0       0  2BB4  570.123.07  -          listed  RTX-PRO-6000-Max-Q
+RTX6000-WS    NVIDIA-RTX-PRO-6000-Blackwell-Workstation-Edition      96  Blackwell  12.0       0  2BB1  570.123.07  RTX6000    desk    RTX-PRO-6000-Workstation
+RTX6000-MaxQ  NVIDIA-RTX-PRO-6000-Blackwell-Max-Q-Workstation-Edition 96  Blackwell  12.0       0  2BB4  570.123.07  RTX6000    desk    RTX-PRO-6000-Max-Q
 RTX-5090      NVIDIA-GeForce-RTX-5090                        32  Blackwell  12.0       0  2B85  570.86.16   -          listed  RTX5090
 """

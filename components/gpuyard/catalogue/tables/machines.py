@@ -2,6 +2,8 @@
 
 Columns: gib is memory, gbps the network, nvme and ssd local disk in GB, numa the NUMA nodes seen on
 a real host, usd and spot US dollars an hour; spot is a range where zones differ. A dash is unknown.
+No public listing of the NUMA nodes of GCE machines with GPUs, p5en.48xlarge and p6-b300.48xlarge was found on
+2026-11-28, nor memory and network of p6e-gb300.36xlarge, which has no row.
 `gpuyard.catalogue.machines` reads them.
 """
 
@@ -157,7 +159,16 @@ n1-standard-32+8xv100  V100-16  nvidia-tesla-v100     8    32  120
 n1-standard-64+8xv100  V100-16  nvidia-tesla-v100     8    64  240
 n1-standard-96+8xv100  V100-16  nvidia-tesla-v100     8    96  360
 """
-"""N1 machines take these GPUs at will: the machine type, then how many. Their prices were not to be had."""
+"""N1 machines take these GPUs at will: the machine type, then how many."""
+
+GCE_N1_PRICES = """
+# one      usd     spot
+T4         0.35  0.1915
+P4          0.6  0.1803
+P100       1.46  0.7229
+V100-16    2.48  1.2338
+"""
+"""US dollars an hour of one GPU in us-central1; the machine type costs its own price beside it."""
 
 CALENDAR_MODE = ("a3-ultragpu-", "a4-highgpu-")
 """GCE machines that are sold in blocks of days as well, as their names begin."""

@@ -27,3 +27,12 @@ a4x-highgpu-4g        HIGH_THROUGHPUT  1x72
 a4x-maxgpu-4g-metal   HIGH_THROUGHPUT  1x72
 """
 """What the nodes of an NVLink domain are placed by; reservations of these machines are taken with it too."""
+
+GKE_VERSIONS = """
+#machines             minor  first version
+a4x-highgpu-4g        1.32   1.32.8-gke.1108000
+a4x-highgpu-4g        1.33   1.33.4-gke.1036000
+a4x-maxgpu-4g-metal   1.34   1.34.3-gke.1318000
+a4x-maxgpu-4g-metal   1.35   1.35.0-gke.2745000
+"""
+"""The oldest GKE version of a minor that supports a machine; later minors support it from their first version."""

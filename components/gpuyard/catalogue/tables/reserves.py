@@ -5,9 +5,9 @@
 
 KERNEL = """
 #cloud  share   gib
-aws     0.027  0.25
+aws     0.034  0.25
 gcp     0.016  0.15
-none    0.027  0.25
+none    0.034  0.25
 """
 """Memory as it is sold that no kernel has: a share of it, and some GiB. Of nodes of your own, as on EC2."""
 

@@ -1,9 +1,10 @@
 """Karpenter on EKS: whether the platform brings it, and what of a pool it cannot do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gpuyard.catalogue.kubernetes.karpenter import IMAGE_FAMILY
-from gpuyard.findings import Finding, Fix, Path, note, refuse
+from gpuyard.catalogue.machines import Capacity
+from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
@@ -35,15 +36,28 @@ def pools_not_made(spec: PlatformSpec) -> list[Finding]:
     ]
 
 
+def selects_reservations(pools: Iterable[PoolPlan]) -> bool:
+    """Whether one of these pools of Karpenter names a reservation, which needs the gate ReservedCapacity.
+
+    With the gate Karpenter launches all other nodes outside of reservations (ODCR_SOURCE).
+    """
+    return any(rung.reservation for pool in pools for rung in pool.ladder)
+
+
 def check_karpenter(draft: Draft) -> list[Finding]:
     """Whatever a pool asks for, and Karpenter does not do, is said of that pool."""
     if not installs_karpenter(draft.spec):
         return []
     found: list[Finding] = []
-    for index, pool in enumerate(draft.spec.pools):
-        planned = draft.pools.get(pool.name)
-        if planned is not None and planned.scaling is Scaling.KARPENTER:
-            found += _of_pool(planned, ("pools", index))
+    ours = [
+        (planned, ("pools", index))
+        for index, pool in enumerate(draft.spec.pools)
+        if (planned := draft.pools.get(pool.name)) and planned.scaling is Scaling.KARPENTER
+    ]
+    gate = selects_reservations(planned for planned, _ in ours)
+    for planned, path in ours:
+        found += _of_pool(planned, path)
+        found += _open_reservations(planned, path) if gate else ()
     return found
 
 
@@ -66,6 +80,19 @@ def _of_pool(planned: PoolPlan, path: Path) -> Iterator[Finding]:
             " feature whose gate is turned on",
             given=planned.sharing.value,
             allowed="scaling: autoscaler learns of it from tags",
+        )
+
+
+def _open_reservations(planned: PoolPlan, path: Path) -> Iterator[Finding]:
+    if any(rung.mode == Capacity.ON_DEMAND for rung in planned.ladder):
+        yield note(
+            "capacity.open_reservations",
+            (*path, "capacity"),
+            "Karpenter launches on-demand nodes with reservation preference none, because the stack names a"
+            f" reservation: an open reservation of {listed(planned.machines)} stays billed and empty",
+            given=listed(planned.capacity),
+            allowed="a rung for each reservation that Karpenter is to use",
+            fix=Fix(says="add {reserved: ID, nodes: COUNT} for each open reservation"),
         )
 
 

@@ -10,6 +10,7 @@ from gpuyard.catalogue.buying import (
     ULTRASERVERS,
 )
 from gpuyard.catalogue.machines import Capacity, Machine
+from gpuyard.catalogue.node_pools import most_in_pool
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.plan.capacity.ladder import HELD, most
 from gpuyard.plan.capacity.scaling import scaling_of
@@ -39,6 +40,7 @@ def check_ladder(
     findings += [*_check_bounds(pool, path), *_check_reach(pool, path)]
     if spec.cloud is Cloud.GCP:
         findings += [*_check_floor(pool, path), *check_zone_counts(spec, pool, path)]
+        findings += _check_rack(pool, machines[0], path)
     if spec.cloud is Cloud.AWS and scaling_of(spec.cloud, pool) is Scaling.FIXED:
         findings += _check_fallback(pool, path)
     return findings
@@ -176,6 +178,23 @@ def _check_floor(pool: Pool, path: Path) -> list[Finding]:
             allowed=f"{nodes}, or another rung for the nodes that always run",
             fix=Fix(says=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
         )
+    ]
+
+
+def _check_rack(pool: Pool, machine: Machine, path: Path) -> list[Finding]:
+    """GKE places a node pool of these machines in one NVLink domain."""
+    limit = most_in_pool(machine)
+    large = [i for i, rung in enumerate(pool.capacity) if limit and most(rung, pool) > limit]
+    return [
+        refuse(
+            "capacity.rack_size",
+            (*path, "capacity", index),
+            f"GKE accepts at most {limit} nodes of {machine.name} in one node pool: one NVLink domain",
+            given=str(most(pool.capacity[index], pool)),
+            allowed=f"at most {limit} nodes in each rung, each with its own reservation",
+            fix=Fix(says=f"write nodes: {limit} in this rung, and add a rung for the others"),
+        )
+        for index in large
     ]
 
 

@@ -1,7 +1,8 @@
 """Fabrics between nodes: where GKE's networks are, nodes must be too, and what NCCL is told of each."""
 
 from gpuyard.catalogue.cluster.nccl import ADAPTERS, RECORDS
-from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
+from gpuyard.catalogue.fabric import ASAPD_LITE, GPUDIRECT, direct_fabric
+from gpuyard.catalogue.gke.nodes import is_metal
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, warn
 from gpuyard.names import RDMA
@@ -25,6 +26,28 @@ def check_fabric_zones(draft: Draft) -> list[Finding]:
         for index, pool in pools
         if pool and pool.nodes.high > 1 and len(pool.zones) != 1
         for machine, fabric in _lost(pool)[:1]
+    ]
+
+
+def check_asapd_lite(draft: Draft) -> list[Finding]:
+    """Warn that RDMA on bare metal of GKE needs a DaemonSet that the platform does not render."""
+    if draft.spec.cloud is not Cloud.GCP:
+        return []
+    pools = [(index, draft.pools.get(one.name)) for index, one in enumerate(draft.spec.pools)]
+    return [
+        warn(
+            "fabric.asapd_lite",
+            ("pools", index, "machine"),
+            f"the MRDMA NICs of {pool.machine.name} have no RDMA until the DaemonSet asapd-lite has"
+            " configured them, and the platform does not install it",
+            given=pool.machine.name,
+            allowed="a pool of one node, or asapd-lite on every node of the pool",
+            fix=Fix(
+                says=f"apply {ASAPD_LITE} of GoogleCloudPlatform/container-engine-accelerators in kube-system"
+            ),
+        )
+        for index, pool in pools
+        if pool and pool.nodes.high > 1 and is_metal(pool.machine.name)
     ]
 
 

@@ -7,6 +7,7 @@ different ways is switched on for all and kept off, by a node label, where the i
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gpuyard.catalogue.fabric import EFA_DRIVER_FAULTS
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
@@ -19,8 +20,8 @@ from gpuyard.catalogue.software.images import (
     images_of,
 )
 from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS
-from gpuyard.catalogue.software.versions import is_version
-from gpuyard.findings import Finding, Fix, refuse
+from gpuyard.catalogue.software.versions import is_version, parse_version
+from gpuyard.findings import Finding, Fix, refuse, warn
 from gpuyard.plan.pools.node_images import driver_misfit, misfits, unfit_driver
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
 from gpuyard.plan.sharing.claims import answers_claims, installs_claims
@@ -106,14 +107,15 @@ def _driver(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> tuple[str | None
         return None, []
     pinned = spec.software.get("driver")
     if pinned is not None and is_version("driver", pinned):
-        return pinned, _judge_pin(pinned, served)
+        return pinned, _judge_pin(pinned, served) or _faults(pinned, served)
     left = list(DRIVERS)
     for pool, gpu in served.items():
         fit = [version for version in left if not unfit_driver(gpu, version)]
         if not fit:
             return None, [_disagree(spec, pool, served)]
         left = fit
-    return left[0], []
+    chosen = next((version for version in left if not _faulty(version, served)), left[0])
+    return chosen, _faults(chosen, served)
 
 
 _Served = Mapping[ImagedPool, Gpu]
@@ -135,6 +137,35 @@ def _judge_pin(pinned: str, served: _Served) -> list[Finding]:
     )
     found = driver_misfit(why, at, f"{served[pool].name} of pools[{pool.index}] needs {why}")
     return [replace(found, given=pinned, allowed=", ".join(fit) or why.needs, fix=fix)]
+
+
+def _faulty(version: str, served: _Served) -> list[ImagedPool]:
+    """The pools whose EFA has known faults with a driver."""
+    branch = parse_version("driver", version).numbers[0]
+    return [
+        pool
+        for pool, gpu in served.items()
+        if pool.image.cloud == "aws" and (gpu.name, branch) in EFA_DRIVER_FAULTS
+    ]
+
+
+def _faults(version: str, served: _Served) -> list[Finding]:
+    """Warn of the driver that the operator brings; an image that holds its own driver is not concerned."""
+    return [
+        warn(
+            "driver.efa",
+            ("pools", pool.index, "image"),
+            f"driver {version} has known faults with EFA on {pool.machine.name}",
+            given=version,
+            allowed="another driver branch, or an image that holds its own driver",
+            fix=Fix(
+                says="write al2023-nvidia",
+                at=("pools", pool.index, "image"),
+                value="al2023-nvidia",
+            ),
+        )
+        for pool in _faulty(version, served)
+    ]
 
 
 def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Finding:

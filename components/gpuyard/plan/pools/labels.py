@@ -1,16 +1,24 @@
 """Labels of a pool: what Kubernetes takes as one, and what is nobody's to set."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from gpuyard.catalogue.fabric import direct_fabric, nvlink_gpus
 from gpuyard.catalogue.kubernetes.api import (
     LABEL,
     LABEL_PREFIX,
     LONGEST_LABEL,
     LONGEST_LABEL_PREFIX,
 )
+from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, refuse
-from gpuyard.names import CLOUD_LABEL_DOMAINS, RESERVED_LABEL_DOMAINS
+from gpuyard.names import (
+    CLOUD_LABEL_DOMAINS,
+    FABRIC_LABEL,
+    NVLINK_GPUS_LABEL,
+    NVLINK_LABEL,
+    RESERVED_LABEL_DOMAINS,
+)
 from gpuyard.spec.pools import Pool
 
 GRAMMAR = (
@@ -33,6 +41,20 @@ def check_labels(cloud: str, pool: Pool, path: Path) -> Iterator[Finding]:
             yield _bad_key(pool, key, where)
         if not is_name(value):
             yield _bad_value(value, where)
+
+
+def hardware_labels(pool: Pool, machines: Sequence[Machine]) -> dict[str, str]:
+    """Labels for NVLink and the network fabric that hold for every machine of the pool."""
+    first, *others = (_hardware(pool, machine) for machine in machines)
+    return {key: value for key, value in first if all((key, value) in other for other in others)}
+
+
+def _hardware(pool: Pool, machine: Machine) -> list[tuple[str, str]]:
+    direct, gpus = direct_fabric(machine), nvlink_gpus(machine)
+    fabric = pool.fabric.kind.value if pool.fabric else direct.name.lower() if direct else ""
+    generation = machine.gpu.nvlink_generation if machine.gpu and machine.gpus > 1 else None
+    found = {FABRIC_LABEL: fabric, NVLINK_LABEL: generation, NVLINK_GPUS_LABEL: gpus}
+    return [(key, str(value)) for key, value in found.items() if value]
 
 
 def _within(domain: str, domains: tuple[str, ...]) -> bool:

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from gpuyard.catalogue.fabric import pod_limit
+from gpuyard.catalogue.fabric import GPUDIRECT, pod_limit
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image, images_of
 from gpuyard.catalogue.software.versions import parse_version
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, Severity, refuse, warn
 from gpuyard.plan.records import Advertised
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -33,7 +33,7 @@ def choose_image(
     if found is None:
         return None, [_unknown(pool.image, fitting, here)]
     image, arch = found
-    problems = misfits(image, machine, method, arch)
+    problems = misfits(image, machine, method, arch) or _without_rdma(image, machine, pool)
     return image, [_refused(problems[0], pool.image, fitting, here)] if problems else []
 
 
@@ -62,6 +62,16 @@ def misfits(
             )
         )
     return found
+
+
+def _without_rdma(image: NodeImage, machine: Machine, pool: Pool) -> list[Finding]:
+    """GPUDirect RDMA of GKE needs Container-Optimized OS; one node alone does not use it."""
+    direct = GPUDIRECT.get(machine.name)
+    if image.name.startswith("cos") or direct is None or direct.name != "GPUDirect-RDMA":
+        return []
+    problem = f"GKE supports {direct.name} of {machine.name} on Container-Optimized OS only"
+    found = refuse("image.rdma", (), problem)
+    return [found if pool.nodes.high > 1 else replace(found, severity=Severity.WARN)]
 
 
 class Unfit(NamedTuple):

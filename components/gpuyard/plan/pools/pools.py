@@ -31,12 +31,12 @@ from gpuyard.plan.pools.dumps.machine import check_dump, completed, dump_of, mea
 from gpuyard.plan.pools.fabrics import plan_nccl
 from gpuyard.plan.pools.flavor_topology import flavor_name, plan_placement
 from gpuyard.plan.pools.gpu_operator import ImagedPool, agree
-from gpuyard.plan.pools.labels import check_labels
+from gpuyard.plan.pools.labels import check_labels, hardware_labels
 from gpuyard.plan.pools.machines import choose_machines
 from gpuyard.plan.pools.node_images import check_pods, choose_image
 from gpuyard.plan.pools.numa import plan_numa
 from gpuyard.plan.pools.own_nodes import check_own_nodes, node_selector
-from gpuyard.plan.pools.room import plan_room
+from gpuyard.plan.pools.room import karpenter_overhead, plan_room
 from gpuyard.plan.pools.topology import plan_topology
 from gpuyard.plan.records import NodeSoftware, PoolPlan, Taint
 from gpuyard.plan.renames import rename_fix
@@ -69,8 +69,14 @@ def decide_pools(draft: Draft) -> tuple[Draft, list[Finding]]:
     spec = draft.spec
     chosen, findings = _choose_all(spec, draft.broken)
     software, problems = agree(spec, [i for c in chosen.values() if c and (i := _imaged(c))])
+    overhead = karpenter_overhead(
+        machine
+        for choice in chosen.values()
+        if choice and scaling_of(spec.cloud, choice.pool) is Scaling.KARPENTER
+        for machine in choice.machines
+    )
     pools = {
-        name: _record(spec, choice, software.get(name)) if choice else None
+        name: _record(spec, choice, software.get(name), overhead) if choice else None
         for name, choice in chosen.items()
     }
     return replace(draft, pools=pools), findings + problems
@@ -157,7 +163,10 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
     return _Choice(index, pool, machines, gpus, image), findings
 
 
-def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) -> PoolPlan:
+def _record(
+    spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None, overhead: float
+) -> PoolPlan:
+    """The plan of one pool; `overhead` is Karpenter's share of memory, which bounds its pools alone."""
     pool, machines, gpus = choice.pool, choice.machines, choice.gpus
     scaling = scaling_of(spec.cloud, pool)
     stable = pool.stable_name
@@ -166,7 +175,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
     ladder = plan_ladder(spec, pool, machines[0])
     chosen = class_of(spec, pool)
     told = {**class_label(chosen), **(software.labels if software else {})}
-    labels = _labels(spec, pool, machines[0], (mig_config, plugin_config), told)
+    labels = _labels(spec, pool, machines, (mig_config, plugin_config), told)
     taints = (
         *_taints(stable, gpus.method, fenced=bool(pool.owners)),
         *_cloud_taints(spec, pool, machines[0]),
@@ -200,7 +209,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
         advertised=gpus.advertised,
         node_selector=selector,
         scale=plan_scaling(spec.cloud, scaling, labels, taints, gpus.advertised),
-        room=plan_room(machines[0]),
+        room=plan_room(machines[0], overhead if scaling is Scaling.KARPENTER else 0),
         numa=plan_numa(pool, machines[0]),
         topology_levels=levels,
         fabric=pool.fabric,
@@ -221,13 +230,16 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
 def _labels(
     spec: PlatformSpec,
     pool: Pool,
-    machine: Machine,
+    machines: tuple[Machine, ...],
     configurations: tuple[str | None, str],
     told: Mapping[str, str],
 ) -> dict[str, str]:
     """What nodes carry; `told` comes of their class and their image."""
     mig_config, plugin_config = configurations
+    machine = machines[0]
     ours = {PLUGIN_CONFIG_LABEL: plugin_config}
+    if spec.cloud is not Cloud.NONE or pool.select:  # other nodes are labelled by hand
+        ours |= hardware_labels(pool, machines)
     if not pool.select:  # nodes that exist are found by their own labels
         ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
     if mig_config:

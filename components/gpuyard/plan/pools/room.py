@@ -4,6 +4,9 @@ The agents of a GPU node are an estimate of ours, on the safe side: device plugi
 exporter, network and storage drivers.
 """
 
+from collections.abc import Iterable
+from math import ceil
+
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.reserves import efa_gib, kernel_gib, kubelet_cpu, kubelet_gib
 from gpuyard.plan.records import NodeRoom
@@ -11,10 +14,19 @@ from gpuyard.plan.records import NodeRoom
 AGENTS_CPU, AGENTS_GIB = 0.5, 1.0
 
 
-def plan_room(machine: Machine) -> NodeRoom:
-    """CPU threads and memory for pods, rounded down."""
+def karpenter_overhead(machines: Iterable[Machine]) -> float:
+    """The share of memory that Karpenter subtracts from every machine type: the largest of these machines.
+
+    Karpenter has one setting for all types. A smaller share launches nodes that are too small for their pod.
+    """
+    return max((ceil(1e4 * (1 - kernel_gib(m) / m.memory_gib)) / 1e4 for m in machines), default=0)
+
+
+def plan_room(machine: Machine, overhead: float = 0) -> NodeRoom:
+    """CPU threads and memory for pods, rounded down; never more than Karpenter expects with this overhead."""
     cpu = kubelet_cpu(machine) + AGENTS_CPU
-    left = kernel_gib(machine) - kubelet_gib(machine) - efa_gib(machine) - AGENTS_GIB
+    kernel = min(kernel_gib(machine) - efa_gib(machine), machine.memory_gib * (1 - overhead))
+    left = kernel - kubelet_gib(machine) - AGENTS_GIB
     return NodeRoom(
         cpu=max(0, int(machine.vcpus - cpu)),
         memory_gib=max(0, int(left)),

@@ -47,22 +47,13 @@ def _uncut(gpus: SharedGpus, machine: Machine, path: Path) -> Finding | None:
     product = machine.gpu.mig if machine.gpu else None
     if product is None or not gpus.layouts:
         return None
-    sizes = PARTITIONS.get(product.gpu, {})
+    sizes = PARTITIONS[product.gpu]
     asked = [dict(layout.counts) for layout in gpus.layouts]
     cut = sum(len(layout.gpus) for layout in gpus.layouts)
     full = [{size: count} for size, count in sizes.items()]
     if cut == machine.gpus and asked[0] in full and all(one == asked[0] for one in asked):
         return None
     given = "; ".join(map(show_layout, asked))
-    if not sizes:
-        return refuse(
-            "mig.partition",
-            (*path, "mig"),
-            f"GKE's own device plugin cuts no {product.gpu}; the GPU Operator does",
-            given=given,
-            allowed=", ".join(PARTITIONS),
-            fix=Fix(says=f"write image: {_OURS.name}", at=(*path[:-1], "image"), value=_OURS.name),
-        )
     near = _nearest_size(gpus, product, sizes)
     layout = {near: sizes[near]}
     return refuse(

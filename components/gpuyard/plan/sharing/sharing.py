@@ -58,6 +58,8 @@ def _share_slices(
     product = machine.gpu.mig if machine.gpu else None
     if product is None:
         return None, [_not_cuttable(machine, path)]
+    if machine.uses_cdmm and any(group.slices for group in sharing.mig):
+        return None, [_managed_coherently(machine, path)]
     layouts, findings = _layouts(sharing, machine, product, (*path, "mig"))
     if findings:
         return None, findings
@@ -131,6 +133,18 @@ def _not_cuttable(machine: Machine, path: Path) -> Finding:
         given=machine.name,
         allowed="MIG on " + ", ".join(MIG_PRODUCTS),
         fix=Fix(says="share it by time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
+    )
+
+
+def _managed_coherently(machine: Machine, path: Path) -> Finding:
+    return refuse(
+        "mig.cdmm",
+        (*path, "mig"),
+        f"the driver of {machine.name} nodes uses Coherent Driver-based Memory Management (CDMM), which does"
+        " not support MIG",
+        given=machine.name,
+        allowed="whole GPUs, time_slicing or mps",
+        fix=Fix(says="write time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
     )
 
 

@@ -8,7 +8,8 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin
+from gpuyard.catalogue.node_pools import gke_versions
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin, is_before
 from gpuyard.findings import Finding, Fix, Severity, refuse, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
@@ -85,6 +86,31 @@ def check_minor(draft: Draft) -> list[Finding]:
             fix=Fix(says=f'write "{meant}"', at=("kubernetes",), value=meant),
         )
     ]
+
+
+def check_machine_minors(draft: Draft) -> list[Finding]:
+    """Refuse a Kubernetes minor in which GKE does not support the machine of a pool."""
+    spec, found = draft.spec, list[Finding]()
+    for index, pool in enumerate(spec.pools):
+        planned = draft.pools.get(pool.name)
+        versions = gke_versions(planned.machine) if planned and spec.cloud is Cloud.GCP else {}
+        usable = [minor for minor in versions if minor in KUBERNETES_MINORS]
+        if planned and usable and is_before(spec.kubernetes, usable[0]):
+            found.append(
+                refuse(
+                    "kubernetes.machine",
+                    ("pools", index, "machine"),
+                    f"GKE supports {planned.machine.name} from version {versions[usable[0]]} on",
+                    given=f"Kubernetes {spec.kubernetes}",
+                    allowed=f"{', '.join(versions.values())}, or a later version of that minor",
+                    fix=Fix(
+                        says=f'write kubernetes: "{usable[0]}"',
+                        at=("kubernetes",),
+                        value=usable[0],
+                    ),
+                )
+            )
+    return found
 
 
 def _minor_meant(given: str) -> str:

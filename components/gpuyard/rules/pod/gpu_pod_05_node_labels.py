@@ -7,6 +7,7 @@ from typing import Any
 from gpuyard.admission.bypass import asks
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
+from gpuyard.names import NVLINK_GPUS_LABEL
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -23,7 +24,7 @@ from gpuyard.rules.subjects.pods import POD_KINDS, Pod, is_gpu_pod, pods_of
 from gpuyard.rules.subjects.pools import OWN_LABELS, POOL_KINDS, gives_label, gpu_pool
 
 _INSTEAD = (
-    "select nvidia.com/gpu.product; NVLink domains are nvidia.com/gpu.clique",
+    f"select nvidia.com/gpu.product, nvidia.com/gpu.clique or, on nodes of gpuyard, {NVLINK_GPUS_LABEL}",
     "select karpenter.sh/capacity-type or eks.amazonaws.com/capacityType",
 )
 _INVENTED = tuple(zip(OWN_LABELS, _INSTEAD, strict=True))

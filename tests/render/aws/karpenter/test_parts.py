@@ -6,8 +6,10 @@ import pytest
 import yaml
 
 from gpuyard.catalogue.kubernetes.karpenter import EVENTS, LOOKS
+from gpuyard.catalogue.reserves import kubelet_gib
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
+from gpuyard.plan.pools.room import AGENTS_GIB
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.karpenter.charts import karpenter_charts, karpenter_values
 from gpuyard.render.cloud.graph import settle
@@ -23,8 +25,8 @@ INLINE_CHARACTERS = 10_240
 """Of all policies inside one role together (IAM user guide, quotas)."""
 
 
-def ours(**rest):
-    return pool(**{"nodes": "0..8", "scaling": "karpenter", **rest})
+def ours(name="train", **rest):
+    return pool(name, **{"nodes": "0..8", "scaling": "karpenter", **rest})
 
 
 @pytest.fixture(scope="module", name="graph")
@@ -218,10 +220,39 @@ def test_gates_of_alpha_features_are_on_where_they_are_used():
         karpenter_values(plan_on_aws([each]))["settings"]
         for each in (ours(), shared_pool(nodes="0..4", scaling="karpenter"))
     )
-    assert plain["featureGates"] == {"nodeOverlay": False, "reservedCapacity": True}
-    assert shared["featureGates"] == {"nodeOverlay": True, "reservedCapacity": True}
+    assert plain["featureGates"] == {"nodeOverlay": False, "reservedCapacity": False}
+    assert shared["featureGates"] == {"nodeOverlay": True, "reservedCapacity": False}
     assert plain["interruptionQueue"] == Late(f"{QUEUE}.name")
     assert plain["clusterName"] == "lab"
+
+
+def test_the_gate_of_reservations_is_on_where_a_pool_names_one():
+    """With the gate Karpenter leaves open reservations empty."""
+    rungs = [{"reserved": "cr-0123456789abcdef0", "nodes": 2}, "on-demand"]
+    plan = plan_on_aws([ours(), ours("held", capacity=rungs)])
+    assert karpenter_values(plan)["settings"]["featureGates"]["reservedCapacity"] is True
+
+
+def test_karpenter_subtracts_the_largest_share_of_memory_that_a_kernel_of_its_machines_lacks():
+    """A share of 7.5 %, its default, launches no node of p5.48xlarge for a pod of 1894 GiB."""
+    small = ours("small", machine=["g6.xlarge", "g6.2xlarge"])
+
+    def share(*pools):
+        return karpenter_values(plan_on_aws(pools))["settings"]["vmMemoryOverheadPercent"]
+
+    assert share(ours()) == 0.0342
+    assert share(ours(), small) == share(small) == 0.0497
+    assert share(ours(), pool("fixed", machine="g6.xlarge")) == 0.0342
+
+
+def test_a_pool_of_karpenter_holds_no_pod_that_karpenter_would_not_launch_a_node_for():
+    small = ours("small", machine="g6.xlarge")
+    (alone,) = plan_on_aws([ours()]).pools
+    beside, _ = plan_on_aws([ours(), small]).pools
+    group = plan_on_aws([pool(), small]).pools[0]
+    assert alone.room.memory_gib == group.room.memory_gib == 1965
+    expected = 2048 * (1 - 0.0497) - kubelet_gib(beside.machine)
+    assert beside.room.memory_gib == int(expected - AGENTS_GIB) == 1943
 
 
 def test_two_run_on_two_nodes_and_one_on_one():
