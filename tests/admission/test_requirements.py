@@ -199,6 +199,7 @@ def test_a_team_whose_gpus_gke_shares_is_told_that_they_are_shares():
     [
         TeamParameters(),
         TeamParameters(shares=("nvidia.com/gpu",)),
+        TeamParameters(longest_grace=900),
         TeamParameters(images_from=(), taints=(), guaranteed=False, queues=("main",)),
         TeamParameters(
             images_from=("nvcr.io", "docker.io/library"),
@@ -215,6 +216,27 @@ def test_parameters_are_read_back_as_they_were_written(limits):
     annotations = limits.annotations()
     assert all(isinstance(value, str) for value in annotations.values())
     assert read_parameters(annotations) == limits
+
+
+@pytest.mark.parametrize(
+    ("admission", "queueing", "longest"),
+    [
+        ({}, {}, 300),
+        ({"longest_grace_seconds": 900}, {}, 900),
+        ({}, {"interruption": {"save_every_minutes": 10}}, 300),
+        ({}, {"interruption": {"save_every_minutes": 20, "save_seconds": 600}}, 600),
+    ],
+)
+def test_pods_with_gpus_end_in_the_time_that_the_platform_gives_them(admission, queueing, longest):
+    plan = plan_of(
+        platform(
+            [pool()],
+            [team("vision", guarantee={"train": 8})],
+            admission=admission,
+            queueing=queueing,
+        )
+    )
+    assert parameters_of(plan, plan.teams[0]).longest_grace == longest
 
 
 def test_every_requirement_has_an_id_of_its_own():

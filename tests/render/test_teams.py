@@ -114,6 +114,7 @@ def test_the_quota_counts_gpus_cpu_and_memory_and_lets_nobody_in_from_outside():
             "requests.cpu": "388",
             "requests.memory": "3992Gi",
             "requests.nvidia.com/gpu": "40",
+            "requests.storage": "1824Gi",
             **objects_of_each_kind(532),
             **CLOSED,
         }
@@ -161,9 +162,10 @@ def test_a_container_has_a_small_default_and_a_node_at_most_and_a_pod_is_never_n
             "type": "Container",
             "max": {"cpu": "192", "memory": "2Ti"},
             "default": {"cpu": "192", "memory": "2Ti", "ephemeral-storage": "100Gi"},
-            "defaultRequest": {"cpu": "1", "memory": "2Gi", "ephemeral-storage": "0"},
+            "defaultRequest": {"cpu": "100m", "memory": "64Mi", "ephemeral-storage": "0"},
         },
         {"type": "Pod", "min": {"cpu": "100m", "memory": "64Mi"}},
+        {"type": "PersistentVolumeClaim", "max": {"storage": "1824Gi"}},
     ]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.admission.bypass import asks
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.findings import Path
@@ -11,7 +12,10 @@ from gpuyard.manifests.pods import Pod
 from gpuyard.names import PRIORITY_LABEL
 
 LONGEST_GRACE = 3600
-"""Seconds that a pod may take to end: as long as autoscalers wait for one. A checkpoint fits into it."""
+"""Seconds that a pod without GPUs may take to end: as long as autoscalers wait for one."""
+PROBES = ("livenessProbe", "startupProbe")
+"""Which of a container's probes end it, in a time of their own."""
+GRACE = "terminationGracePeriodSeconds"
 FINALIZERS = ("kueue.x-k8s.io/managed", "batch.kubernetes.io/job-tracking")
 """What Kueue and jobs write into pods, and take out again."""
 PRIORITY = Sentence(
@@ -24,12 +28,12 @@ OF_OTHERS = Sentence(
 )
 SEPARATOR, NONE = ", ", "it has none"
 LINGERS = Sentence(
-    "with terminationGracePeriodSeconds {seconds} the pod keeps what it borrowed for longer than an hour",
-    "write 3600 at most",
+    "with terminationGracePeriodSeconds {seconds} the pod keeps what it has longer than {longest} seconds",
+    "write {longest} at most",
 )
 STAYS_ON = Sentence(
-    "deleted with gracePeriodSeconds {seconds} the pod keeps what it has for longer than an hour",
-    "write 3600 at most",
+    "deleted with gracePeriodSeconds {seconds} the pod keeps what it has longer than {longest} seconds",
+    "write {longest} at most",
 )
 """Of a deletion, and of an eviction: what they say counts in place of what the pod says, without a limit."""
 GOES_FIRST = Sentence(
@@ -47,15 +51,26 @@ def turns(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """Pods that go before others, or stay after their time."""
     for pod in workload.pods:
         yield from _priority(pod, parameters)
-        seconds = known(pod.spec.get("terminationGracePeriodSeconds"))
-        if isinstance(seconds, int) and seconds > LONGEST_GRACE:
-            yield LINGERS.slip(pod.at("terminationGracePeriodSeconds"), seconds=str(seconds))
+        yield from _grace(pod, parameters)
         if workload.kind == "Pod" and workload.by_controller:
             continue  # operators take out what they put in
         for index, each in enumerate(items(pod.metadata.get("finalizers"))):
             if (name := text(each)) not in FINALIZERS:
                 yield STAYS.slip((*pod.path, "metadata", "finalizers", index), name=name)
     yield from _in_queues(workload, parameters)
+
+
+def _grace(pod: Pod, parameters: TeamParameters) -> Iterator[Slip]:
+    longest = parameters.longest_grace if asks(pod) else LONGEST_GRACE
+    probes = (
+        ((*path, probe), mapping(container.get(probe)))
+        for path, container in pod.containers()
+        for probe in PROBES
+    )
+    for path, value in ((pod.at(), pod.spec), *probes):
+        seconds = known(value.get(GRACE))
+        if isinstance(seconds, int) and seconds > longest:
+            yield LINGERS.slip((*path, GRACE), seconds=str(seconds), longest=str(longest))
 
 
 def _in_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:

@@ -1,13 +1,14 @@
 """What an object has inside, in CEL: its pods, wherever its kind keeps them, and who asks for it."""
 
 from gpuyard.admission import queued
-from gpuyard.admission.parameters import ACCOUNTS
+from gpuyard.admission.parameters import ACCOUNTS, LONGEST_GRACE, USUAL_GRACE
 from gpuyard.findings import Path
 from gpuyard.manifests.templates import EACH, KINDS, PodsForm
-from gpuyard.names import QUEUE_GATE
+from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE
 from gpuyard.render.admission.cel import (
     container_asks,
     containers,
+    label,
     maybe,
     named,
     quoted,
@@ -51,6 +52,17 @@ def gated(pod: str) -> str:
     """Whether Kueue holds a pod by its gate."""
     gates = maybe(pod, "spec.schedulingGates", "[]")
     return f"{gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
+
+
+def longest_grace() -> str:
+    """Seconds that a pod with GPUs of the namespace may take to end."""
+    return f"int(namespaceObject.metadata.annotations[?{quoted(LONGEST_GRACE)}].orValue('{USUAL_GRACE}'))"
+
+
+def pod_group(labels: str, annotations: str) -> str:
+    """The group of a pod, '' for none; Kueue prefers the annotation to the label."""
+    annotated = label(annotations, POD_GROUP_LABEL)
+    return f"({annotated} != '' ? {annotated} : {label(labels, POD_GROUP_LABEL)})"
 
 
 _ROLES = {"mpiReplicaSpecs": ("Launcher", "Worker")}

@@ -40,7 +40,7 @@ from gpuyard.render.admission.cel import (
     quoted,
     said_later,
 )
-from gpuyard.render.admission.inside import BY_CONTROLLER, pods_in
+from gpuyard.render.admission.inside import BY_CONTROLLER, longest_grace, pods_in
 from gpuyard.render.admission.running import controllers, counts
 from gpuyard.render.admission.twins import TWINS, named_workloads, parents
 from gpuyard.render.objects import Object, made, namespaces_with
@@ -212,6 +212,7 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "priorities", parts(said_later(PRIORITIES))
     yield "csi_drivers", parts(said_later(CSI_DRIVERS))
     yield "shares", parts(said_later(SHARES))
+    yield "longest_grace", longest_grace()
     yield "all_pods", pods_in("variables.it")
     yield "old_pods", f"variables.created ? [] : {pods_in('variables.was')}"
     yield "named_priorities", _priorities_of("variables.it", "all_pods")
