@@ -87,6 +87,7 @@ from gpuyard.plan.storage.proofs import (
 )
 from gpuyard.plan.storage.stores import decide_storage
 from gpuyard.plan.storage.use import check_store_needs, check_store_use
+from gpuyard.plan.teams.admission import check_admission, check_groups
 from gpuyard.plan.teams.egress import check_egress
 from gpuyard.plan.teams.idle import check_idle, decide_idle
 from gpuyard.plan.teams.isolation import check_isolation
@@ -148,6 +149,7 @@ STAGES: tuple[Stage, ...] = (
 CHECKS: tuple[Check, ...] = (
     check_accepted,
     check_addresses,
+    check_admission,
     check_autoscaler,
     check_bucket_names,
     check_budgets,
@@ -171,6 +173,7 @@ CHECKS: tuple[Check, ...] = (
     check_fabric,
     check_flavors,
     check_given,
+    check_groups,
     check_held,
     check_idle,
     check_interruption,
