@@ -428,7 +428,7 @@ def test_a_dry_run_takes_no_warning_back_and_resumes_nothing(world):
         ("GET .*/workloads", 500, "team vision: 500: no"),
         ("GET .*/pods", 403, "team vision: 403: no"),
         ("GET .*/namespaces/vision$", 403, "team vision: 403: no"),
-        ("PATCH", 403, "team vision: 403: no"),
+        ("PATCH", 403, "team vision: job/train: 403: no"),
     ],
 )
 def test_a_refusal_leaves_everybody_of_the_team_alone(world, pattern, status, problem):
@@ -472,7 +472,7 @@ def test_a_namespace_of_somebody_else_is_not_touched(world, labels):
 def test_an_event_that_cannot_be_written_undoes_nothing_and_is_reported(world):
     world.run_job()
     world.fails["POST .*/events"] = (403, "quota")
-    assert look(world)["problems"] == ["team vision: 403: quota"]
+    assert look(world)["problems"] == ["team vision: job/train: 403: quota"]
     assert world.marks() == {"idle-warned": "2026-11-21T12:00:00Z"}
 
 
@@ -499,12 +499,40 @@ def test_an_odd_answer_of_prometheus_suspends_nobody(world, monkeypatch, data):
     assert world.patches == []
 
 
-def test_an_object_that_cannot_be_read_suspends_nobody(world):
+def test_a_job_whose_gpus_are_no_plain_number_is_not_suspended(world):
     world.run_job(warned=WARNED_LONG_AGO)
     world.one("pods")["spec"]["containers"][0]["resources"]["limits"][idle.GPU] = "8k"
-    (problem,) = look(world)["problems"]
-    assert problem.startswith("team vision: an object that cannot be read: ValueError")
-    assert world.patches == []
+    assert look(world)["problems"] == []
+    assert "idle-suspended" not in world.marks()
+
+
+def test_an_object_that_cannot_be_read_is_left_out_alone(world):
+    world.run_job("odd", warned=WARNED_LONG_AGO)
+    del world.one("workloads")["metadata"]["resourceVersion"]
+    world.run_job(warned=WARNED_LONG_AGO)
+    line = look(world)
+    assert line["problems"] == ["team vision: job-odd cannot be read: KeyError('resourceVersion')"]
+    assert line["steps"] == {"suspend": 1}
+
+
+@pytest.mark.parametrize("digits", [7, 4301])
+def test_a_number_of_replicas_that_somebody_wrote_stops_nothing_for_the_others(world, digits):
+    world.run_job(warned=WARNED_LONG_AGO)
+    notebook(world)
+    world.one("deployments")["metadata"].setdefault("annotations", {})[
+        "gpuyard.dev/idle-replicas"
+    ] = "9" * digits
+    line = look(world)
+    assert (line["problems"], line["steps"]) == ([], {"suspend": 1, "warn": 1})
+
+
+def test_an_object_that_the_server_refuses_to_change_is_left_out_alone(world):
+    world.run_job("other", warned=WARNED_LONG_AGO)
+    world.run_job(warned=WARNED_LONG_AGO)
+    world.fails["PATCH .*other"] = (422, "too long")
+    line = look(world)
+    assert line["problems"] == ["team vision: job/other: 422: too long"]
+    assert line["steps"] == {"refused": 1, "suspend": 1}
 
 
 # ── how much is asked ─────────────────────────────────────────────────────────────────────────────
