@@ -204,10 +204,13 @@ def test_pods_talk_to_each_other_and_to_the_name_service():
     }
 
 
+LEFT_OUT = ["169.254.169.254/32", "168.63.129.16/32", "169.254.170.2/32"]
+
+
 def test_networks_that_are_named_are_reached_but_for_the_metadata_service():
     made = one(objects(egress_cidrs=["0.0.0.0/0", "10.0.0.0/8"]), "NetworkPolicy")
     blocks = [
-        {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32"]}},
+        {"ipBlock": {"cidr": "0.0.0.0/0", "except": LEFT_OUT}},
         {"ipBlock": {"cidr": "10.0.0.0/8"}},
     ]
     assert made["spec"]["egress"] == [{"to": [HERE]}, NAMES, {"to": blocks}]
@@ -248,7 +251,6 @@ LIMITS = [
     "rolebindings.rbac.authorization.k8s.io",
     "roles.rbac.authorization.k8s.io",
     "serviceaccounts",
-    "workloads.kueue.x-k8s.io",
 ]
 
 
@@ -256,6 +258,13 @@ LIMITS = [
 @pytest.mark.parametrize("resource", LIMITS)
 def test_what_holds_a_team_is_seen_by_it_and_never_changed(rules, resource):
     assert allowed(rules(claims=True))[resource] == LOOK
+
+
+def test_members_delete_workloads_of_kueue_and_change_none():
+    resource = "workloads.kueue.x-k8s.io"
+    assert allowed(viewer_rules(claims=True))[resource] == LOOK
+    verbs = allowed(member_rules(claims=True))[resource]
+    assert set(verbs) == {*LOOK, "delete", "deletecollection"}
 
 
 NEVER = [

@@ -254,6 +254,43 @@ def test_a_group_of_which_all_pods_succeeded_is_finished(lab: reality.Lab):
         emptied(lab.api)
 
 
+def test_a_member_removes_a_group_by_deleting_its_workload(lab: reality.Lab):
+    """Deleted pods of a group keep Kueue's finalizer while it waits for others in their place."""
+    try:
+        team = pair(lab)
+        for name in ("first", "second"):
+            team.call("DELETE", f"{PODS.format('atk-a')}/{name}?gracePeriodSeconds=1")
+        team.call("DELETE", f"{reality.KUEUE}/namespaces/atk-a/workloads/pair")
+        reality.wait(lambda: not pods(lab.api, "atk-a"), "no pod")
+        reality.wait(lambda: not workloads(team), "no workload")
+    finally:
+        emptied(lab.api)
+
+
+def test_a_job_whose_workload_a_member_deletes_is_counted_again(lab: reality.Lab):
+    team = acting(lab.api, "makers")
+    spec = {"restartPolicy": "Never", "containers": [container()]}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "again"}}
+    try:
+        team.call("POST", f"/apis/{JOBS}", {**job, "spec": {"template": {"spec": spec}}})
+        reality.wait(lambda: placed(lab.api), "a pod that runs")
+        (first,) = workloads(team)
+        one = f"{reality.KUEUE}/namespaces/atk-a/workloads/{first['metadata']['name']}"
+        team.call("DELETE", one)
+        uid = first["metadata"]["uid"]
+        reality.wait(
+            lambda: [w for w in workloads(team) if w["metadata"]["uid"] != uid], "another workload"
+        )
+        reality.wait(lambda: placed(lab.api), "a pod that runs again")
+    finally:
+        reality.delete(lab.api, f"/apis/{JOBS}/again", "Foreground")
+        reality.wait(lambda: not pods(lab.api, "atk-a"), "no pod")
+
+
+def workloads(api: Api) -> list[Value]:
+    return list(api.call("GET", f"{reality.KUEUE}/namespaces/atk-a/workloads")["items"])
+
+
 def emptied(api: Api) -> None:
     """Pods of a group stay for those that would come in their place."""
 
