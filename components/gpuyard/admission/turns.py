@@ -8,16 +8,24 @@ from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known, mapping, text
-from gpuyard.manifests.pods import Pod
+from gpuyard.manifests.pods import CONTAINER_GROUPS, Pod
 from gpuyard.names import PRIORITY_LABEL
 
 LONGEST_GRACE = 3600
 """Seconds that a pod without GPUs may take to end: as long as autoscalers wait for one."""
+MOST_CONTAINERS = 40
+"""Of one pod: what policies and webhooks take of the API server's time grows with them."""
 PROBES = ("livenessProbe", "startupProbe")
 """Which of a container's probes end it, in a time of their own."""
+COUNTED_GROUPS = CONTAINER_GROUPS[:2]
+"""Containers and init containers; a debugger may come to a pod that has as many as it may."""
 GRACE = "terminationGracePeriodSeconds"
 FINALIZERS = ("kueue.x-k8s.io/managed", "batch.kubernetes.io/job-tracking")
 """What Kueue and jobs write into pods, and take out again."""
+CROWDED = Sentence(
+    "a pod has more than {most} containers: to look at all of them keeps the API server from other teams",
+    "divide the pod",
+)
 PRIORITY = Sentence(
     "priorityClassName {name} puts the pod before those of other teams, and evicts them past every queue",
     "remove it; who goes first in a queue is said by the label kueue.x-k8s.io/priority-class",
@@ -47,8 +55,19 @@ STAYS = Sentence(
 )
 
 
+def crowded(workload: Workload) -> Iterator[Slip]:
+    """A pod with too many containers, of which nothing else is said."""
+    if workload.was and any(crowded(workload.was)):
+        return
+    for pod in workload.pods:
+        if sum(len(items(pod.spec.get(group))) for group in COUNTED_GROUPS) > MOST_CONTAINERS:
+            yield CROWDED.slip(pod.at("containers"), most=str(MOST_CONTAINERS))
+            return
+
+
 def turns(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """Pods that go before others, or stay after their time."""
+    yield from crowded(workload)
     for pod in workload.pods:
         yield from _priority(pod, parameters)
         yield from _grace(pod, parameters)

@@ -1,6 +1,6 @@
 """What an object has inside, in CEL: its pods, wherever its kind keeps them, and who asks for it."""
 
-from gpuyard.admission import queued
+from gpuyard.admission import queued, turns
 from gpuyard.admission.parameters import ACCOUNTS, LONGEST_GRACE, USUAL_GRACE
 from gpuyard.findings import Path
 from gpuyard.manifests.templates import EACH, KINDS, PodsForm
@@ -26,11 +26,6 @@ BY_CONTROLLER = (
 
 def pods_in(value: str) -> str:
     """Every pod that a workload has or makes: labels, spec, all containers, and whether it asks for GPUs."""
-    of_kinds = "".join(
-        f" : {value}.kind == {quoted(name.rpartition('/')[2])} ? {_templates(value, name)}"
-        for name in ("batch/CronJob", *queued.OF_OTHER_PROJECTS)
-    )
-    templates = f"{value}.kind == 'Pod' ? [{value}]{of_kinds} : [{value}.spec.template]"
     labels = maybe("p", "metadata.labels", "{}")
     asks = pod_asks("p", "l")
     finalizers = maybe("p", "metadata.finalizers", "[]")
@@ -39,7 +34,24 @@ def pods_in(value: str) -> str:
         f"{{'labels': {labels}, 'annotations': {annotations}, 'finalizers': {finalizers},"
         f" 'spec': p.spec, 'containers': l, 'asks': dyn({asks})}}"
     )
-    return f"({templates}).map(p, {named(containers('p'), 'l', record)})"
+    return f"{_pods(value)}.map(p, {named(containers('p'), 'l', record)})"
+
+
+def crowded(value: str) -> str:
+    """Whether one of its pods has more containers than policies look at."""
+    return (
+        f"{_pods(value)}.exists(p, {containers('p', turns.COUNTED_GROUPS)}.size()"
+        f" > {turns.MOST_CONTAINERS})"
+    )
+
+
+def _pods(value: str) -> str:
+    of_kinds = "".join(
+        f" : {value}.kind == {quoted(name.rpartition('/')[2])} ? {_templates(value, name)}"
+        for name in ("batch/CronJob", *queued.OF_OTHER_PROJECTS)
+    )
+    templates = f"{value}.kind == 'Pod' ? [{value}]{of_kinds} : [{value}.spec.template]"
+    return f"({templates})"
 
 
 def pod_asks(pod: str, its_containers: str) -> str:
