@@ -506,35 +506,6 @@ def test_a_job_whose_gpus_are_no_plain_number_is_not_suspended(world):
     assert "idle-suspended" not in world.marks()
 
 
-def test_an_object_that_cannot_be_read_is_left_out_alone(world):
-    world.run_job("odd", warned=WARNED_LONG_AGO)
-    del world.one("workloads")["metadata"]["resourceVersion"]
-    world.run_job(warned=WARNED_LONG_AGO)
-    line = look(world)
-    assert line["problems"] == ["team vision: job-odd cannot be read: KeyError('resourceVersion')"]
-    assert line["steps"] == {"suspend": 1}
-
-
-@pytest.mark.parametrize("digits", [7, 4301])
-def test_a_number_of_replicas_that_somebody_wrote_stops_nothing_for_the_others(world, digits):
-    world.run_job(warned=WARNED_LONG_AGO)
-    notebook(world)
-    world.one("deployments")["metadata"].setdefault("annotations", {})[
-        "gpuyard.dev/idle-replicas"
-    ] = "9" * digits
-    line = look(world)
-    assert (line["problems"], line["steps"]) == ([], {"suspend": 1, "warn": 1})
-
-
-def test_an_object_that_the_server_refuses_to_change_is_left_out_alone(world):
-    world.run_job("other", warned=WARNED_LONG_AGO)
-    world.run_job(warned=WARNED_LONG_AGO)
-    world.fails["PATCH .*other"] = (422, "too long")
-    line = look(world)
-    assert line["problems"] == ["team vision: job/other: 422: too long"]
-    assert line["steps"] == {"refused": 1, "suspend": 1}
-
-
 # ── how much is asked ─────────────────────────────────────────────────────────────────────────────
 
 
