@@ -32,8 +32,8 @@ def _group_of_all(team: str, path: Path, groups: Sequence[str], found: Sequence[
     return refuse(
         "team.group_of_all",
         path,
-        f"Kubernetes itself fills groups whose names begin with {_SYSTEM}: anonymous callers, all who have"
-        f" signed in, all service accounts, or admins would be members of {team}",
+        f"Kubernetes itself fills groups named {_SYSTEM}…, with anonymous callers, all who have signed in,"
+        f" all service accounts, or admins: they would be members of {team}",
         given=", ".join(found),
         allowed=f"groups of your identity provider, and {_ACCOUNTS_OF}NAMESPACE",
         fix=_without(path, groups, found),
