@@ -69,7 +69,7 @@ def workload(kind: str, containers: int) -> Value:
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": body}
 
 
-CASES = [(k, n) for k in ("Pod", "Job", "Deployment") for n in (1, 3)] + [("Pod", 50)]
+CASES = [(k, n) for k in ("Pod", "Job", "Deployment") for n in (1, 3)] + [("Pod", 40)]
 
 
 def counted(api: Api) -> tuple[float, float]:

@@ -1,14 +1,16 @@
 """One look at every team: read all of a team, judge, and only then change anything.
 
-What goes wrong for one team leaves that team alone and is reported; the others go on. When Prometheus does
-not answer, nobody is judged.
+An object that cannot be read, or that the API server does not let change, is reported and left alone. What
+else goes wrong for one team leaves that team alone; the others go on. When Prometheus does not answer, nobody
+is judged.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from gpuyard_idle.act import Actor
 from gpuyard_idle.cluster import Cluster
@@ -40,6 +42,8 @@ from gpuyard_idle.workloads import (
     read_scaled,
     read_workload,
 )
+
+T = TypeVar("T")
 
 
 class ForeignError(Exception):
@@ -86,9 +90,6 @@ class Run:
                 self._team(team, summary)
             except (Refused, Unreachable, ForeignError) as problem:
                 summary.problems.append(f"team {team.name}: {problem}")
-            except (KeyError, TypeError, ValueError) as problem:
-                what = f"an object that cannot be read: {problem!r}"
-                summary.problems.append(f"team {team.name}: {what}")
         return summary
 
     def _team(self, team: Team, summary: Summary) -> None:
@@ -96,20 +97,27 @@ class Run:
         if space is None:
             return
         self._refuse_foreign(space, team)
-        view = View(self, team, space)
+        view = View(self, team, space, summary.problems)
         actor = Actor(self.cluster, self.settings, team, self.now)
         for verdict in self._verdicts(team, view):
             summary.states[verdict.state] += 1
             step = str(verdict.step)
             if team.dry_run:
                 step = self._rehearse(verdict, team, actor)
-            elif not actor.carry_out(verdict):
-                step = "changed"
+            else:
+                step = self._carry_out(verdict, team, actor, summary)
             if step == Step.NOTHING:
                 continue
             summary.steps[step] += 1
             summary.gpus += verdict.unit.gpus if step == Step.SUSPEND else 0
             self.say(f"{team.name} {verdict.unit.owner}: {verdict.state}, {step}")
+
+    def _carry_out(self, verdict: Verdict, team: Team, actor: Actor, summary: Summary) -> str:
+        try:
+            return str(verdict.step) if actor.carry_out(verdict) else "changed"
+        except Refused as refused:
+            summary.problems.append(f"team {team.name}: {verdict.unit.owner}: {refused}")
+            return "refused"
 
     def _refuse_foreign(self, space: Object, team: Team) -> None:
         """Only what says that it is this platform's, and this team's, is looked at."""
@@ -165,13 +173,11 @@ class Run:
 class View:
     """What is in a team's namespace, read in a few requests however much it is."""
 
-    def __init__(self, run: Run, team: Team, space: Object) -> None:
-        self._run, self._team = run, team
+    def __init__(self, run: Run, team: Team, space: Object, problems: list[str]) -> None:
+        self._run, self._team, self._problems = run, team, problems
         self._settings = run.settings
         self._kept = space["metadata"].get("labels", {}).get(self._settings.names.keep) == "true"
-        self._workloads = [
-            read_workload(each, self._settings) for each in self._all(KUEUE, "workloads")
-        ]
+        self._workloads = list(self._read(read_workload, self._all(KUEUE, "workloads")))
         self._scaled: dict[str, Scaled] = {}
         self._keepers: dict[str, set[str]] = {}
 
@@ -180,11 +186,8 @@ class View:
         running = [w for w in self._workloads if w.runs]
         if not running:
             return []
-        pods = [
-            read_pod(each, self._settings)
-            for each in self._all("v1", "pods", label=self._settings.names.pod_set)
-            if not ended(each)
-        ]
+        labelled = self._all("v1", "pods", label=self._settings.names.pod_set)
+        pods = list(self._read(read_pod, (each for each in labelled if not ended(each))))
         return gather(running, pods, self._makers(pods), self._scalable(running, pods))
 
     def suspended(self) -> Iterator[Unit]:
@@ -232,7 +235,17 @@ class View:
     def _scaled_of(self, group_kind: str, label: str = "") -> list[Scaled]:
         kind = group_kind.rpartition("/")[2]
         listed = self._all("apps/v1", self._settings.kinds[group_kind], label=label)
-        return [read_scaled(each, "apps/v1", kind, self._settings) for each in listed]
+        return list(self._read(partial(read_scaled, api_version="apps/v1", kind=kind), listed))
+
+    def _read(self, read: Callable[..., T], objects: Iterable[Object]) -> Iterator[T]:
+        """Each object; one that cannot be read is reported and left out."""
+        for each in objects:
+            try:
+                yield read(each, settings=self._settings)
+            except (KeyError, TypeError, ValueError) as problem:
+                name = each["metadata"]["name"]
+                said = f"team {self._team.name}: {name} cannot be read: {problem!r}"
+                self._problems.append(said)
 
     def _all(
         self, api_version: str, plural: str, *, label: str = "", bare: bool = False

@@ -12,6 +12,8 @@ from gpuyard_idle.settings import Settings
 
 Object = Mapping[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"
+MOST_DIGITS = 6
+"""Of replicas in an annotation: everybody in the team may write it."""
 SCALED = ("apps/Deployment", "apps/StatefulSet")
 """Kinds that make new pods for those that Kueue stops: they are suspended by having none."""
 
@@ -44,7 +46,7 @@ class Pod:
     gpus: int
     """GPUs, slices and shares that it holds."""
     claims: bool
-    """Holds devices by a claim, which nobody counts for us."""
+    """Holds devices by a claim or in an amount like 1k, which are not counted here."""
     running: bool
     started: datetime | None
     controller: Owner | None
@@ -130,12 +132,13 @@ def read_pod(obj: Object, settings: Settings) -> Pod:
     """A pod; init containers count when they go on running beside the others."""
     spec, status, names = obj["spec"], obj.get("status", {}), settings.names
     beside = [c for c in spec.get("initContainers", ()) if c.get("restartPolicy") == "Always"]
+    held = [each for c in [*spec["containers"], *beside] for each in _held(c, settings.resources)]
     started = status.get("startTime")
     return Pod(
         name=obj["metadata"]["name"],
         workload=_annotation(obj, names.workload),
-        gpus=sum(_held(c, settings.resources) for c in [*spec["containers"], *beside]),
-        claims=bool(spec.get("resourceClaims")),
+        gpus=sum(int(each) for each in held if each.isdecimal()),
+        claims=bool(spec.get("resourceClaims")) or not all(map(str.isdecimal, held)),
         running=status.get("phase") == "Running" and "deletionTimestamp" not in obj["metadata"],
         started=moment(started) if started else None,
         controller=_controller(obj),
@@ -149,9 +152,9 @@ def ended(obj: Object) -> bool:
     return obj.get("status", {}).get("phase") in {"Succeeded", "Failed"}
 
 
-def _held(container: Object, resources: Iterable[str]) -> int:
+def _held(container: Object, resources: Iterable[str]) -> list[str]:
     limits = container.get("resources", {}).get("limits", {})
-    return sum(int(limits.get(name, 0)) for name in resources)
+    return [str(limits[name]) for name in resources if name in limits]
 
 
 def read_workload(obj: Object, settings: Settings) -> Workload:
@@ -179,7 +182,7 @@ def read_scaled(obj: Object, api_version: str, kind: str, settings: Settings) ->
         itself=_itself(obj, api_version, kind),
         version=obj["metadata"]["resourceVersion"],
         replicas=obj["spec"].get("replicas", 1),
-        before=int(before) if before.isdecimal() else None,
+        before=int(before) if before.isdecimal() and len(before) <= MOST_DIGITS else None,
         controller=_controller(obj),
         kept=_says(obj, settings.names.keep),
     )

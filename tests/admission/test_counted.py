@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.queued import ELASTIC
+from gpuyard.admission.queued import ELASTIC, TIME
 from gpuyard.admission.requirements import refusals
 from gpuyard.lint.kubernetes import resource
 from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
@@ -410,6 +410,28 @@ def test_nothing_says_that_it_is_what_was_counted_for_something_else(part, word,
         assert [str(each) for each in refusals(found, MAIN)] == ([said] if refused else [])
         assert list(refusals(replace(found, by_controller=True), MAIN)) == []
         assert changed(value, value) == []
+
+
+@every("part", ["labels", "annotations"])
+def test_pods_of_a_group_have_no_longest_time_of_kueue(part):
+    said = (
+        f"GPU-ADM-01: pods of group g set {TIME}: where they differ in it Kueue deletes their workload"
+        " while they run; remove the label and set spec.activeDeadlineSeconds in the pods"
+    )
+    assert refused_of(with_pods_of(part, GROUP, "g")) == [[]] * 4
+    values = with_pods_of(part, GROUP, "g")
+    values[0]["metadata"]["labels"][TIME] = "60"  # the metadata of all four
+    assert refused_of(values) == [[said]] * 4
+    assert refused_of(values, by_controller=True) == [[said]] * 4
+    for value in values:  # Kueue labels pods of sets that exist
+        assert changed(value, value, by_controller=True) == []
+    del values[0]["metadata"][part][GROUP]
+    assert refused_of(values) == [[]] * 4
+
+
+def refused_of(values, **known):
+    found = (replace(workload(resource(value)), **known) for value in values)
+    return [[str(each) for each in refusals(one, MAIN)] for one in found]
 
 
 def test_neither_do_jobs_nor_what_makes_them():

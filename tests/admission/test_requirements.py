@@ -14,8 +14,9 @@ from gpuyard.admission.parameters import (
 )
 from gpuyard.admission.placing import NOT_OF_TEAMS, placing
 from gpuyard.admission.requirement import Workload
-from gpuyard.admission.requirements import REQUIREMENTS
+from gpuyard.admission.requirements import REQUIREMENTS, refusals
 from gpuyard.admission.shares import shares
+from gpuyard.admission.turns import CROWDED
 from gpuyard.manifests.pods import Pod
 from gpuyard.plan.records import Taint
 from gpuyard.spec.sections import Enforce
@@ -172,7 +173,7 @@ def test_a_team_may_tolerate_a_shared_pool_only_where_it_has_something():
 
 
 def test_service_accounts_that_work_for_a_team_are_known_as_its_own():
-    groups = ["makers", "system:serviceaccounts:pipelines", "system:authenticated"]
+    groups = ["makers", "system:serviceaccounts:pipelines"]
     plan = teams_of(team("a", guarantee={"train": 8}, groups=groups))
     found = parameters_of(plan, plan.teams[0])
     assert found.accounts == ("system:serviceaccounts:pipelines",)
@@ -199,6 +200,7 @@ def test_a_team_whose_gpus_gke_shares_is_told_that_they_are_shares():
     [
         TeamParameters(),
         TeamParameters(shares=("nvidia.com/gpu",)),
+        TeamParameters(longest_grace=900),
         TeamParameters(images_from=(), taints=(), guaranteed=False, queues=("main",)),
         TeamParameters(
             images_from=("nvcr.io", "docker.io/library"),
@@ -215,6 +217,45 @@ def test_parameters_are_read_back_as_they_were_written(limits):
     annotations = limits.annotations()
     assert all(isinstance(value, str) for value in annotations.values())
     assert read_parameters(annotations) == limits
+
+
+@pytest.mark.parametrize(
+    ("admission", "queueing", "longest"),
+    [
+        ({}, {}, 300),
+        ({"longest_grace_seconds": 900}, {}, 900),
+        ({}, {"interruption": {"save_every_minutes": 10}}, 300),
+        ({}, {"interruption": {"save_every_minutes": 20, "save_seconds": 600}}, 600),
+    ],
+)
+def test_pods_with_gpus_end_in_the_time_that_the_platform_gives_them(admission, queueing, longest):
+    plan = plan_of(
+        platform(
+            [pool()],
+            [team("vision", guarantee={"train": 8})],
+            admission=admission,
+            queueing=queueing,
+        )
+    )
+    assert parameters_of(plan, plan.teams[0]).longest_grace == longest
+
+
+def test_a_pod_with_too_many_containers_is_told_that_alone():
+    image = {"name": "a", "image": "i", "securityContext": {"privileged": True}}
+    debuggers = {"ephemeralContainers": [{"name": "d", "image": "i"}]}
+
+    def said(containers, first, was=None):
+        spec = {"containers": [image] * containers, "initContainers": [image] * first, **debuggers}
+        made = Workload("Pod", {}, (Pod((), {}, spec),), was=was)
+        return made, [str(each) for each in refusals(made, TeamParameters())]
+
+    fits, of_each = said(30, 10)
+    assert len(of_each) == 40
+    crowded, words = said(31, 10)
+    slip = CROWDED.slip((), most="40")
+    assert words == [f"GPU-ADM-08: {slip.problem}; {slip.fix}"]
+    assert said(31, 10, was=fits)[1] == words
+    assert words[0] not in said(32, 10, was=crowded)[1]
 
 
 def test_every_requirement_has_an_id_of_its_own():

@@ -88,26 +88,26 @@ def test_what_grows_or_counts_others_is_held_to_workloads_of_kueue():
         {
             "apiGroups": [""],
             "apiVersions": ["v1"],
-            "operations": ["UPDATE", "DELETE"],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
             "resources": ["pods"],
         },
         {
             "apiGroups": ["apps"],
             "apiVersions": ["v1"],
-            "operations": ["UPDATE", "DELETE"],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
             "resources": ["statefulsets/scale"],
         },
         {
             "apiGroups": ["resource.k8s.io"],
             "apiVersions": ["*"],
-            "operations": ["UPDATE", "DELETE"],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
             "resources": ["resourceclaimtemplates"],
         },
     ]
     (condition,) = spec["matchConditions"]
     assert "oldObject.?spec.?schedulingGates" in condition["expression"]
     said = spec["variables"][-1]["expression"]
-    assert said.count("GPU-ADM-01: ") == 5
+    assert said.count("GPU-ADM-01: ") == 7
 
 
 def test_what_kueue_admits_is_looked_at_where_it_writes_it():
@@ -130,7 +130,7 @@ def test_what_kueue_admits_is_looked_at_where_it_writes_it():
     (condition,) = spec["matchConditions"]
     assert "object.?spec.?schedulingGates" in condition["expression"]
     assert "paramKind" not in spec
-    assert spec["variables"][-1]["expression"].count("GPU-ADM-01: ") == 2
+    assert spec["variables"][-1]["expression"].count("GPU-ADM-01: ") == 3
 
 
 NAMES = [

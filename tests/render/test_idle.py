@@ -30,10 +30,14 @@ def test_nothing_is_made_when_no_team_asks():
     assert "idle" not in [name for name, _ in object_groups(plan)]
 
 
+LIMITS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+
+
 def test_rights_come_before_the_schedule_and_after_the_teams():
-    found = [(o["kind"], o["metadata"]["namespace"]) for o in objects()]
+    found = [(o["kind"], o["metadata"].get("namespace", "")) for o in objects()]
     assert found == [
         ("ServiceAccount", "gpuyard-lab"),
+        *((kind, "") for _ in range(3) for kind in LIMITS),
         ("Role", "vision"),
         ("RoleBinding", "vision"),
         ("ConfigMap", "gpuyard-lab"),
@@ -144,3 +148,21 @@ def test_a_schedule_that_nothing_can_run_is_paused(cloud):
     raw = platform(teams=[team(guarantee={"train": 8}, idle={})], cloud=cloud, **MEASURED)
     found = one(idle_objects(plan_of(raw)), "CronJob")
     assert found["spec"]["suspend"] is (cloud == "simulated")
+
+
+def test_the_account_changes_one_field_and_its_own_annotations():
+    found = {o["metadata"]["name"]: o["spec"] for o in objects() if "Admission" in o["kind"]}
+    assert list(found) == [
+        "gpuyard-lab-idle-deployments",
+        "gpuyard-lab-idle-statefulsets",
+        "gpuyard-lab-idle-workloads",
+    ]
+    policies = [o["spec"] for o in objects() if o["kind"] == "ValidatingAdmissionPolicy"]
+    for spec, field in zip(policies, ("replicas", "replicas", "active"), strict=True):
+        (condition,) = spec["matchConditions"]
+        account = "system:serviceaccount:gpuyard-lab:gpuyard-idle"
+        assert condition["expression"] == f'request.userInfo.username == "{account}"'
+        kept = {each["message"].split()[5]: each["expression"] for each in spec["validations"]}
+        assert list(kept) == ["labels", "annotations", "finalizers", "owners", "fields"]
+        assert f'k == "{field}"' in kept["fields"]
+        assert "gpuyard.dev/idle-suspended" in kept["annotations"]

@@ -222,7 +222,7 @@ def test_what_the_platform_claims_for_a_team_takes_none_of_its_own():
     assert hard(datasets=data) == ("5", "501Gi", "501Gi")
 
 
-def test_a_team_without_a_limit_of_storage_gets_none():
+def test_what_the_platform_claims_is_added_to_the_default_as_well():
     plan = plan_with("aws", [team()], datasets=[{"name": "corpus", "kind": "efs"}])
     quota, _ = limit_objects(plan, plan.teams[0], plan.teams[0].home)
-    assert "requests.storage" not in quota["spec"]["hard"]
+    assert quota["spec"]["hard"]["requests.storage"] == "1025Gi"

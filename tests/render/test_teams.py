@@ -114,6 +114,7 @@ def test_the_quota_counts_gpus_cpu_and_memory_and_lets_nobody_in_from_outside():
             "requests.cpu": "388",
             "requests.memory": "3962Gi",
             "requests.nvidia.com/gpu": "40",
+            "requests.storage": "1824Gi",
             **objects_of_each_kind(532),
             **CLOSED,
         }
@@ -161,9 +162,10 @@ def test_a_container_has_a_small_default_and_a_node_at_most_and_a_pod_is_never_n
             "type": "Container",
             "max": {"cpu": "192", "memory": "2Ti"},
             "default": {"cpu": "192", "memory": "2Ti", "ephemeral-storage": "100Gi"},
-            "defaultRequest": {"cpu": "1", "memory": "2Gi", "ephemeral-storage": "0"},
+            "defaultRequest": {"cpu": "100m", "memory": "64Mi", "ephemeral-storage": "0"},
         },
         {"type": "Pod", "min": {"cpu": "100m", "memory": "64Mi"}},
+        {"type": "PersistentVolumeClaim", "max": {"storage": "1824Gi"}},
     ]
 
 
@@ -202,10 +204,13 @@ def test_pods_talk_to_each_other_and_to_the_name_service():
     }
 
 
+LEFT_OUT = ["169.254.169.254/32", "168.63.129.16/32", "169.254.170.2/32"]
+
+
 def test_networks_that_are_named_are_reached_but_for_the_metadata_service():
     made = one(objects(egress_cidrs=["0.0.0.0/0", "10.0.0.0/8"]), "NetworkPolicy")
     blocks = [
-        {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32"]}},
+        {"ipBlock": {"cidr": "0.0.0.0/0", "except": LEFT_OUT}},
         {"ipBlock": {"cidr": "10.0.0.0/8"}},
     ]
     assert made["spec"]["egress"] == [{"to": [HERE]}, NAMES, {"to": blocks}]
@@ -246,7 +251,6 @@ LIMITS = [
     "rolebindings.rbac.authorization.k8s.io",
     "roles.rbac.authorization.k8s.io",
     "serviceaccounts",
-    "workloads.kueue.x-k8s.io",
 ]
 
 
@@ -254,6 +258,13 @@ LIMITS = [
 @pytest.mark.parametrize("resource", LIMITS)
 def test_what_holds_a_team_is_seen_by_it_and_never_changed(rules, resource):
     assert allowed(rules(claims=True))[resource] == LOOK
+
+
+def test_members_delete_workloads_of_kueue_and_change_none():
+    resource = "workloads.kueue.x-k8s.io"
+    assert allowed(viewer_rules(claims=True))[resource] == LOOK
+    verbs = allowed(member_rules(claims=True))[resource]
+    assert set(verbs) == {*LOOK, "delete", "deletecollection"}
 
 
 NEVER = [

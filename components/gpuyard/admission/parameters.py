@@ -18,10 +18,14 @@ ACCOUNTS, CSI_DRIVERS, GUARANTEED, IMAGES_FROM, PRIORITIES, PRIORITY_CLASSES, QU
         *("priorities", "priority-classes", "queues"),
     )
 )
-SHARES, TAINTS = (f"{ADMISSION_ANNOTATIONS}{word}" for word in ("shares", "taints"))
+LONGEST_GRACE, SHARES, TAINTS = (
+    f"{ADMISSION_ANNOTATIONS}{word}" for word in ("longest-grace-seconds", "shares", "taints")
+)
 """The annotations."""
 
 
+USUAL_GRACE = 300
+"""Seconds that pods with GPUs may take to end where a namespace has no annotation of it."""
 _ACCOUNTS_OF = "system:serviceaccounts:"
 """How a group begins that holds the service accounts of one namespace."""
 
@@ -44,6 +48,8 @@ class TeamParameters:
     """Whose volumes pods may have without a claim."""
     accounts: tuple[str, ...] = ()
     """Groups of service accounts elsewhere that work for the team, as its pipelines do."""
+    longest_grace: int = USUAL_GRACE
+    """Seconds that pods with GPUs may take to end."""
     shares: tuple[str, ...] = ()
     """Resources that are shares of a GPU there, and whose names do not say so."""
 
@@ -54,6 +60,11 @@ class TeamParameters:
             CSI_DRIVERS: "\n".join(self.csi_drivers),
             GUARANTEED: "true" if self.guaranteed else "false",
             IMAGES_FROM: "\n".join(self.images_from),
+            **(
+                {LONGEST_GRACE: str(self.longest_grace)}
+                if self.longest_grace != USUAL_GRACE
+                else {}
+            ),
             PRIORITIES: "\n".join(self.priorities),
             PRIORITY_CLASSES: "\n".join(self.priority_classes),
             QUEUES: "\n".join(self.queues),
@@ -78,6 +89,7 @@ def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
         priorities=_lines(annotations, PRIORITIES),
         csi_drivers=_lines(annotations, CSI_DRIVERS),
         accounts=_lines(annotations, ACCOUNTS),
+        longest_grace=int(text(annotations.get(LONGEST_GRACE)) or USUAL_GRACE),
         shares=_lines(annotations, SHARES),
     )
 
@@ -95,7 +107,8 @@ def _taint(line: str) -> Taint:
 def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
     """The parameters of a team; what it says itself counts before what the platform says."""
     spec = next(one for one in plan.spec.teams if one.name == team.name)
-    admission = _admission(plan)
+    admission, interruption = _admission(plan), plan.spec.queueing.interruption
+    saving = interruption.save_seconds if interruption else 0
     return TeamParameters(
         images_from=tuple(
             dict.fromkeys(prefix(each) for each in spec.images_from or admission.images_from)
@@ -107,6 +120,7 @@ def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
         priorities=tuple(priority.name for priority in plan.queueing.priorities),
         csi_drivers=admission.csi_drivers,
         accounts=tuple(group for group in team.groups if group.startswith(_ACCOUNTS_OF)),
+        longest_grace=max(admission.longest_grace_seconds, saving),
         shares=tuple(sorted(shared_names(map(plan.pool, within_reach(team.quotas))))),
     )
 

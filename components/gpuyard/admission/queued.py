@@ -210,6 +210,12 @@ UNLIKE = Sentence(
 """Said to Kueue (v0.19.2, `getRoleHash`), which takes pods of one group with the same annotation for alike,
 and counts what the first of them asks for."""
 ROLE = "kueue.x-k8s.io/role-hash"
+TIME = "kueue.x-k8s.io/max-exec-time-seconds"
+TIMED = Sentence(
+    "pods of group {group} set {time}: where they differ in it Kueue deletes their workload while they run",
+    "remove the label and set spec.activeDeadlineSeconds in the pods",
+)
+"""Kueue (v0.19.2, `FindMatchingWorkloads`) compares the workload with one pod of the group, any of them."""
 UNHELD = Sentence(
     "this pod asks for GPUs and comes without Kueue's gate: it would start without being counted",
     "let Kueue hold pods: pod, deployment and statefulset in integrations.frameworks of its configuration",
@@ -247,6 +253,7 @@ def queued(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """GPUs past every queue, and past what a queue has counted."""
     yield from _past_queues(workload, parameters)
     yield from _joins(workload)
+    yield from _timed(workload)
     yield from _held(workload)
     yield from _keeps_pods(workload)
     yield from _of_ray(workload)
@@ -269,6 +276,17 @@ def _joins(workload: Workload) -> Iterator[Slip]:
     for name in _named_workloads(workload):
         if name not in before:
             yield JOINS.slip(("metadata",), kind=workload.kind, name=name)
+
+
+def _timed(workload: Workload) -> Iterator[Slip]:
+    """Pods of a group with a maximum execution time of Kueue's; Kueue itself adds groups to pods of sets."""
+    if workload.was and workload.by_controller:
+        return
+    for pod in workload.pods:
+        labels = mapping(pod.metadata.get("labels"))
+        group = text(mapping(pod.metadata.get("annotations")).get(GROUP)) or text(labels.get(GROUP))
+        if group and text(labels.get(TIME)):
+            yield TIMED.slip((*pod.path, "metadata", "labels", TIME), group=group, time=TIME)
 
 
 def _held(workload: Workload) -> Iterator[Slip]:

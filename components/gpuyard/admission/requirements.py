@@ -13,7 +13,7 @@ from gpuyard.admission.queued import queued
 from gpuyard.admission.requirement import Refusal, Requirement, Workload
 from gpuyard.admission.shares import shares
 from gpuyard.admission.sources import sources
-from gpuyard.admission.turns import turns
+from gpuyard.admission.turns import crowded, turns
 from gpuyard.admission.volumes import volumes
 
 QUEUED = Requirement("GPU-ADM-01", "What asks for GPUs in a team's namespace names a queue", queued)
@@ -64,6 +64,9 @@ BELONGINGS = Requirement(
 
 def refusals(workload: Workload, parameters: TeamParameters) -> Iterator[Refusal]:
     """Everything that a workload of a team is refused for."""
+    for slip in crowded(workload):
+        yield Refusal(TURNS.id, slip)
+        return
     for requirement in REQUIREMENTS:
         for slip in requirement.slips(workload, parameters):
             yield Refusal(requirement.id, slip)

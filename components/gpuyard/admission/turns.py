@@ -3,17 +3,29 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.admission.bypass import asks
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known, mapping, text
-from gpuyard.manifests.pods import Pod
+from gpuyard.manifests.pods import CONTAINER_GROUPS, Pod
 from gpuyard.names import PRIORITY_LABEL
 
 LONGEST_GRACE = 3600
-"""Seconds that a pod may take to end: as long as autoscalers wait for one. A checkpoint fits into it."""
+"""Seconds that a pod without GPUs may take to end: as long as autoscalers wait for one."""
+MOST_CONTAINERS = 40
+"""Of one pod: what policies and webhooks take of the API server's time grows with them."""
+PROBES = ("livenessProbe", "startupProbe")
+"""Which of a container's probes end it, in a time of their own."""
+COUNTED_GROUPS = CONTAINER_GROUPS[:2]
+"""Containers and init containers; a debugger may come to a pod that has as many as it may."""
+GRACE = "terminationGracePeriodSeconds"
 FINALIZERS = ("kueue.x-k8s.io/managed", "batch.kubernetes.io/job-tracking")
 """What Kueue and jobs write into pods, and take out again."""
+CROWDED = Sentence(
+    "a pod has more than {most} containers: to look at all of them keeps the API server from other teams",
+    "divide the pod",
+)
 PRIORITY = Sentence(
     "priorityClassName {name} puts the pod before those of other teams, and evicts them past every queue",
     "remove it; who goes first in a queue is said by the label kueue.x-k8s.io/priority-class",
@@ -24,12 +36,12 @@ OF_OTHERS = Sentence(
 )
 SEPARATOR, NONE = ", ", "it has none"
 LINGERS = Sentence(
-    "with terminationGracePeriodSeconds {seconds} the pod keeps what it borrowed for longer than an hour",
-    "write 3600 at most",
+    "with terminationGracePeriodSeconds {seconds} the pod keeps what it has longer than {longest} seconds",
+    "write {longest} at most",
 )
 STAYS_ON = Sentence(
-    "deleted with gracePeriodSeconds {seconds} the pod keeps what it has for longer than an hour",
-    "write 3600 at most",
+    "deleted with gracePeriodSeconds {seconds} the pod keeps what it has longer than {longest} seconds",
+    "write {longest} at most",
 )
 """Of a deletion, and of an eviction: what they say counts in place of what the pod says, without a limit."""
 GOES_FIRST = Sentence(
@@ -43,19 +55,41 @@ STAYS = Sentence(
 )
 
 
+def crowded(workload: Workload) -> Iterator[Slip]:
+    """A pod with too many containers, of which nothing else is said."""
+    if workload.was and any(crowded(workload.was)):
+        return
+    for pod in workload.pods:
+        if sum(len(items(pod.spec.get(group))) for group in COUNTED_GROUPS) > MOST_CONTAINERS:
+            yield CROWDED.slip(pod.at("containers"), most=str(MOST_CONTAINERS))
+            return
+
+
 def turns(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """Pods that go before others, or stay after their time."""
+    yield from crowded(workload)
     for pod in workload.pods:
         yield from _priority(pod, parameters)
-        seconds = known(pod.spec.get("terminationGracePeriodSeconds"))
-        if isinstance(seconds, int) and seconds > LONGEST_GRACE:
-            yield LINGERS.slip(pod.at("terminationGracePeriodSeconds"), seconds=str(seconds))
+        yield from _grace(pod, parameters)
         if workload.kind == "Pod" and workload.by_controller:
             continue  # operators take out what they put in
         for index, each in enumerate(items(pod.metadata.get("finalizers"))):
             if (name := text(each)) not in FINALIZERS:
                 yield STAYS.slip((*pod.path, "metadata", "finalizers", index), name=name)
     yield from _in_queues(workload, parameters)
+
+
+def _grace(pod: Pod, parameters: TeamParameters) -> Iterator[Slip]:
+    longest = parameters.longest_grace if asks(pod) else LONGEST_GRACE
+    probes = (
+        ((*path, probe), mapping(container.get(probe)))
+        for path, container in pod.containers()
+        for probe in PROBES
+    )
+    for path, value in ((pod.at(), pod.spec), *probes):
+        seconds = known(value.get(GRACE))
+        if isinstance(seconds, int) and seconds > longest:
+            yield LINGERS.slip((*path, GRACE), seconds=str(seconds), longest=str(longest))
 
 
 def _in_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:

@@ -8,7 +8,7 @@ CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
 MILLI = 1000
-GIB = 1024**3
+MIB, GIB = 1024**2, 1024**3
 
 _LETTERS = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 _DECIMAL = {s: Fraction(1000) ** n for n, s in enumerate(_LETTERS, -3)}

@@ -87,6 +87,7 @@ from gpuyard.plan.storage.proofs import (
 )
 from gpuyard.plan.storage.stores import decide_storage
 from gpuyard.plan.storage.use import check_store_needs, check_store_use
+from gpuyard.plan.teams.admission import check_admission, check_groups
 from gpuyard.plan.teams.egress import check_egress
 from gpuyard.plan.teams.idle import check_idle, decide_idle
 from gpuyard.plan.teams.isolation import check_isolation
@@ -149,6 +150,7 @@ CHECKS: tuple[Check, ...] = (
     check_accepted,
     check_asapd_lite,
     check_addresses,
+    check_admission,
     check_autoscaler,
     check_bucket_names,
     check_budgets,
@@ -172,6 +174,7 @@ CHECKS: tuple[Check, ...] = (
     check_fabric,
     check_flavors,
     check_given,
+    check_groups,
     check_held,
     check_idle,
     check_interruption,

@@ -6,8 +6,8 @@ could loosen its own limits. What is left out on purpose:
 
 - changes to quotas, limits, network policies, roles, queues, and the namespace itself;
 - changes to pods that exist: Kueue holds waiting pods by a gate in them, and who may edit a pod may lift it;
-- changes to workloads of Kueue: their priority could be raised there; a job is stopped by deleting it, for
-  Kueue starts what it admitted again when somebody suspends it;
+- changes to workloads of Kueue: their priority could be raised there. They may be deleted: Kueue stops what
+  they count and counts it again, and no other way removes pods of a group that were deleted together;
 - tokens of service accounts, other than by running a pod; proxies to pods and services;
 - containers put into running pods, daemon sets, and whatever belongs to the whole cluster.
 """
@@ -120,6 +120,7 @@ def member_rules(*, claims: bool) -> list[Object]:
         *_rules(_SEEN, LOOK),
         *_rules(_made_by_people(own, claims=claims), _WORK),
         *_rules(_SCALES, ("get", "patch", "update")),
+        *_rules({KUEUE_GROUP: ("workloads",)}, ("delete", "deletecollection")),
         *_rules({"": ("pods",)}, _START_STOP),
         *_rules({"": ("pods/attach", "pods/exec", "pods/portforward")}, ("create", "get")),
         *_rules({"": ("pods/eviction",)}, ("create",)),

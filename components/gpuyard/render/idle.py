@@ -21,12 +21,15 @@ from gpuyard.names import (
     PODSET_LABEL,
     TEAM_LABEL,
     WORKLOAD_ANNOTATION,
+    admission_name,
     system_namespace,
 )
 from gpuyard.plan.queueing.kueue import QUEUED, queued_by_group
 from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
 from gpuyard.plan.teams.idle import CHECK_MINUTES
 from gpuyard.render.access import granted
+from gpuyard.render.admission.accounts import account_policy
+from gpuyard.render.admission.cel import metadata_kept, spec_kept
 from gpuyard.render.objects import Object, made, service_account, system_tolerations
 from gpuyard.render.programs import CONFINED, NOBODY, source_of
 
@@ -42,6 +45,7 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
         return []
     return [
         service_account(plan.name, IDLE, system_namespace(plan.name)),
+        *_limits(plan.name),
         *(obj for team in idle.teams for obj in _rights(plan.name, team)),
         _config_map(plan.name, IDLE_PROGRAM, source_of(PACKAGE)),
         _config_map(plan.name, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),
@@ -88,6 +92,27 @@ def _told(team: IdleTeam) -> dict[str, Any]:
 
 def _config_map(owner: str, name: str, data: Mapping[str, str]) -> Object:
     return made(owner, "v1", "ConfigMap", name, namespace=system_namespace(owner), data=dict(data))
+
+
+def _limits(owner: str) -> list[Object]:
+    """Of what it may patch the account changes one field and its own annotations: roles know no fields."""
+    changes = {
+        ("apps", "v1", "deployments"): ("replicas", (IDLE_SUSPENDED, IDLE_REPLICAS)),
+        ("apps", "v1", "statefulsets"): ("replicas", (IDLE_SUSPENDED, IDLE_REPLICAS)),
+        (KUEUE_GROUP, "*", "workloads"): ("active", (IDLE_SUSPENDED, IDLE_WARNED)),
+    }
+    return [
+        policy
+        for of, (field, annotations) in changes.items()
+        for policy in account_policy(
+            owner,
+            f"{admission_name(owner)}-idle-{of[2]}",
+            system_namespace(owner),
+            of,
+            {**metadata_kept(labels=(), annotations=annotations), "fields": spec_kept(field)},
+            account=IDLE,
+        )
+    ]
 
 
 def _rights(owner: str, team: IdleTeam) -> list[Object]:

@@ -7,6 +7,7 @@ the store of the API server.
 from dataclasses import replace
 
 from gpuyard.plan.records import HostAmount, LimitsPlan, NamespacePlan, PlatformPlan, TeamPlan
+from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
 from gpuyard.render.objects import Object, made
 
 NAME = "gpuyard"
@@ -20,8 +21,11 @@ COUNTED = (
 definition is there, and refused from then on until the quota is counted anew."""
 CLAIMED = ("resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io")
 """The same where pods claim devices."""
-LEAST = {"cpu": "100m", "memory": "64Mi"}
-"""Of a pod: a node has no more room for pods than for what they ask for, however little that is."""
+LEAST = {"cpu": f"{LEAST_CPU_MILLI}m", "memory": f"{LEAST_MEMORY_MIB}Mi"}
+"""Of a pod: a node has no more room for pods than for what they ask for, however little that is.
+
+Of a container that names no request the same: Kueue (v0.19.2, `AdjustResources`) sets the range's default
+before the limit becomes the request, and starts no job whose request is then above its limit."""
 DISK = "ephemeral-storage"
 DISK_GIB = 100
 """Of a container that says nothing: beyond it the kubelet ends the pod, and not those beside it. It asks for
@@ -47,12 +51,10 @@ def with_stores(plan: PlatformPlan, team: TeamPlan, limits: LimitsPlan) -> Limit
     stores = () if plan.simulated else plan.storage.of(team.stable_name)
     if not stores:
         return limits
-    own = limits.storage_gib
-    more = sum(data.claim_gib for data in stores)
     return replace(
         limits,
         claims=limits.claims + len(stores),
-        storage_gib=None if own is None else own + more,
+        storage_gib=limits.storage_gib + sum(data.claim_gib for data in stores),
     )
 
 
@@ -65,8 +67,7 @@ def _hard(team: TeamPlan, limits: LimitsPlan, *, claims: bool) -> dict[str, str]
     }
     hard |= {"pods": str(limits.pods), "persistentvolumeclaims": str(limits.claims)}
     hard[f"limits.{DISK}"] = gib(limits.pods * DISK_GIB)
-    if limits.storage_gib is not None:
-        hard["requests.storage"] = gib(limits.storage_gib)
+    hard["requests.storage"] = gib(limits.storage_gib)
     return dict(sorted({**hard, **_NO_ENTRANCE}.items()))
 
 
@@ -77,20 +78,16 @@ _NO_ENTRANCE = {"services.loadbalancers": "0", "services.nodeports": "0"}
 def _ranges(limits: LimitsPlan) -> list[Object]:
     """The default of a limit is written out: the API server would add it, as the largest that is allowed."""
     most = _amounts(limits.container)
-    ranges: list[Object] = [
+    return [
         {
             "type": "Container",
             "max": most,
             "default": {**most, DISK: gib(DISK_GIB)},
-            "defaultRequest": {**_amounts(limits.unsaid), DISK: "0"},
+            "defaultRequest": {**LEAST, DISK: "0"},
         },
         {"type": "Pod", "min": LEAST},
+        {"type": "PersistentVolumeClaim", "max": {"storage": gib(limits.storage_gib)}},
     ]
-    if limits.storage_gib is not None:
-        ranges.append(
-            {"type": "PersistentVolumeClaim", "max": {"storage": gib(limits.storage_gib)}}
-        )
-    return ranges
 
 
 def _amounts(of: HostAmount | LimitsPlan) -> dict[str, str]:

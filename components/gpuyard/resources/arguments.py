@@ -197,7 +197,7 @@ class LimitsSpec(TypedDict):
     memory_gib: NotRequired[Any]
     """Main memory in GiB. Default: that of the nodes that its GPUs fill."""
     storage_gib: NotRequired[Any]
-    """All volumes that it claims, in GiB. Default: no limit."""
+    """All volumes that it claims, in GiB. Default: 1024, and 100 for each GPU, slice or share."""
     claims: NotRequired[int]
     """Volumes that it claims. Default: as many as pods."""
     pods: NotRequired[int]
@@ -715,6 +715,11 @@ class AdmissionSpec(TypedDict):
     """CSI drivers whose volumes pods mount without a claim; none that mounts any address that a
     pod names. Default: those of the Secrets Store and of GCS FUSE, which give what a service
     account may have.
+    """
+    longest_grace_seconds: NotRequired[int]
+    """Seconds that pods with GPUs may take to end; queues count them no more from the beginning
+    of these on. Default 300; the `save_seconds` of `queueing.interruption` where that is
+    longer.
     """
     guaranteed: NotRequired[bool]
     """Training pods must ask for as much CPU and memory as they are limited to. Default on."""

@@ -11,9 +11,8 @@ from gpuyard.manifests.fields import items, mapping, mappings
 from gpuyard.manifests.gpu_requests import pod_total, several_shares
 from gpuyard.manifests.quantities import (
     CPU,
-    GIB,
     MEMORY,
-    MILLI,
+    MIB,
     quantity,
     show_amount,
     whole_units,
@@ -21,6 +20,7 @@ from gpuyard.manifests.quantities import (
 from gpuyard.manifests.queued import BY_OWNER, GANGS
 from gpuyard.manifests.workloads import JobRead, PodRead
 from gpuyard.plan.records import LimitsPlan
+from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
 from gpuyard.scheduler.selectors import NodeRequirement, Term, Toleration
 from gpuyard.scheduler.topology import Near, near_of
 
@@ -176,7 +176,7 @@ def unsaid(limits: LimitsPlan | None) -> Counter[str]:
     """What a container asks for that names none of it."""
     if limits is None:
         return Counter()
-    return Counter({CPU: limits.unsaid.cpu * MILLI, MEMORY: limits.unsaid.memory_gib * GIB})
+    return Counter({CPU: LEAST_CPU_MILLI, MEMORY: LEAST_MEMORY_MIB * MIB})
 
 
 def _pod_set(

@@ -71,7 +71,7 @@ class Limits(SpecModel):
     memory_gib: MemoryGib | None = None
     """Main memory in GiB. Default: that of the nodes that its GPUs fill."""
     storage_gib: MemoryGib | None = None
-    """All volumes that it claims, in GiB. Default: no limit."""
+    """All volumes that it claims, in GiB. Default: 1024, and 100 for each GPU, slice or share."""
     claims: Positive | None = None
     """Volumes that it claims. Default: as many as pods."""
     pods: Positive | None = None

@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, UNHELD
+from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, TIME, TIMED, UNHELD
 from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
+from gpuyard.render.admission.growth import OTHER_ROLE
+from gpuyard.render.admission.reservations import UNFINISHED
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, connect
 from kit.cluster import lab as reality
 from kit.cluster.attacks import three_teams
 from kit.cluster.lab import condition
 from kit.cluster.tenants import acting, cleared, tenants
-from kit.generated.hostile import GROUP_COUNT, MERGE
+from kit.cluster.twins import written
+from kit.generated.hostile import DURATION, GROUP_COUNT, MERGE
 
 pytestmark = [pytest.mark.cluster]
 
@@ -176,6 +179,116 @@ def test_pods_of_one_group_may_ask_for_different_amounts(lab: reality.Lab):
         reality.wait(lambda: placed(lab.api) == {"leader", "worker"}, "both")
     finally:
         emptied(lab.api)
+
+
+def pair(lab: reality.Lab, *, succeeds: str = "") -> Api:
+    """A group of two that runs, as a member; the pod of this name succeeds after a second."""
+    team = acting(lab.api, "makers")
+    for name in ("first", "second"):
+        duration = {DURATION: "1s"} if name == succeeds else {}
+        team.call("POST", PODS.format("atk-a"), of_group(name, 1, **duration))
+    reality.wait(lambda: placed(lab.api) == {"first", "second"}, "both")
+    return team
+
+
+def answer_to(team: Api, *, total: str = "2", **more: Any) -> str:
+    """What the policy says of a further pod of the group, for good; "" where it is taken."""
+    pod = of_group("third", 1, **{GROUP_COUNT: total, **more.pop("annotations", {})})
+    pod["metadata"]["labels"] |= more.pop("labels", {})
+    pod["spec"] |= more
+    return written(team, "POST", PODS.format("atk-a"), pod)
+
+
+def test_a_further_pod_of_a_group_is_as_its_workload_counts_them(lab: reality.Lab):
+    """Another total ended the workload of pods that ran, another time deleted it: 24 GPUs ran, 0 counted."""
+    try:
+        team = pair(lab)
+        other = (
+            "GPU-ADM-01: the workload of pod group pair counts 2 pods, and this pod sets"
+            " kueue.x-k8s.io/pod-group-total-count: 1; write 2, or give the pod a group of another name"
+        )
+        reality.wait(lambda: answer_to(team, total="1") == other, "a policy that has read it")
+        role = OTHER_ROLE.slip((), group="pair")
+        assert (
+            answer_to(team, annotations={ROLE: "zzz"}) == f"GPU-ADM-01: {role.problem}; {role.fix}"
+        )
+        timed = TIMED.slip((), group="pair", time=TIME)
+        assert answer_to(team, labels={TIME: "60"}) == f"GPU-ADM-01: {timed.problem}; {timed.fix}"
+        assert answer_to(team) == ""  # one too many, which Kueue deletes
+        reality.wait(lambda: len(pods(lab.api, "atk-a")) == 2, "two pods")
+    finally:
+        emptied(lab.api)
+
+
+def test_a_group_whose_pods_run_is_not_finished_by_the_total_of_one_of_them(lab: reality.Lab):
+    """Where a pod comes in before the API server knows the workload, Kueue is refused its conclusion."""
+    path = f"{reality.KUEUE}/namespaces/atk-a/workloads/pair"
+    condition = {
+        "type": "Finished",
+        "status": "True",
+        "reason": "Succeeded",
+        "message": "Pods succeeded: 1/1.",
+        "lastTransitionTime": "2026-11-25T00:00:00Z",
+    }
+    try:
+        pair(lab, succeeds="first")
+        existing = lab.api.call("GET", path)["status"]["conditions"]
+        body = {"status": {"conditions": [*existing, condition]}}
+        said = UNFINISHED.slip((), group="pair", counted="2")
+        answer = written(lab.api, "PATCH", f"{path}/status", body, MERGE)
+        assert answer == f"GPU-ADM-01: {said.problem}; {said.fix}"
+    finally:
+        emptied(lab.api)
+
+
+def test_a_group_of_which_all_pods_succeeded_is_finished(lab: reality.Lab):
+    team, path = acting(lab.api, "makers"), f"{reality.KUEUE}/namespaces/atk-a/workloads/pair"
+    try:
+        for name in ("first", "second"):
+            team.call("POST", PODS.format("atk-a"), of_group(name, 1, **{DURATION: "1s"}))
+        reality.wait(
+            lambda: condition(lab.api.get(path) or {}, "Finished").get("status") == "True",
+            "its end",
+        )
+    finally:
+        emptied(lab.api)
+
+
+def test_a_member_removes_a_group_by_deleting_its_workload(lab: reality.Lab):
+    """Deleted pods of a group keep Kueue's finalizer while it waits for others in their place."""
+    try:
+        team = pair(lab)
+        for name in ("first", "second"):
+            team.call("DELETE", f"{PODS.format('atk-a')}/{name}?gracePeriodSeconds=1")
+        team.call("DELETE", f"{reality.KUEUE}/namespaces/atk-a/workloads/pair")
+        reality.wait(lambda: not pods(lab.api, "atk-a"), "no pod")
+        reality.wait(lambda: not workloads(team), "no workload")
+    finally:
+        emptied(lab.api)
+
+
+def test_a_job_whose_workload_a_member_deletes_is_counted_again(lab: reality.Lab):
+    team = acting(lab.api, "makers")
+    spec = {"restartPolicy": "Never", "containers": [container()]}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "again"}}
+    try:
+        team.call("POST", f"/apis/{JOBS}", {**job, "spec": {"template": {"spec": spec}}})
+        reality.wait(lambda: placed(lab.api), "a pod that runs")
+        (first,) = workloads(team)
+        one = f"{reality.KUEUE}/namespaces/atk-a/workloads/{first['metadata']['name']}"
+        team.call("DELETE", one)
+        uid = first["metadata"]["uid"]
+        reality.wait(
+            lambda: [w for w in workloads(team) if w["metadata"]["uid"] != uid], "another workload"
+        )
+        reality.wait(lambda: placed(lab.api), "a pod that runs again")
+    finally:
+        reality.delete(lab.api, f"/apis/{JOBS}/again", "Foreground")
+        reality.wait(lambda: not pods(lab.api, "atk-a"), "no pod")
+
+
+def workloads(api: Api) -> list[Value]:
+    return list(api.call("GET", f"{reality.KUEUE}/namespaces/atk-a/workloads")["items"])
 
 
 def emptied(api: Api) -> None:

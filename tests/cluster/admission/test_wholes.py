@@ -170,13 +170,13 @@ def test_both_twins_say_the_same_of_wholes_that_are_made(defined: Api):
     assert said == [True] * 4 + [False] * 3 + [refused for _, refused in MADE]
 
 
-def test_a_whole_whose_pods_have_fifty_containers_is_looked_at_in_full(defined: Api):
+def test_a_whole_whose_pods_have_forty_containers_is_looked_at_in_full(defined: Api):
     """The API server gives an expression a budget; what goes beyond is refused whatever it says."""
 
     def of(gpus: int, image: str = "nvcr.io/a:1") -> Value:
         found = ray(groups=7)
         each = template(1, image)["spec"]["containers"][0]
-        many = [{**each, "name": f"c{i}"} for i in range(49)]
+        many = [{**each, "name": f"c{i}"} for i in range(39)]
         last = {**template(gpus, image)["spec"]["containers"][0], "name": "last"}
         workers = copy.deepcopy(found["spec"]["workerGroupSpecs"])
         for index, group in enumerate(workers):

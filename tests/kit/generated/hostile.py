@@ -16,6 +16,7 @@ from gpuyard.names import PRIORITY_LABEL, QUEUE_GATE, QUEUE_LABEL
 Value = dict[str, Any]
 GPU = "nvidia.com/gpu"
 GROUP, GROUP_COUNT = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"
+TIME, ROLE = "kueue.x-k8s.io/max-exec-time-seconds", "kueue.x-k8s.io/role-hash"
 DURATION = "sim.gpuyard.dev/duration"
 PLURALS = {
     "Pod": "/api/v1/namespaces/{namespace}/pods",
@@ -79,6 +80,7 @@ class Member:
         return self._dice.choice(
             (
                 *(self._deletes, self._deletes, self._deletes, self._deletes_pods),
+                *(self._groups, self._groups, self._groups, self._groups, self._deletes_workloads),
                 *(self._suspends, self._suspends, self._grows, self._grows, self._scales),
                 *(self._labels, self._owns, self._keeps, self._evicts, self._changes_template),
                 self._renumbers,
@@ -201,6 +203,41 @@ class Member:
         grace = self._dice.choice((None, None, 0, 31536000))
         more = "" if grace is None else f"&gracePeriodSeconds={grace}"
         return Move(f"delete pods of {name} in {grace} s", "DELETE", f"{path}?{query}{more}")
+
+    def _groups(self) -> Move:
+        """A pod of a group, in place of one or beside them; some unlike the others of the group."""
+        group, number = self._dice.randrange(2), self._dice.randrange(4)
+        value = self._allowed("Pod")
+        name = value["metadata"]["name"] = f"group-{group}-{number}"
+        labels, notes = value["metadata"]["labels"], value["metadata"]["annotations"]
+        labels[GROUP], notes[GROUP_COUNT] = f"group-{group}", "2"
+        _resources_of(value)["limits"][GPU] = 1 + group
+        how = ""
+        if self._chance(0.5):
+            field, given = self._dice.choice(
+                (
+                    (GROUP_COUNT, self._dice.choice(("1", "3", "7"))),
+                    (ROLE, self._dice.choice(("zzz", "main"))),
+                    ("kueue.x-k8s.io/pod-group-serving", "true"),
+                    ("kueue.x-k8s.io/pod-group-fast-admission", "true"),
+                    ("kueue.x-k8s.io/retriable-in-group", "false"),
+                    (TIME, "86400"),
+                    (QUEUE_LABEL, ""),
+                    (GPU, "4"),
+                )
+            )
+            part = {TIME: labels, QUEUE_LABEL: labels, GPU: _resources_of(value)["limits"]}
+            part.get(field, notes)[field] = given
+            how = f"{field}={given}"
+        self._made["Pod", name] = value
+        path = PLURALS["Pod"].format(namespace=self._namespace)
+        return Move(f"make {name} ({how})", "POST", path, value)
+
+    def _deletes_workloads(self) -> Move:
+        """That of a group, or all of the namespace: Kueue counts what is left again."""
+        path = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{self._namespace}/workloads"
+        one = f"/group-{self._dice.randrange(2)}" if self._chance(0.8) else ""
+        return Move(f"delete workloads{one}", "DELETE", f"{path}{one}")
 
     def _suspends(self) -> Move:
         flag = self._chance(0.35)

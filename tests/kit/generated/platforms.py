@@ -282,7 +282,7 @@ _IN_TEAMS: dict[str, list[object]] = {
     "queues": [{"default": 1.0, "night": 2.0}, {"day": 0.5}],
     "stop": ["hold", "drain"],
     "viewers": [["finance"]],
-    "groups": [["engineers"], ["system:masters"]],
+    "groups": [["engineers"], ["system:serviceaccounts:ci"]],
     "pod_security": ["restricted", "privileged"],
     "limits": [{"cpu": 1}, {"pods": 10, "claims": 2, "storage_gib": 100}, {"memory_gib": 4096}],
     "idle": [{}, {"after_minutes": 10, "dry_run": True}, {"grace_minutes": 1}],

@@ -3,7 +3,14 @@
 import random
 from typing import Any
 
-from gpuyard.names import CLASS_LABEL, GATE_TAINT, PRIORITY_LABEL, QUEUE_GATE, QUEUE_LABEL
+from gpuyard.names import (
+    CLASS_LABEL,
+    GATE_TAINT,
+    POD_GROUP_LABEL,
+    PRIORITY_LABEL,
+    QUEUE_GATE,
+    QUEUE_LABEL,
+)
 
 Value = dict[str, Any]
 
@@ -102,6 +109,7 @@ ANNOTATIONS = (
         "ulimits.noderesource.dev",
     ),
 )
+TIME = "kueue.x-k8s.io/max-exec-time-seconds"
 PARENT = "kueue.x-k8s.io/pod-suspending-parent"
 PARENTS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset", "job")
 CLASSES = ("system-node-critical", "twins-low", "twins-fine")
@@ -139,6 +147,8 @@ class Maker:
         if self.odd(0.2):
             metadata["finalizers"] = self.some(FINALIZERS, 2)
         metadata["annotations"] = {**metadata.get("annotations", {}), **self.held()}
+        if POD_GROUP_LABEL in metadata["labels"]:
+            metadata["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = "1"
         spec = self.spec(in_pod=True)
         if self.maybe(0.3) and "nodeName" not in spec:
             spec["schedulingGates"] = [{"name": self.one((QUEUE_GATE, "example.org/later"))}]
@@ -156,6 +166,8 @@ class Maker:
             labels[CLASS_LABEL] = self.one(("training", "training", "notebook"))
         if self.odd(0.05):
             labels["leaderworkerset.sigs.k8s.io/name"] = "x"
+        if self.odd(0.1):
+            labels |= {POD_GROUP_LABEL: "g", **self.one(({TIME: "60"}, {}))}
         return labels
 
     def held(self) -> dict[str, str]:
@@ -218,7 +230,7 @@ class Maker:
         if self.odd(0.2):
             found["priorityClassName"] = self.one(CLASSES)
         if self.odd(0.2):
-            found["terminationGracePeriodSeconds"] = self.one((0, 30, 3600, 3601, 31536000))
+            found["terminationGracePeriodSeconds"] = self.one((0, 30, 300, 301, 3600, 3601))
         return found
 
     def container(self, name: str, claims: bool) -> Value:
@@ -231,6 +243,10 @@ class Maker:
             found["securityContext"] = {"privileged": self.maybe(0.6)}
         elif self.odd(0.2):
             found["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
+        if self.odd(0.1) and name != "i":
+            probe = {"tcpSocket": {"port": 80}}
+            longest = self.one((30, 301, 3601))
+            found["livenessProbe"] = {**probe, "terminationGracePeriodSeconds": longest}
         resources: Value = {}
         if self.maybe(0.7):
             resources = self.resources()

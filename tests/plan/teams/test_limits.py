@@ -101,7 +101,7 @@ def test_what_the_stack_file_says_stands():
 def test_one_word_leaves_the_others_derived():
     made, found = limits(guarantee={"train": 8}, limits={"cpu": 16})
     assert (found.cpu, found.memory_gib) == (16, amount(1, made.pool("train"))[1])
-    assert (found.storage_gib, found.claims, found.pods, found.objects) == (None, 132, 132, 532)
+    assert (found.storage_gib, found.claims, found.pods, found.objects) == (1824, 132, 132, 532)
 
 
 def test_pods_and_objects_are_bounded_by_what_a_team_has_and_claims_by_its_pods():
@@ -119,12 +119,16 @@ def test_a_container_has_at_most_the_largest_node_or_all_that_its_team_has():
     assert found.container == HostAmount(192, 2048)
     _, found = limits(guarantee={"train": 32}, limits={"cpu": 64, "memory_gib": 1})
     assert found.container == HostAmount(64, 1)
-    assert found.unsaid == HostAmount(UNSAID.cpu, 1)
 
 
-def test_what_is_unsaid_is_little():
-    _, found = limits(guarantee={"train": 8})
-    assert found.unsaid == UNSAID
+def test_storage_is_bounded_where_the_stack_file_gives_no_bound():
+    mine = {"guarantee": {"train": 8, SLICE: 2}, "borrow": {"train": 4}}
+    _, found = limits(pool(), cut_pool(), **mine)
+    assert found.storage_gib == 1024 + 14 * 100
+    _, given = limits(pool(), cut_pool(), **mine, limits={"storage_gib": 65_536})
+    assert given.storage_gib == 65_536
+    _, none = limits(guarantee={"train": 0})
+    assert none.storage_gib == 1024
 
 
 def test_teams_are_taken_from_a_shape_that_their_limits_do_not_hold():

@@ -5,10 +5,18 @@ from datetime import date
 from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 21)
-METADATA = ("169.254.169.254/32", "fd00:ec2::254/128", "fd20:ce::254/128")
-"""EC2 and Compute Engine share the first; the second is EC2's on IPv6, the third Compute Engine's."""
+METADATA = (
+    *("169.254.169.254/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
+    *("168.63.129.16/32", "169.254.170.2/32"),
+)
+"""EC2 and Compute Engine share the first; the second is EC2's on IPv6, the third Compute Engine's. The fourth is
+Azure's own, by which a node talks to its platform; the fifth gives credentials on nodes of Amazon ECS."""
 METADATA_SOURCE = Source(
     "EC2 and Compute Engine documentation: addresses of the instance metadata service", _LOOKED_UP
+)
+PLATFORM_SOURCE = Source(
+    "Microsoft Learn: what is IP address 168.63.129.16; docs.rs aws_config::ecs: the ECS address",
+    date(2026, 11, 28),
 )
 NODE_DNS = "169.254.20.10/32"
 """A cache of names that runs on the node itself: a policy that names pods never meets it."""

@@ -23,7 +23,7 @@ def show_limits(plan: PlatformPlan, console: Console) -> None:
 
 def _row(team: TeamPlan) -> tuple[Cell, ...]:
     limits, one = team.limits, team.limits.container
-    storage = "-" if limits.storage_gib is None else f"{limits.storage_gib:,} GiB"
+    storage = f"{limits.storage_gib:,} GiB"
     return (
         team.name,
         f"{limits.cpu:,}",

@@ -24,17 +24,15 @@ class LimitsPlan:
 
     cpu: int
     memory_gib: int
-    storage_gib: int | None
+    storage_gib: int
     claims: int
     pods: int
     objects: int
     """Of each kind that members make."""
     container: HostAmount
     """The most for one container: the largest node, or all that the team may have."""
-    unsaid: HostAmount
-    """What a container asks for that names nothing."""
     said: tuple[str, ...]
-    """Which of the words the stack file gives; the others are derived, storage is without a limit."""
+    """Which of the words the stack file gives; the others are derived."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from gpuyard.findings import Finding
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.quotas.entries import per_node
 from gpuyard.plan.records import HostAmount, LimitsPlan, PoolPlan, Quota
-from gpuyard.plan.shapes.host import UNSAID, need_of, recorded
+from gpuyard.plan.shapes.host import need_of, recorded
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Enforce
 from gpuyard.spec.teams import Team
@@ -25,6 +25,10 @@ PODS_ASIDE, OBJECTS_ASIDE = 100, 500
 """Of pods, and of objects of each kind, that are there beside those of its GPUs."""
 PODS_A_GPU = 4
 """For each GPU, slice or share: the one that holds it, those that wait for it, and those that help it."""
+STORAGE_ASIDE_GIB, STORAGE_A_GPU_GIB = 1024, 100
+"""Of volumes that a team claims: for itself, and for each GPU, slice or share."""
+LEAST_CPU_MILLI, LEAST_MEMORY_MIB = 100, 64
+"""What a pod asks for at least, and a container that names no request."""
 
 ROUNDS = 2
 """Of CPU and memory: what runs, and as much again of what waits as pods."""
@@ -84,18 +88,18 @@ def _limits(
     )
     cpu = said.cpu or ASIDE.cpu + rounds * runs.cpu
     memory = said.memory_gib or ASIDE.memory_gib + rounds * runs.memory_gib
-    around = PODS_A_GPU * sum(quota.nominal + quota.borrow for quota in quotas)
+    gpus = sum(quota.nominal + quota.borrow for quota in quotas)
+    around = PODS_A_GPU * gpus
     pods = said.pods or PODS_ASIDE + around
     most = HostAmount(min(cpu, largest.cpu or cpu), min(memory, largest.memory_gib or memory))
     return LimitsPlan(
         cpu=cpu,
         memory_gib=memory,
-        storage_gib=said.storage_gib,
+        storage_gib=said.storage_gib or STORAGE_ASIDE_GIB + STORAGE_A_GPU_GIB * gpus,
         claims=said.claims or pods,
         pods=pods,
         objects=said.objects or OBJECTS_ASIDE + around,
         container=most,
-        unsaid=HostAmount(min(UNSAID.cpu, most.cpu), min(UNSAID.memory_gib, most.memory_gib)),
         said=tuple(sorted(said.model_dump(exclude_none=True))),
     )
 

@@ -52,17 +52,16 @@ def _part(limits: LimitsPlan, low: Fraction, high: Fraction) -> LimitsPlan:
         return int(amount * high) - int(amount * low)
 
     cpu, memory = of(limits.cpu), of(limits.memory_gib)
-    container, unsaid = limits.container, limits.unsaid
+    container = limits.container
     return replace(
         limits,
         cpu=cpu,
         memory_gib=memory,
-        storage_gib=None if limits.storage_gib is None else of(limits.storage_gib),
+        storage_gib=of(limits.storage_gib),
         claims=of(limits.claims),
         pods=of(limits.pods),
         objects=of(limits.objects),
         container=HostAmount(min(cpu, container.cpu), min(memory, container.memory_gib)),
-        unsaid=HostAmount(min(cpu, unsaid.cpu), min(memory, unsaid.memory_gib)),
     )
 
 

@@ -9,14 +9,19 @@ _API = "admissionregistration.k8s.io/v1"
 
 
 def account_policy(
-    owner: str, name: str, namespace: str, of: tuple[str, str, str], holds: Mapping[str, str]
+    owner: str,
+    name: str,
+    namespace: str,
+    of: tuple[str, str, str],
+    holds: Mapping[str, str],
+    account: str = "",
 ) -> list[Object]:
-    """The policy of the account `name`, called like it. `of`: API group, version and resource.
+    """The policy of an account, which has its name by default. `of`: API group, version and resource.
 
     `holds` are expressions of which each must be true of an update, by what it keeps as it is.
     """
     group, version, resource = of
-    who = f"request.userInfo.username == {quoted(f'system:serviceaccount:{namespace}:{name}')}"
+    who = f"request.userInfo.username == {quoted(f'system:serviceaccount:{namespace}:{account or name}')}"
     rule = {
         "apiGroups": [group],
         "apiVersions": [version],
@@ -28,7 +33,10 @@ def account_policy(
         "matchConstraints": {"resourceRules": [rule]},
         "matchConditions": [{"name": "this-account", "expression": who}],
         "validations": [
-            {"expression": text, "message": f"{name} does not change other {what} of {resource}"}
+            {
+                "expression": text,
+                "message": f"{account or name} does not change other {what} of {resource}",
+            }
             for what, text in holds.items()
         ],
     }

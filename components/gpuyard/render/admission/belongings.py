@@ -12,7 +12,7 @@ from gpuyard.admission import belongings, turns
 from gpuyard.admission.requirements import BELONGINGS, TURNS
 from gpuyard.admission.volumes import BY_NAME
 from gpuyard.render.admission.cel import listed, maybe, quoted, said
-from gpuyard.render.admission.inside import BY_CONTROLLER
+from gpuyard.render.admission.inside import BY_CONTROLLER, longest_grace
 
 RULES = (
     ("", "v1", ("persistentvolumeclaims", "pods/eviction", "secrets", "services")),
@@ -80,10 +80,12 @@ def _claims_of_set() -> str:
 def _eviction() -> str:
     """It deletes a pod, with options of its own (docs/concepts/tenancy.md: how pods go)."""
     seconds = maybe("variables.it", "deleteOptions.gracePeriodSeconds", "1")
-    long = said(TURNS, turns.STAYS_ON, seconds=f"string({seconds})")
+    long = said(
+        TURNS, turns.STAYS_ON, seconds=f"string({seconds})", longest=f"string({longest_grace()})"
+    )
     return _of(
         "Eviction",
-        f"variables.by_controller ? [] : {seconds} > {turns.LONGEST_GRACE} ? [{long}]"
+        f"variables.by_controller ? [] : {seconds} > {longest_grace()} ? [{long}]"
         f" : {seconds} == 0 ? [{said(TURNS, turns.GOES_FIRST)}] : []",
     )
 

@@ -113,3 +113,12 @@ def metadata_kept(*, labels: Iterable[str], annotations: Iterable[str]) -> dict[
             f"{maybe(each, 'metadata.ownerReferences', '[]')}.map(o, o.uid)" for each in (new, old)
         ),
     }
+
+
+def spec_kept(field: str) -> str:
+    """That an update changes no other field of the spec than this one."""
+    new, old = "dyn(object.spec)", "dyn(oldObject.spec)"
+    return (
+        f"{new}.all(k, k == {quoted(field)} || k in {old} && {old}[k] == {new}[k])"
+        f" && {old}.all(k, k == {quoted(field)} || k in {new})"
+    )

@@ -13,7 +13,7 @@ from gpuyard.admission import queued, turns
 from gpuyard.admission.requirements import QUEUED, TURNS
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.render.admission.cel import listed, maybe, quoted, said
-from gpuyard.render.admission.inside import BY_CONTROLLER, pods_in
+from gpuyard.render.admission.inside import BY_CONTROLLER, longest_grace, pods_in
 from gpuyard.render.admission.running import controllers, queues_for_theirs
 
 RULES = (
@@ -93,8 +93,9 @@ def _late() -> str:
     runs = f"{maybe('variables.it', 'spec.nodeName', quoted(''))} != '' && {own} > 0"
     over = f"{maybe('variables.it', 'status.phase', quoted(''))} in ['Failed', 'Succeeded']"
     asks = f"{pods_in('variables.it')}.exists(p, p.asks)"
-    long = said(TURNS, turns.STAYS_ON, seconds=f"string({seconds})")
+    longest = f"({asks} ? {longest_grace()} : {turns.LONGEST_GRACE})"
+    long = said(TURNS, turns.STAYS_ON, seconds=f"string({seconds})", longest=f"string({longest})")
     return (
-        f"{seconds} > {turns.LONGEST_GRACE} ? {long}"
+        f"{seconds} > {longest} ? {long}"
         f" : {seconds} == 0 && {runs} && !({over}) && {asks} ? {said(TURNS, turns.GOES_FIRST)} : ''"
     )

@@ -10,6 +10,8 @@ which of the pods of its group it is alike a pod says itself, and Kueue counts t
 A template of claims is looked at when it goes: by
 name, as the workloads name it.
 
+A further pod of a group whose workload exists sets the same total count, and has a role that was counted.
+
 The kind is one of a CustomResourceDefinition. Its objects the API server begins to follow again when a policy
 comes back; those of built-in kinds it does not (docs/decisions/0038).
 """
@@ -17,10 +19,11 @@ comes back; those of built-in kinds it does not (docs/decisions/0038).
 from collections.abc import Iterator
 
 from gpuyard.admission import queued
+from gpuyard.admission.requirement import Sentence
 from gpuyard.admission.requirements import QUEUED
 from gpuyard.names import KUEUE_API, POD_GROUP_LABEL
 from gpuyard.render.admission.cel import containers, label, maybe, named, quoted, said
-from gpuyard.render.admission.inside import BY_CONTROLLER, gated, pod_asks
+from gpuyard.render.admission.inside import BY_CONTROLLER, gated, pod_asks, pod_group
 from gpuyard.render.admission.running import same_start
 
 RULES = (
@@ -29,16 +32,26 @@ RULES = (
     ("resource.k8s.io", "*", ("resourceclaimtemplates",)),
 )
 """Group, version and resources that are looked at."""
-OPERATIONS = ("UPDATE", "DELETE")
-"""Of a template of claims it is the end, of the others an update."""
-
+OPERATIONS = ("CREATE", "UPDATE", "DELETE")
+"""Of a template of claims it is the end, of a scale an update, of a pod its creation and an update."""
+_ITS_GROUP = pod_group(*(f"object.?metadata.?{part}" for part in ("labels", "annotations")))
 
 ONLY = (
     "request.resource.resource == 'pods'"
-    f" ? request.operation == 'UPDATE' && {gated('oldObject')} && !{gated('object')}"
+    f" ? (request.operation == 'CREATE' ? {_ITS_GROUP} != ''"
+    f" : request.operation == 'UPDATE' && {gated('oldObject')} && !{gated('object')})"
     " : request.resource.resource == 'statefulsets' || request.operation == 'DELETE'"
 )
-"""Of pods, when Kueue's gate is taken out of one."""
+"""Of pods, when one of a group is created, and when Kueue's gate is taken out of one."""
+_TOTAL = "kueue.x-k8s.io/pod-group-total-count"
+OTHER_TOTAL = Sentence(
+    "the workload of pod group {group} counts {counted} pods, and this pod sets {total}: {given}",
+    "write {counted}, or give the pod a group of another name",
+)
+OTHER_ROLE = Sentence(
+    "the workload of pod group {group} counts no pod with the spec of this one",
+    "write the spec of the pod that it replaces, or give the pod a group of another name",
+)
 PARAMETERS = {"apiVersion": KUEUE_API, "kind": "Workload"}
 _OF_UID = "kueue.x-k8s.io/job-uid"
 """The label of a workload that says what it was made for; without replicas that is its owner no more."""
@@ -47,6 +60,7 @@ _GROUPS = "LeaderWorkerSet"
 
 def variables() -> Iterator[tuple[str, str]]:
     """What is looked at, and all that is said; once for each workload of the namespace."""
+    yield "created", "request.operation == 'CREATE'"
     yield "goes", "request.operation == 'DELETE'"
     yield "it", "variables.goes ? dyn(oldObject) : dyn(object)"
     yield "was", "dyn(oldObject)"
@@ -80,6 +94,19 @@ def variables() -> Iterator[tuple[str, str]]:
     yield "starts", _starts()
     yield "early", f"variables.starts && !{_admitted()}"
     yield "unlike", f"variables.starts && !({_alike(pods)})"
+    yield "joins", f"variables.created && {_ITS_GROUP} == variables.workload.metadata.name"
+    yield "total", label("variables.it.?metadata.?annotations", _TOTAL)
+    group = {
+        "group": "variables.workload.metadata.name",
+        "counted": "string(variables.counted.sum())",
+    }
+    other_total = said(QUEUED, OTHER_TOTAL, **group, total=quoted(_TOTAL), given="variables.total")
+    role = label("variables.it.?metadata.?annotations", queued.ROLE)
+    joined = (
+        f"variables.total != {group['counted']} ? {other_total}"
+        f" : {pods}.exists(s, s.name == {role}) ? ''"
+        f" : {said(QUEUED, OTHER_ROLE, group=group['group'])}"
+    )
     early = said(QUEUED, queued.EARLY, workload="variables.workload.metadata.name")
     unlike = said(QUEUED, queued.UNLIKE, workload="variables.workload.metadata.name")
     yield "claimed", f"variables.goes && !variables.by_controller && ({_claims()})"
@@ -87,7 +114,8 @@ def variables() -> Iterator[tuple[str, str]]:
     yield (
         "said",
         (
-            f"variables.early ? {early} : variables.unlike ? {unlike}"
+            f"variables.joins ? ({joined}) : variables.created ? ''"
+            f" : variables.early ? {early} : variables.unlike ? {unlike}"
             f" : variables.claimed ? {claimed}"
             " : variables.goes || !variables.grows || !variables.asks ? ''"
             f" : variables.own && variables.wanted > variables.counted[0] ? {past}"

@@ -1,13 +1,14 @@
 """What an object has inside, in CEL: its pods, wherever its kind keeps them, and who asks for it."""
 
-from gpuyard.admission import queued
-from gpuyard.admission.parameters import ACCOUNTS
+from gpuyard.admission import queued, turns
+from gpuyard.admission.parameters import ACCOUNTS, LONGEST_GRACE, USUAL_GRACE
 from gpuyard.findings import Path
 from gpuyard.manifests.templates import EACH, KINDS, PodsForm
-from gpuyard.names import QUEUE_GATE
+from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE
 from gpuyard.render.admission.cel import (
     container_asks,
     containers,
+    label,
     maybe,
     named,
     quoted,
@@ -25,11 +26,6 @@ BY_CONTROLLER = (
 
 def pods_in(value: str) -> str:
     """Every pod that a workload has or makes: labels, spec, all containers, and whether it asks for GPUs."""
-    of_kinds = "".join(
-        f" : {value}.kind == {quoted(name.rpartition('/')[2])} ? {_templates(value, name)}"
-        for name in ("batch/CronJob", *queued.OF_OTHER_PROJECTS)
-    )
-    templates = f"{value}.kind == 'Pod' ? [{value}]{of_kinds} : [{value}.spec.template]"
     labels = maybe("p", "metadata.labels", "{}")
     asks = pod_asks("p", "l")
     finalizers = maybe("p", "metadata.finalizers", "[]")
@@ -38,7 +34,24 @@ def pods_in(value: str) -> str:
         f"{{'labels': {labels}, 'annotations': {annotations}, 'finalizers': {finalizers},"
         f" 'spec': p.spec, 'containers': l, 'asks': dyn({asks})}}"
     )
-    return f"({templates}).map(p, {named(containers('p'), 'l', record)})"
+    return f"{_pods(value)}.map(p, {named(containers('p'), 'l', record)})"
+
+
+def crowded(value: str) -> str:
+    """Whether one of its pods has more containers than policies look at."""
+    return (
+        f"{_pods(value)}.exists(p, {containers('p', turns.COUNTED_GROUPS)}.size()"
+        f" > {turns.MOST_CONTAINERS})"
+    )
+
+
+def _pods(value: str) -> str:
+    of_kinds = "".join(
+        f" : {value}.kind == {quoted(name.rpartition('/')[2])} ? {_templates(value, name)}"
+        for name in ("batch/CronJob", *queued.OF_OTHER_PROJECTS)
+    )
+    templates = f"{value}.kind == 'Pod' ? [{value}]{of_kinds} : [{value}.spec.template]"
+    return f"({templates})"
 
 
 def pod_asks(pod: str, its_containers: str) -> str:
@@ -51,6 +64,17 @@ def gated(pod: str) -> str:
     """Whether Kueue holds a pod by its gate."""
     gates = maybe(pod, "spec.schedulingGates", "[]")
     return f"{gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
+
+
+def longest_grace() -> str:
+    """Seconds that a pod with GPUs of the namespace may take to end."""
+    return f"int(namespaceObject.metadata.annotations[?{quoted(LONGEST_GRACE)}].orValue('{USUAL_GRACE}'))"
+
+
+def pod_group(labels: str, annotations: str) -> str:
+    """The group of a pod, '' for none; Kueue prefers the annotation to the label."""
+    annotated = label(annotations, POD_GROUP_LABEL)
+    return f"({annotated} != '' ? {annotated} : {label(labels, POD_GROUP_LABEL)})"
 
 
 _ROLES = {"mpiReplicaSpecs": ("Launcher", "Worker")}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpuyard.admission import queued
+from gpuyard.admission import queued, turns
 from gpuyard.admission.parameters import (
     CSI_DRIVERS,
     IMAGES_FROM,
@@ -19,6 +19,7 @@ from gpuyard.admission.parameters import (
     TAINTS,
     enforcement,
 )
+from gpuyard.admission.requirements import TURNS
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.names import (
     PRIORITY_LABEL,
@@ -38,9 +39,10 @@ from gpuyard.render.admission.cel import (
     listed,
     maybe,
     quoted,
+    said,
     said_later,
 )
-from gpuyard.render.admission.inside import BY_CONTROLLER, pods_in
+from gpuyard.render.admission.inside import BY_CONTROLLER, crowded, longest_grace, pods_in
 from gpuyard.render.admission.running import controllers, counts
 from gpuyard.render.admission.twins import TWINS, named_workloads, parents
 from gpuyard.render.objects import Object, made, namespaces_with
@@ -212,6 +214,8 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "priorities", parts(said_later(PRIORITIES))
     yield "csi_drivers", parts(said_later(CSI_DRIVERS))
     yield "shares", parts(said_later(SHARES))
+    yield "crowded", _newly_crowded()
+    yield "longest_grace", longest_grace()
     yield "all_pods", pods_in("variables.it")
     yield "old_pods", f"variables.created ? [] : {pods_in('variables.was')}"
     yield "named_priorities", _priorities_of("variables.it", "all_pods")
@@ -243,7 +247,14 @@ def _variables() -> Iterable[tuple[str, str]]:
     for name, (_, expression) in TWINS.items():
         yield name, expression
     found = " + ".join(f"variables.{name}" for name in TWINS)
-    yield "said", f"({found}).join('. ')"
+    # variables that are not used are not evaluated
+    sentence = said(TURNS, turns.CROWDED, most=quoted(str(turns.MOST_CONTAINERS)))
+    yield "said", f"variables.crowded ? {sentence} : ({found}).join('. ')"
+
+
+def _newly_crowded() -> str:
+    before = crowded("variables.was")
+    return f"{crowded('variables.it')} && (variables.created || !({before}))"
 
 
 def _priorities_of(value: str, pods: str) -> str:

@@ -6,6 +6,10 @@ So a workload that grew in between is admitted with what was counted before, and
 afterwards. What the scheduler has seen stands in the condition that it writes: the API server refuses it,
 and Kueue counts anew.
 
+Kueue (v0.19.2, `Finished`) declares a pod group finished once as many pods succeeded as any of its pods sets
+as total, also while others run. The message of the condition has that total: it is refused where more
+pods were counted.
+
 A pod that asks for GPUs comes with Kueue's gate, unless what made it is counted as a whole. Kueue's webhook
 puts the gate in before this looks; where it passes over a pod, whatever the reason, the pod does not come in.
 So pods may wait in any number, and a namespace's quota need not be as small as what may run
@@ -16,14 +20,22 @@ from collections.abc import Iterator
 
 from gpuyard.admission import queued
 from gpuyard.admission.parameters import QUEUES
+from gpuyard.admission.requirement import Sentence
 from gpuyard.admission.requirements import QUEUED
 from gpuyard.names import KUEUE_GROUP, LOCAL_QUEUE, QUEUE_LABEL
 from gpuyard.render.admission.cel import annotated, containers, label, maybe, named, quoted, said
 from gpuyard.render.admission.inside import gated, pod_asks
 from gpuyard.render.admission.running import controllers, queues_for_theirs
 
+UNFINISHED = Sentence(
+    "the workload of pod group {group} counts {counted} pods, and one of its pods sets another"
+    " kueue.x-k8s.io/pod-group-total-count",
+    "delete that pod",
+)
 RULES = (("", "v1", ("pods",)), (KUEUE_GROUP, "*", ("workloads/status",)))
 """Group, version and resources that are looked at."""
+_SUCCEEDED = "Pods succeeded: "
+"""How the message of a finished pod group begins; it ends with the total that Kueue has compared with."""
 ONLY = f"request.resource.resource != 'pods' || request.operation == 'CREATE' && !{gated('object')}"
 """Of pods, those that come without the gate."""
 
@@ -32,9 +44,14 @@ def variables() -> Iterator[tuple[str, str]]:
     """What is looked at, and all that is said."""
     yield "it", "dyn(object)"
     yield "was", "dyn(oldObject)"
-    for name, value in (("reserved", "it"), ("before", "was")):
+    for name, value, which in (
+        ("reserved", "it", "QuotaReserved"),
+        ("before", "was", "QuotaReserved"),
+        ("finished", "it", "Finished"),
+        ("finished_before", "was", "Finished"),
+    ):
         conditions = maybe(f"variables.{value}", "status.conditions", "[]")
-        yield name, f"{conditions}.filter(c, c.type == 'QuotaReserved' && c.status == 'True')"
+        yield name, f"{conditions}.filter(c, c.type == '{which}' && c.status == 'True')"
     # what says nothing of the kind is taken: without it nobody would ever be admitted
     generation = "variables.it.metadata.generation"
     seen = maybe("c", "observedGeneration", generation)
@@ -45,11 +62,27 @@ def variables() -> Iterator[tuple[str, str]]:
     sentence = said(QUEUED, queued.STALE, name="variables.it.metadata.name")
     unheld = said(QUEUED, queued.UNHELD)
     yield "unheld", _unheld()
+    pods = maybe("variables.it", "spec.podSets", "[]")
+    yield "counted", f"string({pods}.map(s, {maybe('s', 'count', '1')}).sum())"
+    yield (
+        "unfinished",
+        (
+            "variables.finished_before.size() == 0"
+            f" && variables.finished.exists(c, c.message.startsWith({quoted(_SUCCEEDED)})"
+            " && !c.message.endsWith('/' + variables.counted + '.'))"
+        ),
+    )
+    unfinished = said(
+        QUEUED,
+        UNFINISHED,
+        group="variables.it.metadata.name",
+        counted="variables.counted",
+    )
     yield (
         "said",
         (
             f"request.resource.resource == 'pods' ? (variables.unheld ? {unheld} : '')"
-            f" : variables.stale ? {sentence} : ''"
+            f" : variables.stale ? {sentence} : variables.unfinished ? {unfinished} : ''"
         ),
     )
 

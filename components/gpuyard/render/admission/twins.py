@@ -44,6 +44,7 @@ from gpuyard.render.admission.cel import (
     said,
     sentences,
 )
+from gpuyard.render.admission.inside import pod_group
 from gpuyard.render.admission.running import (
     GATED,
     SAME_POD,
@@ -236,11 +237,13 @@ def _turns() -> str:
         f"{name} != '' && !({name} in variables.priority_classes) && {number} > 0"
         f" ? [{said(requirements.TURNS, turns.PRIORITY, name='p.spec.priorityClassName')}] : []"
     )
-    seconds = maybe("p", "spec.terminationGracePeriodSeconds", "0")
-    grace = (
-        f"{seconds} > {turns.LONGEST_GRACE}"
-        f" ? [{said(requirements.TURNS, turns.LINGERS, seconds=f'string({seconds})')}] : []"
-    )
+    probes = ", ".join(maybe("c", f"{probe}.{turns.GRACE}", "0") for probe in turns.PROBES)
+    lingers = said(requirements.TURNS, turns.LINGERS, seconds="string(s)", longest="string(n)")
+    too_long = f".filter(s, s > n).map(s, {lingers})"
+    of_containers = sentences(f"p.containers.map(c, [{probes}]{too_long})")
+    of_pod = f"[{maybe('p', f'spec.{turns.GRACE}', '0')}]{too_long}"
+    longest = f"p.asks ? variables.longest_grace : {turns.LONGEST_GRACE}"
+    grace = named(longest, "n", f"{of_pod} + {of_containers}")
     kept = said(requirements.TURNS, turns.STAYS, name="f")
     stays = (
         "variables.it.kind == 'Pod' && variables.by_controller ? [] : p.finalizers"
@@ -408,6 +411,13 @@ def _joins() -> str:
     return f"variables.by_controller && !({owned_pod}) ? [] : {new}.map(n, {sentence})"
 
 
+def _timed() -> str:
+    sentence = said(requirements.QUEUED, queued.TIMED, group="g", time=quoted(queued.TIME))
+    timed = f"g != '' && {label('p.labels', queued.TIME)} != '' ? [{sentence}] : []"
+    of_pods = _of_pods(named(pod_group("p.labels", "p.annotations"), "g", timed))
+    return f"variables.by_controller && !variables.created ? [] : {of_pods}"
+
+
 def _held() -> str:
     makers = "(variables.by_controller ? variables.controllers.map(c, c[1]) : [])"
     of_makers = "".join(
@@ -484,7 +494,16 @@ def _queued() -> str:
         f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
         f" && !{held_by_kueue} && {asks} ? [{unseen} ? {unknown} : {no_queue}] : []"
     )
-    found = (_joins(), _held(), _keeps_pods(), of_ray(), outlives(), _part(), _past_count())
+    found = (
+        _joins(),
+        _timed(),
+        _held(),
+        _keeps_pods(),
+        of_ray(),
+        outlives(),
+        _part(),
+        _past_count(),
+    )
     parts = (past_queues, *found)
     return " + ".join(f"({each})" for each in parts)
 

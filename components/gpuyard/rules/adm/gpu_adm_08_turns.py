@@ -12,7 +12,8 @@ RULE = Rule(
     why="A PriorityClass evicts other teams' jobs past every queue; a pod that stays keeps what it borrowed.",
     fix=(
         "Leave priorityClassName out, or have it listed in admission.priority_classes; name priorities of the"
-        " platform; end within an hour; put no finalizers into pods."
+        " platform; end within admission.longest_grace_seconds (an hour without GPUs); put no finalizers into"
+        " pods."
     ),
     sources=(
         "kubernetes-sigs/kueue v0.19.2 pkg/util/priority: any WorkloadPriorityClass, by its label",
