@@ -4,7 +4,7 @@ The engine's server reads a resource again for every policy of a pack, so there 
 rules inside: of one resource and of all together, to stop and to advise, and one that mends.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pulumi_policy import (
@@ -86,7 +86,7 @@ def policies(rules: Sequence[Rule] = RULES, held: Held | None = None) -> list[Po
             description="GPU rules on all resources together",
             enforcement_level=EnforcementLevel.MANDATORY,
             config_schema=SCHEMA,
-            validate=_of_all(rules, held, stops, held.slips),
+            validate=_of_all(rules, held, stops, held.slips, of_one.inputs),
         ),
         ResourceValidationPolicy(
             name="gpuyard-advice",
@@ -100,7 +100,13 @@ def policies(rules: Sequence[Rule] = RULES, held: Held | None = None) -> list[Po
             description="GPU advice on all resources together",
             enforcement_level=EnforcementLevel.ADVISORY,
             config_schema=SCHEMA,
-            validate=_of_all(rules, held, advises, lambda: [*held.over(), *of_one.unknown()]),
+            validate=_of_all(
+                rules,
+                held,
+                advises,
+                lambda: [*held.over(), *of_one.unknown()],
+                of_one.inputs,
+            ),
         ),
         ResourceValidationPolicy(
             name="gpuyard-remedies",
@@ -127,6 +133,8 @@ class _OfOne:
         self._held = held
         self._by_kind: dict[str, list[Rule]] = {}
         self._unknown = 0
+        self.inputs: dict[str, Any] = {}
+        """Of each Kubernetes object what the program gives, by URN."""
         self._last: tuple[object, Strictness, list[RuleOutcome]] | None = None
         for rule in rules:
             for kind in rule.kinds if rule.check else ():
@@ -135,6 +143,8 @@ class _OfOne:
     def stop(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
         """What ends a preview; settings that cannot be read are said once, with the stack."""
         settings = self._held.first(args)
+        if args.resource_type.startswith("kubernetes:"):
+            self.inputs[args.urn] = args.props
         found = list(self._judge(args, settings))
         # the engine asks on several threads: what was judged is kept whole, and taken by the one it is of
         self._last = (_mark(args), settings, found)
@@ -174,15 +184,27 @@ def _mark(args: ResourceValidationArgs) -> tuple[object, int]:
 
 
 def _of_all(
-    rules: Sequence[Rule], held: Held, keep: Keep, besides: Callable[[], list[str]]
+    rules: Sequence[Rule],
+    held: Held,
+    keep: Keep,
+    besides: Callable[[], list[str]],
+    inputs: Mapping[str, Any],
 ) -> Callable[[StackValidationArgs, ReportViolation], None]:
+    """Judges Kubernetes objects by their inputs.
+
+    Outputs have fields that controllers write, such as `spec.volumeName` of a bound claim.
+    """
     together = [rule for rule in rules if rule.check_stack]
 
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
         settings = held.of(args)
         for line in besides():
             report(line, None)
-        shown = [(resource, each.urn) for each in args.resources for resource in resources(each)]
+        shown = [
+            (resource, each.urn)
+            for each in args.resources
+            for resource in resources(each, inputs.get(each.urn))
+        ]
         urns = {id(resource): urn for resource, urn in shown}
         stack = Stack(tuple(resource for resource, _ in shown))
         for rule in together:

@@ -15,9 +15,12 @@ _NOWHERE = FilePlace("", Document(None, {}))
 """A resource of the engine stands in no file."""
 
 
-def resources(args: Any) -> list[Resource]:
-    """What the engine shows as rules see it: the resource, and the configuration inside it."""
-    found = resource(args, plain(args.props))
+def resources(args: Any, inputs: Any = None) -> list[Resource]:
+    """What the engine shows as rules see it: the resource, and the configuration inside it.
+
+    Properties are its `inputs` where these are given.
+    """
+    found = resource(args, plain(args.props if inputs is None else inputs))
     return [] if found is None else [each.resource for each in with_inside(Item(found, _NOWHERE))]
 
 

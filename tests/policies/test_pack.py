@@ -30,7 +30,7 @@ def shown(props: dict[str, Any]) -> Any:
 
 def run(pack: Any, index: int, props: Any, kind: str = CLUSTER_QUEUE) -> list[str]:
     reports: list[str] = []
-    args = SimpleNamespace(resource_type=kind, name="q", props=props, get_config=dict)
+    args = SimpleNamespace(resource_type=kind, name="q", urn="q", props=props, get_config=dict)
     pack.policies()[index].validate(args, lambda text, _urn: reports.append(text))
     return reports
 
@@ -92,7 +92,11 @@ def test_not_evaluated_is_said_and_never_counts_as_passed(pack):
 def run_rule(pack: Any, rule: Rule, index: int) -> list[str]:
     reports: list[str] = []
     args = SimpleNamespace(
-        resource_type="kubernetes:core/v1:Pod", name="p", props=shown({}), get_config=dict
+        resource_type="kubernetes:core/v1:Pod",
+        name="p",
+        urn="p",
+        props=shown({}),
+        get_config=dict,
     )
     pack.policies([rule])[index].validate(args, lambda text, _urn: reports.append(text))
     return reports
@@ -139,6 +143,7 @@ def test_configuration_inside_a_resource_is_looked_at(pack):
     args = SimpleNamespace(
         resource_type="kubernetes:core/v1:ConfigMap",
         name="c",
+        urn="c",
         props={"data": data},
         get_config=dict,
     )

@@ -372,3 +372,27 @@ def test_properties_that_are_no_proxy_are_merged_as_they_are():
         "c": 2,
     }
     assert pack_remedies._merged(before, before, before) is before
+
+
+CLAIM, SPACE = "kubernetes:core/v1:PersistentVolumeClaim", "kubernetes:core/v1:Namespace"
+TEAM = {"metadata": {"name": "vision", "annotations": {"admission.gpuyard.dev/queues": "default"}}}
+
+
+TAKEN = (
+    "GPU-ADM-10 spec.volumeName: claim home takes the PersistentVolume weights by its name, whoever it was"
+    " made for; leave volumeName out; who makes a volume reserves it for a claim by its claimRef"
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [({"storageClassName": ""}, []), ({"volumeName": "weights"}, [TAKEN])],
+)
+def test_a_bound_claim_is_judged_by_what_the_program_wrote(written, found):
+    """Kubernetes writes the volume's name into every claim that it binds."""
+    server, metadata = Server(), {"name": "home", "namespace": "vision"}
+    server.said(SPACE, TEAM, "r0")
+    server.said(CLAIM, {"metadata": metadata, "spec": written}, "r1")
+    bound = {"metadata": metadata, "spec": {**written, "volumeName": "weights"}}
+    said = server.of_stack((SPACE, TEAM), (CLAIM, bound))
+    assert [text for _, text in said if "GPU-ADM-10" in text] == found

@@ -16,6 +16,7 @@ from gpuyard.admission.parameters import IMAGES_FROM, QUEUES
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import resource
+from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.plan import planned
@@ -23,7 +24,7 @@ from gpuyard.plan.records.late import bind
 from gpuyard.render.files import releases
 from gpuyard.render.platform import platform_objects
 from gpuyard.rules import RULES
-from gpuyard.rules.run import evaluate
+from gpuyard.rules.run import RuleVerdict, evaluate
 from gpuyard.spec.read import read_stack_file
 from gpuyard.spec.yaml_tree import Document
 from kit.every import judge
@@ -69,6 +70,20 @@ def test_what_our_charts_are_told_keeps_every_rule(name):
 
 
 NOWHERE = FilePlace("", Document(None, {}))
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_our_objects_and_charts_together_keep_every_rule(name):
+    """As the policy pack sees them: a rule may compare an object with the values of a chart."""
+    plan = planned(read_stack_file(STACKS[name].read_bytes(), name).spec)
+    found = [resource(obj) for obj in rendered(name)]
+    for group, release in releases(plan).items():
+        values = bind(dict(release.values), lambda value: f"late-{value}")
+        given = {"chart": release.chart, "version": release.version, "values": values}
+        found.append(pulumi_resource("kubernetes:helm.sh/v3:Release", group, given))
+    inside = [one.resource for each in found for one in with_inside(Item(each, NOWHERE))]
+    broken = [each for each in evaluate(inside, RULES) if each.verdict is RuleVerdict.VIOLATED]
+    assert broken == []
 
 
 def rules_that_fire(objects):

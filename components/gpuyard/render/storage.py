@@ -90,6 +90,7 @@ def _place(plan: PlatformPlan, kept: CheckpointsPlan, team: str, space: Namespac
 
 # ── a volume for one claim ────────────────────────────────────────────────────────────────────────
 def _volume(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Object:
+    """A volume of no class: the API server drops an empty `storageClassName`, and each `up` would add it."""
     writes = team in data.writers
     find = _stand_in if plan.simulated else _SOURCES[data.kind]
     source, options = find(plan, space, data, writes)
@@ -97,7 +98,6 @@ def _volume(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Obj
         "capacity": {"storage": gib(data.size_gib or _UNSIZED_GIB)},
         "accessModes": [_mode(data, writes=writes)],
         "persistentVolumeReclaimPolicy": "Retain",
-        "storageClassName": "",
         "claimRef": {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",

@@ -148,7 +148,9 @@ class Platform(Component):
         super().__init__("gpuyard:index:Platform", name, state, opts)
         self._warn((*proof.findings, *changes.findings, *due_today(plan.spec)))
         enters = not self._has_provider
-        cluster = cluster_for(f"{name}-cluster", plan, self._child(), entered=enters)
+        cluster = cluster_for(
+            f"{name}-cluster", plan, self._child(), entered=enters, graph=changes.resized
+        )
         if enters and (cluster is not None or not self._is_configured()):
             self._enter(provider_inside(name, plan, cluster, pulumi.ResourceOptions(parent=self)))
         if self._ours is not None and self._ours.looks is not None:

@@ -208,7 +208,8 @@ def _node_group(given: Arguments, account: Account, _place: Place) -> dict[str, 
     found = account.find("aws:eks/nodeGroup:NodeGroup", id_)
     if found is None:
         raise Refused(f"reading EKS Node Group ({id_}): couldn't find resource")
-    return {**_known("aws:eks/getNodeGroup:getNodeGroup", found.state), "id": id_}
+    state = {**found.state, "scalingConfigs": [found.state["scalingConfig"]]}
+    return {**_known("aws:eks/getNodeGroup:getNodeGroup", state), "id": id_}
 
 
 def _token(given: Arguments, account: Account, place: Place) -> dict[str, Any]:

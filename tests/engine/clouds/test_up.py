@@ -1,38 +1,23 @@
 """Whole platforms in a cloud: the real engine, fakes of the providers, and a real API server inside."""
 
 import base64
-import itertools
 import json
-import os
 import re
 from collections import Counter
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from testbed.plugins.cloud import faults, installing
-from testbed.plugins.cloud.account import CALLER, Account
-from testbed.plugins.cloud.inside import control_plane
-from testbed.plugins.cloud.inside.classes.definition import definition
+from testbed.plugins.cloud import faults
+from testbed.plugins.cloud.account import CALLER
 from testbed.plugins.cloud.service import reservations
-from testbed.plugins.kubernetes.cluster import Cluster
-from testbed.plugins.kubernetes.failures import ApiError, ProviderError
-from testbed.plugins.kubernetes.settings import load_kubeconfig
 
-from gpuyard.catalogue.gke.classes import CLASS_API, CLASS_KIND
-from gpuyard.names import GKE_NETWORKING_GROUP
-from kit import waiting
 from kit.clouds.answers import PLACES as AT
 from kit.clouds.given import account_with
-from kit.clouds.programs import of_platform
-from kit.levels import upstream
 from kit.stacks import platform, pool, shared_pool, team
-from stacks import ROOT, STACK, Stack
+from stacks import ROOT, STACK
 
 GROUP, CLUSTER = "aws:eks/nodeGroup:NodeGroup", "aws:eks/cluster:Cluster"
-POOL, GKE = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
+GKE = "gcp:container/cluster:Cluster"
 TEAMS = [
     team(guarantee={"train": 8}, groups=["seers"], protect=False),
     team("speech", borrow={"train": 8}, protect=False),
@@ -66,158 +51,14 @@ LOST = (
 )
 GOING = frozenset({"replace", "delete"})
 DIGEST = re.compile(r"sha256:\w{12}")
-ADMIN = "gpuyard-test-admin"
 STAYS = {"aws": set(), "gcp": {"gcp:kms/keyRing:KeyRing"}}
 """What a cloud keeps for ever."""
-PLACES = {"aws:region": "us-east-1", "gcp:region": "us-central1", "gcp:project": "my-project"}
-
-
-@pytest.fixture(scope="session")
-def inside(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A kubeconfig of the API server with a token, as clouds give one, of somebody who may do everything."""
-    cluster = cluster_at(kubeconfig)
-    account = {"apiVersion": "v1", "kind": "ServiceAccount"}
-    place = {"name": ADMIN, "namespace": "kube-system"}
-    binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": ADMIN},
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "ClusterRole",
-            "name": "cluster-admin",
-        },
-        "subjects": [{"kind": "ServiceAccount", **place}],
-    }
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {**place, "annotations": {"kubernetes.io/service-account.name": ADMIN}},
-        "type": "kubernetes.io/service-account-token",
-    }
-    for each in ({**account, "metadata": place}, binding, secret):
-        with suppress(ApiError):  # another worker was here
-            cluster.create(each, {})
-    token = waiting.until(lambda: (cluster.get(secret).get("data") or {}).get("token"))
-    config = yaml.safe_load(kubeconfig.read_text())
-    config["users"][0]["user"] = {"token": base64.b64decode(token).decode()}
-    at = config["clusters"][0]["cluster"]
-    authority = (kubeconfig.parent / at.pop("certificate-authority")).read_bytes()
-    at["certificate-authority-data"] = base64.b64encode(authority).decode()
-    file = tmp_path_factory.mktemp("inside") / "kubeconfig"
-    file.write_text(yaml.safe_dump(config))
-    return file
-
-
-def cluster_at(kubeconfig: Path) -> Any:
-    return Cluster.connect(load_kubeconfig(str(kubeconfig)), None)
-
-
-class Yard:
-    """A stack of a platform in a cloud, and the account behind it."""
-
-    def __init__(self, stack: Stack, folder: Path, inside: Path, cloud: str) -> None:
-        self.stack = stack
-        self.folder = folder
-        self.inside = inside
-        self.cloud = cloud
-        self.account = Account(folder, cloud)
-        self.write()
-
-    def write(self, **more: Any) -> None:
-        raw = {**RAW[self.cloud], **more}
-        (self.stack.folder / "platform.json").write_text(json.dumps(raw))
-
-    def file(self) -> str:
-        """The same as a stack file, by its path."""
-        raw = json.loads((self.stack.folder / "platform.json").read_text())
-        config = {"config": {**PLACES, "gpuyard:platform": raw}}
-        (self.stack.folder / "stack.yaml").write_text(json.dumps(config))
-        return "./stack.yaml"
-
-    def kinds(self) -> set[str]:
-        return {each.kind for each in self.account.all()}
-
-    def groups(self) -> dict[str, dict[str, Any]]:
-        kind = GROUP if self.cloud == "aws" else POOL
-        named = "nodeGroupName" if self.cloud == "aws" else "name"
-        return {each.state[named]: dict(each.state) for each in self.account.all(kind)}
-
-
-@pytest.fixture(scope="session")
-def gke_kinds(kubeconfig: Path) -> None:
-    """What GKE puts into a cluster with several networks, as far as objects of it are taken."""
-    cluster = cluster_at(kubeconfig)
-    networks = {"Network": "networks", "GKENetworkParamSet": "gkenetworkparamsets"}
-    for each in (*itertools.starmap(_of_networks, networks.items()), definition()):
-        with suppress(ApiError):  # another worker was here
-            cluster.create(each, {})
-    served = dict.fromkeys(networks, f"{GKE_NETWORKING_GROUP}/v1") | {CLASS_KIND: CLASS_API}
-    for kind, api in served.items():  # what has just come is answered with 404 and 429 for a while
-        waiting.until(
-            lambda kind=kind, api=api: cluster.list(api, kind, None) is not None,
-            what=f"{kind} to be served",
-            errors=(ProviderError,),
-        )
-
-
-def _of_networks(kind: str, plural: str) -> dict[str, Any]:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.{GKE_NETWORKING_GROUP}",
-            "annotations": {"api-approved.kubernetes.io": "unapproved"},
-        },
-        "spec": {
-            "group": GKE_NETWORKING_GROUP,
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "scope": "Cluster",
-            "versions": [version],
-        },
-    }
 
 
 @pytest.fixture
-def karpenter_kinds(kubeconfig: Path) -> None:
-    """What Karpenter's chart of definitions brings: the stand-in of Helm only writes down that it came."""
-    cluster = cluster_at(kubeconfig)
-    for file in sorted(upstream("crds", "karpenter").glob("*.yaml")):
-        definition = yaml.safe_load(file.read_text())
-        with suppress(ApiError):  # another worker was here
-            cluster.create(definition, {})
-        spec = definition["spec"]
-        served = f"{spec['group']}/{spec['versions'][0]['name']}", spec["names"]["kind"]
-        waiting.until(
-            lambda served=served: cluster.list(*served, None) is not None,
-            what=f"{served[1]} to be served",
-            errors=(ProviderError,),
-        )
-
-
-@pytest.fixture
-def yard(stack, tmp_path, inside, gke_kinds, kueue):
-    """A platform of a cloud whose cluster answers as the lab's API server."""
-
-    def build(cloud: str) -> Yard:
-        folder = tmp_path / "cloud"
-        stack.env.update(installing.install(tmp_path / "state" / "home", folder))
-        stack.env.update(control_plane.put(folder, inside))
-        stack.env["PATH"] = f"{installing.STAND_INS}{os.pathsep}{stack.env['PATH']}"
-        stack.project()
-        for key, value in PLACES.items():
-            stack.run("config", "set", "--stack", STACK, key, value)
-        (stack.folder / "__main__.py").write_text(of_platform("lab"))
-        return Yard(stack, folder, inside, cloud)
-
-    return build
+def yard(new_yard):
+    """One of the two platforms above."""
+    return lambda cloud: new_yard(RAW[cloud])
 
 
 @pytest.mark.parametrize("cloud", RAW)
@@ -506,3 +347,25 @@ def _by_engine(steps):
     """What the engine's preview says."""
     there = [(step["oldState"]["type"], step["op"]) for step in steps if step["op"] in GOING]
     return Counter(each for each in there if each[0].startswith("aws:"))
+
+
+def test_bounds_of_a_node_group_change_whatever_size_its_autoscaler_has_given_it(yard):
+    """EKS refuses a desired size outside of the bounds; the state has the size of the last deployment."""
+    lab = yard("aws")
+    lab.write(pools=[pool(nodes="0..4", capacity=["spot"])], teams=[])
+
+    def changed(nodes, size):
+        (group,) = [each for each in lab.account.all(GROUP) if "train" in each.id]
+        scaled = {**group.state["scalingConfig"], "desiredSize": size}
+        lab.account.meddle(GROUP, group.id, {"scalingConfig": scaled})
+        lab.write(pools=[pool(nodes=nodes, capacity=["spot"])], teams=[])
+        lab.stack.up()
+        lab.stack.unchanged()
+        (group,) = [each for each in lab.account.all(GROUP) if "train" in each.id]
+        return group.state["scalingConfig"]["desiredSize"]
+
+    lab.stack.up()
+    assert changed("1..4", size=0) == 1, "raised with the minimum"
+    assert changed("1..8", size=3) == 3, "kept where only the maximum is raised"
+    assert changed("1..2", size=3) == 2, "lowered with the maximum"
+    lab.stack.destroy()

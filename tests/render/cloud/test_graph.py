@@ -14,6 +14,7 @@ from gpuyard.render.cloud.graph import (
     Joined,
     Json,
     Until,
+    Within,
     names_in,
     settle,
 )
@@ -97,6 +98,13 @@ def test_a_part_of_a_text_can_be_had():
     address = Until(Late("lustre.mountPoint"), "@")
     assert list(names_in(address)) == ["lustre.mountPoint"]
     assert settle(address, {"lustre.mountPoint": "10.0.0.2@tcp:/fs"}.__getitem__) == "10.0.0.2"
+
+
+@pytest.mark.parametrize(("number", "kept"), [(0.0, 1), (2.0, 2), (5.0, 4)])
+def test_a_late_number_is_kept_within_bounds(number, kept):
+    size = Within(Late("group.size"), 1, 4)
+    assert list(names_in(size)) == ["group.size"]
+    assert settle(size, {"group.size": number}.__getitem__) == kept
 
 
 def test_a_whole_number_of_an_engine_is_written_as_one():

@@ -68,6 +68,16 @@ def test_a_loss_is_refused_until_it_is_consented_to(tells):
     assert guarding.guard("another", planned(LESS, "aws")) == NOTHING
 
 
+def test_new_bounds_of_a_node_group_are_sent_with_the_size_that_it_has(tells):
+    tells(outputs())
+    raised = {**RAW, "pools": [pool(nodes="1..4", scaling="autoscaler"), RAW["pools"][1]]}
+    resized = guarding.guard(NAME, planned(raised, "aws")).resized
+    assert resized is not None
+    group = resized.resource("train-on-demand")
+    assert group.inputs["scalingConfig"]["minSize"] == 1
+    assert group.ignores == ()
+
+
 def test_elsewhere_only_gpus_that_are_cut_anew_need_consent(tells):
     """Jobs are lost with them, and nothing else is."""
     more = [cut_pool(), pool("train")]

@@ -173,6 +173,7 @@ def test_a_node_group_answers(account):
         account, "aws:eks/getNodeGroup:getNodeGroup", clusterName="main", nodeGroupName="n"
     )
     assert found["status"] == "ACTIVE"
+    assert found["scalingConfigs"] == [inputs["scalingConfig"]]
 
 
 def test_an_image_of_eks_is_a_parameter():

@@ -56,12 +56,21 @@ class Until:
     mark: str
 
 
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A late number, raised to `low` or lowered to `high` where it is outside of them."""
+
+    number: Any
+    low: int
+    high: int
+
+
 def names_in(value: Any) -> Iterator[str]:
     """The names of all late values of a tree, in the order they stand in it."""
     match value:
         case Late(name):
             yield name
-        case Joined(inner) | Json(inner) | Base64(inner) | Until(inner):
+        case Joined(inner) | Json(inner) | Base64(inner) | Until(inner) | Within(inner):
             yield from names_in(inner)
         case Mapping():
             for each in value.values():
@@ -84,6 +93,8 @@ def settle(value: Any, known: Callable[[str], Any]) -> Any:
             settled = json.dumps(settle(tree, known), sort_keys=True, separators=(",", ":"))
         case Until(text, mark):
             settled = str(settle(text, known)).partition(mark)[0]
+        case Within(number, low, high):
+            settled = min(max(settle(number, known), low), high)
         case Base64(text):
             settled = base64.b64encode(str(settle(text, known)).encode()).decode()
         case Mapping():

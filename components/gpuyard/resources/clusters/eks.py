@@ -7,6 +7,7 @@ import pulumi
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.kubeconfig import eks_reach
+from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.clusters.cluster import CloudCluster
 from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.spec.platform import Cloud
@@ -48,13 +49,17 @@ class EksCluster(CloudCluster):
         opts: pulumi.ResourceOptions | None = None,
         *,
         entered: bool = False,
+        graph: CloudGraph | None = None,
     ) -> None:
-        """A cluster that is `entered` by the kubeconfig, where it exists already, must answer before."""
+        """A cluster that is `entered` by the kubeconfig, where it exists already, must answer before.
+
+        `graph` is the platform's where what is deployed changes it.
+        """
         given = read_args("EksCluster", args, required=("platform",))
         plan = prove(given["platform"]).plan
         super().__init__(name, plan, Cloud.AWS, opts)
         reach = eks_reach(plan, pulumi.Config("aws").get("profile"))
-        ground = self._build(plan, aws_graph(plan), reach if entered else None)
+        ground = self._build(plan, graph or aws_graph(plan), reach if entered else None)
         self.kubeconfig = self._open(plan, reach)
         self.cluster_name = self._cloud.bound(Late("cluster.name"))
         self.endpoint = self._cloud.bound(reach.endpoint)

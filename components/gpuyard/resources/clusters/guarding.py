@@ -15,10 +15,12 @@ from gpuyard.changes.announced import Does, announced
 from gpuyard.changes.deployed import Stand, stand_told
 from gpuyard.changes.findings import change_findings
 from gpuyard.changes.platforms import driver_of
+from gpuyard.changes.sizes import with_sizes
 from gpuyard.changes.turns import Turns
 from gpuyard.findings import Finding, Severity
 from gpuyard.plan.pools.own_nodes import labels_nodes
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.render.cloud_graph import graph_of
 from gpuyard.resources.errors import PlatformRefused
 
@@ -34,6 +36,8 @@ class Foreseen:
     """Where several pools change: which first."""
     driven: Mapping[str, str] = field(default_factory=dict[str, str])
     """Pools that get another driver by the operator, and the one that they have."""
+    resized: CloudGraph | None = None
+    """The graph of the cloud where bounds of deployed node groups change."""
 
 
 def guard(name: str, plan: PlatformPlan) -> Foreseen:
@@ -50,13 +54,14 @@ def guard(name: str, plan: PlatformPlan) -> Foreseen:
     if stand is None:
         return Foreseen()
     said = announced(plan, graph, stand, name)
+    resized = with_sizes(graph, stand.of_clouds(name, graph)) if graph is not None else None
     if graph is None:
         jobs = tuple(each for each in said.losses if each.does in {Does.RECUTS, Does.ROLLS})
         said = replace(said, losses=jobs, lowered=(), unforeseen=())
     found = change_findings(plan, said)
     if refused := [each for each in found if each.severity is Severity.REFUSE]:
         raise PlatformRefused(f"the change of the platform {plan.name}", refused)
-    return Foreseen(tuple(found), said.turns, said.driven)
+    return Foreseen(tuple(found), said.turns, said.driven, resized)
 
 
 def last_state() -> Stand | None:

@@ -8,6 +8,7 @@ import pulumi
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.provider import ClusterProvider, provider_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 
 # A platform of one cloud loads nothing of the other: imports are where they are needed.
 def cluster_for(
-    name: str, plan: PlatformPlan, opts: pulumi.ResourceOptions, *, entered: bool
+    name: str,
+    plan: PlatformPlan,
+    opts: pulumi.ResourceOptions,
+    *,
+    entered: bool,
+    graph: CloudGraph | None,
 ) -> "CloudCluster | None":
     """The cluster of the platform, and its system's nodes; None where a kubeconfig says where it is.
 
@@ -31,7 +37,7 @@ def cluster_for(
     if plan.cloud is Cloud.AWS:
         from gpuyard.resources.clusters.eks import EksCluster
 
-        return EksCluster(name, {"platform": plan}, opts, entered=entered)
+        return EksCluster(name, {"platform": plan}, opts, entered=entered, graph=graph)
     if plan.cloud is Cloud.GCP:
         from gpuyard.resources.clusters.gke import GkeCluster
 

@@ -257,7 +257,12 @@ def _is_without_mig(operator: Resource, base: Path) -> bool:
 
 
 def _says_the_same(strategy: str, wanted: str, stack: Stack) -> bool:
-    """Of GPUs that nobody cuts none and single say the same: each is one nvidia.com/gpu."""
+    """Whether every GPU is advertised alike under both.
+
+    `mixed` advertises a GPU without MIG as `none` does; `single` and `none` differ on GPUs with MIG only.
+    """
+    if (strategy, wanted) == ("mixed", "none"):
+        return True
     return {strategy, wanted} == {"none", "single"} and not any(map(cuts, stack.of(MIG_PARTED)))
 
 

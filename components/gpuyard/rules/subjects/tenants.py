@@ -46,10 +46,10 @@ def tenants_of_nodes(stack: Stack, labels: Mapping[str, Any]) -> set[str] | None
         for queue in stack.of(LOCAL_QUEUE)
         if text(at(queue.properties, "spec", "clusterQueue")) in queues
     }
-    return led - _of_platform(stack)
+    return led - of_platform(stack)
 
 
-def _of_platform(stack: Stack) -> set[str]:
+def of_platform(stack: Stack) -> set[str]:
     """Namespaces of ours that are no team's."""
     labels = {
         n.name: mapping(at(n.properties, "metadata", "labels")) for n in stack.of("Namespace")

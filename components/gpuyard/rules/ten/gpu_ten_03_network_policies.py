@@ -17,7 +17,7 @@ from gpuyard.rules.rule import (
     mapping,
     number,
 )
-from gpuyard.rules.subjects.tenants import gpu_tenants
+from gpuyard.rules.subjects.tenants import gpu_tenants, of_platform
 
 POLICY = "networking.k8s.io/NetworkPolicy"
 _DNS = 53
@@ -50,8 +50,9 @@ def _apart(said: Iterator[Violation], name: str, mine: AbstractSet[str]) -> Iter
 
 
 def _without_denial(stack: Stack, policies: Sequence[Resource]) -> set[str]:
-    """Namespaces with GPUs in which no policy denies anything."""
-    return gpu_tenants(stack) - {policy.namespace for policy in policies if _denies(policy)}
+    """Namespaces of tenants with GPUs in which no policy denies anything."""
+    denied = {policy.namespace for policy in policies if _denies(policy)}
+    return gpu_tenants(stack) - denied - of_platform(stack)
 
 
 def _inward(policy: Resource) -> Iterator[Violation]:

@@ -1,0 +1,61 @@
+"""Node groups that an autoscaler scales, when the stack file changes their bounds."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.changes.deployed import Deployed
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Within
+
+_GROUP = "aws:eks/nodeGroup:NodeGroup"
+_ASKED = "aws:eks/getNodeGroup:getNodeGroup"
+_CONFIG, _DESIRED = "scalingConfig", "desiredSize"
+_BOUNDS = ("minSize", "maxSize")
+
+
+def with_sizes(graph: CloudGraph, there: Mapping[str, Deployed]) -> CloudGraph | None:
+    """The graph in which each node group with new bounds keeps its number of nodes, within these bounds.
+
+    None where no bounds change.
+
+    EKS takes bounds only together with a desired size between them. Of an ignored field the engine sends the
+    value of its last deployment, which the autoscaler may have changed since then: so EKS is asked for it.
+    """
+    groups = {
+        each.name: there[each.name]
+        for each in graph.resources
+        if each.name in there and _has_new_bounds(each, there[each.name])
+    }
+    if not groups:
+        return None
+    return replace(
+        graph,
+        resources=tuple(_sized(each) if each.name in groups else each for each in graph.resources),
+        calls=(*graph.calls, *(_call(name, group) for name, group in groups.items())),
+    )
+
+
+def _has_new_bounds(each: CloudResource, there: Deployed) -> bool:
+    if each.kind != _GROUP or not each.ignores:
+        return False
+    before: Any = there.outputs.get(_CONFIG)
+    wanted = each.inputs[_CONFIG]
+    return isinstance(before, Mapping) and any(before.get(k) != wanted[k] for k in _BOUNDS)
+
+
+def _call(name: str, group: Deployed) -> CloudCall:
+    args = {key: group.outputs[key] for key in ("clusterName", "nodeGroupName")}
+    return CloudCall(kind=_ASKED, name=_name(name), args=args, outputs=(f"{_CONFIG}s",))
+
+
+def _name(group: str) -> str:
+    return f"size-of-{group}"
+
+
+def _sized(each: CloudResource) -> CloudResource:
+    bounds = each.inputs[_CONFIG]
+    low, high = (bounds[key] for key in _BOUNDS)
+    now = Late(f"{_name(each.name)}.{_CONFIG}s.0.{_DESIRED}")
+    sized = {**bounds, _DESIRED: Within(now, low, high)}
+    return replace(each, inputs={**each.inputs, _CONFIG: sized}, ignores=())
