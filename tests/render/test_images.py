@@ -55,7 +55,7 @@ def test_claims_bring_their_driver_in_the_place_of_the_device_plugin():
 def test_versions_are_those_of_the_stack_file_and_places_those_of_the_mirror():
     plan = plan_of(
         platform(
-            software={"driver": "580.173.02"},
+            software={"driver": "580.178.04"},
             mirror={"images": "mirror.example/gpu"},
             teams=[team("a", guarantee={"train": 8}, idle={})],
             observability={"prometheus": "existing"},
@@ -63,7 +63,7 @@ def test_versions_are_those_of_the_stack_file_and_places_those_of_the_mirror():
     )
     found = {each.repository.rpartition("/")[2]: each for each in pulled_images(plan)}
     assert all(each.repository.startswith("mirror.example/gpu/") for each in found.values())
-    assert found["driver"].tag == "580.173.02"
+    assert found["driver"].tag == "580.178.04"
     assert "ubuntu24.04" in found["driver"].adds
     assert found["python"].digest == PYTHON.digest
     assert found["python"].reference.endswith(f":{PYTHON.tag}@{PYTHON.digest}")

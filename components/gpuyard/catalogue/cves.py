@@ -15,8 +15,10 @@ from gpuyard.catalogue.software.versions import Version, parse_version
 from gpuyard.catalogue.sources import Source
 
 ADVISORIES = Source(
-    "NVIDIA/product-security CSAF files (dbb4ada), read by scripts/refresh_advisories.py",
-    date(2026, 11, 21),
+    "NVIDIA/product-security: CSAF files at dbb4ada and, for data-centre drivers on Linux, the tables of bulletin 5861"
+    " at 08d1a28, read by scripts/refresh_advisories.py",
+    date(2026, 11, 28),
+    as_of=date(2026, 9, 30),
 )
 
 _BEGINS = {

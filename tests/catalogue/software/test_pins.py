@@ -43,7 +43,7 @@ def test_floors_are_known_for_what_bulletins_speak_of():
     drivers = [pin for pin in PINS.values() if pin.advised_as == "driver"]
     assert {p.name: maintained(branch_of("driver", p.version)) for p in drivers} == {
         "driver": True,
-        "driver-610": None,
+        "driver-610": True,
         "driver-580": True,
     }
 

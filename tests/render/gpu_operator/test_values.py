@@ -61,7 +61,7 @@ MATRIX = {
     "sharing without MPS": platform([pool(), cut_pool(), shared_pool()]),
     "measured": of("own", observability={"prometheus": "existing"}),
     "not measured": of("own", observability={"prometheus": "none"}),
-    "mirror": of("own", mirror={"images": "mirror.example/gpu"}, software={"driver": "580.173.02"}),
+    "mirror": of("own", mirror={"images": "mirror.example/gpu"}, software={"driver": "580.178.04"}),
     "GB200": platform([pool(**GB200)], cloud="aws"),
     "GB200 on GKE": platform([pool(**A4X)], cloud="gcp"),
     "roce": platform([pool(fabric={"kind": "roce", "hcas": ["mlx5_0"]})]),
@@ -270,7 +270,7 @@ def test_images_come_from_the_mirror_and_versions_from_the_stack_file():
     assert release.repository == ""
     assert found["driver"]["repository"] == "mirror.example/gpu/nvidia"
     assert found["driver"]["manager"]["repository"] == "mirror.example/gpu/nvidia/cloud-native"
-    assert found["driver"]["version"] == "580.173.02"
+    assert found["driver"]["version"] == "580.178.04"
     image = found["node-feature-discovery"]["image"]
     assert image["repository"] == "mirror.example/gpu/nfd/node-feature-discovery"
     assert image["tag"].startswith("v0.19.0@sha256:")

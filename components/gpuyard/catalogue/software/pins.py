@@ -48,7 +48,13 @@ DRIVER = _operator_pin("driver", "595.91.07")
 OPERATOR_PARTS: tuple[Pin, ...] = (
     DRIVER,
     _driver_pin("610.57.04"),
-    _driver_pin("580.173.02"),
+    _pin(
+        "driver-580",
+        "580.178.04",
+        "580.178.04 fixes NVIDIA bulletin 5861 (2026-09-30), and NVIDIA's component matrix of GPU Operator 26.3.3 has it,"
+        " read second-hand on 2026-09-24; that of 26.7 has 580.173.02",
+        "driver",
+    ),
     _operator_pin("driver-manager", "0.12.0"),
     _operator_pin("container-toolkit", "1.20.0"),
     _operator_pin("device-plugin", "0.20.0"),
