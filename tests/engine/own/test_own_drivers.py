@@ -21,7 +21,7 @@ from gpuyard.simulate.drivers.upgrading import BROKEN, JOBS, POD, read_policy, s
 from kit.levels import require_level
 from kit.stacks import pool, shared_pool, team
 
-OLD, NEW = "580.159.03", "595.91.07"
+OLD, NEW = "580.178.04", "595.91.07"
 RACKS = {"own-dev-1": "dev", "own-train-1": "train", "own-train-2": "train", "own-train-3": "train"}
 POLICY = read_policy({"driver": {"upgradePolicy": policy_upgrades()}})
 MERGE = "application/merge-patch+json"

@@ -38,7 +38,7 @@ def test_eks_boots_from_the_image_with_the_driver_in_it():
     (train,) = plan_of(platform(cloud="aws")).pools
     assert train.node_software.image == "al2023-nvidia"
     assert train.node_software.variant == "AL2023_x86_64_NVIDIA"
-    assert train.node_software.driver == "580.159.03"
+    assert train.node_software.driver == "580.178.04"
     assert train.node_software.owners == {
         "driver": "image",
         "toolkit": "image",

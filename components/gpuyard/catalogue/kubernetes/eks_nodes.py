@@ -9,19 +9,20 @@ from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 23)
 RELEASES_SOURCE = Source(
-    "awslabs/amazon-eks-ami CHANGELOG at 81fec2e, release v20260714: release version by Kubernetes minor, the same"
-    " for all AL2023 images of both architectures",
-    _LOOKED_UP,
-    as_of=date(2026, 7, 14),
+    "1.30 to 1.32: awslabs/amazon-eks-ami CHANGELOG at 81fec2e, release v20260714. 1.33 to 1.36: v20260930, whose release"
+    " versions public runs of 2026-10 name; the same for all AL2023 images of both architectures",
+    date(2026, 11, 28),
+    verified=False,
+    as_of=date(2026, 9, 30),
 )
 AL2023_RELEASES: Mapping[str, str] = {
     "1.30": "1.30.14-20260714",
     "1.31": "1.31.14-20260714",
     "1.32": "1.32.13-20260714",
-    "1.33": "1.33.13-20260714",
-    "1.34": "1.34.9-20260714",
-    "1.35": "1.35.6-20260714",
-    "1.36": "1.36.2-20260714",
+    "1.33": "1.33.13-20260930",
+    "1.34": "1.34.11-20260930",
+    "1.35": "1.35.8-20260930",
+    "1.36": "1.36.4-20260930",
 }
 """By Kubernetes minor. An image that is not pinned brings another driver on the day it is published."""
 

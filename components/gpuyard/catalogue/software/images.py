@@ -15,12 +15,14 @@ from gpuyard.names import OPERANDS_LABEL
 
 _CHECKED = date(2026, 11, 21)
 AL2023 = Source(
-    "awslabs/amazon-eks-ami v20260714: CHANGELOG, install-nvidia-driver.sh, nvidia-kmod-load.sh",
-    _CHECKED,
+    "awslabs/amazon-eks-ami v20260714: CHANGELOG, install-nvidia-driver.sh, nvidia-kmod-load.sh; driver 580.178.04 on"
+    " nodes of release 1.36.3-20260911, as public runs of 2026-09-16 say; that of v20260930 was not seen",
+    date(2026, 11, 28),
+    as_of=date(2026, 9, 11),
 )
 BOTTLEROCKET = Source(
-    "bottlerocket-os: bottlerocket-kernel-kit #429 (driver), #285 (GRID), QUICKSTART-EKS.md and settings 1.54"
-    " (device plugin)",
+    "bottlerocket-os: bottlerocket-kernel-kit #429 (driver; no newer one was found), #285 (GRID), QUICKSTART-EKS.md"
+    " and settings 1.54 (device plugin)",
     _CHECKED,
 )
 UBUNTU_EKS = Source(
@@ -145,7 +147,7 @@ IMAGES: Mapping[str, NodeImage] = {
             cloud="aws",
             variants={"amd64": "AL2023_x86_64_NVIDIA", "arm64": "AL2023_ARM_64_NVIDIA"},
             owners=_owners(Owner.IMAGE, Owner.IMAGE, Owner.OPERATOR, Owner.OPERATOR),
-            driver="580.159.03",
+            driver="580.178.04",
             grid=True,
             efa=True,
             fabric_manager=True,
