@@ -172,13 +172,13 @@ def _end(row: Advisory) -> tuple[Version, bool]:
     return (bound, True) if row.including and bound >= fixed else (fixed, False)
 
 
-def maintained(branch: str) -> bool | None:
+def maintained(branch: str, today: date | None = None) -> bool | None:
     """Whether the newest driver bulletin still has a fix for a branch; None for a newer branch than it lists.
 
     A branch that had fixes before and has none in the newest bulletin is taken to have ended: its last
     fix keeps out what was known then, and nothing since. So has one whose day of the end is known and past.
     """
-    if driver_end(branch):
+    if driver_end(branch, today):
         return False
     rows = [row for row in advisories() if row.component == "driver"]
     last = max(row.published for row in rows)

@@ -208,14 +208,14 @@ def test_the_nearest_minor_is_taken():
 
 
 def test_when_nothing_is_free_of_findings_a_refusal_gives_way_to_a_warning():
-    day = date(2027, 6, 27)
-    assert on("none", "1.36", day).severity is WARN
-    assert on("none", "1.36", day).fix is None
-    assert on("none", "1.35", day).fix.value == "1.36"
+    day = date(2027, 10, 27)
+    assert on("none", "1.37", day).severity is WARN
+    assert on("none", "1.37", day).fix is None
+    assert on("none", "1.36", day).fix.value == "1.37"
 
 
 def test_when_everything_has_ended_the_way_out_is_a_newer_release():
-    found = on("none", "1.36", date(2027, 6, 28))
+    found = on("none", "1.37", date(2027, 10, 28))
     assert found.severity is REFUSE
     assert (found.fix.at, found.fix.says) == (
         None,
@@ -225,9 +225,9 @@ def test_when_everything_has_ended_the_way_out_is_a_newer_release():
 
 @pytest.mark.parametrize("day", [date(2020, 1, 1), date(2026, 11, 21), date(2030, 1, 1)])
 def test_an_unknown_window_is_noted_and_nothing_is_made_up(day):
-    found = on("gcp", "1.34", day)
+    found = on("gcp", "1.37", day)
     assert (found.severity, found.fix) == (NOTE, None)
-    assert found.problem == "until when GKE supports Kubernetes 1.34 is unknown"
+    assert found.problem == "until when GKE supports Kubernetes 1.37 is unknown"
 
 
 def test_an_unknown_window_is_no_better_than_a_warning(monkeypatch):

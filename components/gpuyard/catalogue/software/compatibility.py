@@ -14,8 +14,10 @@ from gpuyard.catalogue.sources import Source
 
 _CHECKED = date(2026, 11, 21)
 OPERATOR_PAGE = Source(
-    "NVIDIA/cloud-native-docs gpu-operator/platform-support.rst, Ubuntu rows (e883291 for 26.7, 9e88c6c for 26.3)",
-    _CHECKED,
+    "NVIDIA/cloud-native-docs gpu-operator/platform-support.rst, Ubuntu rows (e883291 for 26.7, 9e88c6c for 26.3);"
+    " 1.37 for 26.7 as two public notes of 2026-09-24 and 2026-10-05 read the page",
+    date(2026, 11, 28),
+    as_of=date(2026, 9, 24),
 )
 KUEUE_README = Source(
     "kubernetes-sigs/kueue README at v0.19.2 (requires 1.29), and of v0.20.0-devel at ff69552 (1.34 or newer)",
@@ -73,7 +75,7 @@ _KARPENTER: _Lines = (
     ("1.13", None, "1.36"),
 )
 _LINES: Mapping[str, tuple[_Lines, Source]] = {
-    "gpu-operator": ((("26.3", "1.32", "1.36"), ("26.7", "1.33", "1.36")), OPERATOR_PAGE),
+    "gpu-operator": ((("26.3", "1.32", "1.36"), ("26.7", "1.33", "1.37")), OPERATOR_PAGE),
     "kueue": ((("0", "1.29", None), ("0.20", "1.34", None)), KUEUE_README),
     "karpenter": (_KARPENTER, KARPENTER_PAGE),
     "karpenter-aws": (_KARPENTER, KARPENTER_PAGE),

@@ -134,8 +134,12 @@ PINS: Mapping[str, Pin] = {
 }
 """Every pin by name."""
 
-KUBERNETES_MINORS: tuple[str, ...] = ("1.33", "1.34", "1.35", "1.36")
-"""Kubernetes minors that every pinned component supports (GPU Operator platform-support.rst 26.7)."""
+KUBERNETES_MINORS: tuple[str, ...] = ("1.33", "1.34", "1.35", "1.36", "1.37")
+"""Kubernetes minors that a stack may have: those of the GPU Operator's platform support, 26.7. Both clouds offer 1.37
+since 2026-10, and some pinned components do not name it yet."""
+
+NEWEST_TRIED = "1.36"
+"""The newest minor that no pinned component leaves out: what a fix suggests."""
 
 
 def is_before(minor: str, since: str) -> bool:
