@@ -29,6 +29,7 @@ KERNEL_SOURCE = Source(
     _LOOKED_UP,
     verified=False,
     second=_MEASURED,
+    as_of=_LOOKED_UP,
 )
 KUBELET_SOURCE = Source(
     "GKE, allocatable memory and CPU of a node, taken of the memory that the kernel has; nodeadm"
@@ -36,8 +37,13 @@ KUBELET_SOURCE = Source(
     " managed node groups caps the pods at 110 or 250; a node that was measured (r5.4xlarge) is not capped",
     _LOOKED_UP,
     second=_MEASURED,
+    as_of=date(2026, 7, 23),
 )
-EFA_SOURCE = Source("awslabs node-efa document: 5128 huge pages of 2 MiB", _LOOKED_UP)
+EFA_SOURCE = Source(
+    "awslabs node-efa document: 5128 huge pages of 2 MiB",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 _MIB = 1024
 _Steps = tuple[tuple[float, float], ...]
 

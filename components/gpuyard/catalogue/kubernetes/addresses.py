@@ -8,15 +8,23 @@ _LOOKED_UP = date(2026, 11, 21)
 METADATA = ("169.254.169.254/32", "fd00:ec2::254/128", "fd20:ce::254/128")
 """EC2 and Compute Engine share the first; the second is EC2's on IPv6, the third Compute Engine's."""
 METADATA_SOURCE = Source(
-    "EC2 and Compute Engine documentation: addresses of the instance metadata service", _LOOKED_UP
+    "EC2 and Compute Engine documentation: addresses of the instance metadata service",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 NODE_DNS = "169.254.20.10/32"
 """A cache of names that runs on the node itself: a policy that names pods never meets it."""
 NODE_DNS_SOURCE = Source(
     "kubernetes cluster/addons/dns/nodelocaldns/README.md; GKE has it by default since 1.33.1",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 CLOUD_DNS = METADATA[0]
 """With Cloud DNS, GKE writes the node's metadata address into pods as their name server; its port 53 answers
 for names only, credentials are on port 80."""
-CLOUD_DNS_SOURCE = Source("tektoncd/operator issue 4000", _LOOKED_UP, verified=False)
+CLOUD_DNS_SOURCE = Source(
+    "tektoncd/operator issue 4000",
+    _LOOKED_UP,
+    verified=False,
+    as_of=_LOOKED_UP,
+)

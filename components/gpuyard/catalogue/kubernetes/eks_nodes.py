@@ -34,6 +34,7 @@ DISKS_SOURCE = Source(
     " whose images and pods are on another; that Ubuntu's is /dev/sda1 is of no source",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
 SYSTEM_DISKS: Mapping[str, str] = {"BOTTLEROCKET": "/dev/xvda"}
 """Disks that hold nothing but the system, and need no size; by the beginning of an image type's name."""
@@ -47,6 +48,7 @@ DATA_DISKS: Mapping[str, str] = {
 EVICTION_SOURCE = Source(
     "awslabs/amazon-eks-ami nodeadm/internal/kubelet/config.go at 81fec2e: evictionHard, and 1Gi of the disk kept",
     _LOOKED_UP,
+    as_of=date(2026, 7, 23),
 )
 DISK_EVICTION: Mapping[str, str] = {"nodefs.available": "10%", "nodefs.inodesFree": "5%"}
 """Below so much free disk the kubelet puts pods out."""
@@ -57,6 +59,7 @@ UBUNTU_SOURCE = Source(
     " bootstrap.sh starts kubelet with the flags it is given is of no source",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
 UBUNTU_PARAMETER = (
     "/aws/service/canonical/ubuntu/eks/24.04/{minor}/stable/current/{arch}/hvm/ebs-gp3/ami-id"
@@ -66,6 +69,7 @@ REPAIR_SOURCE = Source(
     "aws/eks-node-monitoring-agent pkg/reasons/reasons.go at 019c981: reasons of AcceleratedHardwareReady; EKS user"
     " guide, node repair: after 10 minutes, replaced or booted anew",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 GPU_CONDITION = "AcceleratedHardwareReady"
 
@@ -90,7 +94,9 @@ GPU_REPAIRS = (
 """A GPU that has gone from the bus comes back with another machine only; memory rows are remapped at a start."""
 
 GRAVITON_SOURCE = Source(
-    "EC2 instance type naming: after the generation, g stands for Graviton", _LOOKED_UP
+    "EC2 instance type naming: after the generation, g stands for Graviton",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 _GRAVITON = re.compile(r"[a-z]+\d+[a-z]*g[a-z-]*\d*\..+")
 
@@ -104,6 +110,7 @@ UPDATE_SOURCE = Source(
     "EKS user guide, what happens during a node update: pods that are not out within 15 minutes end it, unless it is"
     " forced; updateConfig.maxUnavailable 1 to 100; strategy DEFAULT adds nodes first, MINIMAL takes them away first",
     date(2026, 11, 25),
+    as_of=date(2026, 11, 25),
 )
 DRAIN_MINUTES = 15
 """How long a node of a group waits for its pods; no field says another time."""

@@ -22,17 +22,22 @@ OPERATOR_PAGE = Source(
 KUEUE_README = Source(
     "kubernetes-sigs/kueue README at v0.19.2 (requires 1.29), and of v0.20.0-devel at ff69552 (1.34 or newer)",
     _CHECKED,
+    as_of=date(2026, 8, 20),
 )
 KARPENTER_PAGE = Source(
-    "aws/karpenter-provider-aws compatibility.md, matrix of 1.30 to 1.36 (1d92708)", _CHECKED
+    "aws/karpenter-provider-aws compatibility.md, matrix of 1.30 to 1.36 (1d92708)",
+    _CHECKED,
+    as_of=date(2026, 8, 20),
 )
 AUTOSCALER_README = Source(
     "kubernetes/autoscaler cluster-autoscaler/README.md: the version with the control plane's minor",
     _CHECKED,
+    as_of=_CHECKED,
 )
 DRA_PAGE = Source(
     "NVIDIA/cloud-native-docs dra-intro-install.rst: Kubernetes 1.34.2 or later, driver 580 or later (52dcb7b)",
     _CHECKED,
+    as_of=_CHECKED,
 )
 
 
@@ -98,7 +103,15 @@ def minors_of(component: str, version: str) -> Minors | None:
 
 def _autoscaler(version: str) -> Pin:
     where = f"kubernetes/autoscaler tag cluster-autoscaler-{version} (2026-07-22)"
-    return Pin("cluster-autoscaler", version, Source(where, _CHECKED))
+    return Pin(
+        "cluster-autoscaler",
+        version,
+        Source(
+            where,
+            _CHECKED,
+            as_of=_CHECKED,
+        ),
+    )
 
 
 AUTOSCALERS: Mapping[str, Pin] = {

@@ -27,36 +27,60 @@ _BUNDLE = Source(
     "redhat-openshift-ecosystem/certified-operators fd679ff, gpu-operator-certified 26.7.0: relatedImages;"
     " the same in NVIDIA/gpu-operator v26.7.0 bundle/manifests",
     _LOOKED_UP,
+    as_of=date(2026, 8, 20),
 )
 _KUEUE = Source(
     "kubernetes-sigs/kueue: log of the release, images found ready in staging (#13894, #14323, #15122, #15458)",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 _DRA_DRIVER = Source(
     "kubernetes/k8s.io 1a15ab5, registry.k8s.io/images/k8s-staging-dra-driver-nvidia/images.yaml",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
-_KUEUE_CHART = Source("kubernetes/k8s.io #9856 (v0.19.2), #9955 (v0.19.5)", _LOOKED_UP)
-_AUTOSCALER = Source("kubernetes/k8s.io #9760, digests by gcrane", _LOOKED_UP)
+_KUEUE_CHART = Source(
+    "kubernetes/k8s.io #9856 (v0.19.2), #9955 (v0.19.5)",
+    _LOOKED_UP,
+    as_of=date(2026, 8, 20),
+)
+_AUTOSCALER = Source(
+    "kubernetes/k8s.io #9760, digests by gcrane",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 _AUTOSCALER_136 = Source(
     "a public list of 2026 whose v1.35.2 is the one of kubernetes/k8s.io #9760",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
-_NFD = Source("kubernetes/k8s.io #9697", _LOOKED_UP)
+_NFD = Source(
+    "kubernetes/k8s.io #9697",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 _KARPENTER = Source(
-    "aws/karpenter-provider-aws 1d92708 (v1.14.1): charts/karpenter/values.yaml", _LOOKED_UP
+    "aws/karpenter-provider-aws 1d92708 (v1.14.1): charts/karpenter/values.yaml",
+    _LOOKED_UP,
+    as_of=date(2026, 8, 20),
 )
 _KARPENTER_BEFORE = Source(
-    "aws/karpenter-provider-aws v1.13.0: charts/karpenter/values.yaml", _LOOKED_UP
+    "aws/karpenter-provider-aws v1.13.0: charts/karpenter/values.yaml",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 _RDMA = Source(
     "Mellanox/network-operator-docs, docs/advanced/images-sha256.rst of v25.4.0, by tag;"
     " the same in redhat-openshift-ecosystem/certified-operators 4eadb03, nvidia-network-operator 25.4.0: relatedImages",
     date(2026, 11, 26),
+    as_of=date(2026, 11, 26),
 )
 _PAUSE = Source(
-    "ten public manifests of 2026 name this digest beside the tag", _LOOKED_UP, verified=False
+    "ten public manifests of 2026 name this digest beside the tag",
+    _LOOKED_UP,
+    verified=False,
+    as_of=_LOOKED_UP,
 )
 
 _ROWS: tuple[tuple[str, str, Source], ...] = (

@@ -24,18 +24,28 @@ BOTTLEROCKET = Source(
     "bottlerocket-os: bottlerocket-kernel-kit #429 (driver; no newer one was found), #285 (GRID), QUICKSTART-EKS.md"
     " and settings 1.54 (device plugin)",
     _CHECKED,
+    as_of=_CHECKED,
 )
 UBUNTU_EKS = Source(
-    "NVIDIA/cloud-native-docs amazon-eks.rst and platform-support.rst 26.7", _CHECKED
+    "NVIDIA/cloud-native-docs amazon-eks.rst and platform-support.rst 26.7",
+    _CHECKED,
+    as_of=_CHECKED,
 )
 GKE_OPERATOR = Source(
     "NVIDIA/cloud-native-docs google-gke.rst 26.7: prerequisites, quota, Google driver installer, MIG manager",
     _CHECKED,
+    as_of=_CHECKED,
 )
 GKE_MANAGED = Source(
-    "GoogleCloudPlatform/container-engine-accelerators pkg/gpu/nvidia (2026-06-11)", _CHECKED
+    "GoogleCloudPlatform/container-engine-accelerators pkg/gpu/nvidia (2026-06-11)",
+    _CHECKED,
+    as_of=date(2026, 6, 11),
 )
-OWN = Source("NVIDIA/gpu-operator v26.7.0, values.yaml and state_manager.go", _CHECKED)
+OWN = Source(
+    "NVIDIA/gpu-operator v26.7.0, values.yaml and state_manager.go",
+    _CHECKED,
+    as_of=date(2026, 8, 20),
+)
 
 
 class SoftwarePart(StrEnum):

@@ -9,6 +9,7 @@ from gpuyard.catalogue.sources import Source
 OPERATOR_RELEASES = Source(
     "NVIDIA/gpu-operator deployments/gpu-operator/values.yaml, read tag by tag from v1.9.0 to v26.7.0",
     date(2026, 11, 26),
+    as_of=date(2026, 11, 26),
 )
 _PARTS = ("driver", "toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd", "migManager")
 _TABLE = """

@@ -27,8 +27,14 @@ class Pin:
         return self.component or self.name
 
 
-def _pin(name: str, version: str, where: str, component: str = "") -> Pin:
-    return Pin(name, version, Source(where, date(2026, 11, 21)), component)
+_LOOKED_FOR = date(2026, 8, 22)
+"""The day of the newest of the repositories in which newer versions were looked for."""
+
+
+def _pin(
+    name: str, version: str, where: str, component: str = "", as_of: date = _LOOKED_FOR
+) -> Pin:
+    return Pin(name, version, Source(where, date(2026, 11, 21), as_of=as_of), component)
 
 
 def _operator_pin(name: str, version: str, component: str = "") -> Pin:
@@ -54,6 +60,7 @@ OPERATOR_PARTS: tuple[Pin, ...] = (
         "580.178.04 fixes NVIDIA bulletin 5861 (2026-09-30), and NVIDIA's component matrix of GPU Operator 26.3.3 has it,"
         " read second-hand on 2026-09-24; that of 26.7 has 580.173.02",
         "driver",
+        date(2026, 9, 30),
     ),
     _operator_pin("driver-manager", "0.12.0"),
     _operator_pin("container-toolkit", "1.20.0"),

@@ -13,26 +13,34 @@ from gpuyard.catalogue.software.versions import parse_version
 from gpuyard.catalogue.sources import Source
 
 _CHECKED = date(2026, 11, 21)
-KUBERNETES_PAGES = Source("kubernetes.io/releases/MINOR, field End Of Life Date", _CHECKED)
+KUBERNETES_PAGES = Source(
+    "kubernetes.io/releases/MINOR, field End Of Life Date",
+    _CHECKED,
+    as_of=_CHECKED,
+)
 EKS_GUIDE = Source(
     "awsdocs/amazon-eks-user-guide kubernetes-versions.adoc at 0138560, EKS release calendar",
     _CHECKED,
+    as_of=_CHECKED,
 )
 EKS_SECOND_HAND = Source(
     "endoflife.date/amazon-eks (2026-07-08), read from AWS's release calendar; that page itself not seen"
     " with this minor",
     _CHECKED,
     verified=False,
+    as_of=date(2026, 7, 8),
 )
 GKE_SECOND_HAND = Source(
     "endoflife.date/google-kubernetes-engine (2026-08-21), copied from GKE's release schedule, whose dates"
     " Google calls best-effort predictions; extended dates not seen",
     _CHECKED,
     verified=False,
+    as_of=date(2026, 8, 21),
 )
 OPERATOR_PAGE = Source(
     "NVIDIA GPU Operator documentation, platform support, life cycle (review build of 26.7)",
     _CHECKED,
+    as_of=_CHECKED,
 )
 
 
@@ -135,6 +143,7 @@ DRIVER_ENDS_SOURCE = Source(
     " of a production branch, three years after that of one with long support",
     date(2026, 11, 22),
     verified=False,
+    as_of=date(2026, 11, 22),
 )
 DRIVER_ENDS: Mapping[str, date] = {
     "535": date(2026, 6, 1),

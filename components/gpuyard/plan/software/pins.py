@@ -33,7 +33,14 @@ def default_pins(minor: str) -> dict[str, Pin]:
 def _picked(name: str, version: str) -> Pin:
     pin = PINS[name]
     return replace(
-        pin, version=version, source=Source("the stack file", pin.source.checked_on, verified=False)
+        pin,
+        version=version,
+        source=Source(
+            "the stack file",
+            pin.source.checked_on,
+            verified=False,
+            as_of=pin.source.checked_on,
+        ),
     )
 
 
