@@ -28,10 +28,10 @@ def test_each_image_of_the_chart_is_called_as_its_values_call_it():
 def test_what_runs_is_pulled_and_nothing_else():
     bare = names(pools=[pool(image="own-driver-toolkit")])
     assert set(bare) == {
-        "gpu-operator:v26.7.0",
-        "k8s-device-plugin:v0.20.0",
-        "k8s-mig-manager:v0.15.0",
-        "dcgm-exporter:4.6.0-4.8.3-distroless",
+        "gpu-operator:v26.7.1",
+        "k8s-device-plugin:v0.20.1",
+        "k8s-mig-manager:v0.15.1",
+        "dcgm-exporter:4.6.1-4.8.4-distroless",
         "kueue:v0.19.2",
         "node-feature-discovery:v0.19.0",
     }
@@ -39,8 +39,8 @@ def test_what_runs_is_pulled_and_nothing_else():
     whole = names(pools=[cut_pool()])
     assert set(whole) - set(bare) == {
         "driver:595.91.07",
-        "k8s-driver-manager:v0.12.0",
-        "container-toolkit:v1.20.0",
+        "k8s-driver-manager:v0.12.1",
+        "container-toolkit:v1.20.1",
         "gdrdrv:v2.6",  # these machines have EFA
     }
     assert not [name for name in whole if name.startswith(("dcgm:", "dra-driver"))]

@@ -25,7 +25,7 @@ OLD, NEW = "580.178.04", "595.91.07"
 RACKS = {"own-dev-1": "dev", "own-train-1": "train", "own-train-2": "train", "own-train-3": "train"}
 POLICY = read_policy({"driver": {"upgradePolicy": policy_upgrades()}})
 MERGE = "application/merge-patch+json"
-CHART = "apiVersion: v2\nname: gpu-operator\nversion: 26.7.0\n"
+CHART = "apiVersion: v2\nname: gpu-operator\nversion: 26.7.1\n"
 TEMPLATE = """
 apiVersion: v1
 kind: ConfigMap

@@ -62,7 +62,7 @@ def test_what_cannot_be_read_changes_no_version():
 
 TABLE = [
     # component, version, minor, ids
-    ("gpu-operator", "26.7.0", "1.33", []),
+    ("gpu-operator", "26.7.1", "1.33", []),
     ("gpu-operator", "26.3.3", "1.36", ["software.deprecated", "software.untried"]),
     ("gpu-operator", "27.1.0", "1.36", ["software.untried"]),
     ("kueue", "0.18.6", "1.33", ["software.untried"]),
@@ -118,7 +118,7 @@ def test_a_picked_version_is_held_against_the_bulletins_and_the_pinned_one_propo
     raw = picks(container_toolkit="1.17.3")
     (finding,) = [f for f in findings(raw) if f.severity is Severity.REFUSE]
     assert (finding.id, finding.path) == ("software.vulnerable", ("software", "container-toolkit"))
-    assert finding.fix.says == 'write "1.20.0", the pinned one'
+    assert finding.fix.says == 'write "1.20.1", the pinned one'
     check_fix(raw, finding)
     assert ids(applied(raw, finding.fix)) == ["section.deferred"]
 

@@ -24,10 +24,10 @@ class Published:
 
 
 _BUNDLE = Source(
-    "redhat-openshift-ecosystem/certified-operators fd679ff, gpu-operator-certified 26.7.0: relatedImages;"
-    " the same in NVIDIA/gpu-operator v26.7.0 bundle/manifests",
-    _LOOKED_UP,
-    as_of=date(2026, 8, 20),
+    "redhat-openshift-ecosystem/certified-operators 5d529b4, gpu-operator-certified 26.7.1: relatedImages; that of"
+    " DCGM Exporter in a public Terraform program too",
+    date(2026, 11, 28),
+    as_of=date(2026, 9, 23),
 )
 _KUEUE = Source(
     "kubernetes-sigs/kueue: log of the release, images found ready in staging (#13894, #14323, #15122, #15458)",
@@ -85,33 +85,33 @@ _PAUSE = Source(
 
 _ROWS: tuple[tuple[str, str, Source], ...] = (
     (
-        "nvcr.io/nvidia/gpu-operator:v26.7.0",
-        "ddba086bb593713ad6f3b207fd0f9b16eb8910134bb656cb1a2e2ae1b5092400",
+        "nvcr.io/nvidia/gpu-operator:v26.7.1",
+        "b844f9c033e748b8f9925f791f426a531ee8a855f04d4ccea365378634bcefe5",
         _BUNDLE,
     ),
     (
-        "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.12.0",
-        "7d98d08a751cc528d1c8c8bdc2f9d9fcd59714b158a3985a5a0262f1620098e4",
+        "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.12.1",
+        "37e6bf0cf02b5888288a173353b858da8823cc9f9fb9c6e8d6d1e2cf5bfb16c8",
         _BUNDLE,
     ),
     (
-        "nvcr.io/nvidia/k8s/container-toolkit:v1.20.0",
-        "f8c647d581f7c8b178efdb7e6c94f5fb6eb12ebc05e2157fa314d327560fcb7a",
+        "nvcr.io/nvidia/k8s/container-toolkit:v1.20.1",
+        "00a422252dd875b112f5974321c2feebbdf11c338f8ad131e5ce18e5b3a3bfac",
         _BUNDLE,
     ),
     (
-        "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
-        "a61ba9fd8efb82f3a79f877f7580e02c1e8e7593f62473644bc9c79e315c3312",
+        "nvcr.io/nvidia/k8s-device-plugin:v0.20.1",
+        "27c1b2553a690ca3d29889dcd61df97525d46f58272c0be8dc63c2b18f120075",
         _BUNDLE,
     ),
     (
-        "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.0",
-        "cab2cf9deafc9602da69d0832a82958a7687f22f4a2f19674099dc9a5c4ea8e2",
+        "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.1",
+        "c1674fa2f46012dc425539f7fcac6445dce13bc81a05e4f91e311c7b8c27bcaf",
         _BUNDLE,
     ),
     (
-        "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless",
-        "613ab03c11d442fd960ff515f547e9921537454a712d08160bc8f677f89f1c35",
+        "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.1-4.8.4-distroless",
+        "148b0c025e5f2850256816fa33754fbf4733b7a086697a95613fc0ba3db5b003",
         _BUNDLE,
     ),
     (

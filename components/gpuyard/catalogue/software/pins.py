@@ -37,18 +37,23 @@ def _pin(
     return Pin(name, version, Source(where, date(2026, 11, 21), as_of=as_of), component)
 
 
+_OPERATOR = (
+    "NVIDIA/gpu-operator v26.7.1 (2026-09-23): relatedImages of gpu-operator-certified 26.7.1"
+)
+
+
 def _operator_pin(name: str, version: str, component: str = "") -> Pin:
-    where = f"{version} in deployments/gpu-operator/values.yaml of NVIDIA/gpu-operator v26.7.0"
-    return _pin(name, version, where, component)
+    where = f"{version} in {_OPERATOR}"
+    return _pin(name, version, where, component, date(2026, 9, 23))
 
 
 def _driver_pin(version: str) -> Pin:
-    where = f"{version} listed beside the default in NVIDIA/gpu-operator v26.7.0"
+    where = f"{version} listed beside the default in NVIDIA/gpu-operator v26.7.0 and v26.7.1"
     return _pin(f"driver-{version.partition('.')[0]}", version, where, "driver")
 
 
 KUEUE = _pin("kueue", "0.19.2", "kubernetes-sigs/kueue v0.19.2 (2026-08-20)")
-GPU_OPERATOR = _pin("gpu-operator", "26.7.0", "NVIDIA/gpu-operator v26.7.0 (2026-08-20)")
+GPU_OPERATOR = _operator_pin("gpu-operator", "26.7.1")
 DRIVER = _operator_pin("driver", "595.91.07")
 
 OPERATOR_PARTS: tuple[Pin, ...] = (
@@ -62,13 +67,13 @@ OPERATOR_PARTS: tuple[Pin, ...] = (
         "driver",
         date(2026, 9, 30),
     ),
-    _operator_pin("driver-manager", "0.12.0"),
-    _operator_pin("container-toolkit", "1.20.0"),
-    _operator_pin("device-plugin", "0.20.0"),
-    _operator_pin("gpu-feature-discovery", "0.20.0", "device-plugin"),
-    _operator_pin("mig-manager", "0.15.0"),
-    _operator_pin("dcgm", "4.6.0-1"),
-    _operator_pin("dcgm-exporter", "4.6.0-4.8.3"),
+    _operator_pin("driver-manager", "0.12.1"),
+    _operator_pin("container-toolkit", "1.20.1"),
+    _operator_pin("device-plugin", "0.20.1"),
+    _operator_pin("gpu-feature-discovery", "0.20.1", "device-plugin"),
+    _operator_pin("mig-manager", "0.15.1"),
+    _operator_pin("dcgm", "4.6.1-1"),
+    _operator_pin("dcgm-exporter", "4.6.1-4.8.4"),
     _operator_pin("dra-driver", "0.5.0"),
     _pin(
         "dra-driver-chart",
@@ -76,8 +81,16 @@ OPERATOR_PARTS: tuple[Pin, ...] = (
         "kubernetes-sigs/dra-driver-nvidia-gpu v0.4.1 (2026-06-30), chart and image; v0.5.0 was not seen published",
         "dra-driver",
     ),
-    _operator_pin("gdrcopy", "2.6"),
-    _operator_pin("gds", "2.29.4"),
+    _pin(
+        "gdrcopy",
+        "2.6",
+        "2.6 in deployments/gpu-operator/values.yaml of NVIDIA/gpu-operator v26.7.0",
+    ),
+    _pin(
+        "gds",
+        "2.29.4",
+        "2.29.4 in deployments/gpu-operator/values.yaml of NVIDIA/gpu-operator v26.7.0",
+    ),
     _pin("node-feature-discovery", "0.19.0", "subchart 0.19.0 of NVIDIA/gpu-operator v26.7.0"),
 )
 """What this GPU Operator installs when it is left alone; drivers of other branches are listed with it, 535 too,
