@@ -65,6 +65,6 @@ schema: environment ## write the JSON Schema of stack files anew
 facts: environment ## compare the catalogue with clones of its second sources in FOLDER
 	@python scripts/facts.py $(FOLDER)
 
-advisories: environment ## write the table of CVEs anew from NVIDIA's bulletins
-	@python scripts/refresh_advisories.py
+advisories: environment ## write the table of CVEs from NVIDIA's bulletins: a clone of NVIDIA/product-security, or a flat folder, in FOLDER
+	@python scripts/refresh_advisories.py $(FOLDER)
 	@git --no-pager diff --stat -- components

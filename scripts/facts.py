@@ -1,4 +1,4 @@
-"""Compares the catalogue with its second sources again: what `make facts` runs.
+"""Writes what can be generated and compares the catalogue with its second sources: what `make facts` runs.
 
 The sources are other people's repositories, too large to be checked in. FOLDER holds clones of them, each
 under its own name, such as FOLDER/karpenter-provider-aws. Each table is written anew from what is there, what
@@ -7,26 +7,18 @@ is not is named, and the tests then say where the catalogue disagrees.
     make facts FOLDER=/path/to/clones
 """
 
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
+from importlib import import_module
 from pathlib import Path
 
-from gpuyard.catalogue import (
-    commitments,
-    fabric,
-    fees,
-    node_pools,
-    reserves,
-    sharing,
-    sources,
-    topology,
-)
-from gpuyard.catalogue.kubernetes import addresses, api, autoscalers, claims, kueue
+from gpuyard import catalogue
+from gpuyard.catalogue import ages
 from gpuyard.catalogue.sources import Source
-from gpuyard.plan.money.price_age import OLD
 from gpuyard.today import today
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,13 +36,18 @@ class Check:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("cross_check_karpenter.py", ("karpenter-provider-aws",), "EC2 machines"),
-    Check("cross_check_drivers.py", ("open-gpu-kernel-modules",), "GPUs and their first drivers"),
+    Check("cross_checks/cross_check_karpenter.py", ("karpenter-provider-aws",), "EC2 machines"),
     Check(
-        "cross_check_prices.py",
+        "cross_checks/cross_check_drivers.py",
+        ("open-gpu-kernel-modules",),
+        "GPUs and their first drivers",
+    ),
+    Check(
+        "cross_checks/cross_check_prices.py",
         ("google-cloud-pricing-cost-calculator/pricing.yml", "aws-gpu/data"),
         "prices of both clouds",
     ),
+    Check("refresh_advisories.py", ("product-security",), "bulletins of NVIDIA"),
 )
 
 
@@ -64,15 +61,9 @@ Named = Mapping[str, Source]
 
 
 def named_sources() -> Named:
-    """Every source of the catalogue."""
-    of_clouds = (commitments, fabric, fees, node_pools, reserves, sharing, sources, topology)
-    modules = (*of_clouds, addresses, api, autoscalers, claims, kueue)
-    return {
-        f"{module.__name__.rpartition('.')[2]}.{name}": value
-        for module in modules
-        for name, value in vars(module).items()
-        if isinstance(value, Source)
-    }
+    """Every source of the catalogue that is a constant, and those of the pins."""
+    found = pkgutil.walk_packages(catalogue.__path__, f"{catalogue.__name__}.")
+    return {**ages.sources_of(*(import_module(each.name) for each in found)), **ages.rows()["pins"]}
 
 
 def alone(found: Named) -> list[str]:
@@ -80,12 +71,13 @@ def alone(found: Named) -> list[str]:
     return sorted(name for name, source in found.items() if not source.second)
 
 
-def old(found: Named, day: date, longest: timedelta = OLD) -> list[str]:
-    """Sources whose day is longer ago than that of a price may be."""
+def old(rows: Mapping[str, Named], day: date) -> list[str]:
+    """Rows that are older than their kind may be."""
     return sorted(
-        f"{name}: of {source.as_of}"
+        f"{kind}, {name}: of {source.as_of}, more than {ages.LIMITS[kind]} days ago"
+        for kind, found in rows.items()
         for name, source in found.items()
-        if source.as_of and day - source.as_of > longest
+        if (day - source.as_of).days > ages.LIMITS[kind]
     )
 
 
@@ -98,7 +90,7 @@ def run(folder: Path) -> int:
             continue
         paths = [str(folder / name) for name in check.arguments]
         subprocess.run(
-            [sys.executable, str(ROOT / "scripts" / "cross_checks" / check.script), *paths],
+            [sys.executable, str(ROOT / "scripts" / check.script), *paths],
             check=True,
         )
     tests = [sys.executable, "-m", "pytest", "-q", TESTS]
@@ -110,8 +102,8 @@ def main() -> None:
     found = named_sources()
     for name in alone(found):
         print(f"no second source: {name}")
-    for name in old(found, today()):
-        print(f"older than {OLD.days} days: {name}")
+    for line in old(ages.rows(), today()):
+        print(f"old: {line}")
     sys.exit(run(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("clones")))
 
 

@@ -2,9 +2,10 @@
 
     scripts/refresh_advisories.py [FOLDER]      default: $GPUYARD_UPSTREAM/advisories
 
-The bulletins are CSAF 2.0 files (https://github.com/NVIDIA/product-security). Each CVE lists products that
-are affected and products that fix it; a product is a platform, a name and a range in words. Only what a
-GPU node in a data centre runs is kept. What cannot be read with certainty is listed with the reason.
+The bulletins are CSAF 2.0 files: FOLDER is a clone of https://github.com/NVIDIA/product-security, or has
+the files alone. Each CVE lists products that are affected and products that fix it; a product is a platform,
+a name and a range in words. Only what a GPU node in a data centre runs is kept. What cannot be read with
+certainty is listed with the reason.
 """
 
 import json
@@ -51,7 +52,7 @@ Products = dict[str, tuple[str, str, str] | None]
 
 _PLATFORM = re.compile(r"^(?:Linux|All)(?:\(R?([\d.]+)\))?$")
 _RANGE = re.compile(
-    r"^(?:all(?: driver)? versions? (?P<how>prior to|up to and including)|0\.0 +(?P<to>to)) "
+    r"^(?:all(?: drivers?)? versions? (?P<how>prior to|up to and including)|0\.0 +(?P<to>to)) "
     r"v?(?P<version>\d+(?:\.\d+)+)(?: \((?P<only>.+)\))?$",
     re.IGNORECASE,
 )
@@ -107,6 +108,12 @@ class Remark:
     text: str
 
 
+def csaf_files(folder: Path) -> list[Path]:
+    """The bulletins by number: `ID.json` in the folder, or `YEAR/ID/ID.json` as in NVIDIA's repository."""
+    found = (path for path in folder.rglob("*.json") if path.stem.isdigit())
+    return sorted(found, key=lambda path: int(path.stem))
+
+
 class Tables:
     """What all bulletins of a folder say."""
 
@@ -115,14 +122,16 @@ class Tables:
         self.conditions: set[Remark] = set()
         self.doubts: set[Remark] = set()
         self.bulletins: list[str] = []
-        for path in sorted(folder.glob("*.json"), key=lambda p: (len(p.stem), p.stem)):
+        for path in csaf_files(folder):
             self._bulletin(json.loads(path.read_text(encoding="utf-8")))
 
     def _bulletin(self, document: dict[str, Any]) -> None:
         tracking = document["document"]["tracking"]
         bulletin, date = str(tracking["id"]), str(tracking["current_release_date"])[:10]
-        self.bulletins.append(bulletin)
         products = dict(_products(document["product_tree"]["branches"], ""))
+        if not any(products.values()):
+            return
+        self.bulletins.append(bulletin)
         self._unknown(bulletin, products, document["vulnerabilities"])
         for entry in document["vulnerabilities"]:
             status = entry["product_status"]
@@ -181,7 +190,7 @@ class Tables:
         newest = max(row.date for row in self.rows)
         return (
             f"{HEAD}BULLETINS = ({', '.join(map(json.dumps, self.bulletins))})\n"
-            f'"""Every bulletin that was read."""\n\nNEWEST = "{newest}"\n'
+            f'"""Every bulletin that lists a component of a GPU node."""\n\nNEWEST = "{newest}"\n'
             f'"""The date of the newest bulletin with a row."""\n\n'
             f'TABLE = """\n# bulletin, date, CVE, score, component, branches\n{rows}\n"""\n'
             f'"""`580<580.95.05`: in branch 580, what is before 580.95.05, the fix. `*<=1.19.0:1.19.1`: of'
@@ -254,7 +263,7 @@ def main() -> None:
     """Write the module; say what is new and what is in doubt."""
     upstream = Path(os.environ.get("GPUYARD_UPSTREAM", "."))
     folder = Path(sys.argv[1]) if sys.argv[1:] else upstream / "advisories"
-    if not any(folder.glob("*.json")):
+    if not csaf_files(folder):
         sys.exit(f"no CSAF files in {folder}; give their folder, or set GPUYARD_UPSTREAM")
     tables = Tables(folder)
     TARGET.write_text(tables.text(), encoding="utf-8")

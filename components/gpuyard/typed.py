@@ -1337,7 +1337,7 @@ class PlatformDict(TypedDict):
     gpu_operator: NotRequired[Operator]
     """NVIDIA's GPU Operator. Default: one is installed, with values that fit the pools."""
     software: NotRequired[Mapping[str, str]]
-    """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried
+    """Versions by component, such as {gpu-operator: 26.7.1}. Default: the pinned ones, tried
     together.
     """
     priorities: NotRequired[Mapping[str, int]]

@@ -38,8 +38,7 @@ def ids(component, version):
 def test_the_table_covers_what_runs_on_a_node():
     assert {row.component for row in advisories()} == COMPONENTS
     assert {row.bulletin for row in advisories()} <= set(table.BULLETINS)
-    assert len(table.BULLETINS) == 22
-    assert newest() == date.fromisoformat(table.NEWEST) == date(2026, 7, 28)
+    assert newest() == date.fromisoformat(table.NEWEST) == date(2026, 9, 30)
     assert newest() <= ADVISORIES.checked_on <= datetime.now(UTC).date()
 
 
@@ -64,9 +63,11 @@ def test_a_row_is_whole(row):
         ("kai-scheduler", None, "0.13.0"),
         ("driver", "535", "535.309.01"),
         ("driver", "570", "570.211.01"),
-        ("driver", "580", "580.159.03"),
+        ("driver", "580", "580.178.04"),
         ("driver", "590", "590.48.01"),
-        ("driver", "595", "595.71.05"),
+        ("driver", "595", "595.91.07"),
+        ("driver", "610", "610.57.04"),
+        ("driver", "615", "615.71.09"),
     ],
 )
 def test_the_floor_of_a_component(component, branch, version):
@@ -87,8 +88,8 @@ def test_nothing_is_known_against_a_floor_and_something_just_below(row):
 @pytest.mark.parametrize(
     ("component", "bad", "good"),
     [
-        ("driver", "580.159.02", "580.159.03"),
-        ("driver", "595.71.04", "595.71.05"),
+        ("driver", "580.178.03", "580.178.04"),
+        ("driver", "595.91.06", "595.91.07"),
         ("container-toolkit", "v1.19.0", "v1.19.1"),
         ("gpu-operator", "v26.3.1", "v26.3.2"),
         ("dcgm", "4.5.2-1", "4.5.3-1"),
@@ -144,8 +145,8 @@ def test_a_branch_counts_for_itself():
 
 def test_what_no_bulletin_lists_has_no_floor_and_is_not_called_safe():
     assert floor("kueue") is None
-    assert floor("driver", "610") is None
-    assert maintained("610") is None
+    assert floor("driver", "620") is None
+    assert maintained("620") is None
     assert ids("kueue", "0.1") == []
 
 

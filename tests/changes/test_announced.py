@@ -294,13 +294,13 @@ def test_labels_and_bounds_of_a_group_drain_nobody():
 
 
 def test_another_driver_of_the_operator_is_announced_and_one_of_an_image_is_none_of_its_own():
-    old, new = {"driver": "580.159.03"}, {"driver": "595.91.07"}
+    old, new = {"driver": "580.178.04"}, {"driver": "595.91.07"}
     (found,), said = compared(
         on("none", [pool()], software=old), on("none", [pool()], software=new)
     )
 
     assert (found.id, found.where) == ("change.rolls", "pools[0]")
-    assert "the GPU Operator puts driver 595.91.07 in place of 580.159.03" in found.problem
+    assert "the GPU Operator puts driver 595.91.07 in place of 580.178.04" in found.problem
     assert said.resources == ()
     assert compared(on("simulated"), on("simulated"))[0] == []
 

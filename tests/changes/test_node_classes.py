@@ -45,7 +45,7 @@ def test_another_release_of_images_is_a_change_of_every_pool_and_a_disk_of_its_o
     before = stand(of())
     assert reclassed(of(disk_gib=900), before, NAME) == ["burst"]
     assert reclassed(of("1.35"), before, NAME) == []
-    monkeypatch.setattr(nodes, "AL2023_RELEASES", {"1.34": "1.34.9-20270101"})
+    monkeypatch.setattr(nodes, "AL2023_RELEASES", {"1.34": "1.34.12-20270101"})
     assert reclassed(of(), before, NAME) == ["burst", "other"]
 
 

@@ -10,7 +10,7 @@ from gpuyard.changes.reporting import report_objects, written_down
 from gpuyard.names import REPORT_CONFIGMAP
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
-OLD, NEW = "580.159.03", "595.91.07"
+OLD, NEW = "580.178.04", "595.91.07"
 PLATFORM = "urn:pulumi:dev::lab::gpuyard:index:Platform::lab"
 MAP = "urn:pulumi:dev::lab::gpuyard:index:Platform$kubernetes:core/v1:ConfigMap::lab:report"
 

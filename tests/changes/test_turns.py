@@ -86,7 +86,7 @@ def test_in_a_cloud_those_whose_nodes_are_made_anew_take_turns():
     assert told(before, before, state) == ()
 
 
-OLD, NEW = "580.159.03", "595.91.07"
+OLD, NEW = "580.178.04", "595.91.07"
 
 
 def of_driver(driver, pools, **more):

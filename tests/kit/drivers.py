@@ -7,7 +7,7 @@ from gpuyard.names import UPGRADE_LABEL
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
 from gpuyard.simulate.drivers.upgrading import POD, Policy, Step, read_policy, steps
 
-OLD, NEW = "580.159.03", "595.91.07"
+OLD, NEW = "580.178.04", "595.91.07"
 OURS = read_policy({"driver": {"upgradePolicy": policy_upgrades()}})
 """As our ClusterPolicy has it."""
 Node = dict[str, Any]

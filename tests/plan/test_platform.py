@@ -19,23 +19,23 @@ from gpuyard.render.platform import platform_objects
 from kit.stacks import SYSTEM, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
 
 
-@pytest.mark.parametrize("version", ["1.33", "1.34", "1.35", "1.36"])
+@pytest.mark.parametrize("version", ["1.33", "1.34", "1.35", "1.36", "1.37"])
 def test_supported_kubernetes_minors_are_planned(version):
     assert plan_of(platform(kubernetes=version)).kubernetes == version
 
 
 @pytest.mark.parametrize(
     ("version", "meant"),
-    [("1.32", "1.36"), ("1.37", "1.36"), ("1.35.1", "1.35"), ("latest", "1.36")],
+    [("1.32", "1.36"), ("1.38", "1.36"), ("1.35.1", "1.35"), ("latest", "1.36")],
 )
 def test_other_kubernetes_versions_are_refused(version, meant):
     finding = only(platform(kubernetes=version))
     assert parts(finding) == (
         "kubernetes.unsupported",
         ("kubernetes",),
-        "not a Kubernetes minor that every pinned component supports",
+        "not a Kubernetes minor that the pinned components support",
         version,
-        '"1.33", "1.34", "1.35", "1.36"',
+        '"1.33", "1.34", "1.35", "1.36", "1.37"',
     )
     assert (finding.fix.says, finding.fix.value) == (f'write "{meant}"', meant)
 

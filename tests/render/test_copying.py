@@ -108,9 +108,9 @@ def test_charts_go_where_the_stack_file_takes_them_from():
 
     same = helm()
     assert (
-        "helm pull gpu-operator --repo https://helm.ngc.nvidia.com/nvidia --version v26.7.0" in same
+        "helm pull gpu-operator --repo https://helm.ngc.nvidia.com/nvidia --version v26.7.1" in same
     )
-    assert "helm push gpu-operator-v26.7.0.tgz oci://mirror.example/gpu/nvidia/charts" in same
+    assert "helm push gpu-operator-v26.7.1.tgz oci://mirror.example/gpu/nvidia/charts" in same
     assert "helm pull oci://registry.k8s.io/kueue/charts/kueue --version 0.19.2" in same
     assert "helm push kueue-0.19.2.tgz oci://mirror.example/gpu/kueue/charts" in same
     apart = helm(charts="oci://other.example/charts")
@@ -118,7 +118,7 @@ def test_charts_go_where_the_stack_file_takes_them_from():
     folder = helm(charts="./charts")
     assert folder == [
         (
-            "helm pull gpu-operator --repo https://helm.ngc.nvidia.com/nvidia --version v26.7.0"
+            "helm pull gpu-operator --repo https://helm.ngc.nvidia.com/nvidia --version v26.7.1"
             " --untar --untardir ./charts"
         ),
         "helm pull oci://registry.k8s.io/kueue/charts/kueue --version 0.19.2 --untar --untardir ./charts",

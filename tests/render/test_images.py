@@ -28,10 +28,10 @@ def test_each_image_of_the_chart_is_called_as_its_values_call_it():
 def test_what_runs_is_pulled_and_nothing_else():
     bare = names(pools=[pool(image="own-driver-toolkit")])
     assert set(bare) == {
-        "gpu-operator:v26.7.0",
-        "k8s-device-plugin:v0.20.0",
-        "k8s-mig-manager:v0.15.0",
-        "dcgm-exporter:4.6.0-4.8.3-distroless",
+        "gpu-operator:v26.7.1",
+        "k8s-device-plugin:v0.20.1",
+        "k8s-mig-manager:v0.15.1",
+        "dcgm-exporter:4.6.1-4.8.4-distroless",
         "kueue:v0.19.2",
         "node-feature-discovery:v0.19.0",
     }
@@ -39,8 +39,8 @@ def test_what_runs_is_pulled_and_nothing_else():
     whole = names(pools=[cut_pool()])
     assert set(whole) - set(bare) == {
         "driver:595.91.07",
-        "k8s-driver-manager:v0.12.0",
-        "container-toolkit:v1.20.0",
+        "k8s-driver-manager:v0.12.1",
+        "container-toolkit:v1.20.1",
         "gdrdrv:v2.6",  # these machines have EFA
     }
     assert not [name for name in whole if name.startswith(("dcgm:", "dra-driver"))]
@@ -55,7 +55,7 @@ def test_claims_bring_their_driver_in_the_place_of_the_device_plugin():
 def test_versions_are_those_of_the_stack_file_and_places_those_of_the_mirror():
     plan = plan_of(
         platform(
-            software={"driver": "580.173.02"},
+            software={"driver": "580.178.04"},
             mirror={"images": "mirror.example/gpu"},
             teams=[team("a", guarantee={"train": 8}, idle={})],
             observability={"prometheus": "existing"},
@@ -63,7 +63,7 @@ def test_versions_are_those_of_the_stack_file_and_places_those_of_the_mirror():
     )
     found = {each.repository.rpartition("/")[2]: each for each in pulled_images(plan)}
     assert all(each.repository.startswith("mirror.example/gpu/") for each in found.values())
-    assert found["driver"].tag == "580.173.02"
+    assert found["driver"].tag == "580.178.04"
     assert "ubuntu24.04" in found["driver"].adds
     assert found["python"].digest == PYTHON.digest
     assert found["python"].reference.endswith(f":{PYTHON.tag}@{PYTHON.digest}")

@@ -10,7 +10,7 @@ from kit import waiting
 from kit.cluster.yard import QUIET, STACK, Yard
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
-COMES = "580.173.02"
+COMES = "580.178.04"
 NODES = "/api/v1/nodes"
 
 

@@ -333,7 +333,7 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     assert figures(live) == measured
     assert output(live, "mixed")["train"] == UNLIKE, "that of the check that stands"
 
-    pinned: dict[str, Any] = {"software": {"driver": "580.173.02"}}
+    pinned: dict[str, Any] = {"software": {"driver": "580.178.04"}}
     code, said = deploy(live, spec(live, **pinned))
     assert code != 0, "no job survives another driver"
     pinned["consent"] = consents(said)

@@ -23,13 +23,21 @@ class Form:
 EC2_RESERVATION = Form(
     re.compile(r"cr-[0-9a-z]+"),
     "cr-0123456789abcdef0",
-    Source("capacityReservationSelectorTerms.id in the EC2NodeClass CRD v1.14.1", _LOOKED_UP),
+    Source(
+        "capacityReservationSelectorTerms.id in the EC2NodeClass CRD v1.14.1",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
+    ),
 )
 """On-demand capacity reservations, and capacity blocks: a block is launched into by its reservation's id."""
 EC2_OFFERING = Form(
     re.compile(r"cb-[0-9a-z]+"),
     "cb-0123456789abcdef0",
-    Source("CapacityBlockOfferingId in EC2 DescribeCapacityBlockOfferings", date(2026, 11, 25)),
+    Source(
+        "CapacityBlockOfferingId in EC2 DescribeCapacityBlockOfferings",
+        date(2026, 11, 25),
+        as_of=date(2026, 11, 25),
+    ),
 )
 """What EC2 sells as a capacity block before somebody buys it."""
 GCE_RESERVATION = Form(
@@ -38,7 +46,11 @@ GCE_RESERVATION = Form(
         r"(/reservationBlocks/[-a-z0-9]+(/reservationSubBlocks/[-a-z0-9]+)?)?"
     ),
     "projects/my-project/reservations/my-reservation",
-    Source("values of reservation_affinity, cluster-toolkit v1.95.0 gke-node-pool", _LOOKED_UP),
+    Source(
+        "values of reservation_affinity, cluster-toolkit v1.95.0 gke-node-pool",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
+    ),
 )
 RESERVATIONS: Mapping[str, Form] = {"aws": EC2_RESERVATION, "gcp": GCE_RESERVATION}
 """By cloud."""
@@ -46,12 +58,16 @@ RESERVATIONS: Mapping[str, Form] = {"aws": EC2_RESERVATION, "gcp": GCE_RESERVATI
 EC2_ZONE = Form(
     re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-\d+)(-[a-z]+-\d+)?[a-z]"),
     "us-east-1a",
-    Source("availability-zone in EC2 DescribeInstanceTopology: us-west-2a, us-west-2-lax-1b", _LOOKED_UP),
+    Source("availability-zone in EC2 DescribeInstanceTopology: us-west-2a, us-west-2-lax-1b", _LOOKED_UP, as_of=_LOOKED_UP),
 )  # fmt: skip
 GCE_ZONE = Form(
     re.compile(r"(?P<region>[a-z]+(-[a-z]+)+\d+)-[a-z]"),
     "us-central1-a",
-    Source("zones of SkyPilot v9 gcp/vms.csv", _LOOKED_UP),
+    Source(
+        "zones of SkyPilot v9 gcp/vms.csv",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
+    ),
 )
 ZONES: Mapping[str, Form] = {"aws": EC2_ZONE, "gcp": GCE_ZONE}
 """By cloud."""
@@ -77,7 +93,11 @@ FLEX_START = Stay(
     hours=168,
     drained_before_end_minutes=0,
     says="at most 7 days",
-    source=Source("GKE concepts, flex-start: maxRunDurationSeconds, seven days", _LOOKED_UP),
+    source=Source(
+        "GKE concepts, flex-start: maxRunDurationSeconds, seven days",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
+    ),
 )
 ULTRASERVER_BLOCK = Stay(
     hours=182 * 24,
@@ -87,6 +107,7 @@ ULTRASERVER_BLOCK = Stay(
         "karpenter-provider-aws designs/odcrs.md and dev.classmethod.jp (2026-02-08): EC2 stops the instances of an"
         " UltraServer 60 minutes before the end of its block",
         _LOOKED_UP,
+        as_of=date(2026, 2, 8),
     ),
 )
 CALENDAR = Stay(
@@ -102,6 +123,7 @@ CAPACITY_BLOCK = Stay(
     source=Source(
         "EKS and Karpenter drain a block 40 minutes before its end; EC2 stops instances at 30",
         _LOOKED_UP,
+        as_of=_LOOKED_UP,
     ),
 )
 
@@ -124,6 +146,7 @@ BLOCK_SIZES = BlockSizes(
         "EC2 DescribeCapacityBlockOfferings and dev.classmethod.jp: 1 to 14 days, then steps of seven up to 182; at"
         " most 64 instances a block and 256 an organisation at a time",
         date(2026, 11, 22),
+        as_of=date(2026, 11, 22),
     ),
 )
 ULTRASERVERS: Mapping[str, tuple[int, ...]] = {"p6e-gb200.36xlarge": (9, 18)}
@@ -132,6 +155,7 @@ ULTRASERVERS_SOURCE = Source(
     "koyakimu/ec2-capacity-blocks-for-ml-pricing-json at 15ff21e: u-p6e-gb200x36 and u-p6e-gb200x72, with four GPUs"
     " in a machine",
     date(2026, 11, 22),
+    as_of=date(2026, 11, 22),
 )
 
 

@@ -18,6 +18,7 @@ CLOUD_FIELDS = Source(
     "schemas of terraform-provider-aws 6.58.0 and terraform-provider-google-beta 93c65b2d60, by the names of"
     " pulumi-aws 7.51.1 and pulumi-gcp 10.2.0",
     date(2026, 11, 22),
+    as_of=date(2026, 11, 22),
 )
 DEFAULTS = "__defaults"
 """What a provider keeps beside the inputs of a resource: the names of those that no program gave."""

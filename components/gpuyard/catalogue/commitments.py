@@ -52,6 +52,7 @@ LOOKED_FOR = Source(
     "looked for in the repositories of ec2instances.info and its copies, Cyclenerd's price lists, skypilot-catalog"
     " v9 and karpenter-provider-gcp",
     _CHECKED,
+    as_of=_CHECKED,
 )
 
 RESERVED_INSTANCE, SAVINGS_PLAN, CAPACITY_BLOCK, COMMITTED_USE, FLEX_START = (

@@ -15,8 +15,10 @@ from gpuyard.catalogue.software.versions import Version, parse_version
 from gpuyard.catalogue.sources import Source
 
 ADVISORIES = Source(
-    "NVIDIA/product-security CSAF files (dbb4ada), read by scripts/refresh_advisories.py",
-    date(2026, 11, 21),
+    "NVIDIA/product-security: CSAF files at dbb4ada and, for data-centre drivers on Linux, the tables of bulletin 5861"
+    " at 08d1a28, read by scripts/refresh_advisories.py",
+    date(2026, 11, 28),
+    as_of=date(2026, 9, 30),
 )
 
 _BEGINS = {
@@ -170,13 +172,13 @@ def _end(row: Advisory) -> tuple[Version, bool]:
     return (bound, True) if row.including and bound >= fixed else (fixed, False)
 
 
-def maintained(branch: str) -> bool | None:
+def maintained(branch: str, today: date | None = None) -> bool | None:
     """Whether the newest driver bulletin still has a fix for a branch; None for a newer branch than it lists.
 
     A branch that had fixes before and has none in the newest bulletin is taken to have ended: its last
     fix keeps out what was known then, and nothing since. So has one whose day of the end is known and past.
     """
-    if driver_end(branch):
+    if driver_end(branch, today):
         return False
     rows = [row for row in advisories() if row.component == "driver"]
     last = max(row.published for row in rows)

@@ -14,12 +14,15 @@ from gpuyard.catalogue.sources import GCE_GPUDIRECT, Source
 from gpuyard.catalogue.tables.fabric import EC2_NETWORK, EFA_CARDS
 
 EC2_CARDS = Source(
-    "EC2 DescribeInstanceTypes, NetworkCards, as shipped by moto 5.2.5", date(2026, 11, 21)
+    "EC2 DescribeInstanceTypes, NetworkCards, as shipped by moto 5.2.5",
+    date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
 )
 EC2_PODS = Source(
     "interfaces of card 0 times IPv4 addresses without the first, plus 2 (EC2 DescribeInstanceTypes as shipped by"
     " moto 5.2.5); Karpenter's instance-types.md of 2026-07-11 has the same figures",
     date(2026, 11, 21),
+    as_of=date(2026, 7, 11),
 )
 
 
@@ -77,11 +80,13 @@ GCE_EDGE = Source(
     " GPUs; no example of a node pool seen",
     date(2026, 11, 22),
     verified=False,
+    as_of=date(2026, 11, 22),
 )
 GCE_A4X_MAX = Source(
     "cluster-toolkit v1.95.0 at 1047080, gke-a4x-max-bm.yaml and modules/network/gpu-rdma-vpc: net-1 (IDPF) beside"
     " the cluster's, and a VPC of yours whose predefined subnet takes eight MRDMA interfaces, handed out by DRANET",
     date(2026, 11, 22),
+    as_of=date(2026, 11, 22),
 )
 RDMA_IMAGE = Source(
     "Google, create an AI-optimized GKE cluster, requirements: to use GPUDirect RDMA, nodes must use Container-Optimized"
@@ -111,6 +116,7 @@ P6E_EFA = Source(
     " the sum with what has no EFA: not taken",
     date(2026, 11, 22),
     verified=False,
+    as_of=date(2026, 11, 22),
 )
 
 

@@ -21,6 +21,7 @@ GKE_FEE = Source(
     " how much. The free tier, for one zonal cluster of a billing account, is not taken off",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
 
 

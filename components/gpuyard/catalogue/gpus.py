@@ -24,6 +24,7 @@ NVLINK_SOURCE = Source(
 OPEN_MODULES = Source(
     "NVIDIA driver installation guide 610, kernel modules: open ones are for Turing and newer",
     date(2026, 11, 23),
+    as_of=date(2026, 11, 23),
 )
 CLOSED_MODULES = frozenset({"Maxwell", "Pascal", "Volta"})
 """Architectures that the driver's open kernel modules do not know (OPEN_MODULES)."""

@@ -8,8 +8,13 @@ from gpuyard.catalogue.sources import Source
 DCGM_COUNTERS = Source(
     "NVIDIA/dcgm-exporter etc/default-counters.csv and etc/1.x-compatibility-metrics.csv (4.6.0-4.8.3)",
     date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
 )
-KUEUE_METRICS = Source("kubernetes-sigs/kueue v0.19.2 pkg/metrics/metrics.go", date(2026, 11, 21))
+KUEUE_METRICS = Source(
+    "kubernetes-sigs/kueue v0.19.2 pkg/metrics/metrics.go",
+    date(2026, 11, 21),
+    as_of=date(2026, 8, 20),
+)
 DEV, PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
 DCGM_DEFAULT: Mapping[str, str] = {
     **{

@@ -21,24 +21,27 @@ EC2_PURCHASES_SOURCE = Source(
     "EKS CreateNodegroup and EC2 LaunchTemplate (botocore 1.44.5): capacityType, marketType and reservation"
     " preference; Karpenter 1.14.1: capacity type reserved for reservations and blocks",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 GKE_PURCHASES_SOURCE = Source(
-    "cluster-toolkit v1.95.0 at 1047080, preconditions of modules/compute/gke-node-pool/main.tf", _LOOKED_UP
-)  # fmt: skip
+    "cluster-toolkit v1.95.0 at 1047080, preconditions of modules/compute/gke-node-pool/main.tf", _LOOKED_UP, as_of=_LOOKED_UP)  # fmt: skip
 ARM_TAINT_SOURCE = Source(
     "google.container.v1 TaintConfig.ArchitectureTaintBehavior: unspecified is ARM, which taints every Arm node;"
     " the flavors of cluster-toolkit's gke-a4x and gke-a4x-max-bm tolerate it",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 QUEUED_TAINT = ("cloud.google.com/gke-queued", "true")
 QUEUED_TAINT_SOURCE = Source(
     "cluster-toolkit v1.95.0 at 1047080, gke-node-pool/main.tf: GKE taints nodes of queued provisioning by itself;"
     " its nccl-jobset-example.yaml tolerates it",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 WORKLOAD_POLICY_SOURCE = Source(
     "cluster-toolkit v1.95.0 at 1047080, workload_policy of gke-a4x.yaml and gke-a4x-max-bm.yaml",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 GKE_RACKS_SOURCE = Source(
     "Google, create an AI-optimized GKE cluster: node pools of A4X and A4X Max have 18 nodes or less, and the oldest GKE"
@@ -51,10 +54,12 @@ COMPACT_SOURCE = Source(
     "cluster-toolkit v1.95.0 at 1047080, gke-node-pool/main.tf: no COMPACT placement of GPU nodes with queued"
     " provisioning, and with flex-start only on A3 Ultra and A4",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 ACCELERATOR_SOURCE = Source(
     "cluster-autoscaler 1.36.1 cloudprovider/aws/README.md, special note on GPU instances, and gpu_processor.go",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 
 ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"

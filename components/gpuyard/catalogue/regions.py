@@ -15,6 +15,7 @@ EC2_REGION_LIST = Source(
     " every type that both have",
     date(2026, 11, 22),
     verified=False,
+    as_of=date(2026, 1, 21),
 )
 GCE_REGION_LIST = replace(
     GCE_OFFERS,

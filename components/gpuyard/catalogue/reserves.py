@@ -32,6 +32,7 @@ KERNEL_SOURCE = Source(
     verified=False,
     as_of=date(2026, 7, 16),
     second=_MEASURED,
+    as_of=_LOOKED_UP,
 )
 KARPENTER_SOURCE = Source(
     "karpenter-provider-aws issue 7929 and pkg/providers/instancetype/types.go: memory of the type, less"
@@ -45,8 +46,13 @@ KUBELET_SOURCE = Source(
     " managed node groups caps the pods at 110 or 250; a node that was measured (r5.4xlarge) is not capped",
     _LOOKED_UP,
     second=_MEASURED,
+    as_of=date(2026, 7, 23),
 )
-EFA_SOURCE = Source("awslabs node-efa document: 5128 huge pages of 2 MiB", _LOOKED_UP)
+EFA_SOURCE = Source(
+    "awslabs node-efa document: 5128 huge pages of 2 MiB",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 _MIB = 1024
 _Steps = tuple[tuple[float, float], ...]
 

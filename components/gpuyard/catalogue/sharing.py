@@ -8,6 +8,7 @@ from gpuyard.catalogue.sources import Source
 MPS_SOURCE = Source(
     "k8s-device-plugin v0.20.0: MPS clients of a GPU below compute capability 7.5",
     date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
 )
 
 

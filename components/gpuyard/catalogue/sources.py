@@ -1,6 +1,6 @@
 """Sources of facts: where each comes from, of what day it is, when it was looked at, and what else says the same."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
 
@@ -16,15 +16,16 @@ class Source:
     checked_on: date
     """When we looked at it."""
     verified: bool = True
-    as_of: date | None = None
-    """The day that it describes; None where it does not say."""
+    as_of: date = field(kw_only=True)
+    """The day that it describes: that of the release or the list; where it names none, the day that we read it."""
     second: str = ""
     """What else says the same and does not come from it; empty where nothing is known that does."""
 
     @property
     def when(self) -> str:
-        """Of what day the facts are: `on 2026-07-20`; where nobody says it, since when they are here."""
-        return f"on {self.as_of}" if self.as_of else f"of no known day, read on {self.checked_on}"
+        """Of what day the facts are: `on 2026-07-20`; where the source names none, when we read it."""
+        dated = self.as_of != self.checked_on
+        return f"on {self.as_of}" if dated else f"of no known day, read on {self.checked_on}"
 
     @property
     def doubt(self) -> str:
@@ -43,11 +44,13 @@ EC2_NOT_LISTED = Source(
     "public announcements; absent from DescribeInstanceTypes data",
     date(2026, 11, 21),
     verified=False,
+    as_of=date(2026, 11, 21),
 )
 EC2_SPOT = Source(
     "skypilot-catalog v9 aws/vms.csv, of no day that it says: lowest and highest zone of us-east-1 or us-west-2,"
     " without zones whose spot price is the on-demand price",
     date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
 )
 GCE_OFFERS = Source(
     "karpenter-provider-gcp initial-prices.json (us-central1, refreshed 2026-08-03)",
@@ -59,12 +62,14 @@ GCE_LISTS = Source(
     "skypilot-catalog v9 gcp/vms.csv, of no day that it says (us-central1), and cluster-toolkit v1.95.0",
     date(2026, 11, 21),
     verified=False,
+    as_of=date(2026, 11, 21),
 )
 GCE_CONSUMPTION = Source(
     "ai-hypercomputer/docs/consumption-models: spot and flex-start for any GPU machine but A4X, calendar mode (future"
     " reservations of up to 90 days) for A4 and A3 Ultra; GKE's autoscaler (gce price model) has no flex-start for"
     " a3-edgegpu-8g-nolssd, and for that type it is taken",
     date(2026, 11, 22),
+    as_of=date(2026, 11, 22),
 )
 GCE_N1 = Source(
     "sizes from Cyclenerd's machinetypes.csv at dac3128, GPUs for so many CPUs from gpuhunt providers/gcp.py at"
@@ -77,43 +82,51 @@ GCE_N1 = Source(
 GCE_GPUDIRECT = Source(
     "cluster-toolkit v1.95.0 GKE examples (networks of A3, A4 and A4X node pools)",
     date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
 )
 NVIDIA_DEVICES = Source(
     "NVIDIA supported-device list 595 in amazon-eks-ami, NVML names seen on EC2 hosts"
     " (ec2instances.info, 2025-12 to 2026-07)",
     date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
 )
 NVIDIA_DEVICES_UNSEEN = Source(
     "NVIDIA supported-device list 595; compute capability or memory from public material",
     date(2026, 11, 21),
     verified=False,
+    as_of=date(2026, 11, 21),
 )
 OPEN_DRIVER_LIST = Source(
     "README of NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04: names, device ids and the first"
     " version that lists them; memory, links and compute capability from public material",
     date(2026, 11, 21),
     verified=False,
+    as_of=date(2026, 11, 21),
 )
 EC2_NEEDS_595 = Source(
     "awslabs/amazon-eks-ami doc/usage/g7-ami.md: 595 or later; NVIDIA's open driver lists the device from 580.142"
     " too, the list in the AMI with driver 580 does not",
     date(2026, 11, 21),
     verified=False,
+    as_of=date(2026, 11, 21),
 )
 VOLTA_ENDS = Source(
     "NVIDIA's UNIX deprecation schedule: 580 is the last branch for Maxwell, Pascal and Volta;"
     " awslabs/amazon-eks-ami g7-ami.md: 595 is not for P3",
     date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
 )
 MIG_GUIDE = Source(
     "MIG User Guide v580 and `nvidia-smi mig -lgipp` listings; mig-parted builder_test.go v0.15.0",
     date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
 )
 MIG_RTX4500 = Source(
     "NVIDIA AI Enterprise release 8, vGPU reference for Blackwell, table 52: 1g.16gb (2) and 2g.32gb (1); variants from"
     " the MIG User Guide (610); placements inferred from the counts. The operator's static layouts have none",
     date(2026, 11, 22),
     verified=False,
+    as_of=date(2026, 11, 22),
 )
 MIG_RTX5000 = Source(
     "MIG User Guide 610, supported GPUs and RTX PRO 5000 Blackwell MIG profiles (48 GB): names and counts; placements"
@@ -133,4 +146,5 @@ MIG_INFERRED = Source(
     "profile names and counts from mig-parted v0.15.0; placements inferred from the same family",
     date(2026, 11, 21),
     verified=False,
+    as_of=date(2026, 11, 21),
 )

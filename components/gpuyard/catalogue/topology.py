@@ -14,6 +14,7 @@ EC2_SOURCE = Source(
     "EC2 User Guide, prerequisites of EC2 topology: the types that return three network nodes and those that"
     " return four. A blog of AWS shows four labels on p6e-gb200; the guide, which has three, is taken",
     date(2026, 11, 22),
+    as_of=date(2026, 11, 22),
 )
 GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST = (
     f"cloud.google.com/gce-topology-{name}" for name in ("block", "subblock", "host")
@@ -22,17 +23,20 @@ GCE_SOURCE = Source(
     "cluster-toolkit v1.95.0 at 1047080, kueue-configuration.yaml.tftpl of gke-a3-ultragpu, gke-a4 and gke-a4x:"
     " what keeps the nodes of one NVLink domain together stands above the host",
     date(2026, 11, 22),
+    as_of=date(2026, 11, 22),
 )
 NESTED_SOURCE = Source(
     "kueue v0.19.2 pkg/util/tas/tas.go: a domain is told by the values of all levels down to its own, so that two"
     " nodes with another value of a wider level never share one",
     date(2026, 11, 22),
+    as_of=date(2026, 8, 20),
 )
 
 TOPOGRAPH_SOURCE = Source(
     "NVIDIA Topograph, labels of nodes: network.topology.nvidia.com/leaf, spine and core up to v0.5, and"
     " fabric.topograph.run/tier-N from v1.0, where 0 is the switch next to the node",
     date(2026, 11, 25),
+    as_of=date(2026, 11, 25),
 )
 TIER = "fabric.topograph.run/tier-"
 NARROWEST_TIER = 100

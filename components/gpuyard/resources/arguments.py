@@ -786,7 +786,7 @@ class PlatformSpec(TypedDict):
     gpu_operator: NotRequired[OperatorSpec]
     """NVIDIA's GPU Operator. Default: one is installed, with values that fit the pools."""
     software: NotRequired[dict[str, str]]
-    """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried
+    """Versions by component, such as {gpu-operator: 26.7.1}. Default: the pinned ones, tried
     together.
     """
     priorities: NotRequired[dict[str, int]]

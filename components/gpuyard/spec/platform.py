@@ -245,7 +245,7 @@ class PlatformSpec(SpecModel):
     gpu_operator: OperatorSpec = OperatorSpec.model_construct()
     """NVIDIA's GPU Operator. Default: one is installed, with values that fit the pools."""
     software: dict[Text, Text] = Field(default_factory=dict)
-    """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried together."""
+    """Versions by component, such as {gpu-operator: 26.7.1}. Default: the pinned ones, tried together."""
     priorities: Annotated[dict[Name, PriorityValue], Field(max_length=100)] = Field(
         default_factory=dict
     )

@@ -22,7 +22,11 @@ from gpuyard.plan.sharing.mig import place
 from kit.searches import examples
 from kit.traces import openb_pods
 
-MADE_UP = Source("made up", date(2026, 11, 21))
+MADE_UP = Source(
+    "made up",
+    date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
+)
 
 
 def machine(name, gpu, gpus, usd, **more):

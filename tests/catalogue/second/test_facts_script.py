@@ -11,13 +11,21 @@ DAY = date(2026, 11, 21)
 FOUND = {
     "a.NEW": Source("new", DAY, as_of=date(2026, 8, 1), second="another"),
     "a.OLD": Source("old", DAY, as_of=date(2026, 1, 21)),
-    "a.UNDATED": Source("undated", DAY),
+    "a.UNDATED": Source(
+        "undated",
+        DAY,
+        as_of=DAY,
+    ),
 }
 
 
 def test_what_nothing_confirms_and_what_is_old_is_named():
     assert facts.alone(FOUND) == ["a.OLD", "a.UNDATED"]
-    assert facts.old(FOUND, DAY) == ["a.OLD: of 2026-01-21"]
+    assert facts.old({"prices": FOUND, "support windows": FOUND}, DAY) == [
+        "prices, a.NEW: of 2026-08-01, more than 90 days ago",
+        "prices, a.OLD: of 2026-01-21, more than 90 days ago",
+        "support windows, a.OLD: of 2026-01-21, more than 180 days ago",
+    ]
 
 
 def test_prices_of_the_catalogue_are_among_its_sources_and_copies_are_alone():
@@ -27,6 +35,8 @@ def test_prices_of_the_catalogue_are_among_its_sources_and_copies_are_alone():
         facts.alone(found)
     )
     assert "sources.GCE_OFFERS" not in facts.alone(found)
+    assert {"support.EKS_GUIDE", "pins.kueue"} <= found.keys()
+    assert len({name.partition(".")[0] for name in found}) > 40, "modules that have sources"
 
 
 def test_a_check_runs_when_all_it_needs_is_there_and_is_named_when_not(
@@ -55,4 +65,4 @@ def test_a_check_runs_when_all_it_needs_is_there_and_is_named_when_not(
 
 @pytest.mark.parametrize("check", facts.CHECKS, ids=lambda check: check.script)
 def test_every_script_it_runs_exists(check):
-    assert (facts.ROOT / "scripts" / "cross_checks" / check.script).is_file()
+    assert (facts.ROOT / "scripts" / check.script).is_file()

@@ -11,6 +11,7 @@ from gpuyard.catalogue.software.support import OperatorStatus, operator_status
 from gpuyard.catalogue.software.versions import parse_version
 from kit.every import every
 from kit.levels import upstream
+from kit.upstream_pins import PARTS_BEHIND
 
 EVERY = [pytest.param(pin, id=name) for name, pin in PINS.items()]
 
@@ -43,7 +44,7 @@ def test_floors_are_known_for_what_bulletins_speak_of():
     drivers = [pin for pin in PINS.values() if pin.advised_as == "driver"]
     assert {p.name: maintained(branch_of("driver", p.version)) for p in drivers} == {
         "driver": True,
-        "driver-610": None,
+        "driver-610": True,
         "driver-580": True,
     }
 
@@ -78,7 +79,8 @@ def test_a_part_is_what_the_operators_own_values_name(name, keys):
     values = yaml.safe_load(upstream("values", "gpu-operator.yaml").read_text(encoding="utf-8"))
     for key in keys:
         values = values[key]
-    assert re.match(r"v?([\d.]+(-[\d.]+)?)", values["version"])[1] == PINS[name].version
+    named = re.match(r"v?([\d.]+(-[\d.]+)?)", values["version"])[1]
+    assert named == PARTS_BEHIND.get(name, PINS[name].version)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +98,8 @@ def test_a_chart_is_what_its_own_file_names(name, file, pattern):
 
 
 KNOWN_BEHIND = {
+    "NVIDIA/gpu-operator": "26.7.0",
+    "NVIDIA/mig-parted": "0.15.0",
     "kubeflow/mpi-operator": "0.8.0",
     "prometheus-operator/prometheus-operator": "0.93.0",
     "NVIDIA/dcgm-exporter": "4.5.3-4.8.2",

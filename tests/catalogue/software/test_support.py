@@ -11,6 +11,7 @@ from gpuyard.catalogue.software.support import (
     RELEASED,
     WINDOWS,
     OperatorStatus,
+    driver_end,
     operator_status,
     support,
 )
@@ -41,7 +42,7 @@ def test_windows_end_in_the_order_of_their_minors(cloud):
 
 def test_a_planned_minor_without_a_window_is_known_as_such():
     missing = {(c, m) for c, ws in WINDOWS.items() for m in KUBERNETES_MINORS if m not in ws}
-    assert missing == {("gcp", "1.34")}
+    assert missing == {("aws", "1.37"), ("gcp", "1.37")}
 
 
 def test_releases_are_in_order_and_have_an_end():
@@ -78,7 +79,7 @@ def test_on_the_day_of_the_end_nothing_is_left():
 
 
 @pytest.mark.parametrize(
-    ("cloud", "minor"), [("aws", "1.37"), ("gcp", "1.34"), ("simulated", "1.36"), ("azure", "1.36")]
+    ("cloud", "minor"), [("aws", "1.37"), ("gcp", "1.37"), ("simulated", "1.36"), ("azure", "1.36")]
 )
 def test_an_unknown_window_is_none(cloud, minor):
     assert support(cloud, minor, date(2026, 11, 21)) is None
@@ -103,3 +104,17 @@ def test_every_source_says_where_and_when():
     for source in (dates.KUBERNETES_PAGES, dates.EKS_GUIDE, dates.OPERATOR_PAGE):
         assert source.verified
         assert source.title
+
+
+@pytest.mark.parametrize(
+    ("branch", "today", "end"),
+    [
+        ("590", date(2026, 12, 21), None),
+        ("590", date(2026, 12, 22), date(2026, 12, 22)),
+        ("590", None, None),
+        ("595", date(2027, 3, 24), date(2027, 3, 24)),
+        ("615", date(2030, 1, 1), None),
+    ],
+)
+def test_the_end_of_a_driver_branch_is_seen_from_today(branch, today, end):
+    assert driver_end(branch, today) == end

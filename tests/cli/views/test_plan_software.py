@@ -35,7 +35,7 @@ def section(gpuyard, path, *more):
         (
             AWS,
             [
-                "train al2023-nvidia 580.159.03 (image) plugin, MIG manager",
+                "train al2023-nvidia 580.178.04 (image) plugin, MIG manager",
                 "serve",
                 "new ubuntu-eks 595.91.07 (operator) all",
                 "rocket bottlerocket-nvidia 580.159.03 (image) nothing",
@@ -43,7 +43,7 @@ def section(gpuyard, path, *more):
         ),
         (
             platform([pool(), cut_pool()], cloud="aws"),
-            ["every pool al2023-nvidia 580.159.03 (image) plugin, MIG manager"],
+            ["every pool al2023-nvidia 580.178.04 (image) plugin, MIG manager"],
         ),
         (
             GCP,

@@ -21,11 +21,11 @@ from gpuyard.simulate.drivers.upgrading import BROKEN, JOBS, POD, read_policy, s
 from kit.levels import require_level
 from kit.stacks import pool, shared_pool, team
 
-OLD, NEW = "580.159.03", "595.91.07"
+OLD, NEW = "580.178.04", "595.91.07"
 RACKS = {"own-dev-1": "dev", "own-train-1": "train", "own-train-2": "train", "own-train-3": "train"}
 POLICY = read_policy({"driver": {"upgradePolicy": policy_upgrades()}})
 MERGE = "application/merge-patch+json"
-CHART = "apiVersion: v2\nname: gpu-operator\nversion: 26.7.0\n"
+CHART = "apiVersion: v2\nname: gpu-operator\nversion: 26.7.1\n"
 TEMPLATE = """
 apiVersion: v1
 kind: ConfigMap

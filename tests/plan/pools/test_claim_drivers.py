@@ -23,7 +23,7 @@ def test_where_no_driver_serves_all_pools_the_claims_are_what_can_go():
 
 def test_an_old_gpu_gets_the_driver_that_it_can_have():
     found = said(pool(machine=machine("V100-16"), sharing="dra"))
-    assert found["dra.driver"].fix.value == "580.173.02"
+    assert found["dra.driver"].fix.value == "580.178.04"
 
 
 def test_what_is_no_version_is_refused_as_such():

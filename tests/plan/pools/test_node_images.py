@@ -38,7 +38,7 @@ def test_eks_boots_from_the_image_with_the_driver_in_it():
     (train,) = plan_of(platform(cloud="aws")).pools
     assert train.node_software.image == "al2023-nvidia"
     assert train.node_software.variant == "AL2023_x86_64_NVIDIA"
-    assert train.node_software.driver == "580.159.03"
+    assert train.node_software.driver == "580.178.04"
     assert train.node_software.owners == {
         "driver": "image",
         "toolkit": "image",
@@ -126,13 +126,13 @@ def test_simulated_nodes_boot_from_nothing():
 
 def test_one_driver_is_taken_that_serves_every_pool():
     old = pool("old", machine="p3dn.24xlarge")
-    assert [s[1] for s in software(platform([old, pool()])).values()] == ["580.173.02"] * 2
+    assert [s[1] for s in software(platform([old, pool()])).values()] == ["580.178.04"] * 2
     assert [s[1] for s in software(platform([pool()])).values()] == ["595.91.07"]
 
 
 def test_a_driver_that_is_pinned_is_the_one():
-    raw = platform(software={"driver": "580.173.02"})
-    assert software(raw)["train"][1] == "580.173.02"
+    raw = platform(software={"driver": "580.178.04"})
+    assert software(raw)["train"][1] == "580.178.04"
 
 
 def test_what_is_no_version_is_not_judged_here():

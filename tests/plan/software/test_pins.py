@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.catalogue.software.compatibility import AUTOSCALERS, minors_of
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS
 from gpuyard.findings import Severity
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.pins import check_software, default_pins, effective_pins
@@ -20,8 +20,11 @@ def picks(minor="1.36", **software):
     )
 
 
-@pytest.mark.parametrize("minor", KUBERNETES_MINORS)
-def test_what_is_pinned_goes_with_every_minor_that_is_accepted(minor):
+TRIED = KUBERNETES_MINORS[: KUBERNETES_MINORS.index(NEWEST_TRIED) + 1]
+
+
+@pytest.mark.parametrize("minor", TRIED)
+def test_what_is_pinned_goes_with_every_minor_up_to_the_newest_tried(minor):
     for name, pin in default_pins(minor).items():
         if (name, minor) == ("dra-driver", "1.33"):  # `sharing: dra` has a floor of its own
             continue
@@ -32,7 +35,7 @@ def test_what_is_pinned_goes_with_every_minor_that_is_accepted(minor):
 
 
 def test_there_is_an_autoscaler_for_every_minor_and_an_unknown_minor_keeps_the_pinned_one():
-    assert tuple(AUTOSCALERS) == KUBERNETES_MINORS
+    assert tuple(AUTOSCALERS) == TRIED
     assert default_pins("1.20") == dict(PINS)
 
 
@@ -59,7 +62,7 @@ def test_what_cannot_be_read_changes_no_version():
 
 TABLE = [
     # component, version, minor, ids
-    ("gpu-operator", "26.7.0", "1.33", []),
+    ("gpu-operator", "26.7.1", "1.33", []),
     ("gpu-operator", "26.3.3", "1.36", ["software.deprecated", "software.untried"]),
     ("gpu-operator", "27.1.0", "1.36", ["software.untried"]),
     ("kueue", "0.18.6", "1.33", ["software.untried"]),
@@ -115,7 +118,7 @@ def test_a_picked_version_is_held_against_the_bulletins_and_the_pinned_one_propo
     raw = picks(container_toolkit="1.17.3")
     (finding,) = [f for f in findings(raw) if f.severity is Severity.REFUSE]
     assert (finding.id, finding.path) == ("software.vulnerable", ("software", "container-toolkit"))
-    assert finding.fix.says == 'write "1.20.0", the pinned one'
+    assert finding.fix.says == 'write "1.20.1", the pinned one'
     check_fix(raw, finding)
     assert ids(applied(raw, finding.fix)) == ["section.deferred"]
 
@@ -145,3 +148,9 @@ def test_a_component_nobody_knows_is_renamed_unless_the_name_is_taken(software, 
     check_fix(raw, finding)
     if after is not None:
         assert applied(raw, finding.fix)["software"] == after
+
+
+def test_a_component_picked_for_a_minor_that_no_version_names_is_sent_to_the_newest_tried():
+    raw = picks(minor="1.37", karpenter="1.14.1")
+    (found,) = [f for f in findings(raw) if f.id == "software.kubernetes"]
+    assert found.fix.says == 'write kubernetes: "1.36"'

@@ -65,7 +65,7 @@ def test_a_vulnerable_pin_is_refused_with_the_lowest_that_is_not():
             pin("toolkit", "v1.19.0", "container-toolkit"),
             pin("toolkit", "1.19.1", "container-toolkit"),
         ),
-        (pin("driver", "580.159.02"), pin("driver", "580.159.03")),
+        (pin("driver", "580.178.03"), pin("driver", "580.178.04")),
         (pin("dcgm-exporter", "4.6.0-4.8.2"), pin("dcgm-exporter", "4.6.0-4.8.3")),
         (pin("gfd", "0.17.2", "device-plugin"), pin("gfd", "0.17.3", "device-plugin")),
     ],
@@ -77,7 +77,7 @@ def test_the_floor_itself_passes_and_one_step_below_does_not(bad, good):
 def test_several_vulnerabilities_are_counted_and_the_worst_is_named():
     (found,) = check_pins([pin("driver", "580.126.09")])
     assert found.problem.startswith("has a published vulnerability: CVE-2026-24187, score 8.8 ")
-    assert found.problem.endswith(", and 10 more")
+    assert found.problem.endswith(", and 88 more")
 
 
 def test_a_floor_in_doubt_says_above():
@@ -104,7 +104,7 @@ def test_a_driver_branch_without_fixes_is_warned_of():
     assert "branch 570" in found.problem
 
 
-@pytest.mark.parametrize("version", ["580.159.03", "610.57.04"])
+@pytest.mark.parametrize("version", ["580.178.04", "620.10.01"])
 def test_a_branch_that_gets_fixes_or_is_newer_is_not(version):
     assert check_pins([pin("driver", version)]) == []
 
@@ -211,14 +211,14 @@ def test_the_nearest_minor_is_taken():
 
 
 def test_when_nothing_is_free_of_findings_a_refusal_gives_way_to_a_warning():
-    day = date(2027, 6, 27)
-    assert on("none", "1.36", day).severity is WARN
-    assert on("none", "1.36", day).fix is None
-    assert on("none", "1.35", day).fix.value == "1.36"
+    day = date(2027, 10, 27)
+    assert on("none", "1.37", day).severity is WARN
+    assert on("none", "1.37", day).fix is None
+    assert on("none", "1.36", day).fix.value == "1.37"
 
 
 def test_when_everything_has_ended_the_way_out_is_a_newer_release():
-    found = on("none", "1.36", date(2027, 6, 28))
+    found = on("none", "1.37", date(2027, 10, 28))
     assert found.severity is WARN
     assert (found.fix.at, found.fix.says) == (
         None,
@@ -228,9 +228,9 @@ def test_when_everything_has_ended_the_way_out_is_a_newer_release():
 
 @pytest.mark.parametrize("day", [date(2020, 1, 1), date(2026, 11, 21), date(2030, 1, 1)])
 def test_an_unknown_window_is_noted_and_nothing_is_made_up(day):
-    found = on("gcp", "1.34", day)
+    found = on("gcp", "1.37", day)
     assert (found.severity, found.fix) == (NOTE, None)
-    assert found.problem == "until when GKE supports Kubernetes 1.34 is unknown"
+    assert found.problem == "until when GKE supports Kubernetes 1.37 is unknown"
 
 
 def test_an_unknown_window_is_no_better_than_a_warning(monkeypatch):

@@ -160,7 +160,7 @@ def test_a_group_says_what_the_plan_says():
         "launchTemplate": found.inputs["launchTemplate"],
         "amiType": "AL2023_x86_64_NVIDIA",
         "version": "1.35",
-        "releaseVersion": "1.35.6-20260714",
+        "releaseVersion": "1.35.8-20260930",
         "capacityType": "SPOT",
         "instanceTypes": ["p5.48xlarge"],
         "scalingConfig": {"minSize": 0, "desiredSize": 0, "maxSize": 16},

@@ -16,6 +16,7 @@ from gpuyard.testing import CrdFolder
 from kit.every import every
 from kit.levels import upstream
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
+from kit.upstream_pins import PARTS_BEHIND
 
 MACHINES = {"aws": "p5.48xlarge", "gcp": "a3-highgpu-8g", "none": "p5.48xlarge"}
 
@@ -61,7 +62,7 @@ MATRIX = {
     "sharing without MPS": platform([pool(), cut_pool(), shared_pool()]),
     "measured": of("own", observability={"prometheus": "existing"}),
     "not measured": of("own", observability={"prometheus": "none"}),
-    "mirror": of("own", mirror={"images": "mirror.example/gpu"}, software={"driver": "580.173.02"}),
+    "mirror": of("own", mirror={"images": "mirror.example/gpu"}, software={"driver": "580.178.04"}),
     "GB200": platform([pool(**GB200)], cloud="aws"),
     "GB200 on GKE": platform([pool(**A4X)], cloud="gcp"),
     "roce": platform([pool(fabric={"kind": "roce", "hcas": ["mlx5_0"]})]),
@@ -270,12 +271,12 @@ def test_images_come_from_the_mirror_and_versions_from_the_stack_file():
     assert release.repository == ""
     assert found["driver"]["repository"] == "mirror.example/gpu/nvidia"
     assert found["driver"]["manager"]["repository"] == "mirror.example/gpu/nvidia/cloud-native"
-    assert found["driver"]["version"] == "580.173.02"
+    assert found["driver"]["version"] == "580.178.04"
     image = found["node-feature-discovery"]["image"]
     assert image["repository"] == "mirror.example/gpu/nfd/node-feature-discovery"
     assert image["tag"].startswith("v0.19.0@sha256:")
     plain = RELEASES["own"]
-    assert (plain.chart, plain.version) == ("gpu-operator", "v26.7.0")
+    assert (plain.chart, plain.version) == ("gpu-operator", "v26.7.1")
     assert plain.repository == GPU_OPERATOR_CHART.repository
     assert "repository" not in plain.values["driver"]
 
@@ -320,7 +321,8 @@ def test_the_chart_names_the_images_that_we_know_by_the_pins_that_we_have():
             section = section[key]
         assert section["repository"] == image.repository, image.values
         if image.pin:
-            assert section["version"] == image.tag.format(PINS[image.pin].version), image.values
+            version = PARTS_BEHIND.get(image.pin, PINS[image.pin].version)
+            assert section["version"] == image.tag.format(version), image.values
         else:
             assert "version" not in section
 
@@ -328,5 +330,5 @@ def test_the_chart_names_the_images_that_we_know_by_the_pins_that_we_have():
 def test_the_files_say_how_to_install_it_before_the_queues():
     files = render_files(PLANS["own"], {"cluster.name": "blue"})
     (text,) = [text for name, text in files.items() if name.endswith("gpu-operator/release.yaml")]
-    assert f"--repo {GPU_OPERATOR_CHART.repository} --version v26.7.0" in text
+    assert f"--repo {GPU_OPERATOR_CHART.repository} --version v26.7.1" in text
     assert yaml.safe_load(text)["repository"] == GPU_OPERATOR_CHART.repository

@@ -168,7 +168,7 @@ def digest_of(*pools, **more):
         ([pool(nodes=9)], {}, False),
         ([], {"validation": {"most_closed_percent": 50}}, False),
         ([], {"image": "another"}, True),
-        ([], {"software": {"driver": "580.173.02"}}, True),
+        ([], {"software": {"driver": "580.178.04"}}, True),
         ([pool(machine="p4d.24xlarge")], {}, True),
     ],
 )

@@ -224,7 +224,7 @@ def name_of(**more):
         ({"teams": []}, False),
         ({"priorities": {"high": 10}}, False),
         ({"image": "registry.example.org/ml/base:2"}, True),
-        ({"software": {"driver": "580.173.02"}}, True),
+        ({"software": {"driver": "580.178.04"}}, True),
         ({"pools": [pool(nodes=3)]}, True),
         ({"pools": [pool(machine="p4d.24xlarge")]}, True),
         ({"required": False}, True),

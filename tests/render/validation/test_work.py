@@ -247,7 +247,7 @@ def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):
         asked(image=f"{IMAGE}0"),
         asked(profile="soak"),
         asked(pool(machine="p5en.48xlarge")),
-        asked(software={"driver": "580.173.02"}),
+        asked(software={"driver": "580.178.04"}),
     ):
         assert name_of(other) != first
     monkeypatch.setattr("gpuyard.render.validation.work.source_of", lambda _: {"x.py": "1"})

@@ -99,8 +99,8 @@ def test_another_driver_of_the_operator_on_nodes_of_ones_own_needs_consent(tells
     def of(driver):
         return plan_of(platform(software={"driver": driver}))
 
-    tells(told_of(of("580.159.03")))
-    assert guarding.guard(NAME, of("580.159.03")) == NOTHING
+    tells(told_of(of("580.178.04")))
+    assert guarding.guard(NAME, of("580.178.04")) == NOTHING
     with pytest.raises(PlatformRefused) as refused:
         guarding.guard(NAME, of("595.91.07"))
     assert {each.id for each in refused.value.findings} == {"change.rolls"}

@@ -67,7 +67,7 @@ def test_the_others_wait_for_the_first_one_and_its_verdict(graph, validation):
 def test_pools_get_another_driver_in_turns(graph):
     """The second one waits for the record and the verdict of the first, and its check for its own record."""
     raw = of(validation=IMAGE, software={"driver": "595.91.07"})
-    made, plan = graph(of(validation=IMAGE, software={"driver": "580.159.03"}), raw), plan_of(raw)
+    made, plan = graph(of(validation=IMAGE, software={"driver": "580.178.04"}), raw), plan_of(raw)
 
     def record(name):
         return f"ConfigMap:gpuyard-lab/gpuyard-driver-{name}"

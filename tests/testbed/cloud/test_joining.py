@@ -85,7 +85,7 @@ def test_a_node_group_becomes_the_nodes_that_it_asks_for(folder, server):
     assert (read.efa, read.driver, read.devices) == (32, True, None)
     software = plan_of(platform([POOL], cloud="aws")).pools[0].node_software
     assert software is not None
-    assert read.driver_version == software.driver == "580.159.03", "that of its image"
+    assert read.driver_version == software.driver == "580.178.04", "that of its image"
     assert read.allocatable["cpu"] == "191450m"
     assert read.capacity["pods"] == "100"
     assert read.capacity["hugepages-2Mi"] == "10256Mi"

@@ -24,12 +24,14 @@ BOUNDS_SOURCE = Source(
     "AWS re:Invent 2025, STG320: gp3 has up to 64 TiB; diskSizeGb in terraform-provider-google-beta:"
     " 10 or more",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 IMAGES_NEED: Mapping[str, int] = {"al2023-nvidia": 20}
 """By image: the size of the snapshot that the disk is made of; EC2 starts no node on a smaller one."""
 IMAGES_SOURCE = Source(
     "awslabs/amazon-eks-ami templates/al2023/variables-default.json: launch_block_device_mappings_volume_size 20",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 
 

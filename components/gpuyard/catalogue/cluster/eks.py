@@ -12,11 +12,13 @@ _PINNED = Source(
     " the same 1.35 in a ministry's platform; 1.36 as seen in clusters on 2026-09-04 and 2026-09-24",
     _LOOKED_UP,
     verified=False,
+    as_of=date(2026, 9, 4),
 )
 _OPEN = Source(
     "no version seen that belongs to each minor: where none is here, EKS picks its default",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
 
 
@@ -110,6 +112,7 @@ ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
 POLICIES_SOURCE = Source(
     "EKS user guide, node IAM role, cluster IAM role and access policies; AWS managed policy reference",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 
 GATEWAY_SERVICE = "s3"
@@ -130,15 +133,22 @@ ENDPOINTS_SOURCE = Source(
     "EKS user guide, private clusters, and Karpenter's page on private clusters: services that nodes, add-ons and"
     " controllers ask",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 
 ZONES_WITHOUT = ("cac1-az3", "use1-az3", "usw1-az2")
 """Ids of zones in which EKS takes no subnet for a control plane."""
-ZONES_SOURCE = Source("EKS user guide, network requirements: subnets of a cluster", _LOOKED_UP)
+ZONES_SOURCE = Source(
+    "EKS user guide, network requirements: subnets of a cluster",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 
 LOG_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)  # fmt: skip
 LOG_DAYS_SOURCE = Source(
-    "CloudWatch Logs API, PutRetentionPolicy: the numbers of days that it takes", _LOOKED_UP
+    "CloudWatch Logs API, PutRetentionPolicy: the numbers of days that it takes",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 
 
@@ -151,6 +161,7 @@ DISK_KEY_SOURCE = Source(
     "EC2 Auto Scaling user guide, required KMS key policy for use with encrypted volumes: what its service-linked role"
     " is granted; AWSServiceRoleForAutoScaling is made by the first Auto Scaling group of an account",
     date(2026, 11, 25),
+    as_of=date(2026, 11, 25),
 )
 AUTO_SCALING_ROLE = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 """In whose name EC2 starts the instances of node groups."""

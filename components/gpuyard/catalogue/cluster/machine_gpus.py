@@ -14,6 +14,7 @@ SOURCE = Source(
     " GPU accelerated. Names of Azure's sizes have vCPUs, of Oracle's shapes the GPUs",
     date(2026, 11, 26),
     verified=False,
+    as_of=date(2026, 11, 26),
 )
 _OLD = {
     "p2.xlarge": 1,

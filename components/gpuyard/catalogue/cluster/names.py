@@ -8,11 +8,21 @@ from gpuyard.catalogue.buying import Form
 from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 22)
-_IAM = Source("IAM User Guide, IAM identifiers: ARNs of users, roles and the root user", _LOOKED_UP)
-_EC2 = Source(
-    "EC2 API Reference: ids of 8 or 17 hexadecimal digits after vpc- and subnet-", _LOOKED_UP
+_IAM = Source(
+    "IAM User Guide, IAM identifiers: ARNs of users, roles and the root user",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
-_MEMBERS = Source("Google Cloud IAM, principal identifiers of allow policies", _LOOKED_UP)
+_EC2 = Source(
+    "EC2 API Reference: ids of 8 or 17 hexadecimal digits after vpc- and subnet-",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+_MEMBERS = Source(
+    "Google Cloud IAM, principal identifiers of allow policies",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 
 ADMINS: Mapping[str, Form] = {
     "aws": Form(
@@ -34,6 +44,7 @@ KEYS: Mapping[str, Form] = {
         Source(
             "KMS Developer Guide, key ARN; an alias can be pointed at another key, so it is none",
             _LOOKED_UP,
+            as_of=_LOOKED_UP,
         ),
     ),
     "gcp": Form(
@@ -41,7 +52,11 @@ KEYS: Mapping[str, Form] = {
             r"projects/[^/\s]+/locations/(?P<region>[a-z0-9-]+)/keyRings/[\w-]+/cryptoKeys/[\w-]+"
         ),
         "projects/my-project/locations/us-central1/keyRings/my-ring/cryptoKeys/my-key",
-        Source("Cloud KMS, resource names of keys", _LOOKED_UP),
+        Source(
+            "Cloud KMS, resource names of keys",
+            _LOOKED_UP,
+            as_of=_LOOKED_UP,
+        ),
     ),
 }
 """By cloud: keys, and the region that they are of."""
@@ -50,7 +65,11 @@ NETWORKS: Mapping[str, Form] = {
     "gcp": Form(
         re.compile(r"(projects/[^/\s]+/global/networks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?"),
         "my-network",
-        Source("Compute Engine, names of resources and their self links", _LOOKED_UP),
+        Source(
+            "Compute Engine, names of resources and their self links",
+            _LOOKED_UP,
+            as_of=_LOOKED_UP,
+        ),
     ),
 }
 """By cloud."""
@@ -71,6 +90,7 @@ PROJECT = Form(
     Source(
         "Cloud Resource Manager API, projectId: 6 to 30 small letters, digits or dashes, a letter first, no dash last",
         date(2026, 11, 24),
+        as_of=date(2026, 11, 24),
     ),
 )
 """The id of a project of Google's, which is neither its name nor its number; old ones begin with a domain."""

@@ -11,7 +11,11 @@ from datetime import date
 from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 23)
-_NCCL_USER_GUIDE = Source("NCCL user guide, environment variables (NCCL 2.30)", _LOOKED_UP)
+_NCCL_USER_GUIDE = Source(
+    "NCCL user guide, environment variables (NCCL 2.30)",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +39,9 @@ RECORDS: Mapping[str, NcclRecord] = {
             fabric="EFA",
             needs="aws-ofi-nccl in the image; FI_PROVIDER, NCCL_PROTO and NCCL_MIN_CHANNELS stay unset",
             source=Source(
-                "awslabs/awsome-distributed-training 1.architectures/efa-cheatsheet.md", _LOOKED_UP
+                "awslabs/awsome-distributed-training 1.architectures/efa-cheatsheet.md",
+                _LOOKED_UP,
+                as_of=_LOOKED_UP,
             ),
         ),
         NcclRecord(
@@ -56,6 +62,7 @@ RECORDS: Mapping[str, NcclRecord] = {
                 " in which they differ, are left out",
                 _LOOKED_UP,
                 verified=False,
+                as_of=_LOOKED_UP,
             ),
         ),
         NcclRecord(
@@ -69,6 +76,7 @@ RECORDS: Mapping[str, NcclRecord] = {
             source=Source(
                 "GoogleCloudPlatform/cluster-toolkit, a3-megagpu-8g examples: nccl-env-profile.sh, then the devices",
                 _LOOKED_UP,
+                as_of=_LOOKED_UP,
             ),
         ),
         NcclRecord(
@@ -80,6 +88,7 @@ RECORDS: Mapping[str, NcclRecord] = {
                 "GKE workloads with gIB on a3-ultragpu-8g and later: set_nccl_env.sh is sourced first",
                 _LOOKED_UP,
                 verified=False,
+                as_of=_LOOKED_UP,
             ),
         ),
         NcclRecord(

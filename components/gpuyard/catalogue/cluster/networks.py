@@ -11,15 +11,18 @@ _VPC = Source(
     "VPC User Guide: a block of a VPC is /16 to /28, and five addresses of each subnet are taken; ours has"
     " eight private subnets and eight public ones, the smallest an eighth of an eighth of it",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 _GKE = Source(
     "GKE, VPC-native clusters: a /24 of the pods' range for a node of up to 110 pods; four addresses of the"
     " primary range are taken",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 _SERVICES = Source(
     "hashicorp/terraform-provider-aws v6.58.0, eks cluster: serviceIpv4Cidr /12 to /24, of a private range",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 
 
@@ -56,6 +59,7 @@ PREFIX_DELEGATION = Source(
     "amazon-vpc-cni-k8s docs/prefix-and-ip-target.md: with prefix delegation an interface takes /28 blocks of 16"
     " addresses, and keeps one beside those in use (WARM_PREFIX_TARGET=1)",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 """So the least that a node with one pod takes is two blocks, beside its own addresses."""
 EC2_TAKEN = 5

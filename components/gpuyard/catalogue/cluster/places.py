@@ -7,8 +7,8 @@ from gpuyard.catalogue.regions import listed_regions
 from gpuyard.catalogue.sources import Source
 
 REGION_LISTS = (
-    Source("partitions and regions of endpoints.json, botocore 1.43.11 (Apache-2.0)", date(2026, 11, 23)),
-    Source("regions of karpenter-provider-gcp initial-prices.json (all regions)", date(2026, 11, 23)),
+    Source("partitions and regions of endpoints.json, botocore 1.43.11 (Apache-2.0)", date(2026, 11, 23), as_of=date(2026, 11, 23)),
+    Source("regions of karpenter-provider-gcp initial-prices.json (all regions)", date(2026, 11, 23), as_of=date(2026, 11, 23)),
 )  # fmt: skip
 _AWS = """
 af-south-1 ap-east-1 ap-east-2 ap-northeast-1 ap-northeast-2 ap-northeast-3 ap-south-1 ap-south-2 ap-southeast-1

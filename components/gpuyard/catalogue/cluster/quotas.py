@@ -11,17 +11,20 @@ EC2_QUOTA_SOURCE = Source(
     "skypilot-catalog v5 aws/instance_quota_mapping.csv (codes of G, P and DL), EC2 user guide, spot quotas (P5 has one"
     " of its own, and in newer accounts all P share one)",
     date(2026, 11, 23),
+    as_of=date(2026, 11, 23),
 )
 EC2_STANDARD_SOURCE = Source(
     "codes of the standard families (cortexlabs/cortex issue 1878 for spot) and of P5 spot from general knowledge",
     date(2026, 11, 23),
     verified=False,
+    as_of=date(2026, 11, 23),
 )
 GCE_QUOTA_SOURCE = Source(
     "Quota.Metric of Compute Engine's API; names of H100 Mega, H200, B200 and GB200 from refusals that others met. Spot and"
     " flex-start use up the preemptible one",
     date(2026, 11, 23),
     verified=False,
+    as_of=date(2026, 11, 23),
 )
 
 
@@ -54,6 +57,7 @@ EC2_NETWORKS, EC2_ADDRESSES = "L-F678F1CE", "L-0263D0A3"
 EC2_NETWORKS_SOURCE = Source(
     "VPC user guide, quotas: five of either in a region; codes as installers of OpenShift and others ask for them",
     date(2026, 11, 26),
+    as_of=date(2026, 11, 26),
 )
 
 GCE_ALL_GPUS = "GPUS_ALL_REGIONS"
@@ -70,6 +74,7 @@ GCE_PROJECT_SOURCE = Source(
     " from refusals that others met",
     date(2026, 11, 26),
     verified=False,
+    as_of=date(2026, 11, 26),
 )
 
 GCE_METRICS: Mapping[str, str] = {

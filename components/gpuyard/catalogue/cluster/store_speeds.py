@@ -18,25 +18,35 @@ _READ_ON = date(2026, 11, 25)
 _EFS = Source(
     "EFS user guide, performance: 1,500 MiB/s for one client with Elastic throughput and efs-utils 2, else 500",
     _READ_ON,
+    as_of=_READ_ON,
 )
 _LUSTRE = Source(
     "FSx for Lustre user guide, SSD storage: MB/s of the disks for each TiB as the tier says, 200 of SCRATCH_2",
     _READ_ON,
+    as_of=_READ_ON,
 )
 _MANAGED = Source(
-    "Managed Lustre documentation, performance: MB/s for each TiB as the tier says", _READ_ON
+    "Managed Lustre documentation, performance: MB/s for each TiB as the tier says",
+    _READ_ON,
+    as_of=_READ_ON,
 )
 _FILESTORE = Source(
     "Filestore documentation, performance: 94 MiB/s for each TiB below 10 TiB, 70.5 above, one client 450;"
     " basic SSD 1,200, basic HDD 100 below 10 TiB, 180 above",
     _READ_ON,
+    as_of=_READ_ON,
 )
 _OBJECTS = Source(
     "S3 user guide, parallelization: 85 MB/s for each request under way, here 8; of Cloud Storage nobody says another",
     _READ_ON,
     verified=False,
+    as_of=_READ_ON,
 )
-_CLIENT = Source("Readiness STO-03: 10 Gbit/s for a GPU node", date(2026, 11, 25))
+_CLIENT = Source(
+    "Readiness STO-03: 10 Gbit/s for a GPU node",
+    date(2026, 11, 25),
+    as_of=date(2026, 11, 25),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,18 @@ _LUSTRE = Source(
     " persistent file systems of the second generation: 125, 250, 500, 1000 MB/s for each TiB",
     _LOOKED_UP,
     second="aws-sdk's FSx model and the provider's own check of the throughput",
+    as_of=_LOOKED_UP,
 )
-_MANAGED = Source("Managed Lustre documentation, performance tiers", _LOOKED_UP)
-_FILESTORE = Source("Filestore documentation, service tiers", _LOOKED_UP)
+_MANAGED = Source(
+    "Managed Lustre documentation, performance tiers",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+_FILESTORE = Source(
+    "Filestore documentation, service tiers",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 
 
 _LUSTRE_PRICE = Source(
@@ -24,6 +33,7 @@ _LUSTRE_PRICE = Source(
     " learning-aws.readthedocs.io, pricing.rst: 0.140 for one of scratch. Both say about, and name no region but ours",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
 
 
@@ -129,7 +139,11 @@ BUCKETS: Mapping[str, Form] = {
             r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"
         ),
         "our-checkpoints",
-        Source("S3 user guide, rules for names of general purpose buckets", _LOOKED_UP),
+        Source(
+            "S3 user guide, rules for names of general purpose buckets",
+            _LOOKED_UP,
+            as_of=_LOOKED_UP,
+        ),
     ),
     "gcp": Form(
         re.compile(
@@ -137,7 +151,11 @@ BUCKETS: Mapping[str, Form] = {
             r"(?=[^.]{1,63}(\.[^.]{1,63})*$)[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]"
         ),
         "our-checkpoints",
-        Source("Cloud Storage documentation, names of buckets", _LOOKED_UP),
+        Source(
+            "Cloud Storage documentation, names of buckets",
+            _LOOKED_UP,
+            as_of=_LOOKED_UP,
+        ),
     ),
 }
 """By cloud."""

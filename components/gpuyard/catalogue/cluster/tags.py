@@ -33,6 +33,7 @@ TAGS: Mapping[str, TagLimits] = {
             "models of IAM (tagKeyType, tagListType), EKS (TagMap), EFS, FSx and CloudWatch Logs in botocore 1.44.5:"
             " 50 tags, keys of 128 characters out of letters, figures, blanks and _.:/=+-@, none beginning with aws:",
             _LOOKED_UP,
+            as_of=_LOOKED_UP,
         ),
     ),
     "gcp": TagLimits(
@@ -43,6 +44,7 @@ TAGS: Mapping[str, TagLimits] = {
             "GKE, creating and managing labels of clusters and node pools: 64 labels, 63 characters; pulumi-gcp"
             " adds goog-pulumi-provisioned",
             _LOOKED_UP,
+            as_of=_LOOKED_UP,
         ),
     ),
 }

@@ -39,6 +39,7 @@ CONTROL_PLANES: Mapping[str, Minutes] = {
             "easontechtalk.com, unofficial EKS cluster creation performance: 793 to about 1,000 s in 21 regions",
             date(2026, 11, 25),
             verified=False,
+            as_of=date(2026, 11, 25),
         ),
     ),
 }
@@ -50,6 +51,7 @@ _EC2 = Source(
     " after 70 to 100 s",
     _READ_ON,
     verified=False,
+    as_of=_READ_ON,
 )
 _EC2_GPUS = Source(
     "aws/karpenter-provider-aws 6128: 70 to 80 s from launch until a machine without GPUs is registered, and amazon-eks-ami"
@@ -57,13 +59,20 @@ _EC2_GPUS = Source(
     " (kubernetes/autoscaler 3464), less the 90 s of NVIDIA/k8s-device-plugin 291",
     _READ_ON,
     verified=False,
+    as_of=_READ_ON,
 )
-_GCE = Source("no figure was found: taken as EC2's", _READ_ON, verified=False)
+_GCE = Source(
+    "no figure was found: taken as EC2's",
+    _READ_ON,
+    verified=False,
+    as_of=_READ_ON,
+)
 _GCE_GPUS = Source(
     "codalab/codalab-worksheets 4042: a VM with GPUs is there 4.5 minutes after its autoscaler was asked. The least is"
     " reckoned: 3 minutes until pods run (blog.easecloud.io, GPU nodes on GKE: 3 to 8), less a minute for the GPUs",
     _READ_ON,
     verified=False,
+    as_of=_READ_ON,
 )
 JOINS: Mapping[tuple[str, bool], Seconds] = {
     ("aws", False): Seconds(39, 100, _EC2),
@@ -78,6 +87,7 @@ _INSTALLED = Source(
     " to 15 minutes until GPUs are allocatable",
     _READ_ON,
     verified=False,
+    as_of=_READ_ON,
 )
 COUNTED: Mapping[Owner, Seconds] = {
     Owner.IMAGE: Seconds(
@@ -88,6 +98,7 @@ COUNTED: Mapping[Owner, Seconds] = {
             " images of this size take (awslabs/amazon-eks-ami 938: about 4 s each)",
             _READ_ON,
             verified=False,
+            as_of=_READ_ON,
         ),
     ),
     Owner.GKE: Seconds(
@@ -97,6 +108,7 @@ COUNTED: Mapping[Owner, Seconds] = {
             "cloudpilot-ai/karpenter-provider-gcp 148: about a minute; codalab/codalab-worksheets 4042: 4.5",
             _READ_ON,
             verified=False,
+            as_of=_READ_ON,
         ),
     ),
     Owner.DAEMONSET: Seconds(270, 900, _INSTALLED),
@@ -110,6 +122,7 @@ EACH_GPU = Seconds(
         "tinfoilsh/cvmimage 363: nvidia-persistenced attaches GPUs one after the other, 3.1 to 4.3 s for each of eight B200",
         _READ_ON,
         verified=False,
+        as_of=_READ_ON,
     ),
 )
 """More of them take longer."""

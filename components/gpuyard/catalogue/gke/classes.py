@@ -15,6 +15,7 @@ CLASS_SOURCE = Source(
     " its one class, a rule with `nodepools` has nothing beside them and no order in itself, names begin neither with"
     " gke nor autopilot; Standard clusters from 1.30.3-gke.1451000 on",
     _LOOKED_UP,
+    as_of=date(2026, 4, 13),
 )
 NO_FURTHER = "DoNotScaleUp"
 """What becomes of a pod for which no rule has a node: it waits, and nothing else is bought."""
@@ -26,6 +27,7 @@ MOVES_SOURCE = Source(
     " time; one is drained when its pods fit elsewhere, new nodes are made in a better rule alone, and a node with a"
     " pod that blocks a scale-down stays",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 EMPTY_PERCENT = 1
 """A node of which less is used may go. One of eight GPUs is more, and with 0 an empty node would stay."""
@@ -34,4 +36,5 @@ EMPTY_SOURCE = Source(
     " the GPUs alone; GoogleCloudPlatform/cluster-autoscaler at 7d250507, pkg/computeclass/autoscaling_options.go: a hundredth"
     " each, and a node is spared whose use is not below it",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )

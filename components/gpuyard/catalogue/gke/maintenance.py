@@ -7,6 +7,7 @@ from gpuyard.catalogue.sources import Source
 WINDOWS_SOURCE = Source(
     "GKE, maintenance windows and exclusions: 48 hours in a 32-day rolling window",
     date(2026, 11, 22),
+    as_of=date(2026, 11, 22),
 )
 LEAST_HOURS = 48
 """Within any 32 days."""
@@ -16,6 +17,7 @@ FREEZES_SOURCE = Source(
     " 2026, second-hand: 90 days, and 30 recommended",
     date(2026, 11, 24),
     verified=False,
+    as_of=date(2026, 11, 24),
 )
 MOST_FREEZES = 3
 LONG_FREEZE_DAYS = 30
@@ -25,6 +27,7 @@ UPGRADE_SOURCE = Source(
     "GKE, node upgrade strategies: a surge of 20 nodes at once, budgets of disruption and pods' own grace held"
     " to for an hour; nodeDrainConfig of NodePool in pulumi-gcp 10.2.0",
     date(2026, 11, 25),
+    as_of=date(2026, 11, 25),
 )
 MOST_AT_ONCE = 20
 """Nodes of a pool that are made anew at once, those beyond it counted."""

@@ -14,6 +14,7 @@ SIZES_SOURCE = Source(
     "cluster-toolkit v1.95.0 at 1047080: gke-a3-ultragpu.yaml (192.168.64.0/18 for the host, 192.168.128.0/18 in"
     " eight for RDMA) and gke-a3-highgpu.yaml (/20 for each of the GPUs' networks)",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 PREDEFINED_SUBNET = "default-subnet-1-"
 """Begins the name of the subnetwork that a network of bare metal has by itself; the network's name ends it."""
@@ -23,6 +24,7 @@ PREDEFINED_SOURCE = Source(
     " subnetwork alone there (modules/compute/gke-node-pool): IPV6_ONLY, which that module has for instances, is no"
     " word of GKE's. Scripts that people show of such racks name the same subnetwork",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 PROFILE_URL = (
     "https://www.googleapis.com/compute/beta/projects/",
@@ -33,4 +35,5 @@ PROFILE_SOURCE = Source(
     "cluster-toolkit v1.95.0 at 1047080, network_profile of gke-a3-ultragpu.yaml; no firewall rules and no MTU of"
     " ours there, the profile says both",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )

@@ -29,6 +29,7 @@ HYPERDISK_SOURCE = Source(
     " about Hyperdisk, and unseen on a node pool",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
 LOCAL_SSD_GB = 375
 """Size of one local SSD, as GKE counts them."""
@@ -36,6 +37,7 @@ LOCAL_SSD_SOURCE = Source(
     f"{_TOOLKIT}, modules/compute/gke-node-pool/disk_definitions.tf: 16 on A3 High and Mega with eight GPUs, 32 on"
     " A3 Ultra and A4, as ephemeral storage; the smaller ones by their sizes",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 _SSD_UNCOUNTED = ("a4x-",)
 """Machines whose local disks have another size; GKE counts them itself (gke-a4x.yaml gives no number)."""
@@ -59,6 +61,7 @@ METAL_SOURCE = Source(
     f"{_TOOLKIT}, gke-a4x-max-bm.yaml: enable_shielded_nodes false, 4096 huge pages of 2 MiB, and the label of"
     " Dataplane V2's new network plugin",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 METAL_HUGE_PAGES = 4096
 """Of 2 MiB, on a machine of bare metal."""
@@ -67,7 +70,11 @@ DRANET_LABELS: Mapping[str, str] = {"cloud.google.com/gke-networking-dra-driver"
 """On nodes whose network cards pods claim."""
 QUEUED_LABELS: Mapping[str, str] = {"cloud.google.com/gke-queued": "true"}
 """On nodes of queued provisioning: GKE taints them with the same key, and adds no label."""
-LABELS_SOURCE = Source(f"{_TOOLKIT}, kubernetes_labels of gke-node-pool/main.tf", _LOOKED_UP)
+LABELS_SOURCE = Source(
+    f"{_TOOLKIT}, kubernetes_labels of gke-node-pool/main.tf",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 
 DRIVER_BY: Mapping[str, str] = {Owner.GKE.value: "DEFAULT"}
 NO_DRIVER = "INSTALLATION_DISABLED"
@@ -78,6 +85,7 @@ DRIVER_SOURCE = Source(
     "NVIDIA/cloud-native-docs google-gke.rst 26.7: the driver of the GPU Operator needs secure boot off; Google's"
     " own is signed",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 
 DRIVER_INSTALLER = "nvidia-driver-installer"
@@ -93,6 +101,7 @@ INSTALLER_SOURCE = Source(
     " and, for A4X, daemonset-preloaded-latest-a4x.yaml. Its second init container cuts GPUs only where GKE was told a"
     " partition size (partition_gpu.go), and is left out",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 DISTRIBUTION_LABEL = "cloud.google.com/gke-os-distribution"
 """GKE's own, on every node: cos or ubuntu."""
@@ -118,6 +127,7 @@ ARM_TAINT_SOURCE = Source(
     " the field with a control plane of 1.35.0-gke.2141000 and later",
     date(2026, 11, 25),
     verified=False,
+    as_of=date(2026, 7, 28),
 )
 
 
@@ -132,6 +142,7 @@ NODE_ROLES_SOURCE = Source(
     "GKE, configure node service accounts: the least role of a node, and what it needs beside it to pull images from"
     " Artifact Registry (CIS GKE 2.0.0, 5.2.1)",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 NODE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 """Roles bound what a node may do; scopes are the older way, and would only be in theirs."""
@@ -144,6 +155,7 @@ KEY_SOURCE = Source(
     "GKE, application-layer secrets encryption and customer-managed keys: which service agent needs the key",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
 GPU_MODEL_LABEL = "cloud.google.com/gke-accelerator"
 """On every node with GPUs: their model, as GKE calls it."""

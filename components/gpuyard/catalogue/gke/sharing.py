@@ -22,6 +22,7 @@ SHARING_SOURCE = Source(
     " GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia/gpusharing: several are given only where the"
     " node has one GPU",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 STRATEGY_LABEL = "cloud.google.com/gke-gpu-sharing-strategy"
 STRATEGY_WORDS: Mapping[str, str] = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
@@ -72,4 +73,5 @@ PARTITIONS_SOURCE = Source(
     "GoogleCloudPlatform/container-engine-accelerators at 09e2ab1a, partition_gpu/partition_gpu.go: of one size as many"
     " as fit, on every GPU of a node. 1g.20gb is listed for H100 alone, and sizes with graphics without a number",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )

@@ -12,7 +12,9 @@ METADATA = (
 """EC2 and Compute Engine share the first; the second is EC2's on IPv6, the third Compute Engine's. The fourth is
 Azure's own, by which a node talks to its platform; the fifth gives credentials on nodes of Amazon ECS."""
 METADATA_SOURCE = Source(
-    "EC2 and Compute Engine documentation: addresses of the instance metadata service", _LOOKED_UP
+    "EC2 and Compute Engine documentation: addresses of the instance metadata service",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 PLATFORM_SOURCE = Source(
     "Microsoft Learn: what is IP address 168.63.129.16; docs.rs aws_config::ecs: the ECS address",
@@ -23,8 +25,14 @@ NODE_DNS = "169.254.20.10/32"
 NODE_DNS_SOURCE = Source(
     "kubernetes cluster/addons/dns/nodelocaldns/README.md; GKE has it by default since 1.33.1",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 CLOUD_DNS = METADATA[0]
 """With Cloud DNS, GKE writes the node's metadata address into pods as their name server; its port 53 answers
 for names only, credentials are on port 80."""
-CLOUD_DNS_SOURCE = Source("tektoncd/operator issue 4000", _LOOKED_UP, verified=False)
+CLOUD_DNS_SOURCE = Source(
+    "tektoncd/operator issue 4000",
+    _LOOKED_UP,
+    verified=False,
+    as_of=_LOOKED_UP,
+)

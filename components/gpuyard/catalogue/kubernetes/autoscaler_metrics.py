@@ -11,10 +11,12 @@ KARPENTER_METRICS = Source(
     "aws/karpenter-provider-aws 1d92708, website v1.14 reference/metrics.md, and all that this page has had before;"
     " reasons: kubernetes-sigs/karpenter v1.14.1 pkg/controllers/nodeclaim/lifecycle",
     _READ_ON,
+    as_of=date(2026, 8, 20),
 )
 AUTOSCALER_METRICS = Source(
     "kubernetes/autoscaler 1dbeacf cluster-autoscaler/proposals/metrics.md, and metrics/metrics.go of 013fa19",
     _READ_ON,
+    as_of=_READ_ON,
 )
 
 

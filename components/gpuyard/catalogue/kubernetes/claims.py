@@ -13,18 +13,25 @@ CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
 """Claimed by the pods of a ComputeDomain: NVLink from node to node."""
 DAEMON_CLASS = "compute-domain-daemon.nvidia.com"
 """Claimed by what the driver starts on each node of a ComputeDomain; never by jobs."""
-CLASSES_SOURCE = Source("device classes of the NVIDIA DRA driver v0.5.0", _LOOKED_UP)
+CLASSES_SOURCE = Source(
+    "device classes of the NVIDIA DRA driver v0.5.0",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 API_VERSION = "resource.k8s.io/v1"
 SERVED_SINCE = "1.34"
 """The first minor that serves resource.k8s.io/v1."""
 FIRST_DRIVER = "580"
 """The first branch of NVIDIA's driver that the DRA driver works with."""
 SERVED_SOURCE = Source(
-    "GPU Operator v26.7.0: GPUCluster needs Kubernetes 1.34.2 and driver 580", _LOOKED_UP
+    "GPU Operator v26.7.0: GPUCluster needs Kubernetes 1.34.2 and driver 580",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 QUOTA_KEY = "{}.deviceclass.resource.k8s.io/devices"
 """How a ResourceQuota names the devices of a class."""
 QUOTA_SOURCE = Source(
     "Kubernetes, resource quotas: CLASS.deviceclass.resource.k8s.io/devices counts what claims ask for",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )

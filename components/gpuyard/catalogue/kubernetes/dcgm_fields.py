@@ -11,6 +11,7 @@ from gpuyard.catalogue.sources import Source
 DCGM_FIELDS = Source(
     "NVIDIA/DCGM dcgmlib/dcgm_fields.h and NVIDIA/go-dcgm pkg/dcgm/const_fields.go, of every branch and tag",
     date(2026, 11, 26),
+    as_of=date(2026, 11, 26),
 )
 _TABLE = Path(__file__).parent.parent / "tables" / "dcgm_fields.json"
 _FIELD = re.compile(r"DCGM_FI_(DEV|PROF)_([A-Z0-9_]+)")

@@ -9,19 +9,20 @@ from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 23)
 RELEASES_SOURCE = Source(
-    "awslabs/amazon-eks-ami CHANGELOG at 81fec2e, release v20260714: release version by Kubernetes minor, the same"
-    " for all AL2023 images of both architectures",
-    _LOOKED_UP,
-    as_of=date(2026, 7, 14),
+    "1.30 to 1.32: awslabs/amazon-eks-ami CHANGELOG at 81fec2e, release v20260714. 1.33 to 1.36: v20260930, whose release"
+    " versions public runs of 2026-10 name; the same for all AL2023 images of both architectures",
+    date(2026, 11, 28),
+    verified=False,
+    as_of=date(2026, 9, 30),
 )
 AL2023_RELEASES: Mapping[str, str] = {
     "1.30": "1.30.14-20260714",
     "1.31": "1.31.14-20260714",
     "1.32": "1.32.13-20260714",
-    "1.33": "1.33.13-20260714",
-    "1.34": "1.34.9-20260714",
-    "1.35": "1.35.6-20260714",
-    "1.36": "1.36.2-20260714",
+    "1.33": "1.33.13-20260930",
+    "1.34": "1.34.11-20260930",
+    "1.35": "1.35.8-20260930",
+    "1.36": "1.36.4-20260930",
 }
 """By Kubernetes minor. An image that is not pinned brings another driver on the day it is published."""
 
@@ -33,6 +34,7 @@ DISKS_SOURCE = Source(
     " whose images and pods are on another; that Ubuntu's is /dev/sda1 is of no source",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
 SYSTEM_DISKS: Mapping[str, str] = {"BOTTLEROCKET": "/dev/xvda"}
 """Disks that hold nothing but the system, and need no size; by the beginning of an image type's name."""
@@ -46,6 +48,7 @@ DATA_DISKS: Mapping[str, str] = {
 EVICTION_SOURCE = Source(
     "awslabs/amazon-eks-ami nodeadm/internal/kubelet/config.go at 81fec2e: evictionHard, and 1Gi of the disk kept",
     _LOOKED_UP,
+    as_of=date(2026, 7, 23),
 )
 DISK_EVICTION: Mapping[str, str] = {"nodefs.available": "10%", "nodefs.inodesFree": "5%"}
 """Below so much free disk the kubelet puts pods out."""
@@ -56,6 +59,7 @@ UBUNTU_SOURCE = Source(
     " bootstrap.sh starts kubelet with the flags it is given is of no source",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
 UBUNTU_PARAMETER = (
     "/aws/service/canonical/ubuntu/eks/24.04/{minor}/stable/current/{arch}/hvm/ebs-gp3/ami-id"
@@ -65,6 +69,7 @@ REPAIR_SOURCE = Source(
     "aws/eks-node-monitoring-agent pkg/reasons/reasons.go at 019c981: reasons of AcceleratedHardwareReady; EKS user"
     " guide, node repair: after 10 minutes, replaced or booted anew",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 GPU_CONDITION = "AcceleratedHardwareReady"
 
@@ -89,7 +94,9 @@ GPU_REPAIRS = (
 """A GPU that has gone from the bus comes back with another machine only; memory rows are remapped at a start."""
 
 GRAVITON_SOURCE = Source(
-    "EC2 instance type naming: after the generation, g stands for Graviton", _LOOKED_UP
+    "EC2 instance type naming: after the generation, g stands for Graviton",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 _GRAVITON = re.compile(r"[a-z]+\d+[a-z]*g[a-z-]*\d*\..+")
 
@@ -103,6 +110,7 @@ UPDATE_SOURCE = Source(
     "EKS user guide, what happens during a node update: pods that are not out within 15 minutes end it, unless it is"
     " forced; updateConfig.maxUnavailable 1 to 100; strategy DEFAULT adds nodes first, MINIMAL takes them away first",
     date(2026, 11, 25),
+    as_of=date(2026, 11, 25),
 )
 DRAIN_MINUTES = 15
 """How long a node of a group waits for its pods; no field says another time."""

@@ -21,6 +21,7 @@ NOTICES_SOURCE = Source(
     " drained by EKS (ec2spotworkshops.com), which is a DisruptionTarget of the pods; Cluster Autoscaler, and GKE's, taint a"
     " node before they drain it (utils/taints) and do not cordon it",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 NOTICE_SECONDS: Mapping[str, int] = {"aws": 120, "gcp": 15}
 """By cloud: what a spot notice leaves to pods."""
@@ -30,6 +31,7 @@ NOTICE_SOURCE = Source(
     "EC2: two minutes, of interruptible reservations too (EC2 user guide, monitor-interruptible-cr); GKE concepts, Spot"
     " VMs: 30 seconds by default, of which pods that are not the system's have the first 15",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 GOES = frozenset({Capacity.SPOT, Capacity.BLOCK, Capacity.FLEX_START})
 """Ways to buy of which nodes are taken back while jobs run."""

@@ -10,6 +10,7 @@ TEMPLATE_SOURCE = Source(
     "aws/karpenter-provider-aws 1d92708 (v1.14.1), website v1.14 cloudformation.yaml: policies of the controller, queue,"
     " its policy and five rules of events",
     _LOOKED_UP,
+    as_of=date(2026, 8, 20),
 )
 EVENTS: Mapping[str, tuple[str, str]] = {
     "health": ("aws.health", "AWS Health Event"),
@@ -49,6 +50,7 @@ NODES_SOURCE = Source(
     "aws/karpenter-provider-aws 1d92708 (v1.14.1): pkg/apis/v1/ec2nodeclass.go, pkg/controllers/nodeclass (it goes when"
     " no NodeClaim has it), pkg/providers/amifamily/al2023.go; website v1.14 nodepools.md (limits.nodes)",
     _LOOKED_UP,
+    as_of=date(2026, 8, 20),
 )
 NODE_CLASS_GROUP, POOL_GROUP = "karpenter.k8s.aws", "karpenter.sh"
 POOL_OF_NODE = f"{POOL_GROUP}/nodepool"
@@ -67,6 +69,7 @@ MOVES_SOURCE = Source(
     " do-not-disrupt. aws/karpenter-provider-aws 112b9b3, pkg/providers/instancetype/offering: what is reserved costs a"
     " ten-millionth of its price on demand",
     date(2026, 11, 25),
+    as_of=date(2026, 8, 20),
 )
 ODCR_SOURCE = Source(
     "Karpenter 1.15, tasks/odcrs, migrating from previous versions: with the gate ReservedCapacity a node is launched"

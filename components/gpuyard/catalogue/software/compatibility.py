@@ -14,23 +14,30 @@ from gpuyard.catalogue.sources import Source
 
 _CHECKED = date(2026, 11, 21)
 OPERATOR_PAGE = Source(
-    "NVIDIA/cloud-native-docs gpu-operator/platform-support.rst, Ubuntu rows (e883291 for 26.7, 9e88c6c for 26.3)",
-    _CHECKED,
+    "NVIDIA/cloud-native-docs gpu-operator/platform-support.rst, Ubuntu rows (e883291 for 26.7, 9e88c6c for 26.3);"
+    " 1.37 for 26.7 as two public notes of 2026-09-24 and 2026-10-05 read the page",
+    date(2026, 11, 28),
+    as_of=date(2026, 9, 24),
 )
 KUEUE_README = Source(
     "kubernetes-sigs/kueue README at v0.19.2 (requires 1.29), and of v0.20.0-devel at ff69552 (1.34 or newer)",
     _CHECKED,
+    as_of=date(2026, 8, 20),
 )
 KARPENTER_PAGE = Source(
-    "aws/karpenter-provider-aws compatibility.md, matrix of 1.30 to 1.36 (1d92708)", _CHECKED
+    "aws/karpenter-provider-aws compatibility.md, matrix of 1.30 to 1.36 (1d92708)",
+    _CHECKED,
+    as_of=date(2026, 8, 20),
 )
 AUTOSCALER_README = Source(
     "kubernetes/autoscaler cluster-autoscaler/README.md: the version with the control plane's minor",
     _CHECKED,
+    as_of=_CHECKED,
 )
 DRA_PAGE = Source(
     "NVIDIA/cloud-native-docs dra-intro-install.rst: Kubernetes 1.34.2 or later, driver 580 or later (52dcb7b)",
     _CHECKED,
+    as_of=_CHECKED,
 )
 
 
@@ -73,7 +80,7 @@ _KARPENTER: _Lines = (
     ("1.13", None, "1.36"),
 )
 _LINES: Mapping[str, tuple[_Lines, Source]] = {
-    "gpu-operator": ((("26.3", "1.32", "1.36"), ("26.7", "1.33", "1.36")), OPERATOR_PAGE),
+    "gpu-operator": ((("26.3", "1.32", "1.36"), ("26.7", "1.33", "1.37")), OPERATOR_PAGE),
     "kueue": ((("0", "1.29", None), ("0.20", "1.34", None)), KUEUE_README),
     "karpenter": (_KARPENTER, KARPENTER_PAGE),
     "karpenter-aws": (_KARPENTER, KARPENTER_PAGE),
@@ -96,7 +103,15 @@ def minors_of(component: str, version: str) -> Minors | None:
 
 def _autoscaler(version: str) -> Pin:
     where = f"kubernetes/autoscaler tag cluster-autoscaler-{version} (2026-07-22)"
-    return Pin("cluster-autoscaler", version, Source(where, _CHECKED))
+    return Pin(
+        "cluster-autoscaler",
+        version,
+        Source(
+            where,
+            _CHECKED,
+            as_of=_CHECKED,
+        ),
+    )
 
 
 AUTOSCALERS: Mapping[str, Pin] = {

@@ -10,6 +10,7 @@ CUDA_TAGS = Source(
     " NVIDIA/libnvidia-container#181, NVIDIA/nvidia-docker#1735 and #1768, kokkos/kokkos#5509",
     date(2026, 11, 26),
     verified=False,
+    as_of=date(2026, 11, 26),
 )
 LAST_OF_TWO_PARTS = (11, 1)
 """The last version whose tags had two parts; all such tags were removed in 2022 and 2023."""

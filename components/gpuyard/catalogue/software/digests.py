@@ -24,70 +24,94 @@ class Published:
 
 
 _BUNDLE = Source(
-    "redhat-openshift-ecosystem/certified-operators fd679ff, gpu-operator-certified 26.7.0: relatedImages;"
-    " the same in NVIDIA/gpu-operator v26.7.0 bundle/manifests",
-    _LOOKED_UP,
+    "redhat-openshift-ecosystem/certified-operators 5d529b4, gpu-operator-certified 26.7.1: relatedImages; that of"
+    " DCGM Exporter in a public Terraform program too",
+    date(2026, 11, 28),
+    as_of=date(2026, 9, 23),
 )
 _KUEUE = Source(
     "kubernetes-sigs/kueue: log of the release, images found ready in staging (#13894, #14323, #15122, #15458)",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 _DRA_DRIVER = Source(
     "kubernetes/k8s.io 1a15ab5, registry.k8s.io/images/k8s-staging-dra-driver-nvidia/images.yaml",
     _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
-_KUEUE_CHART = Source("kubernetes/k8s.io #9856 (v0.19.2), #9955 (v0.19.5)", _LOOKED_UP)
-_AUTOSCALER = Source("kubernetes/k8s.io #9760, digests by gcrane", _LOOKED_UP)
+_KUEUE_CHART = Source(
+    "kubernetes/k8s.io #9856 (v0.19.2), #9955 (v0.19.5)",
+    _LOOKED_UP,
+    as_of=date(2026, 8, 20),
+)
+_AUTOSCALER = Source(
+    "kubernetes/k8s.io #9760, digests by gcrane",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 _AUTOSCALER_136 = Source(
     "a public list of 2026 whose v1.35.2 is the one of kubernetes/k8s.io #9760",
     _LOOKED_UP,
     verified=False,
+    as_of=_LOOKED_UP,
 )
-_NFD = Source("kubernetes/k8s.io #9697", _LOOKED_UP)
+_NFD = Source(
+    "kubernetes/k8s.io #9697",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 _KARPENTER = Source(
-    "aws/karpenter-provider-aws 1d92708 (v1.14.1): charts/karpenter/values.yaml", _LOOKED_UP
+    "aws/karpenter-provider-aws 1d92708 (v1.14.1): charts/karpenter/values.yaml",
+    _LOOKED_UP,
+    as_of=date(2026, 8, 20),
 )
 _KARPENTER_BEFORE = Source(
-    "aws/karpenter-provider-aws v1.13.0: charts/karpenter/values.yaml", _LOOKED_UP
+    "aws/karpenter-provider-aws v1.13.0: charts/karpenter/values.yaml",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
 )
 _RDMA = Source(
     "Mellanox/network-operator-docs, docs/advanced/images-sha256.rst of v25.4.0, by tag;"
     " the same in redhat-openshift-ecosystem/certified-operators 4eadb03, nvidia-network-operator 25.4.0: relatedImages",
     date(2026, 11, 26),
+    as_of=date(2026, 11, 26),
 )
 _PAUSE = Source(
-    "ten public manifests of 2026 name this digest beside the tag", _LOOKED_UP, verified=False
+    "ten public manifests of 2026 name this digest beside the tag",
+    _LOOKED_UP,
+    verified=False,
+    as_of=_LOOKED_UP,
 )
 
 _ROWS: tuple[tuple[str, str, Source], ...] = (
     (
-        "nvcr.io/nvidia/gpu-operator:v26.7.0",
-        "ddba086bb593713ad6f3b207fd0f9b16eb8910134bb656cb1a2e2ae1b5092400",
+        "nvcr.io/nvidia/gpu-operator:v26.7.1",
+        "b844f9c033e748b8f9925f791f426a531ee8a855f04d4ccea365378634bcefe5",
         _BUNDLE,
     ),
     (
-        "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.12.0",
-        "7d98d08a751cc528d1c8c8bdc2f9d9fcd59714b158a3985a5a0262f1620098e4",
+        "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.12.1",
+        "37e6bf0cf02b5888288a173353b858da8823cc9f9fb9c6e8d6d1e2cf5bfb16c8",
         _BUNDLE,
     ),
     (
-        "nvcr.io/nvidia/k8s/container-toolkit:v1.20.0",
-        "f8c647d581f7c8b178efdb7e6c94f5fb6eb12ebc05e2157fa314d327560fcb7a",
+        "nvcr.io/nvidia/k8s/container-toolkit:v1.20.1",
+        "00a422252dd875b112f5974321c2feebbdf11c338f8ad131e5ce18e5b3a3bfac",
         _BUNDLE,
     ),
     (
-        "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
-        "a61ba9fd8efb82f3a79f877f7580e02c1e8e7593f62473644bc9c79e315c3312",
+        "nvcr.io/nvidia/k8s-device-plugin:v0.20.1",
+        "27c1b2553a690ca3d29889dcd61df97525d46f58272c0be8dc63c2b18f120075",
         _BUNDLE,
     ),
     (
-        "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.0",
-        "cab2cf9deafc9602da69d0832a82958a7687f22f4a2f19674099dc9a5c4ea8e2",
+        "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.1",
+        "c1674fa2f46012dc425539f7fcac6445dce13bc81a05e4f91e311c7b8c27bcaf",
         _BUNDLE,
     ),
     (
-        "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless",
-        "613ab03c11d442fd960ff515f547e9921537454a712d08160bc8f677f89f1c35",
+        "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.1-4.8.4-distroless",
+        "148b0c025e5f2850256816fa33754fbf4733b7a086697a95613fc0ba3db5b003",
         _BUNDLE,
     ),
     (

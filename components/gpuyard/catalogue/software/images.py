@@ -15,25 +15,37 @@ from gpuyard.names import OPERANDS_LABEL
 
 _CHECKED = date(2026, 11, 21)
 AL2023 = Source(
-    "awslabs/amazon-eks-ami v20260714: CHANGELOG, install-nvidia-driver.sh, nvidia-kmod-load.sh",
-    _CHECKED,
+    "awslabs/amazon-eks-ami v20260714: CHANGELOG, install-nvidia-driver.sh, nvidia-kmod-load.sh; driver 580.178.04 on"
+    " nodes of release 1.36.3-20260911, as public runs of 2026-09-16 say; that of v20260930 was not seen",
+    date(2026, 11, 28),
+    as_of=date(2026, 9, 11),
 )
 BOTTLEROCKET = Source(
-    "bottlerocket-os: bottlerocket-kernel-kit #429 (driver), #285 (GRID), QUICKSTART-EKS.md and settings 1.54"
-    " (device plugin)",
+    "bottlerocket-os: bottlerocket-kernel-kit #429 (driver; no newer one was found), #285 (GRID), QUICKSTART-EKS.md"
+    " and settings 1.54 (device plugin)",
     _CHECKED,
+    as_of=_CHECKED,
 )
 UBUNTU_EKS = Source(
-    "NVIDIA/cloud-native-docs amazon-eks.rst and platform-support.rst 26.7", _CHECKED
+    "NVIDIA/cloud-native-docs amazon-eks.rst and platform-support.rst 26.7",
+    _CHECKED,
+    as_of=_CHECKED,
 )
 GKE_OPERATOR = Source(
     "NVIDIA/cloud-native-docs google-gke.rst 26.7: prerequisites, quota, Google driver installer, MIG manager",
     _CHECKED,
+    as_of=_CHECKED,
 )
 GKE_MANAGED = Source(
-    "GoogleCloudPlatform/container-engine-accelerators pkg/gpu/nvidia (2026-06-11)", _CHECKED
+    "GoogleCloudPlatform/container-engine-accelerators pkg/gpu/nvidia (2026-06-11)",
+    _CHECKED,
+    as_of=date(2026, 6, 11),
 )
-OWN = Source("NVIDIA/gpu-operator v26.7.0, values.yaml and state_manager.go", _CHECKED)
+OWN = Source(
+    "NVIDIA/gpu-operator v26.7.0, values.yaml and state_manager.go",
+    _CHECKED,
+    as_of=date(2026, 8, 20),
+)
 
 
 class SoftwarePart(StrEnum):
@@ -145,7 +157,7 @@ IMAGES: Mapping[str, NodeImage] = {
             cloud="aws",
             variants={"amd64": "AL2023_x86_64_NVIDIA", "arm64": "AL2023_ARM_64_NVIDIA"},
             owners=_owners(Owner.IMAGE, Owner.IMAGE, Owner.OPERATOR, Owner.OPERATOR),
-            driver="580.159.03",
+            driver="580.178.04",
             grid=True,
             efa=True,
             fabric_manager=True,

@@ -9,6 +9,7 @@ from gpuyard.catalogue.sources import Source
 OPERATOR_RELEASES = Source(
     "NVIDIA/gpu-operator deployments/gpu-operator/values.yaml, read tag by tag from v1.9.0 to v26.7.0",
     date(2026, 11, 26),
+    as_of=date(2026, 11, 26),
 )
 _PARTS = ("driver", "toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd", "migManager")
 _TABLE = """
@@ -41,6 +42,7 @@ v26.3.0 580.126.20 v1.19.0 v0.19.0 4.5.2-1-ubuntu22.04 4.5.1-4.8.0-distroless v0
 v26.3.2 580.126.20 v1.19.1 v0.19.2 4.5.2-1-ubuntu22.04 4.5.3-4.8.2-distroless v0.19.2 v0.14.2
 v26.3.3 580.126.20 v1.19.1 v0.19.3 4.5.2-1-ubuntu22.04 4.5.3-4.8.2-distroless v0.19.3 v0.14.2
 v26.7.0 595.91.07 v1.20.0 v0.20.0 4.6.0-1-ubuntu24.04 4.6.0-4.8.3-distroless v0.20.0 v0.15.0
+v26.7.1 595.91.07 v1.20.1 v0.20.1 4.6.1-1-ubuntu24.04 4.6.1-4.8.4-distroless v0.20.1 v0.15.1
 """
 """A release and the versions of its parts; of releases with the same ones the first."""
 _LEAST = 3

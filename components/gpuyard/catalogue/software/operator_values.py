@@ -9,6 +9,7 @@ from gpuyard.catalogue.sources import Source
 OPERATOR_CHART = Source(
     "NVIDIA/gpu-operator v26.7.0 deployments/gpu-operator: values.yaml, what its templates read, ClusterPolicy",
     date(2026, 11, 21),
+    as_of=date(2026, 8, 20),
 )
 OF_HELM = frozenset({"global", "nameOverride", "fullnameOverride"})
 """What any chart may be given."""
@@ -64,6 +65,7 @@ SECTIONS: Mapping[str, frozenset[str]] = {
 OPERATOR_FIELDS = Source(
     "NVIDIA/gpu-operator: values.yaml, what templates read, ClusterPolicy, read tag by tag, v22.9.0 to v26.7.0",
     date(2026, 11, 26),
+    as_of=date(2026, 11, 26),
 )
 OF_A_RELEASE = object()
 """A default that is another one from release to release: the exporter's monitor is on since v26.7.0."""

@@ -27,35 +27,53 @@ class Pin:
         return self.component or self.name
 
 
-def _pin(name: str, version: str, where: str, component: str = "") -> Pin:
-    return Pin(name, version, Source(where, date(2026, 11, 21)), component)
+_LOOKED_FOR = date(2026, 8, 22)
+"""The day of the newest of the repositories in which newer versions were looked for."""
+
+
+def _pin(
+    name: str, version: str, where: str, component: str = "", as_of: date = _LOOKED_FOR
+) -> Pin:
+    return Pin(name, version, Source(where, date(2026, 11, 21), as_of=as_of), component)
+
+
+_OPERATOR = (
+    "NVIDIA/gpu-operator v26.7.1 (2026-09-23): relatedImages of gpu-operator-certified 26.7.1"
+)
 
 
 def _operator_pin(name: str, version: str, component: str = "") -> Pin:
-    where = f"{version} in deployments/gpu-operator/values.yaml of NVIDIA/gpu-operator v26.7.0"
-    return _pin(name, version, where, component)
+    where = f"{version} in {_OPERATOR}"
+    return _pin(name, version, where, component, date(2026, 9, 23))
 
 
 def _driver_pin(version: str) -> Pin:
-    where = f"{version} listed beside the default in NVIDIA/gpu-operator v26.7.0"
+    where = f"{version} listed beside the default in NVIDIA/gpu-operator v26.7.0 and v26.7.1"
     return _pin(f"driver-{version.partition('.')[0]}", version, where, "driver")
 
 
 KUEUE = _pin("kueue", "0.19.2", "kubernetes-sigs/kueue v0.19.2 (2026-08-20)")
-GPU_OPERATOR = _pin("gpu-operator", "26.7.0", "NVIDIA/gpu-operator v26.7.0 (2026-08-20)")
+GPU_OPERATOR = _operator_pin("gpu-operator", "26.7.1")
 DRIVER = _operator_pin("driver", "595.91.07")
 
 OPERATOR_PARTS: tuple[Pin, ...] = (
     DRIVER,
     _driver_pin("610.57.04"),
-    _driver_pin("580.173.02"),
-    _operator_pin("driver-manager", "0.12.0"),
-    _operator_pin("container-toolkit", "1.20.0"),
-    _operator_pin("device-plugin", "0.20.0"),
-    _operator_pin("gpu-feature-discovery", "0.20.0", "device-plugin"),
-    _operator_pin("mig-manager", "0.15.0"),
-    _operator_pin("dcgm", "4.6.0-1"),
-    _operator_pin("dcgm-exporter", "4.6.0-4.8.3"),
+    _pin(
+        "driver-580",
+        "580.178.04",
+        "580.178.04 fixes NVIDIA bulletin 5861 (2026-09-30), and NVIDIA's component matrix of GPU Operator 26.3.3 has it,"
+        " read second-hand on 2026-09-24; that of 26.7 has 580.173.02",
+        "driver",
+        date(2026, 9, 30),
+    ),
+    _operator_pin("driver-manager", "0.12.1"),
+    _operator_pin("container-toolkit", "1.20.1"),
+    _operator_pin("device-plugin", "0.20.1"),
+    _operator_pin("gpu-feature-discovery", "0.20.1", "device-plugin"),
+    _operator_pin("mig-manager", "0.15.1"),
+    _operator_pin("dcgm", "4.6.1-1"),
+    _operator_pin("dcgm-exporter", "4.6.1-4.8.4"),
     _operator_pin("dra-driver", "0.5.0"),
     _pin(
         "dra-driver-chart",
@@ -63,8 +81,16 @@ OPERATOR_PARTS: tuple[Pin, ...] = (
         "kubernetes-sigs/dra-driver-nvidia-gpu v0.4.1 (2026-06-30), chart and image; v0.5.0 was not seen published",
         "dra-driver",
     ),
-    _operator_pin("gdrcopy", "2.6"),
-    _operator_pin("gds", "2.29.4"),
+    _pin(
+        "gdrcopy",
+        "2.6",
+        "2.6 in deployments/gpu-operator/values.yaml of NVIDIA/gpu-operator v26.7.0",
+    ),
+    _pin(
+        "gds",
+        "2.29.4",
+        "2.29.4 in deployments/gpu-operator/values.yaml of NVIDIA/gpu-operator v26.7.0",
+    ),
     _pin("node-feature-discovery", "0.19.0", "subchart 0.19.0 of NVIDIA/gpu-operator v26.7.0"),
 )
 """What this GPU Operator installs when it is left alone; drivers of other branches are listed with it, 535 too,
@@ -128,8 +154,12 @@ PINS: Mapping[str, Pin] = {
 }
 """Every pin by name."""
 
-KUBERNETES_MINORS: tuple[str, ...] = ("1.33", "1.34", "1.35", "1.36")
-"""Kubernetes minors that every pinned component supports (GPU Operator platform-support.rst 26.7)."""
+KUBERNETES_MINORS: tuple[str, ...] = ("1.33", "1.34", "1.35", "1.36", "1.37")
+"""Kubernetes minors that a stack may have: those of the GPU Operator's platform support, 26.7. Both clouds offer 1.37
+since 2026-10, and some pinned components do not name it yet."""
+
+NEWEST_TRIED = "1.36"
+"""The newest minor that no pinned component leaves out: what a fix suggests."""
 
 
 def is_before(minor: str, since: str) -> bool:

@@ -36,6 +36,7 @@ PYTHON = ProgramImage(
         " amd64 and arm64); no registry was asked",
         date(2026, 11, 21),
         verified=False,
+        as_of=date(2026, 11, 21),
     ),
 )
 """CPython and its standard library."""

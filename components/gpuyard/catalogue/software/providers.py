@@ -22,12 +22,20 @@ PROVIDERS: Mapping[str, ProviderPlugin] = {
         ProviderPlugin(
             "aws",
             "7.51.1",
-            Source("PyPI pulumi-aws 7.51.1, built 2026-10-16", date(2026, 11, 21)),
+            Source(
+                "PyPI pulumi-aws 7.51.1, built 2026-10-16",
+                date(2026, 11, 21),
+                as_of=date(2026, 10, 16),
+            ),
         ),
         ProviderPlugin(
             "gcp",
             "10.2.0",
-            Source("PyPI pulumi-gcp 10.2.0, built 2026-10-20", date(2026, 11, 21)),
+            Source(
+                "PyPI pulumi-gcp 10.2.0, built 2026-10-20",
+                date(2026, 11, 21),
+                as_of=date(2026, 10, 20),
+            ),
         ),
     )
 }

@@ -13,26 +13,34 @@ from gpuyard.catalogue.software.versions import parse_version
 from gpuyard.catalogue.sources import Source
 
 _CHECKED = date(2026, 11, 21)
-KUBERNETES_PAGES = Source("kubernetes.io/releases/MINOR, field End Of Life Date", _CHECKED)
+KUBERNETES_PAGES = Source(
+    "kubernetes.io/releases/MINOR, field End Of Life Date",
+    _CHECKED,
+    as_of=_CHECKED,
+)
 EKS_GUIDE = Source(
     "awsdocs/amazon-eks-user-guide kubernetes-versions.adoc at 0138560, EKS release calendar",
     _CHECKED,
+    as_of=_CHECKED,
 )
 EKS_SECOND_HAND = Source(
     "endoflife.date/amazon-eks (2026-07-08), read from AWS's release calendar; that page itself not seen"
     " with this minor",
     _CHECKED,
     verified=False,
+    as_of=date(2026, 7, 8),
 )
 GKE_SECOND_HAND = Source(
     "endoflife.date/google-kubernetes-engine (2026-08-21), copied from GKE's release schedule, whose dates"
     " Google calls best-effort predictions; extended dates not seen",
     _CHECKED,
     verified=False,
+    as_of=date(2026, 8, 21),
 )
 OPERATOR_PAGE = Source(
     "NVIDIA GPU Operator documentation, platform support, life cycle (review build of 26.7)",
     _CHECKED,
+    as_of=_CHECKED,
 )
 
 
@@ -110,11 +118,12 @@ EKS: tuple[Window, ...] = (
 )
 GKE: tuple[Window, ...] = (
     _gke("1.33", "2026-08-03"),
+    _gke("1.34", "2026-11-30"),
     _gke("1.35", "2027-04-11"),
     _gke("1.36", "2027-08-09"),
 )
-"""1.34 is unknown: the list says 2026-10-01, 12 months after it came to the Regular channel and before the
-Kubernetes project's own end, and GKE promises 14 months. One of the two is wrong."""
+"""1.34: the list says 2026-10-01, 12 months after it came to the Regular channel on 2025-09-30 and before the
+Kubernetes project's own end; GKE promises 14 months, and the later day is taken. 1.37: no date was seen, nor for EKS."""
 
 WINDOWS: Mapping[str, Mapping[str, Window]] = {
     cloud: {window.minor: window for window in windows}
@@ -130,10 +139,11 @@ def support(cloud: str, minor: str, today: date) -> Support | None:
 
 
 DRIVER_ENDS_SOURCE = Source(
-    "endoflife-date/endoflife.date products/nvidia-driver.md at 0118c30, by NVIDIA's rule: a year after the release"
+    "endoflife-date/endoflife.date products/nvidia-driver.md at 0118c30, 595 and 610 at a70eca3, by NVIDIA's rule: a year after the release"
     " of a production branch, three years after that of one with long support",
     date(2026, 11, 22),
     verified=False,
+    as_of=date(2026, 11, 22),
 )
 DRIVER_ENDS: Mapping[str, date] = {
     "535": date(2026, 6, 1),
@@ -142,14 +152,16 @@ DRIVER_ENDS: Mapping[str, date] = {
     "575": date(2026, 6, 3),
     "580": date(2028, 8, 4),
     "590": date(2026, 12, 22),
+    "595": date(2027, 3, 24),
+    "610": date(2027, 8, 3),
 }
 """By branch of the driver; a bulletin may have a fix for one a few days before its end."""
 
 
-def driver_end(branch: str) -> date | None:
-    """The day on which support of a branch had ended when it was last looked up; None while it had not."""
+def driver_end(branch: str, today: date | None = None) -> date | None:
+    """The day on which support of a branch ended, seen from a day; without one, from when it was looked up."""
     end = DRIVER_ENDS.get(branch)
-    return end if end and end <= DRIVER_ENDS_SOURCE.checked_on else None
+    return end if end and end <= (today or DRIVER_ENDS_SOURCE.checked_on) else None
 
 
 class OperatorStatus(StrEnum):

@@ -16,12 +16,23 @@ XID_REMAPS = Source(
     as_of=date(2025, 10, 29),
 )
 NVML_HEADER = Source(
-    "NVML: field 230 and the clock event reasons of its header; nvidia-smi's own words", _READ
+    "NVML: field 230 and the clock event reasons of its header; nvidia-smi's own words",
+    _READ,
+    as_of=_READ,
 )
-CUDA_ERRORS = Source("CUDA's error codes (cudaError, CUresult) as its headers describe them", _READ)
+CUDA_ERRORS = Source(
+    "CUDA's error codes (cudaError, CUresult) as its headers describe them",
+    _READ,
+    as_of=_READ,
+)
 LOST_DEVICES = Source(
-    "NVIDIA: containers lose their GPUs when systemd reloads (nvidia-docker issue 1730)", _READ
+    "NVIDIA: containers lose their GPUs when systemd reloads (nvidia-docker issue 1730)",
+    _READ,
+    as_of=_READ,
 )
 RUNTIME_CLASS = Source(
-    "containerd and kubelet, in their own words; not seen by us", _READ, verified=False
+    "containerd and kubelet, in their own words; not seen by us",
+    _READ,
+    verified=False,
+    as_of=_READ,
 )

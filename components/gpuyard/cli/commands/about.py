@@ -3,18 +3,56 @@
 import platform
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
+from typing import Annotated
+
+import typer
 
 from gpuyard.cli.exit_codes import FINE
 from gpuyard.cli.options import Format, FormatOption
-from gpuyard.cli.terminal.console import write
+from gpuyard.cli.terminal.console import Column, results, table, write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document
 
 
-def version(format: FormatOption = Format.TEXT) -> int:  # noqa: A002  the option's name
+def version(
+    facts: Annotated[
+        bool,
+        typer.Option("--facts", help="Show how old prices, bulletins, pins and windows are."),
+    ] = False,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
     """Show the version."""
-    show_version(as_document=format is Format.JSON)
+    if facts:
+        _show_facts(as_document=format is Format.JSON)
+    else:
+        show_version(as_document=format is Format.JSON)
     return FINE
+
+
+def _show_facts(*, as_document: bool) -> None:
+    """The oldest row of each kind of facts, seen from today."""
+    from gpuyard.catalogue.ages import ages
+    from gpuyard.today import today
+
+    found = ages(today())
+    if as_document:
+        rows = [
+            {
+                "kind": age.kind,
+                "oldest": age.row,
+                "as_of": f"{age.as_of}",
+                "days": age.days,
+                "limit": age.limit,
+                "old": age.old,
+            }
+            for age in found
+        ]
+        write(as_json(document("facts", facts=rows)))
+        return
+    heads = (Column("kind"), Column("oldest row"), Column("of"))
+    numbers = (Column("days old", "right"), Column("limit", "right"))
+    cells = [(a.kind, a.row, f"{a.as_of}", f"{a.days}", f"{a.limit}") for a in found]
+    results().show(table([*heads, *numbers], cells, indent=0))
 
 
 def show_version(*, as_document: bool) -> None:

@@ -208,7 +208,7 @@ def _show_origins(shown: Sequence[Offer], console: Console) -> None:
         what = dict.fromkeys(name for o in shown for name in o.unverified)
         console.tell(f"not verified: {', '.join(what)}", first="* ", indent=2)
     for source in dict.fromkeys(s for o in shown for s in o.sources):
-        of = f"of {source.as_of}, " if source.as_of else ""
+        of = f"of {source.as_of}, " if source.as_of != source.checked_on else ""
         console.tell(
             f"{source.title}; {of}looked up on {source.checked_on}{source.doubt}", indent=2
         )

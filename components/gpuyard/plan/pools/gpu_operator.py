@@ -19,12 +19,13 @@ from gpuyard.catalogue.software.images import (
     SoftwarePart,
     images_of,
 )
-from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS
+from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS, Pin
 from gpuyard.catalogue.software.versions import is_version, parse_version
 from gpuyard.findings import Finding, Fix, refuse, warn
 from gpuyard.plan.pools.node_images import driver_misfit, misfits, unfit_driver
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
 from gpuyard.plan.sharing.claims import answers_claims, installs_claims
+from gpuyard.plan.software.support import check_pins
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import FabricKind
 
@@ -71,7 +72,7 @@ def agree(
         )
         for pool in pools
     }
-    return software, findings + _settings(pools)
+    return software, findings + _settings(pools) + _vulnerable(spec, pools)
 
 
 def _owners(spec: PlatformSpec, pool: ImagedPool) -> Mapping[SoftwarePart, Owner]:
@@ -201,6 +202,45 @@ def _needs(gpu: Gpu) -> str:
     if gpu.last_driver_branch:
         return f"branch {gpu.last_driver_branch} or before"
     return f"{gpu.first_driver} or later" if gpu.first_driver else ""
+
+
+def _vulnerable(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> list[Finding]:
+    """Images whose own driver has a published vulnerability: one finding for each image."""
+    by_image: dict[str, list[ImagedPool]] = {}
+    for pool in pools:
+        by_image.setdefault(pool.image.name, []).append(pool)
+    return [
+        _other_driver(spec, booted, known)
+        for booted in by_image.values()
+        if (known := _known(booted[0].image))
+    ]
+
+
+def _known(image: NodeImage) -> Finding | None:
+    found = check_pins([Pin("driver", image.driver, image.source)]) if image.driver else []
+    return next(iter(found), None)
+
+
+def _other_driver(spec: PlatformSpec, pools: Sequence[ImagedPool], known: Finding) -> Finding:
+    image, at = pools[0].image, ("pools", pools[0].index, "image")
+    safe = [each for each in images_of(spec.cloud.value) if not _known(each)]
+    others = {
+        pool.name: next(i.name for i in safe if not misfits(i, pool.machine, pool.sharing))
+        for pool in pools
+    }
+    one = others[pools[0].name] if len(pools) == 1 else None
+    return warn(
+        "image.vulnerable",
+        at,
+        f"driver {image.driver} of {image.name} {known.problem}",
+        given=image.name,
+        allowed=f"an image with driver {known.allowed}",
+        fix=Fix(
+            says="write " + ", ".join(f"image: {i} for {name}" for name, i in others.items()),
+            at=at if one else None,
+            value=one,
+        ),
+    )
 
 
 def _settings(pools: Sequence[ImagedPool]) -> list[Finding]:

@@ -80,7 +80,11 @@ def _described(
         memory_gib=shape.memory_gib,
         gpu=gpu,
         gpus=shape.gpus,
-        source=Source("described in the stack file", gpu.source.checked_on),
+        source=Source(
+            "described in the stack file",
+            gpu.source.checked_on,
+            as_of=gpu.source.checked_on,
+        ),
     )
     return (machine,), problems
 

@@ -119,7 +119,12 @@ def _unpriced(spec: PlatformSpec, name: str, vcpus: int, memory_gib: int) -> Mac
         cloud=spec.cloud.value,
         vcpus=vcpus,
         memory_gib=memory_gib,
-        source=Source("the stack file", EC2_OFFERS.checked_on, verified=False),
+        source=Source(
+            "the stack file",
+            EC2_OFFERS.checked_on,
+            verified=False,
+            as_of=EC2_OFFERS.checked_on,
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from gpuyard.catalogue.kubernetes.claims import (
 )
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.charts import DRA_DRIVER_PIN
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, is_before
+from gpuyard.catalogue.software.pins import NEWEST_TRIED, PINS, is_before
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM, GPU_PRESENT_LABEL, OPERANDS_LABEL
 from gpuyard.plan.draft import Draft
@@ -77,9 +77,9 @@ def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
                 given=f"dra on {spec.kubernetes}",
                 allowed=f"kubernetes {SERVED_SINCE} or newer",
                 fix=Fix(
-                    says=f'write kubernetes: "{KUBERNETES_MINORS[-1]}"',
+                    says=f'write kubernetes: "{NEWEST_TRIED}"',
                     at=("kubernetes",),
-                    value=KUBERNETES_MINORS[-1],
+                    value=NEWEST_TRIED,
                 ),
             )
         )

@@ -6,7 +6,7 @@ Everything else stays as it is pinned. Vulnerabilities are looked for in every v
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS, Pin, is_before
 from gpuyard.catalogue.software.versions import is_version
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
@@ -25,8 +25,6 @@ def effective_pins(spec: PlatformSpec) -> dict[str, Pin]:
 
 def default_pins(minor: str) -> dict[str, Pin]:
     """What is installed when nothing is picked: the autoscaler is the one of the cluster's minor."""
-    if minor == KUBERNETES_MINORS[-1]:
-        return dict(PINS)
     from gpuyard.catalogue.software.compatibility import AUTOSCALERS
 
     return dict(PINS) | ({"cluster-autoscaler": AUTOSCALERS[minor]} if minor in AUTOSCALERS else {})
@@ -35,7 +33,14 @@ def default_pins(minor: str) -> dict[str, Pin]:
 def _picked(name: str, version: str) -> Pin:
     pin = PINS[name]
     return replace(
-        pin, version=version, source=Source("the stack file", pin.source.checked_on, verified=False)
+        pin,
+        version=version,
+        source=Source(
+            "the stack file",
+            pin.source.checked_on,
+            verified=False,
+            as_of=pin.source.checked_on,
+        ),
     )
 
 
@@ -47,7 +52,7 @@ def check_software(draft: Draft) -> list[Finding]:
     """What stands against the versions of this platform."""
     spec = draft.spec
     if not spec.software:
-        return check_pins()
+        return check_pins(today=draft.today)
     findings = [
         finding
         for name, version in spec.software.items()
@@ -55,7 +60,7 @@ def check_software(draft: Draft) -> list[Finding]:
     ]
     defaults, readable = default_pins(spec.kubernetes), _readable(spec)
     pins = effective_pins(spec)
-    for finding in check_pins(pins.values()):
+    for finding in check_pins(pins.values(), draft.today):
         name = str(finding.path[-1])
         findings.append(_fixed(finding, defaults[name]) if name in readable else finding)
     for name, version in readable.items():
@@ -122,8 +127,9 @@ def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) 
     usual = minors_of(name, pinned.version)
     if usual is None or usual.hold(minor):
         fix = _back(pinned, path)
-    else:  # as DRA, which no default needs
-        fix = Fix(says=f'write kubernetes: "{usual.first}"', at=("kubernetes",), value=usual.first)
+    else:  # as DRA, which no default needs, or a minor that no version names
+        first = usual.first if is_before(minor, usual.first or minor) else NEWEST_TRIED
+        fix = Fix(says=f'write kubernetes: "{first}"', at=("kubernetes",), value=first)
     return [
         refuse(
             "software.kubernetes",

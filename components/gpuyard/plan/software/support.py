@@ -9,10 +9,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gpuyard.catalogue.node_pools import gke_versions
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin, is_before
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS, Pin, is_before
 from gpuyard.findings import Finding, Fix, Severity, refuse, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
+from gpuyard.spec.pools import Scaling
 
 if TYPE_CHECKING:
     from gpuyard.catalogue.cves import Advisory
@@ -24,13 +25,15 @@ WARN_DAYS = 60
 _SERVICES = {Cloud.AWS: "EKS", Cloud.GCP: "GKE", Cloud.NONE: "the Kubernetes project"}
 
 
-def check_pins(pins: Iterable[Pin] = tuple(PINS.values())) -> list[Finding]:
+def check_pins(
+    pins: Iterable[Pin] = tuple(PINS.values()), today: date | None = None
+) -> list[Finding]:
     """Refuse a version that a bulletin of NVIDIA lists as affected; warn of a driver branch without fixes."""
-    return [finding for pin in pins if (finding := _check_pin(pin))]
+    return [finding for pin in pins if (finding := _check_pin(pin, today))]
 
 
 @cache  # bulletins and pins are fixed, and a program may make a thousand plans
-def _check_pin(pin: Pin) -> Finding | None:
+def _check_pin(pin: Pin, today: date | None) -> Finding | None:
     from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities, maintained
     from gpuyard.catalogue.software.support import driver_end
 
@@ -49,8 +52,8 @@ def _check_pin(pin: Pin) -> Finding | None:
             allowed=bound,
             fix=Fix(says=f"take {pin.name} {bound}"),
         )
-    if branch and maintained(branch) is False:
-        end = driver_end(branch)
+    if branch and maintained(branch, today) is False:
+        end = driver_end(branch, today)
         why = (
             f"support of branch {branch} ended on {end}"
             if end
@@ -72,15 +75,15 @@ def _named(row: "Advisory") -> str:
 
 
 def check_minor(draft: Draft) -> list[Finding]:
-    """Refuse a Kubernetes minor that the pinned components are not all made for."""
+    """Refuse a Kubernetes minor that no pinned component was made for; warn where some do not name it."""
     if draft.spec.kubernetes in KUBERNETES_MINORS:
-        return []
+        return _untried(draft)
     meant = _minor_meant(draft.spec.kubernetes)
     return [
         refuse(
             "kubernetes.unsupported",
             ("kubernetes",),
-            "not a Kubernetes minor that every pinned component supports",
+            "not a Kubernetes minor that the pinned components support",
             given=draft.spec.kubernetes,
             allowed=", ".join(f'"{v}"' for v in KUBERNETES_MINORS),
             fix=Fix(says=f'write "{meant}"', at=("kubernetes",), value=meant),
@@ -113,11 +116,56 @@ def check_machine_minors(draft: Draft) -> list[Finding]:
     return found
 
 
+_SCALERS = {Scaling.KARPENTER: "karpenter-aws", Scaling.AUTOSCALER: "cluster-autoscaler"}
+
+
+def _untried(draft: Draft) -> list[Finding]:
+    """One warning with every installed component whose makers do not name the minor."""
+    from gpuyard.catalogue.software.compatibility import minors_of
+
+    minor, cloud = draft.spec.kubernetes, draft.spec.cloud
+    if cloud is Cloud.SIMULATED:
+        return []
+    scalers = {pool.scaling for pool in draft.sound.values()} if cloud is not Cloud.GCP else set()
+    named = (
+        f"{name} {PINS[name].version} ({minors})"
+        for name in (
+            "gpu-operator",
+            "kueue",
+            *(_SCALERS[s] for s in Scaling if s in scalers - {Scaling.FIXED}),
+        )
+        if name not in draft.spec.software
+        and (minors := minors_of(name, _default(name, minor)))
+        and not minors.hold(minor)
+    )
+    found = ", ".join(named)
+    if not found:
+        return []
+    return [
+        warn(
+            "kubernetes.untried",
+            ("kubernetes",),
+            f"the makers of these components do not name Kubernetes {minor}: {found}",
+            given=minor,
+            allowed=f'"{NEWEST_TRIED}", which all of them name',
+            fix=Fix(says=f'write "{NEWEST_TRIED}"', at=("kubernetes",), value=NEWEST_TRIED),
+        )
+    ]
+
+
+def _default(name: str, minor: str) -> str:
+    from gpuyard.catalogue.software.compatibility import AUTOSCALERS
+
+    return (
+        AUTOSCALERS.get(minor, PINS[name]) if name == "cluster-autoscaler" else PINS[name]
+    ).version
+
+
 def _minor_meant(given: str) -> str:
-    """The minor of a whole version, as `kubectl version` says it (v1.35.2-eks-1a2b3c); else the newest."""
+    """The minor of a whole version, as of `kubectl version` (v1.35.2-eks-1a2b3c); else the newest tried."""
     parts = given.removeprefix("v").split(".")
     minor = ".".join(parts[:2])
-    return minor if minor in KUBERNETES_MINORS else KUBERNETES_MINORS[-1]
+    return minor if minor in KUBERNETES_MINORS else NEWEST_TRIED
 
 
 def check_kubernetes(draft: Draft) -> list[Finding]:

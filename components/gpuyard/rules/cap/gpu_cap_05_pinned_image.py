@@ -38,7 +38,7 @@ def moving_images(resource: Resource) -> Iterator[Violation]:
             yield Violation(
                 ("spec", "amiSelectorTerms", index, "alias"),
                 f"{alias} becomes another image, and another driver, on the day it is published",
-                f"pin it, as {family}@v20260714",
+                f"pin it, as {family}@v20260930",
             )
 
 
