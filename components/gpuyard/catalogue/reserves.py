@@ -32,7 +32,6 @@ KERNEL_SOURCE = Source(
     verified=False,
     as_of=date(2026, 7, 16),
     second=_MEASURED,
-    as_of=_LOOKED_UP,
 )
 KARPENTER_SOURCE = Source(
     "karpenter-provider-aws issue 7929 and pkg/providers/instancetype/types.go: memory of the type, less"
