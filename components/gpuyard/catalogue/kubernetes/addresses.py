@@ -19,6 +19,7 @@ METADATA_SOURCE = Source(
 PLATFORM_SOURCE = Source(
     "Microsoft Learn: what is IP address 168.63.129.16; docs.rs aws_config::ecs: the ECS address",
     date(2026, 11, 28),
+    as_of=date(2026, 11, 28),
 )
 NODE_DNS = "169.254.20.10/32"
 """A cache of names that runs on the node itself: a policy that names pods never meets it."""

@@ -182,7 +182,7 @@ class ClusterSpec(SpecModel):
     """The Kubernetes cluster under the platform."""
 
     existing: Text | None = None
-    """A cluster, or kubeconfig context, that exists already. On a cluster of your own `up` refuses without one."""
+    """A cluster, or kubeconfig context, that exists already; `up` on a cluster of your own needs one."""
     protect: Switch = True
     """Refuse to delete the cluster and its pools. Default on: nobody rebuilds a fleet by a slip."""
     zones: Annotated[tuple[Text, ...], Field(max_length=7)] = ()
