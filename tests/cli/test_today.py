@@ -36,26 +36,29 @@ def test_a_command_that_gets_no_day_says_so_in_a_sentence(gpuyard, write, monkey
 
 
 @pytest.mark.parametrize(
-    ("day", "code", "severities"),
+    ("of", "day", "code", "severities"),
     [
-        ("2027-04-28", 0, []),
-        ("2027-04-29", 0, ["warn"]),
-        ("2027-06-27", 0, ["warn"]),
-        ("2027-06-28", 3, ["refuse"]),
+        ("none 1.36", "2027-04-28", 0, []),
+        ("none 1.36", "2027-04-29", 0, ["warn"]),
+        ("none 1.36", "2027-06-28", 0, ["warn"]),
+        ("aws 1.34", "2027-12-01", 0, ["warn"]),
+        ("aws 1.34", "2027-12-02", 3, ["refuse"]),
     ],
 )
 def test_check_warns_of_an_end_of_support_and_then_refuses(
-    gpuyard, write, monkeypatch, day, code, severities
+    gpuyard, write, monkeypatch, of, day, code, severities
 ):
     monkeypatch.setenv("GPUYARD_TODAY", day)
-    ended = gpuyard("check", write(platform(kubernetes="1.36")), "--format", "json")
+    cloud, minor = of.split()
+    raw = platform(cloud=cloud, kubernetes=minor)
+    ended = gpuyard("check", write(raw), "--format", "json")
     assert ended.code == code
     found = json.loads(ended.out)["findings"]
     assert [f["severity"] for f in found if f["id"] == "kubernetes.support"] == severities
 
 
 def test_a_file_with_other_faults_is_judged_on_the_day_too(gpuyard, write, monkeypatch):
-    monkeypatch.setenv("GPUYARD_TODAY", "2027-06-28")
-    ended = gpuyard("check", write(platform(kubernetes="1.36", colour="red")))
+    monkeypatch.setenv("GPUYARD_TODAY", "2027-12-02")
+    ended = gpuyard("check", write(platform(cloud="aws", kubernetes="1.34", colour="red")))
     assert ended.code == 3
     assert "kubernetes.support" in ended.out
