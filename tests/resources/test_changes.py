@@ -43,8 +43,10 @@ def test_moving_a_quota_changes_both_teams_and_nothing_else():
         "lab-queueing:ClusterQueue:lab-speech",
         "lab-queueing:ClusterQueue:lab-vision",
         "lab-speech",
+        "lab-speech:LimitRange:speech/gpuyard",
         "lab-speech:ResourceQuota:speech/gpuyard",
         "lab-vision",
+        "lab-vision:LimitRange:vision/gpuyard",
         "lab-vision:ResourceQuota:vision/gpuyard",
         "lab:ConfigMap:gpuyard-lab/gpuyard-report",  # what the next deployment is compared with
     ]
