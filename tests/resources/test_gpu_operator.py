@@ -29,7 +29,7 @@ def test_the_chart_comes_after_what_its_agents_read(pulumi_mocks):
         "namespace": "gpu-operator",
         "chart": "gpu-operator",
         "repositoryOpts": {"repo": "https://helm.ngc.nvidia.com/nvidia"},
-        "version": "v26.7.0",
+        "version": "v26.7.1",
         "values": operator_values(plan, plan.operator),
         "skipAwait": True,
     }
@@ -71,7 +71,7 @@ def test_on_gke_the_chart_of_the_driver_of_claims_is_what_teams_wait_for(pulumi_
     assert {word: made.inputs[word] for word in ("name", "namespace", "version", "chart")} == {
         "name": "dra-driver-nvidia-gpu",
         "namespace": "gpu-operator",
-        "version": "0.4.1",
+        "version": "0.5.0",
         "chart": "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
     }
     assert waits_for(graph, made.name) >= {
@@ -127,7 +127,7 @@ def test_where_objects_become_files_the_chart_is_one(pulumi_mocks):
     graph = pulumi_mocks.run(lambda: component("GpuOperator", platform(apply="render")))
     assert graph.of_type(RELEASE_TYPE) == []
     name = "lab:ConfigMap:gpu-operator/gpuyard-gpu-operator-release"
-    assert graph.one(name=name).inputs["data"]["version"] == "v26.7.0"
+    assert graph.one(name=name).inputs["data"]["version"] == "v26.7.1"
 
 
 def test_beside_anothers_operator_two_config_maps_are_all(pulumi_mocks):

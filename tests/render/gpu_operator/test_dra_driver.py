@@ -28,7 +28,7 @@ TREE = {
     "controller": {"priorityClassName": None, "nodeSelector": None, "tolerations": None, "affinity": None},
     "kubeletPlugin": {"priorityClassName": None, "nodeSelector": None, "tolerations": None},
 }  # fmt: skip
-"""What of its values file of v0.4.1 we say: the path of each, as read there."""
+"""What of its values file we say: the path of each, as read there of v0.4.1 and after v0.5.0."""
 
 
 def plan(*more, **rest):
@@ -44,15 +44,15 @@ def fits(values, tree):
 
 def test_its_values_are_the_charts_and_say_what_gke_needs():
     found = dra_driver_release(plan())
-    assert (found.namespace, found.version) == ("gpu-operator", "0.4.1")
+    assert (found.namespace, found.version) == ("gpu-operator", "0.5.0")
     assert fits(found.values, TREE)
     assert found.values["nvidiaDriverRoot"] == "/home/kubernetes/bin/nvidia"
     assert found.values["gpuResourcesEnabledOverride"] is True
     assert found.values["image"] == {
         "repository": HOME,
-        "tag": f"v0.4.1@{digest_of(HOME, 'v0.4.1')}",
+        "tag": f"v0.5.0@{digest_of(HOME, 'v0.5.0')}",
     }
-    assert digest_of(HOME, "v0.4.1").startswith("sha256:")
+    assert digest_of(HOME, "v0.5.0").startswith("sha256:")
     plugin = found.values["kubeletPlugin"]
     assert plugin["nodeSelector"] == {"nvidia.com/gpu.deploy.operands": "false"}
     assert plugin["tolerations"] == [
@@ -86,7 +86,7 @@ def test_nodes_say_that_they_have_gpus_and_keep_every_other_owner_off():
         "devicePlugin": "the DRA driver",
         "migManager": "the DRA driver",
     }
-    assert found.dra.driver == "0.4.1"
+    assert found.dra.driver == "0.5.0"
 
 
 def test_an_operator_comes_only_for_pools_that_are_counted():
@@ -119,8 +119,8 @@ def test_racks_have_compute_domains():
 
 def test_its_image_is_listed_by_digest_and_a_mirror_serves_it():
     (found,) = [each for each in pulled_images(plan()) if each.of == "NVIDIA's DRA driver"]
-    assert (found.repository, found.tag) == (HOME, "v0.4.1")
-    assert found.digest == digest_of(HOME, "v0.4.1")
+    assert (found.repository, found.tag) == (HOME, "v0.5.0")
+    assert found.digest == digest_of(HOME, "v0.5.0")
     mirrored = plan(mirror={"images": "mirror.example/gpu"})
     assert dra_driver_release(mirrored).values["image"]["repository"] == (
         "mirror.example/gpu/dra-driver-nvidia/dra-driver-nvidia-gpu"

@@ -101,7 +101,8 @@ DRA_DRIVER_CHART = Chart(
     image="dra-driver-nvidia/dra-driver-nvidia-gpu",
     tag="v{}",
     source=Source(
-        "kubernetes-sigs/dra-driver-nvidia-gpu v0.4.1: values.yaml, templates and hack/build-and-publish-chart.sh",
+        "kubernetes-sigs/dra-driver-nvidia-gpu v0.4.1: values.yaml, templates and hack/build-and-publish-chart.sh;"
+        " values.yaml at 0f5a1bc, after v0.5.0, still has every field",
         date(2026, 11, 25),
         as_of=date(2026, 11, 25),
     ),

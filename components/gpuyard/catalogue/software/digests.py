@@ -35,9 +35,7 @@ _KUEUE = Source(
     as_of=_LOOKED_UP,
 )
 _DRA_DRIVER = Source(
-    "kubernetes/k8s.io 1a15ab5, registry.k8s.io/images/k8s-staging-dra-driver-nvidia/images.yaml",
-    _LOOKED_UP,
-    as_of=_LOOKED_UP,
+    "kubernetes/k8s.io #9845, digests by gcrane", date(2026, 11, 28), as_of=date(2026, 8, 19)
 )
 _KUEUE_CHART = Source(
     "kubernetes/k8s.io #9856 (v0.19.2), #9955 (v0.19.5)",
@@ -120,13 +118,13 @@ _ROWS: tuple[tuple[str, str, Source], ...] = (
         _BUNDLE,
     ),
     (
-        "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.4.1",
-        "eefe67396dedea4df74f68a94d5883f33204888b83979babd42b91501a2de1d8",
+        "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.5.0",
+        "e1f104e64383ee693e982a5e6b7cf0b750023aaa5cc9b7dcc37c8e0549232933",
         _DRA_DRIVER,
     ),
     (
-        "registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu:0.4.1",
-        "7a00373fdef1025f27ebb1d353719446bbbe6ec4697e9a503c5ffd7e4f1525dd",
+        "registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu:0.5.0",
+        "47e43e3fbcaf525accef5b5ad14d87e80e19ef1549839495dcb0eabd06ff3bbe",
         _DRA_DRIVER,
     ),
     (

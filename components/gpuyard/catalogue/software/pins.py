@@ -77,8 +77,8 @@ OPERATOR_PARTS: tuple[Pin, ...] = (
     _operator_pin("dra-driver", "0.5.0"),
     _pin(
         "dra-driver-chart",
-        "0.4.1",
-        "kubernetes-sigs/dra-driver-nvidia-gpu v0.4.1 (2026-06-30), chart and image; v0.5.0 was not seen published",
+        "0.5.0",
+        "chart and image 0.5.0 of kubernetes-sigs/dra-driver-nvidia-gpu, promoted by kubernetes/k8s.io #9845 (2026-08-19)",
         "dra-driver",
     ),
     _pin(

@@ -35,7 +35,7 @@ def test_each_image_stands_whole_on_a_line(gpuyard, tmp_path):
     assert "nvcr.io/nvidia/driver: after the tag stands the system of the node" in ended.out
     assert "nvcr.io/nvidia/driver: by tag, for each node's system has an image" in ended.out
     assert "  oci://registry.k8s.io/kueue/charts/kueue 0.19.2@sha256:ab436c" in ended.out
-    assert "  gpu-operator v26.7.0 from https://" in ended.out
+    assert "  gpu-operator v26.7.1 from https://" in ended.out
 
 
 def test_programs_get_tag_digest_and_size_apart(gpuyard, tmp_path):
