@@ -11,7 +11,7 @@ from gpuyard.errors import UsageError
 MAX_DUMP = 1024 * 1024
 _AT_LEAST = 64 * 1024
 """A file of the system, such as those below /proc, says that it has nothing."""
-FULL = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT})
+FULL = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG})
 """Nothing more can be written there, whatever its name."""
 
 

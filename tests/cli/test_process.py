@@ -96,12 +96,30 @@ def test_a_reader_who_leaves_early_changes_nothing(stack):
         assert (ended.returncode, ended.stderr) == (code, b""), args
 
 
+UNBUFFERED = pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+
+
+@UNBUFFERED
 @pytest.mark.parametrize("args", [("check", "local"), ("schema",)])
-def test_a_full_disk_is_the_environment_s_fault(args):
+def test_a_full_disk_is_the_environment_s_fault(args, unbuffered):
+    env = {"PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "wb") as full:  # noqa: PTH123  a device
-        ended = start(*args, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+        ended = start(*args, env=env, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert ended.returncode == 4
     assert ended.stderr == b"gpuyard: can't write: No space left on device\n"
+
+
+@UNBUFFERED
+def test_a_document_that_is_written_in_part_is_not_a_success(tmp_path, unbuffered):
+    written = tmp_path / "schema.json"
+    ended = subprocess.run(
+        ["bash", "-c", f"ulimit -f 64; {GPUYARD} schema >{written}"],
+        check=False,
+        capture_output=True,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
+    assert written.stat().st_size == 64 * 1024
+    assert (ended.returncode, ended.stderr) == (4, b"gpuyard: can't write: File too large\n")
 
 
 def test_a_closed_stdout_changes_nothing(stack):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from gpuyard.cli.exit_codes import FAULT, FINE, INTERRUPTED, LACKS, USAGE
-from gpuyard.cli.terminal.streams import flush_stdout, tame_streams
+from gpuyard.cli.terminal.streams import flush_stdout, forget_stdout, tame_streams
 from gpuyard.cli.terminal.text import clean
 from gpuyard.errors import GpuYardError
 from gpuyard.local_files import FULL
@@ -75,6 +75,7 @@ def _unexpected(error: Exception) -> int:
 
         traceback.print_exception(error)
     if isinstance(error, OSError) and error.errno in FULL:
+        forget_stdout()
         return _say(f"can't write: {error.strerror}", LACKS)
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _say(

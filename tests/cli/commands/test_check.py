@@ -86,6 +86,54 @@ def test_of_very_many_findings_the_text_shows_the_first_and_counts_the_rest(gpuy
     assert len(json.loads(gpuyard("check", path, "--format", "json").out)["findings"]) == 250
 
 
+FLEET = platform(
+    [pool(f"train-{i}", nodes=f"0..{i + 4}", scaling="autoscaler") for i in range(40)],
+    [team(guarantee={f"train-{i}": 16 for i in range(40)})],
+    budget={"worst_usd_per_hour": 100_000},
+)
+
+
+@pytest.mark.parametrize("command", ["check", "plan"])
+def test_of_notes_that_differ_in_names_and_numbers_only_the_text_shows_the_first(
+    gpuyard, write, command
+):
+    path = write(FLEET)
+    ended = gpuyard(command, path)
+    text = ended.out + ended.err
+    assert text.count("quota.nodes_to_start") == 1
+    assert (
+        "note    pools[0].nodes: the guarantees of train-0 need 2 nodes; 0 run from the\n"
+        "        beginning, 2 start when jobs ask for them\n"
+        "        given    0..4\n"
+        f"        at       {path}:9\n"
+        "        more     gpuyard why quota.nodes_to_start\n"
+        "        also     and 39 more: pools[1].nodes, pools[2].nodes, pools[3].nodes, …;\n"
+        "                 --format json lists every one\n"
+    ) in text
+
+
+def test_the_document_has_every_note_that_the_text_leaves_out(gpuyard, write):
+    document = json.loads(gpuyard("check", write(FLEET), "--format", "json").out)
+    assert [f["id"] for f in document["findings"]] == ["quota.nodes_to_start"] * 40
+
+
+def test_two_equal_notes_and_equal_warnings_are_all_shown(gpuyard, write):
+    many = platform(
+        [pool(f"train-{i}", nodes="0..4", scaling="autoscaler") for i in range(4)],
+        [
+            team(
+                guarantee={"train-0": 8, "train-1": 8},
+                borrow={f"train-{i}": 400 for i in range(4)},
+            )
+        ],
+        budget={"worst_usd_per_hour": 100_000},
+    )
+    out = gpuyard("check", write(many)).out
+    assert out.count("gpuyard why quota.nodes_to_start") == 2
+    assert out.count("warn    ") == 4
+    assert "more:" not in out
+
+
 def test_findings_come_gravest_first(gpuyard, write):
     wrong = NOTED | {"teams": [team(guarantee={"train": 40})]}
     document = json.loads(gpuyard("check", write(wrong), "--format", "json").out)

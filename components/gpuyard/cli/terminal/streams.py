@@ -4,6 +4,7 @@ import io
 import os
 import sys
 from contextlib import suppress
+from typing import TextIO
 
 
 def tame_streams() -> None:
@@ -15,6 +16,18 @@ def tame_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        sys.stdout = _buffered(sys.stdout)
+
+
+def _buffered(stream: TextIO) -> TextIO:
+    """The stream with a buffer: without one (PYTHONUNBUFFERED=1) Python drops the rest of a short write."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(stream.buffer),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=True,
+    )
 
 
 def flush_stdout() -> None:

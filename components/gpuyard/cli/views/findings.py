@@ -1,7 +1,8 @@
 """Findings as people read them, and as programs do."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuyard.cli.exit_codes import FOUND
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 _INDENT = 8
 _WORD = 9
+_EVERY = "--format json lists every one"
+_TOKEN = re.compile(r"[\w.-]*\w")
+_NUMBERED = re.compile(r"[\w.-]*\d[\w.-]*")
 VERSION = 1
 """Of the JSON documents: see `gpuyard.cli`."""
 
@@ -23,17 +27,60 @@ MAX_SHOWN = 200
 """As text. Nobody reads more; a document has them all."""
 
 
+FOLDED_FROM = 3
+"""As text: of so many notes that differ in names and numbers only, the first is shown."""
+_NAMED = 3
+
+
 def show_findings(judged: "Judged", console: Console) -> None:
     """Every finding with all it says, an empty line between two; the gravest when there are very many."""
-    for number, finding in enumerate(judged.findings[:MAX_SHOWN]):
+    groups = _folded(judged)
+    for number, (finding, *others) in enumerate(groups[:MAX_SHOWN]):
         if number:
             console.say()
         place = f"{judged.file}:{line}" if (line := judged.line_of(finding)) else judged.file
         show_finding(finding, console, place)
-    more = len(judged.findings) - MAX_SHOWN
+        if others:
+            console.tell(_and_more(others), first="also".ljust(_WORD), style="dim", indent=_INDENT)
+    more = sum(map(len, groups[MAX_SHOWN:]))
     if more > 0:
         console.say()
-        console.tell(f"… and {more:,} more; --format json lists every one.")
+        console.tell(f"… and {more:,} more; {_EVERY}.")
+
+
+def _folded(judged: "Judged") -> list[list[Finding]]:
+    """Equal notes in one group, at the place of the first; every other finding in a group of its own."""
+    spec = judged.reading.spec
+    names = (
+        {each.name for of in (spec.pools, spec.teams, spec.shapes) for each in of}
+        if spec
+        else frozenset[str]()
+    )
+    stated = [(each, _statement(each, names)) for each in judged.findings]
+    count = Counter(statement for _, statement in stated)
+    groups: dict[object, list[Finding]] = {}
+    for finding, statement in stated:
+        folds = finding.severity is Severity.NOTE and count[statement] >= FOLDED_FROM
+        groups.setdefault(statement if folds else id(finding), []).append(finding)
+    return list(groups.values())
+
+
+def _statement(finding: Finding, names: Collection[str]) -> tuple[object, ...]:
+    """What a finding states, without the names and numbers in which equal ones differ."""
+    fix = finding.fix.says if finding.fix else ""
+    texts = (
+        _TOKEN.sub(lambda token: "" if token[0] in names else token[0], text)
+        for text in (finding.problem, finding.allowed, fix)
+    )
+    path = (step for step in finding.path if isinstance(step, str))
+    return (finding.id, *path, *(_NUMBERED.sub("", text) for text in texts))
+
+
+def _and_more(others: Sequence[Finding]) -> str:
+    """The notes that a group does not show."""
+    places = ", ".join(each.where for each in others[:_NAMED])
+    rest = ", …" if len(others) > _NAMED else ""
+    return f"and {len(others):,} more: {places}{rest}; {_EVERY}"
 
 
 def show_finding(finding: Finding, console: Console, place: str = "") -> None:
