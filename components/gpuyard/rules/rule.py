@@ -140,7 +140,7 @@ def once_per_stack(
     """
 
     @wraps(function)
-    def indexed(stack: Stack, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+    def indexed(stack: Stack, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         key = (function, args, tuple(kwargs.items()))
         if key not in stack.indexes:
             try:
@@ -150,7 +150,8 @@ def once_per_stack(
         found = stack.indexes[key]
         if isinstance(found, NotEvaluatedError):
             raise NotEvaluatedError
-        return found
+        result: _Result = found
+        return result
 
     return indexed
 
