@@ -44,7 +44,7 @@ turns: environment ## write anew what live tests cost and so their turns, from f
 campaign: environment ## list the long searches; NAME=mutations runs one, with COUNT and SEED if given
 	@python scripts/suite/campaign.py $(NAME) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
-check: environment ## run every gate: format, lint, types, floors, sizes, documentation
+check: environment ## run every gate: format, lint, types, floors, speed, sizes, documentation
 	@scripts/check $(GATES)
 
 bench: environment ## run the benchmarks and print figures with versions

@@ -189,7 +189,7 @@ def test_check_runs_every_gate_and_is_silent_about_those_that_pass(scratch):
     fake_tools(scratch)
     ended = run(scratch / "scripts/check", folder=scratch)
     assert ended.returncode == 0
-    names = ["floors", "format", "house", "lint", "mypy", "pyright"]
+    names = ["floors", "format", "house", "lint", "mypy", "pyright", "speed"]
     assert sorted(line.split()[:2] for line in ended.stdout.splitlines()) == [
         ["ok", name] for name in names
     ]

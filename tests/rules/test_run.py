@@ -6,7 +6,17 @@ from dataclasses import replace
 import pytest
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Stack, Standing, Violation, known
+from gpuyard.rules.rule import (
+    UNKNOWN,
+    NotEvaluatedError,
+    Resource,
+    Rule,
+    Stack,
+    Standing,
+    Violation,
+    known,
+    once_per_stack,
+)
 from gpuyard.rules.run import (
     Exemption,
     RuleVerdict,
@@ -227,3 +237,35 @@ def test_what_could_not_be_evaluated_is_no_choice():
 def test_what_is_not_known_of_the_others_defends_nothing():
     unsure = rule(check=one, weighs=lambda stack, resource, path: known(UNKNOWN))
     assert choices(widget(size=3), of=unsure) == [False]
+
+
+def test_a_function_that_is_once_per_stack_scans_each_stack_once_for_each_argument():
+    scanned = []
+
+    @once_per_stack
+    def names(stack, kind):
+        scanned.append(kind)
+        return {known(each.name) for each in stack.of(kind)}
+
+    pod = Resource("v1/Pod", "a", {})
+    stack, other = Stack((pod,)), Stack(())
+    assert [names(each, "Pod") for each in (stack, stack, other)] == [{"a"}, {"a"}, set()]
+    assert names(stack, "Secret") == set()
+    assert scanned == ["Pod", "Pod", "Secret"]
+    assert stack.named("a", "Pod") == [pod]
+    assert stack.named("a", "Secret") == []
+
+
+def test_a_function_that_is_once_per_stack_is_not_run_again_where_a_value_is_unknown():
+    scanned = []
+
+    @once_per_stack
+    def names(stack):
+        scanned.append(stack)
+        return known(UNKNOWN)
+
+    stack = Stack(())
+    for _ in range(2):
+        with pytest.raises(NotEvaluatedError):
+            names(stack)
+    assert scanned == [stack]

@@ -1,9 +1,10 @@
 """Rules: what one is, what it looks at, and what it can say."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.fields import (
@@ -46,6 +47,7 @@ __all__ = [
     "mapping",
     "mappings",
     "number",
+    "once_per_stack",
     "text",
     "whole",
     "word",
@@ -103,6 +105,10 @@ class Stack:
 
     resources: tuple[Resource, ...]
     by_kind: Mapping[str, tuple[Resource, ...]] = field(init=False, repr=False)
+    indexes: dict[Hashable, Any] = field(
+        init=False, repr=False, compare=False, default_factory=dict[Hashable, Any]
+    )
+    """Results of the functions that are `once_per_stack`, by function and arguments."""
 
     def __post_init__(self) -> None:
         found: dict[str, list[Resource]] = {}
@@ -110,9 +116,52 @@ class Stack:
             found.setdefault(resource.group_kind, []).append(resource)
         object.__setattr__(self, "by_kind", {kind: tuple(all_) for kind, all_ in found.items()})
 
+    def named(self, name: str, *kinds: str) -> list[Resource]:
+        """The resources of these kinds that have a name."""
+        return _by_name(self, *kinds).get(name, [])
+
     def of(self, *kinds: str) -> tuple[Resource, ...]:
         """The resources of these kinds, whatever the version."""
+        if len(kinds) == 1:
+            return self.by_kind.get(kinds[0], ())
         return tuple(r for kind in kinds for r in self.by_kind.get(kind, ()))
+
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def once_per_stack(
+    function: Callable[Concatenate[Stack, _Arguments], _Result],
+) -> Callable[Concatenate[Stack, _Arguments], _Result]:
+    """Run a function once for each stack and arguments, also where it ends with NotEvaluatedError.
+
+    Rules call it for each resource: what scans the stack must not scan it again each time.
+    """
+
+    @wraps(function)
+    def indexed(stack: Stack, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        key = (function, args, tuple(kwargs.items()))
+        if key not in stack.indexes:
+            try:
+                stack.indexes[key] = function(stack, *args, **kwargs)
+            except NotEvaluatedError as unknown:
+                stack.indexes[key] = unknown
+        found = stack.indexes[key]
+        if isinstance(found, NotEvaluatedError):
+            raise NotEvaluatedError
+        result: _Result = found
+        return result
+
+    return indexed
+
+
+@once_per_stack
+def _by_name(stack: Stack, *kinds: str) -> Mapping[str, list[Resource]]:
+    found: dict[str, list[Resource]] = {}
+    for resource in stack.of(*kinds):
+        found.setdefault(resource.name, []).append(resource)
+    return found
 
 
 Parameters = Mapping[str, Any]

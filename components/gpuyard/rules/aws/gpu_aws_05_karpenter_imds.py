@@ -16,7 +16,7 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
-from gpuyard.rules.subjects.pools import KARPENTER, serves_no_gpus
+from gpuyard.rules.subjects.pools import serves_no_gpus
 
 _CLASS = "karpenter.k8s.aws/EC2NodeClass"
 _ASKED = frozenset({"", "required"})
@@ -25,7 +25,7 @@ _ASKED = frozenset({"", "required"})
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for resource in stack.of(_CLASS):
-        if not serves_no_gpus(resource, stack.of(KARPENTER)):
+        if not serves_no_gpus(resource, stack):
             for said in _of_class(resource):
                 yield replace(said, resource=resource)
 

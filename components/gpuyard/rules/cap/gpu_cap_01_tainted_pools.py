@@ -37,8 +37,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 def _weighs(stack: Stack, resource: Resource, _: Path) -> Standing:
     """Where it is one machine with one GPU, and no other pool is in view, all pods have to run there."""
     most = number(at(resource.properties, "scalingConfig", "maxSize"))
-    pools = (*stack.of(NODE_GROUP), *stack.of(KARPENTER))
-    alone = pools == (resource,) and most == 1 and most_gpus(stack) == 1
+    only = stack.of(NODE_GROUP) == (resource,) and not stack.of(KARPENTER)
+    alone = only and most == 1 and most_gpus(stack) == 1
     return Standing.CHOICE if alone else Standing.FULL
 
 

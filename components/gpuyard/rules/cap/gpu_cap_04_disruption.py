@@ -117,7 +117,7 @@ def _waits_for_pods(pool: Resource) -> bool:
 
 def _keeps_image(pool: Resource, stack: Stack) -> bool:
     named = text(at(pool.properties, *_CLASS))
-    classes = [each for each in stack.of(NODE_CLASS) if each.name == named]
+    classes = stack.named(named, NODE_CLASS)
     return bool(classes) and all(map(_is_pinned, classes))
 
 

@@ -93,7 +93,7 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
 def _is_none_of(default: str, config: Mapping[str, Any], stack: Stack) -> bool:
     """Whether a configuration is in no ConfigMap of that name: of each one all has to be known."""
     made = [mapping(config.get("data"))] if config.get("create") is True else []
-    named = [each for each in stack.of("ConfigMap") if each.name == text(config.get("name"))]
+    named = stack.named(text(config.get("name")), "ConfigMap")
     found = [*made, *(mapping(each.properties.get("data")) for each in named)]
     whole = not any(isinstance(each, PartlyKnown) or not each for each in found)
     known_name = not is_filled_in(default) and not any(

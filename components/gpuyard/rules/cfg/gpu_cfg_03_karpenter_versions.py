@@ -121,9 +121,8 @@ def _as_served(said: Violation, grave: Severity | None) -> Violation:
 
 def _about_gpus(stack: Stack) -> Iterator[Resource]:
     """Pools and node classes, but for those that say that no GPUs are theirs."""
-    pools = stack.of(KARPENTER)
-    yield from (pool for pool in pools if not without_gpus(pool))
-    yield from (each for each in stack.of(NODE_CLASS) if not serves_no_gpus(each, pools))
+    yield from (pool for pool in stack.of(KARPENTER) if not without_gpus(pool))
+    yield from (each for each in stack.of(NODE_CLASS) if not serves_no_gpus(each, stack))
 
 
 def _of(resource: Resource) -> Iterator[Violation]:

@@ -17,6 +17,7 @@ from gpuyard.rules.rule import (
     items,
     mapping,
     number,
+    once_per_stack,
     text,
 )
 from gpuyard.rules.subjects.pools import POOL_KINDS, gpu_pool
@@ -92,9 +93,13 @@ def _order(
 
 def _weighs(stack: Stack, _: Resource, __: Path) -> Standing:
     """Where pools are in view and none has GPUs, groups that wait are dear to others."""
+    return Standing.CHOICE if _has_other_pools_alone(stack) else Standing.FULL
+
+
+@once_per_stack
+def _has_other_pools_alone(stack: Stack) -> bool:
     pools = stack.of(*POOL_KINDS)
-    others = pools and not any(map(gpu_pool, pools))
-    return Standing.CHOICE if others else Standing.FULL
+    return bool(pools) and not any(map(gpu_pool, pools))
 
 
 RULE = Rule(

@@ -73,12 +73,9 @@ def _says_gpus(resource: Resource) -> bool:
 def _scales_gpus(resource: Resource, stack: Stack) -> bool:
     """Whether what it scales is in view, and asks for GPUs."""
     target = mapping(at(resource.properties, "spec", "scaleTargetRef"))
-    meant = text(target.get("kind")), text(target.get("name"))
-    scaled = (
-        each
-        for each in stack.of(*POD_KINDS)
-        if (each.group_kind.rpartition("/")[2], each.name) == meant
-    )
+    kind = text(target.get("kind"))
+    named = stack.named(text(target.get("name")), *POD_KINDS)
+    scaled = (each for each in named if each.group_kind.rpartition("/")[2] == kind)
     return any(is_gpu_pod(pod) for each in scaled for pod in pods_of(each))
 
 

@@ -21,6 +21,7 @@ from gpuyard.rules.rule import (
     items,
     known,
     number,
+    once_per_stack,
     text,
 )
 from gpuyard.rules.subjects.pools import NODE_GROUP, NODE_POOL, gpu_pool
@@ -169,18 +170,18 @@ def _weighs(stack: Stack, resource: Resource, _: Path) -> Standing:
     if resource.group_kind != FIREWALL or not wanted:
         return Standing.FULL
     try:
-        carried = set(_tags(stack))
+        carried = _tags(stack)
     except NotEvaluatedError:
         return Standing.UNSURE
     return Standing.FULL if wanted & carried else Standing.CHOICE
 
 
-def _tags(stack: Stack) -> Iterator[str]:
+@once_per_stack
+def _tags(stack: Stack) -> set[str]:
     """Of all of Google's machines in view."""
-    for pool in stack.of(*_GOOGLES):
-        yield from map(text, items(block(pool.properties.get("nodeConfig")).get("tags")))
-    for machine in stack.of(*_MACHINES):
-        yield from map(text, items(machine.properties.get("tags")))
+    pools = (block(pool.properties.get("nodeConfig")) for pool in stack.of(*_GOOGLES))
+    machines = (machine.properties for machine in stack.of(*_MACHINES))
+    return {text(tag) for each in (*pools, *machines) for tag in items(each.get("tags"))}
 
 
 _CHECKS = {

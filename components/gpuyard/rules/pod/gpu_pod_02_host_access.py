@@ -23,6 +23,7 @@ from gpuyard.rules.rule import (
     mapping,
     mappings,
     number,
+    once_per_stack,
     text,
 )
 from gpuyard.rules.subjects.claims import claims_of_others
@@ -193,20 +194,21 @@ def _sets_the_kernel(container: Mapping[str, object]) -> bool:
     return bool(done) and all(map(_KERNEL.match, done))
 
 
-def _has_a_default(stack: Stack, namespace: str) -> bool:
-    """Whether a container without a limit of memory gets one there."""
-    return any(
-        mapping(limit.get("default")).get("memory") is not None
+@once_per_stack
+def _with_a_default(stack: Stack) -> set[str]:
+    """Namespaces where a container without a limit of memory gets one."""
+    return {
+        each.namespace
         for each in stack.of("LimitRange")
-        if each.namespace == namespace
         for limit in mappings(each.properties, "spec", "limits")
         if limit.get("type") == "Container"
-    )
+        if mapping(limit.get("default")).get("memory") is not None
+    }
 
 
 def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
     """By how many GPUs a machine has: with all of them asked for, none is left to take from others."""
-    if path[-1] == _EMPTY_DIR and _has_a_default(stack, resource.namespace):
+    if path[-1] == _EMPTY_DIR and resource.namespace in _with_a_default(stack):
         return Standing.CHOICE
     if path[-1] not in _TAKES or text(at(resource.properties, *path)) in _ROOT:
         return Standing.FULL

@@ -18,6 +18,7 @@ from gpuyard.rules.rule import (
     at,
     items,
     mapping,
+    once_per_stack,
     text,
 )
 from gpuyard.rules.subjects.pods import POD_KINDS, Pod, is_gpu_pod, pods_of
@@ -172,8 +173,13 @@ def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
     label = _label_at(resource, path)
     if label.startswith(OWN_LABELS):
         return Standing.NONE if gives_label(stack, label) else Standing.FULL
-    others = path[-1] != _SELECTOR or None in map(gpu_pool, stack.of(*POOL_KINDS))
+    others = path[-1] != _SELECTOR or _has_other_pools(stack)
     return Standing.FULL if others else Standing.CHOICE
+
+
+@once_per_stack
+def _has_other_pools(stack: Stack) -> bool:
+    return None in map(gpu_pool, stack.of(*POOL_KINDS))
 
 
 def _label_at(resource: Resource, path: Path) -> str:

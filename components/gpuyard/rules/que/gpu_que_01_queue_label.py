@@ -61,10 +61,9 @@ def _is_about_gpus(job: Resource, stack: Stack) -> bool:
     name = text(at(job.properties, *_ANNOTATION))
     leads = {
         text(at(queue.properties, "spec", "clusterQueue"))
-        for queue in stack.of(LOCAL_QUEUE)
-        if queue.name == name
+        for queue in stack.named(name, LOCAL_QUEUE)
     }
-    given = any(each.name in leads and covers_gpus(each) for each in stack.of(CLUSTER_QUEUE))
+    given = any(covers_gpus(each) for lead in leads for each in stack.named(lead, CLUSTER_QUEUE))
     return given or any(map(is_gpu_pod, pods_of(job)))
 
 

@@ -7,7 +7,15 @@ from glob import escape
 from typing import Any
 
 from gpuyard.manifests.pods import Pod
-from gpuyard.rules.rule import NotEvaluatedError, Resource, Stack, mapping, mappings, text
+from gpuyard.rules.rule import (
+    NotEvaluatedError,
+    Resource,
+    Stack,
+    mapping,
+    mappings,
+    once_per_stack,
+    text,
+)
 
 _TEMPLATE = "resource.k8s.io/ResourceClaimTemplate"
 _CLAIM = "resource.k8s.io/ResourceClaim"
@@ -30,13 +38,25 @@ def claims_of_others(stack: Stack, pod: Pod) -> bool:
             each
             for kind, field in _NAMES.items()
             for name in {text(claim.get(field)) for claim in claimed}
-            for resource in stack.of(kind)
-            if name and _may_be(resource.name, name)
+            if name
+            for resource in _meant(stack, kind, name)
             for each in _classes(resource)
         ]
     except NotEvaluatedError:
         return False
     return bool(classes) and all(map(_OTHERS.search, classes))
+
+
+def _meant(stack: Stack, kind: str, name: str) -> Iterator[Resource]:
+    yield from stack.named(name, kind)
+    for resource in _filled_in(stack, kind):
+        if resource.name != name and _may_be(resource.name, name):
+            yield resource
+
+
+@once_per_stack
+def _filled_in(stack: Stack, kind: str) -> list[Resource]:
+    return [each for each in stack.of(kind) if "${" in each.name]
 
 
 def _may_be(written: str, name: str) -> bool:

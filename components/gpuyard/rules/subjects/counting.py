@@ -6,14 +6,12 @@ nobody; with one GPU a machine, who is given one is given all.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from gpuyard.catalogue.cluster.machine_gpus import gpus_of_machine
 from gpuyard.manifests.quantities import quantity
 from gpuyard.rules.rule import (
     NotEvaluatedError,
-    Resource,
     Stack,
     at,
     block,
@@ -21,6 +19,7 @@ from gpuyard.rules.rule import (
     mapping,
     mappings,
     number,
+    once_per_stack,
     text,
 )
 from gpuyard.rules.subjects.pods import Pod, speaks_of_gpus
@@ -28,8 +27,6 @@ from gpuyard.rules.subjects.pools import GPU, NODE_POOL, POOL_KINDS, GpuPool, gp
 
 _ASKED = re.compile(r"^(?:requests\.|limits\.)?nvidia\.com/(?:gpu|gpu\.shared|mig-[\w.]+)$")
 _COVERED = "coveredResources"
-_KEPT = 2
-"""Of so many views: of files there is one, of a preview as well."""
 _DEVICE_CLASS = re.compile(r"^(?:gpu|mig)\.nvidia\.com$")
 _OF_SET = ("spec", "template", "spec", "providerSpec", "value", "instanceType")
 _MACHINES: Mapping[str, tuple[str, ...]] = {
@@ -47,17 +44,12 @@ _COUNTS = (_COUNT_LABEL, "gke-accelerator-count", "nvidia.com/gpu.count")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
+@once_per_stack
 def counts_gpus(stack: Stack) -> bool:
     """Whether somebody asks for GPUs by number or claim, or has a quota of them."""
-    return _somebody_counts(stack.resources)
-
-
-@lru_cache(maxsize=_KEPT)
-def _somebody_counts(resources: tuple[Resource, ...]) -> bool:
-    """Asked once for all that is in view, and not for each thing that is said."""
     return any(
         _counts(resource.properties)
-        for resource in resources
+        for resource in stack.resources
         if resource.group_kind not in POOL_KINDS and speaks_of_gpus(resource)
     )
 
@@ -79,6 +71,7 @@ def _asks(key: object, value: object) -> bool:
     return key == "deviceClassName" and _DEVICE_CLASS.match(str(value)) is not None
 
 
+@once_per_stack
 def hands_out_turns(stack: Stack) -> bool:
     """Whether a device plugin in view gives one GPU to several: a request keeps nobody else off it then."""
     try:
@@ -95,14 +88,9 @@ def hands_out_turns(stack: Stack) -> bool:
         return False
 
 
+@once_per_stack
 def most_gpus(stack: Stack) -> int | None:
     """The most GPUs that a machine in view has; None where none is in view, or nobody knows of one."""
-    return _most(stack.resources)
-
-
-@lru_cache(maxsize=_KEPT)
-def _most(resources: tuple[Resource, ...]) -> int | None:
-    stack = Stack(resources)
     try:
         counts = [*_of_pools(stack), *_of_machines(stack)]
     except NotEvaluatedError:

@@ -13,6 +13,7 @@ from gpuyard.rules.rule import (
     at,
     items,
     mapping,
+    once_per_stack,
     text,
 )
 from gpuyard.rules.subjects.components import (
@@ -104,6 +105,7 @@ def any_since(stack: Stack, program: str, since: tuple[int, ...]) -> bool:
     return any(version >= since for version, _ in _versions(stack, program))
 
 
+@once_per_stack
 def gives_by_cdi_alone(stack: Stack) -> bool:
     """Whether the GPU Operator in view leaves runc as the nodes' runtime: variables give no device."""
     said = [version for version, _ in _versions(stack, _OPERATOR)]
@@ -130,6 +132,7 @@ def _of_operators(stack: Stack) -> Iterator[Any]:
         yield at(each.properties, *OPERATORS[each.group_kind])
 
 
+@once_per_stack
 def is_unsure(stack: Stack, program: str) -> bool:
     """Whether a chart of it is installed here in a version that a variable decides."""
     return any(_is_open(resource, program) for resource in stack.of(*RELEASES))
@@ -162,11 +165,13 @@ def older_ray(stack: Stack) -> str:
     return "" if newer else next(filter(None, found), "")
 
 
+@once_per_stack
 def composes_queues(stack: Stack) -> bool:
     """Whether queues are made here under names that only a run would tell."""
     return any(resource.name == COMPOSED_QUEUES for resource in stack.of(COMMAND))
 
 
+@once_per_stack
 def has_driver_installer(stack: Stack) -> bool:
     """Whether a DaemonSet in view installs the driver on nodes of GKE, or something applies Google's."""
     if any(resource.name == DRIVER_INSTALLER for resource in stack.of(COMMAND)):
@@ -184,6 +189,7 @@ def _installs_drivers(agent: Resource) -> bool:
     return any(map(_INSTALLER_IMAGE.search, images))
 
 
+@once_per_stack
 def chooses_configs(stack: Stack) -> bool:
     """Whether something chooses a configuration of the plugin: a label in view, or an older operator."""
     if any(resource.name == CHOSEN_CONFIGS for resource in stack.of(COMMAND)):
@@ -199,6 +205,7 @@ def _has_key(value: Any, key: str) -> bool:
     return isinstance(value, list | tuple) and any(_has_key(each, key) for each in value)
 
 
+@once_per_stack
 def has_vendors_kueue(stack: Stack) -> bool:
     """Whether Kueue is brought by an operator of a vendor."""
     if any(resource.name == OPENSHIFT_AI for resource in stack.of(COMMAND)):
@@ -209,15 +216,20 @@ def has_vendors_kueue(stack: Stack) -> bool:
     return shown or any(map(_OF_A_VENDOR.fullmatch, groups))
 
 
-def _versions(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:
+@once_per_stack
+def _versions(stack: Stack, program: str) -> list[tuple[tuple[int, ...], str]]:
+    found: list[tuple[tuple[int, ...], str]] = []
     for resource in stack.of(*RELEASES, *_SOURCES, *POD_KINDS):
         try:
             pinned = list(_pinned(resource, program))
         except NotEvaluatedError:
             continue  # of what is not known, no more can be said than of what is not there
-        for version in pinned:
-            if is_version(program, version):
-                yield parse_version(program, version).numbers, version
+        found += [
+            (parse_version(program, version).numbers, version)
+            for version in pinned
+            if is_version(program, version)
+        ]
+    return found
 
 
 def _of_charts(stack: Stack, program: str) -> Iterator[tuple[tuple[int, ...], str]]:

@@ -11,7 +11,7 @@ def texts_of(config: Mapping[str, Any], stack: Stack) -> Mapping[Any, Any]:
     """What is in the ConfigMap that a `config` of the operator names: beside the name, or of one in view."""
     name = text(config.get("name"))
     return mapping(config.get("data")) or next(
-        (mapping(c.properties.get("data")) for c in stack.of("ConfigMap") if c.name == name), {}
+        (mapping(c.properties.get("data")) for c in stack.named(name, "ConfigMap")), {}
     )
 
 
@@ -26,4 +26,4 @@ def unmade(config: Mapping[str, Any], stack: Stack) -> bool:
         or create is UNKNOWN
     ):
         return False
-    return all(each.name != name for each in stack.of("ConfigMap"))
+    return not stack.named(name, "ConfigMap")

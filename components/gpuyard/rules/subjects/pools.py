@@ -21,6 +21,7 @@ from gpuyard.rules.rule import (
     known,
     mapping,
     number,
+    once_per_stack,
     text,
 )
 
@@ -282,10 +283,18 @@ def without_gpus(pool: Resource) -> bool:
     return bool(signs) and UNKNOWN not in signs and True not in signs
 
 
-def serves_no_gpus(node_class: Resource, pools: Iterable[Resource]) -> bool:
+def serves_no_gpus(node_class: Resource, stack: Stack) -> bool:
     """Whether a node class is named by pools in view, and by none that may have GPUs."""
-    named = [pool for pool in pools if text(at(pool.properties, *_CLASS_NAME)) == node_class.name]
+    named = _pools_by_class(stack).get(node_class.name, ())
     return bool(named) and all(map(without_gpus, named))
+
+
+@once_per_stack
+def _pools_by_class(stack: Stack) -> Mapping[str, list[Resource]]:
+    found: dict[str, list[Resource]] = {}
+    for pool in stack.of(KARPENTER):
+        found.setdefault(text(at(pool.properties, *_CLASS_NAME)), []).append(pool)
+    return found
 
 
 def classes_of_gpus(stack: Stack) -> Iterator[tuple[Resource, list[str]]]:
@@ -320,6 +329,7 @@ def gpu_pools(resources: Iterator[Resource] | tuple[Resource, ...]) -> Iterator[
             yield found
 
 
+@once_per_stack
 def gives_label(stack: Stack, name: str) -> bool:
     """Whether something in view puts a label on nodes, or may: labels of a pool that nobody knows yet."""
     if any(name in items(each.properties.get("names")) for each in stack.of(NODE_LABELS)):

@@ -4,7 +4,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpuyard.names import PLATFORM_LABEL, TEAM_LABEL
-from gpuyard.rules.rule import Resource, Stack, at, items, mapping, mappings, number, text
+from gpuyard.rules.rule import (
+    Resource,
+    Stack,
+    at,
+    items,
+    mapping,
+    mappings,
+    number,
+    once_per_stack,
+    text,
+)
 from gpuyard.rules.subjects.pods import OTHER_ACCELERATORS, VENDOR
 
 CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
@@ -14,6 +24,7 @@ QUOTA = "ResourceQuota"
 _ORDINARY = ("cpu", "memory", "pods", "ephemeral-storage", "hugepages-")
 
 
+@once_per_stack
 def gpu_tenants(stack: Stack) -> set[str]:
     """Namespaces with a queue of Kueue's, or a quota of GPUs; not of a queue that is seen to have none."""
     without = {each.name for each in stack.of(CLUSTER_QUEUE) if not covers_gpus(each)}
@@ -49,6 +60,7 @@ def tenants_of_nodes(stack: Stack, labels: Mapping[str, Any]) -> set[str] | None
     return led - of_platform(stack)
 
 
+@once_per_stack
 def of_platform(stack: Stack) -> set[str]:
     """Namespaces of ours that are no team's."""
     labels = {
@@ -89,13 +101,19 @@ def may_be_gpu(name: Any) -> bool:
 
 def teams_of(stack: Stack, namespaces: Iterable[str]) -> set[str]:
     """Whose the namespaces are: several of one team are one tenant, one that says nothing is its own."""
-    said = {
+    said = _team_labels(stack)
+    return {said.get(name) or name for name in namespaces}
+
+
+@once_per_stack
+def _team_labels(stack: Stack) -> Mapping[str, str]:
+    """By namespace."""
+    return {
         namespace.name: text(
             mapping(at(namespace.properties, "metadata", "labels")).get(TEAM_LABEL)
         )
         for namespace in stack.of("Namespace")
     }
-    return {said.get(name) or name for name in namespaces}
 
 
 def gpu_keys(quota: Resource) -> list[str]:

@@ -66,8 +66,9 @@ def _shut_beside_gpus(stack: Stack) -> Iterator[Violation]:
     selecting = {
         queue.name for queue in queues if known(at(queue.properties, *_SELECTOR)) is not None
     }
+    shut = wanted - selecting
     for queue in queues:  # of two manifests of one queue, one that selects is enough
-        if queue.name in wanted - selecting and not _is_of_gpus(queue):
+        if queue.name in shut and not _is_of_gpus(queue):
             yield _shut(queue, Severity.WARN)
 
 

@@ -1,0 +1,150 @@
+"""The gate of speed: CPU of the command line as ratios within one run, so that a slow machine changes little.
+
+    python benchmarks/speed.py
+
+Growth is the CPU of four times the input beside that of the input, in this process. A start is the CPU of a
+process of its own beside one that imports pulumi. Both parts of a ratio are measured FEWEST times in turn, and
+up to MOST while the ratio of the least passes its limit. Ends with 1 when it still does.
+benchmarks/speed.md has figures.
+"""
+
+import math
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import registration
+from check_scale import stack_text
+
+from gpuyard.cli import main as gpuyard
+from lint import cpu_seconds, deployments, linter
+
+ROOT = Path(__file__).resolve().parents[1]
+FEWEST, MOST = 2, 4
+SMALL, LARGE = 250, 1000
+GROWTH, GROWTH_OF_POOLS = 4.6, 4.2
+IMPORTS, COLD, REGISTRATION = 8.0, 2.5, registration.LIMIT
+LARGE_FILES, BYTES = 6, 300_000
+"""So many files of the repository, each copied into one file of at least so many bytes."""
+OPERATOR = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: gpu-operator, namespace: argocd}
+spec:
+  source: {repoURL: https://helm.ngc.nvidia.com/nvidia, chart: gpu-operator, targetRevision: v25.10.0}
+---
+"""
+"""A GPU Operator that uses CDI: it decides what the variable below gives to each Deployment."""
+_ENV = "            - name: CACHE\n              value: /cache\n"
+_DEVICES = "            - name: NVIDIA_VISIBLE_DEVICES\n              value: all\n"
+
+Measure = Callable[[], float]
+Ratio = tuple[str, Measure, Measure, float]
+"""What is measured, the CPU of it, the CPU that it is divided by, and the limit."""
+
+
+def bypassing(count: int) -> str:
+    """So many Deployments that set NVIDIA_VISIBLE_DEVICES, beside the GPU Operator."""
+    return OPERATOR + deployments(count).replace(_ENV, _DEVICES)
+
+
+def large_files() -> list[Path]:
+    """The largest YAML files among the corpus of lint and the golden renders."""
+    folders = (ROOT / "tests/lint/corpus", ROOT / "tests/render/golden")
+    found = sorted(path for folder in folders for path in folder.rglob("*.yaml"))
+    return sorted(found, key=lambda path: path.stat().st_size, reverse=True)[:LARGE_FILES]
+
+
+def work(*command: str) -> Measure:
+    """CPU of a command in this process, where everything is imported."""
+
+    def measure() -> float:
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):  # noqa: PTH123  a device
+            started = time.process_time()
+            gpuyard(list(command))
+            return time.process_time() - started
+
+    return measure
+
+
+def process(*command: str) -> Measure:
+    """CPU of a process of its own; one that finds something ends with 1."""
+    return lambda: cpu_seconds(list(command), (0, 1))
+
+
+def registered(side: str) -> Measure:
+    """CPU milliseconds of one registration, of 250 with the mocks of Pulumi."""
+    return lambda: registration.measure(side, SMALL, 1, "")[0]
+
+
+def growth(name: str, command: str, text: Callable[[int], str], sizes: tuple[int, int]) -> Ratio:
+    """The ratio of a command's CPU with two files, which stay in the folder of this run."""
+    small, large = (Path(f"{name.replace('/', '-')}-{size}.yaml") for size in sizes)
+    for path, size in ((small, sizes[0]), (large, sizes[1])):
+        path.write_text(text(size), encoding="utf-8")
+    limit = GROWTH_OF_POOLS if command == "check" else GROWTH
+    title = f"{command}, {sizes[1]:,} : {sizes[0]:,} {name}"
+    return title, work(command, str(large)), work(command, str(small)), limit
+
+
+def ratios() -> list[Ratio]:
+    """Every ratio that the gate holds."""
+    found = [
+        growth("Deployments", "lint", deployments, (SMALL, LARGE)),
+        growth("Deployments beside the operator", "lint", bypassing, (SMALL, LARGE)),
+        growth("pools", "check", lambda pools: stack_text(pools, 100), (SMALL, LARGE)),
+    ]
+    for path in large_files():
+        text = path.read_text(encoding="utf-8")
+
+        def copies(count: int, text: str = text) -> str:
+            return "\n---\n".join([text] * count)
+
+        small = -(-BYTES // len(text))
+        found.append(growth(path.name, "lint", copies, (small, 4 * small)))
+    pulumi = process(sys.executable, "-c", "import pulumi")
+    file = Path(f"Deployments-{LARGE}.yaml").resolve()
+    command = str(Path(sys.executable).with_name("gpuyard"))
+    local = process(command, "check", str(ROOT / "stacks/Pulumi.local.yaml"))
+    return [
+        *found,
+        (f"lint {LARGE:,} Deployments : import pulumi", process(*linter(file)), pulumi, IMPORTS),
+        ("check local : import pulumi", local, pulumi, COLD),
+        ("registration : plain", registered("ours"), registered("plain"), REGISTRATION),
+    ]
+
+
+def judge(ratio: Ratio) -> bool:
+    """Measure one, print its line, and say whether it stays within its limit."""
+    title, ours, theirs, limit = ratio
+    above = below = math.inf
+    for count in range(1, MOST + 1):
+        above, below = min(above, ours()), min(below, theirs())
+        if count >= FEWEST and above <= limit * below:
+            break
+    within = above <= limit * below
+    verdict = "ok" if within else "OVER"
+    print(f"| {title} | {above:.2f} | {below:.2f} | {above / below:.2f} | {limit:g} | {verdict} |")
+    return within
+
+
+def main() -> int:
+    """Measure, print, judge."""
+    print(f"Python {platform.python_version()}, CPU seconds; of a registration milliseconds\n")
+    print("| ratio | CPU | of | ratio | limit | |\n|---|---:|---:|---:|---:|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        over = [ratio[0] for ratio in ratios() if not judge(ratio)]
+        os.chdir(ROOT)
+    if over:
+        print(f"\nover the limit: {'; '.join(over)}. Profile the command with cProfile.")
+    return int(bool(over))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
