@@ -14,7 +14,7 @@ from kit.components import token
 from kit.stacks import platform, pool, spec_of, stack_file, team
 
 DAY = date(2026, 11, 21)
-SUPPORT_ENDED = date(2027, 6, 28)
+SUPPORT_ENDED = date(2027, 12, 2)
 EXCUSED = {
     "rule": "GPU-CAP-02",
     "resource": "*",
@@ -72,13 +72,15 @@ def test_an_exception_that_is_over_is_a_warning_of_the_day_and_no_note(pulumi_mo
 
 
 def test_support_that_ended_stops_a_check_and_no_deployment(monkeypatch):
-    raw = platform(prices={"machines": {"p5.48xlarge": 40}})
+    prices = {"machines": {"p5.48xlarge": 40}}
+    raw = platform(cloud="aws", kubernetes="1.34", prices=prices)
     judged = judge_text(stack_file(raw), "stack.yaml", SUPPORT_ENDED)
     assert judged.plan is None
     assert judged.worst is Severity.REFUSE
     monkeypatch.setenv("GPUYARD_TODAY", str(SUPPORT_ENDED))
     assert prove(raw).plan.name == raw["name"]
-    assert [f.severity for f in due_today(spec_of(raw))] == [Severity.WARN]
+    due = {f.id: f.severity for f in due_today(spec_of(raw))}
+    assert due["kubernetes.support"] is Severity.WARN
 
 
 def test_a_plan_is_proved_once_in_a_program(pulumi_mocks, monkeypatch):
