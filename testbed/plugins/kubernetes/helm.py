@@ -67,7 +67,9 @@ _FREE_FORM = {
     ),
     *("podSecurityContext", "containerSecurityContext", "matchLabels", "additionalLabels", "data"),
 }
-_COMMENTED = frozenset({"gpu-operator operator.version", "gpu-operator validator.version"})
+_COMMENTED = frozenset(
+    f"gpu-operator {part}.version" for part in ("operator", "validator", "nodeStatusExporter")
+)
 """Values that templates read and the file has behind a comment sign."""
 _SUBCHARTS = frozenset({"node-feature-discovery"})
 """Charts inside a chart, whose values file names only what it gives them."""
