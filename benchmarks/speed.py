@@ -3,8 +3,8 @@
     python benchmarks/speed.py
 
 Growth is the CPU of four times the input beside that of the input, in this process. A start is the CPU of a
-process of its own beside one that imports pulumi. Both parts of a ratio are measured FEWEST times in turn, and
-up to MOST while the ratio of the least passes its limit. Ends with 1 when it still does.
+process of its own beside one that imports pulumi. Both parts of a ratio are measured FEWEST times in turn,
+and up to MOST while the ratio of the least passes its limit. Ends with 1 when it still does.
 benchmarks/speed.md has figures.
 """
 
