@@ -8,8 +8,16 @@ import sizes
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.rules import RULES
+from gpuyard.rules.subjects import installed
 
 LIMIT = 2.0
+OPERATOR = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: gpu-operator}
+spec: {source: {chart: gpu-operator, targetRevision: v25.10.0}}
+---
+"""
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +52,21 @@ def test_what_is_measured_is_read_and_looked_at(bench):
 def test_a_tool_that_fails_is_no_figure(bench):
     with pytest.raises(SystemExit, match="ends with 2"):
         bench.cpu_seconds([*bench.linter(sizes.ROOT / "absent.yaml")])
+
+
+def test_deployments_that_set_the_variable_scan_the_pinned_releases_once_together(
+    bench, monkeypatch
+):
+    scanned = []
+    pinned = installed._pinned
+
+    def counted(resource, program):
+        scanned.append(resource.name)
+        return pinned(resource, program)
+
+    monkeypatch.setattr(installed, "_pinned", counted)
+    files = bench.deployments(30).replace("name: CACHE", "name: NVIDIA_VISIBLE_DEVICES")
+    rules = [rule for rule in RULES if rule.id == "GPU-POD-01"]
+    found = report(read((OPERATOR + files).encode(), "rendered.yaml"), rules)
+    assert [hit.state for hit in found.hits] == ["choice"] * 30
+    assert sorted(scanned) == sorted(["gpu-operator", *(f"serve-{n}" for n in range(30))])
