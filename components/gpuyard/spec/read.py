@@ -117,7 +117,8 @@ def read_platform(
     part = reading.judged_part
     if part is None:
         return reading
-    region, wrong = region_of(config or {}, part.cloud.value)
+    zones = [zone for pool in part.pools for zone in pool.zones]
+    region, wrong = region_of(config or {}, part.cloud.value, zones)
     findings = (*reading.findings, *wrong, *check_project(config or {}, part.cloud.value))
     signed = signed_by(config or {})
     return _refused(replace(reading, findings=findings, region=region, signed=signed))
