@@ -48,6 +48,11 @@ ABOVE = "put `config:` and below it `gpuyard:platform:` above it, and indent it"
         ),
         ("{cloud: none, name: a}", "['cloud', 'name']", ABOVE),
         ("{pools: []}", "['pools']", ABOVE),
+        (
+            "config: {1: {}, gpuyard:platforms: 3, gpuyard:plattform: {name: lab}}",
+            "['config']",
+            "rename `gpuyard:plattform:` to `gpuyard:platform:`",
+        ),
     ],
 )
 def test_a_file_without_a_platform_is_told_what_is_missing(text, given, fix):

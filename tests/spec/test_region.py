@@ -45,6 +45,29 @@ def test_a_slip_leaves_no_region_to_judge_by():
     )
 
 
+@pytest.mark.parametrize(
+    ("zones", "near"),
+    [
+        ([], "us-west-1"),
+        (["us-east-1a"], "us-east-1"),
+        (["use1-az1", "us-est-1a", "eu-west-3a", "us-east-1a"], "us-east-1"),
+        (["eu-west-3a"], "us-west-1"),
+    ],
+)
+def test_a_region_of_the_pools_zones_is_the_first_choice_for_a_misspelled_one(zones, near):
+    raw = platform(
+        [pool(zones=zones)] if zones else [pool()],
+        cloud="aws",
+        system={"machine": "m7i.xlarge", "nodes": 2},
+    )
+    [finding] = read_platform(raw, {"aws:region": "us-est-1"}).findings
+    assert str(finding) == (
+        "config.aws:region: aws has no region us-est-1 that this version knows of\n"
+        f"  given: us-est-1\n  allowed: a region that there is, such as {near}\n"
+        "  fix: write the region that you mean; of one that is newer, a later gpuyard knows"
+    )
+
+
 def test_the_line_of_a_finding_beside_the_platform_is_that_of_its_key():
     text = "config:\n  aws:region: nowhere\n  gpuyard:platform:\n    name: lab\n"
     text += "    cloud: aws\n    kubernetes: '1.36'\n    pools: [{name: a, machine: p5.48xlarge, nodes: 1}]\n"

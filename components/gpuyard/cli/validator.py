@@ -1,17 +1,21 @@
 """The validator as a process of its own: it stands beside this library, and neither imports the other."""
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpuyard.catalogue.troubles import TROUBLES
 from gpuyard.errors import EnvironmentLacks, UsageError
+from gpuyard.spec.nearest import nearest
 
 PACKAGE = "gpuyard_validator"
+_CHECK = re.compile(r"[a-z_]+\.[a-z_]+")
 PASSED, CANNOT_RUN, _WRONG_USAGE = 0, 3, 2
 
 
@@ -32,9 +36,24 @@ def explained(check: str) -> str:
     """
     ended = _run("--explain", check)
     if ended.code == _WRONG_USAGE:
-        _, _, said = ended.err.strip().rpartition("error: ")
-        raise UsageError(said.removeprefix("argument --explain: "))
+        _, _, choices = ended.err.partition("choose from")
+        raise UsageError(_unknown(check, [*_CHECK.findall(choices), *TROUBLES]))
     return ended.out
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    """What `--explain` takes instead: the names of an area, or the nearest name and all areas."""
+    area = name.partition(".")[0].lower()
+    of_area = [each for each in known if each.startswith(f"{area}.")]
+    problem = f"no check or sign {name!r}"
+    if of_area:
+        return f"{problem}; those of {area}: {', '.join(of_area)}"
+    near = nearest(name, known)
+    areas = dict.fromkeys(each.partition(".")[0] for each in known)
+    return (
+        f"{problem}{f', did you mean {near}?' if near else ';'}"
+        f" --explain AREA lists the names of an area: {', '.join(areas)}"
+    )
 
 
 def recorded() -> str:

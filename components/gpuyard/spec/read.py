@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from gpuyard.errors import SpecError
 from gpuyard.findings import Finding, Fix, Path, Severity, refuse, refused, show
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import findings_of, show_given
 from gpuyard.spec.region import ENVIRONMENT, Region, Signed, check_project, region_of, signed_by
@@ -116,7 +117,8 @@ def read_platform(
     part = reading.judged_part
     if part is None:
         return reading
-    region, wrong = region_of(config or {}, part.cloud.value)
+    zones = [zone for pool in part.pools for zone in pool.zones]
+    region, wrong = region_of(config or {}, part.cloud.value, zones)
     findings = (*reading.findings, *wrong, *check_project(config or {}, part.cloud.value))
     signed = signed_by(config or {})
     return _refused(replace(reading, findings=findings, region=region, signed=signed))
@@ -166,10 +168,19 @@ def _where_it_is(root: object) -> str:
             return f"write `{CONFIG_KEY}:` as one key, not two"
         case {"gpuyard:platform": _}, _:
             return "put `config:` above it, and indent it"
+        case _, Mapping() if near := nearest(CONFIG_KEY, _mappings(config)):
+            return f"rename `{near}:` to `{CONFIG_KEY}:`"
         case (({"pools": _} | {"cloud": _}), _):
             return f"put `config:` and below it `{CONFIG_KEY}:` above it, and indent it"
         case _:
             return "see README.md for a stack of twenty lines to start from"
+
+
+def _mappings(config: Mapping[object, object]) -> list[str]:
+    """The keys that a platform could stand under."""
+    return [
+        key for key, value in config.items() if isinstance(key, str) and isinstance(value, Mapping)
+    ]
 
 
 def _duplicates(document: Document) -> list[Finding]:

@@ -1,10 +1,10 @@
 """Region and project of a stack: what its file tells the cloud's own provider, beside the platform."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpuyard.catalogue.buying import GCE_ZONE, REGIONS
+from gpuyard.catalogue.buying import GCE_ZONE, REGIONS, ZONES
 from gpuyard.catalogue.cluster.names import PROJECT
 from gpuyard.catalogue.cluster.places import region_names
 from gpuyard.findings import Finding, Fix, Path, refuse
@@ -48,9 +48,12 @@ def place_keys() -> tuple[str, ...]:
     return (*(key for keys in _KEYS.values() for key in keys), _PROJECT)
 
 
-def region_of(config: Mapping[str, object], cloud: str) -> tuple[Region | None, list[Finding]]:
+def region_of(
+    config: Mapping[str, object], cloud: str, zones: Iterable[str] = ()
+) -> tuple[Region | None, list[Finding]]:
     """The region that a stack's configuration gives its cloud, or why it is none; neither when it is silent.
 
+    For a misspelled region the fix prefers a region of `zones`, the zones of the pools.
     A value that is no text is a secret or an object: what it says is not known before a deployment.
     """
     regions: dict[str, str] = {}
@@ -62,12 +65,19 @@ def region_of(config: Mapping[str, object], cloud: str) -> tuple[Region | None, 
             if name is None:
                 findings.append(_no_region(value, key, cloud))
             elif problem := unknown_region(name, cloud):
-                findings.append(_unknown(value, key, *problem))
+                near = nearest(name, _regions_of(zones, cloud)) or problem[1]
+                findings.append(_unknown(value, key, problem[0], near))
             else:
                 regions[key] = name
     if len(set(regions.values())) > 1:
         findings.append(_zone_elsewhere(config, regions))
     return next((Region(name, key) for key, name in regions.items()), None), findings
+
+
+def _regions_of(zones: Iterable[str], cloud: str) -> list[str]:
+    """The regions of these zones, as far as the catalogue knows them."""
+    read = (ZONES[cloud].pattern.fullmatch(zone) for zone in zones)
+    return [each["region"] for each in read if each and each["region"] in region_names(cloud)]
 
 
 def _region(value: str, key: str, cloud: str) -> str | None:

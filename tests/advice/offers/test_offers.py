@@ -89,7 +89,17 @@ def test_when_nothing_fits_the_fewest_conditions_are_given_up(wish):
     for near in found.nearest:
         fields = {name.replace("-", "_"): None for name in near.without}
         left = offers(replace(wish, **fields))
-        assert (near.best, near.count) == (left.offers[0], len(left.offers))
+        assert near.count == len(left.offers)
+        if not {"memory-gib", "gpus"} & {*near.without}:
+            assert near.best == left.offers[0]
+
+
+def test_without_a_least_size_the_largest_is_the_nearest():
+    [near] = offers(OfferWish(memory_gib=500)).nearest
+    assert near.without == ("memory-gib",)
+    assert near.best.gpu.memory_gib == max(m.gpu.memory_gib for m in GPU_MACHINES)
+    [near] = offers(OfferWish(gpus=1000)).nearest
+    assert near.best.machine.gpus == max(m.gpus for m in GPU_MACHINES)
 
 
 def test_the_points_of_every_workload_are_a_hundred():

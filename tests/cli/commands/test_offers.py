@@ -51,6 +51,16 @@ def test_wrong_usage_is_one_sentence(gpuyard, args):
     assert ended.err.endswith(". See `gpuyard offers --help`.\n")
 
 
+def test_where_no_gpu_has_so_much_memory_the_largest_is_named(gpuyard):
+    text = flat(
+        gpuyard("offers", "--memory-gib", "500", "--cloud", "aws", "--capacity", "on-demand")
+    )
+    assert text.endswith(
+        "nearest without --memory-gib: the largest is p6-b300.48xlarge in aws (8 × B300 of 270 GiB, sold"
+        " block, on-demand, reserved, spot) at 142.42 $/hour on-demand, and 64 more"
+    )
+
+
 def test_an_offer_shows_price_score_parts_and_sources(gpuyard):
     text = flat(gpuyard("offers", "--gpu", "H100", "--workload", "training", "--cloud", "aws"))
     assert "training 2 of 141 machines fit --gpu H100 --cloud aws" in text

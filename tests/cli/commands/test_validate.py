@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuyard.catalogue.troubles import TROUBLES
 from gpuyard.cli import validator
 from gpuyard.cli.validator import ValidatorEnded
 from gpuyard_validator.checks import CHECKS
@@ -193,11 +194,35 @@ def test_a_sign_of_trouble_is_explained(gpuyard, asked):
     assert "seen by" not in gpuyard("validate", "--explain", "xid.13").out
 
 
-def test_a_check_that_is_none_is_answered_with_those_there_are(gpuyard):
-    ended = gpuyard("validate", "--explain", "gpu.colour")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("gpuyard: invalid choice: 'gpu.colour'")
-    assert all(check in ended.err for check in CHECKS)
+AREAS = (
+    "--explain AREA lists the names of an area: gpu, firmware, driver, ecc, memory, clocks, power, pcie,"
+    " nvlink, fabric, rdma, mig, load, host, work, nccl, xid, recovery, temperature, cuda, runtime"
+)
+RECOVERY = ", ".join(f"recovery.{number}" for number in range(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("foo", f"no check or sign 'foo'; {AREAS}"),
+        ("fabic.state", f"no check or sign 'fabic.state', did you mean fabric.state? {AREAS}"),
+        ("ecc.x", "no check or sign 'ecc.x'; those of ecc: ecc.mode, ecc.sram, ecc.dram"),
+        (
+            "Recovery",
+            f"no check or sign 'Recovery'; those of recovery: {RECOVERY}",
+        ),
+    ],
+)
+def test_an_unknown_check_or_sign_is_answered_with_those_that_exist(gpuyard, asked, answer):
+    ended = gpuyard("validate", "--explain", asked)
+    assert (ended.code, ended.out, ended.err) == (2, "", f"gpuyard: {answer}\n")
+
+
+@pytest.mark.parametrize("area", ["gpu", "xid"])
+def test_an_area_lists_every_check_or_sign_that_it_has(gpuyard, area):
+    names = [name for name in (*CHECKS, *TROUBLES) if name.startswith(f"{area}.")]
+    ended = gpuyard("validate", "--explain", area)
+    assert ended.err == f"gpuyard: no check or sign {area!r}; those of {area}: {', '.join(names)}\n"
 
 
 # ── the dump that a platform is planned by ──────────────────────────────────────────────────────────

@@ -86,6 +86,7 @@ class Nearest:
 
     without: tuple[str, ...]
     best: Offer
+    """Without a least size the largest, else the best by score."""
     count: int
 
 
@@ -210,17 +211,30 @@ def _facts(
 def _nearest(
     machines: list[Machine], tests: Mapping[str, tuple[str, _Test]], wish: OfferWish
 ) -> tuple[Nearest, ...]:
-    """For every smallest set of conditions without which there is an offer: the best there is then."""
+    """For every smallest set of conditions without which there is an offer: the best there is then.
+
+    Of a least size that is given up, the largest there is comes first.
+    """
     for size in range(1, len(tests) + 1):
         found: list[Nearest] = []
         for without in combinations(tests, size):
             kept = {name: test for name, test in tests.items() if name not in without}
             ranked = _ranked(machines, kept, _without(wish, without))
             if ranked:
-                found.append(Nearest(without, ranked[0], len(ranked)))
+                best = min(ranked, key=lambda offer: _below(offer, without))
+                found.append(Nearest(without, best, len(ranked)))
         if found:
             return tuple(found)
     return ()
+
+
+def _below(offer: Offer, without: tuple[str, ...]) -> list[float]:
+    """How far an offer is below the least sizes that are given up, for comparing offers."""
+    sizes = {
+        "memory-gib": gpu_memory_gib(offer.machine, offer.gpu),
+        "gpus": whole_gpus(offer.machine),
+    }
+    return [-sizes[name] for name in without if name in sizes]
 
 
 def _without(wish: OfferWish, names: tuple[str, ...]) -> OfferWish:

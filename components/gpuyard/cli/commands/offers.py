@@ -233,8 +233,11 @@ def _near(near: Nearest) -> str:
     known = f" at {_range(offer.price)} $/hour {offer.capacity.value}"
     price = known if offer.price else f", price unknown since {offer.unknown_since}"
     more = f", and {near.count - 1} more" if near.count > 1 else ""
+    by_size = near.count > 1 and {"memory-gib", "gpus"} & {*near.without}
+    largest = "the largest is " if by_size else ""
+    gpus = f"{_gpus(offer)} of {offer.gpu.memory_gib} GiB" if largest else _gpus(offer)
     return (
-        f"without {names}: {offer.machine.name} in {offer.machine.cloud} ({_gpus(offer)},"
+        f"without {names}: {largest}{offer.machine.name} in {offer.machine.cloud} ({gpus},"
         f" sold {ways}){price}{more}"
     )
 
