@@ -23,7 +23,7 @@ def test_each_team_has_its_line():
     )
     assert title == ["Beside", "GPUs", "all", "pods", "of", "a", "team", "together"]
     assert head == " ".join(HEAD).split()
-    assert vision == ["vision", "388", "3,992", "-", "132", "132", "192", "CPUs,", "2,048", "GiB"]
+    assert vision == ["vision", "388", "3,962", "-", "132", "132", "192", "CPUs,", "2,048", "GiB"]
     assert speech == [
         "speech",
         "1,600",
