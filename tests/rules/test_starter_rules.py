@@ -33,6 +33,8 @@ def test_every_rule_says_why_and_where_it_comes_from():
 def test_every_stack_of_ours_keeps_every_rule(path):
     reading = read_stack_file(path.read_bytes(), path.name)
     assert reading.spec
-    for obj in platform_objects(planned(reading.spec)):
-        resource = Resource(f"{obj['apiVersion']}/{obj['kind']}", obj["metadata"]["name"], obj)
-        assert [(o.rule.id, o.problem) for o in evaluate([resource], RULES)] == []
+    resources = [
+        Resource(f"{obj['apiVersion']}/{obj['kind']}", obj["metadata"]["name"], obj)
+        for obj in platform_objects(planned(reading.spec))
+    ]
+    assert [(o.rule.id, o.problem) for o in evaluate(resources, RULES)] == []

@@ -24,7 +24,7 @@ def test_every_pool_says_what_is_on_its_nodes():
         ("label", "nvidia.com/device-plugin.config=train"),
         ("taint", "nvidia.com/gpu=present:NoSchedule"),
         ("zone", "room-1"),
-        ("room", "190 CPUs, 1,980 GiB for pods; 23 and 247 GiB for each GPU"),
+        ("room", "190 CPUs, 1,965 GiB for pods; 23 and 245 GiB for each GPU"),
         ("numa", "restricted, 2 NUMA nodes"),
         ("near", "kubernetes.io/hostname"),
         (
@@ -57,7 +57,7 @@ def test_nodes_that_exist_are_told_by_their_labels():
         (
             cut_pool(nodes="0..4", scaling="autoscaler"),
             "aws",
-            ["Cluster Autoscaler learns what a node holds from 10 tags of its group"],
+            ["Cluster Autoscaler learns what a node holds from 13 tags of its group"],
         ),
         (
             pool(machine="a2-highgpu-8g", nodes="1..4", sharing={"mps": 2}),

@@ -26,7 +26,7 @@ def test_each_team_has_its_line():
     assert vision == [
         "vision",
         "388",
-        "3,992",
+        "3,962",
         "1,824",
         "GiB",
         "132",

@@ -86,7 +86,7 @@ def test_each_node_gets_what_the_plan_lists_and_no_more(warned):
     found = labelled(Looks(node("n2"), node("n1")), PLAN, PLAN.pools[0])
     assert [each["metadata"]["name"] for each in found] == ["n1", "n2"]
     assert found[0]["metadata"]["labels"] == LABELS
-    assert (LABELS["tier"], set(LABELS)) == ("gold", {"tier", PLUGIN})
+    assert (LABELS["tier"], set(LABELS)) == ("gold", {"tier", PLUGIN, "gpuyard.dev/fabric"})
     assert found[0]["metadata"]["annotations"] == {
         "gpuyard.dev/existing": "true",
         "gpuyard.dev/node-uid": "uid-n1",
