@@ -4,7 +4,6 @@ import io
 import os
 import sys
 from contextlib import suppress
-from typing import TextIO
 
 
 def tame_streams() -> None:
@@ -16,18 +15,18 @@ def tame_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
-        sys.stdout = _buffered(sys.stdout)
-
-
-def _buffered(stream: TextIO) -> TextIO:
-    """The stream with a buffer: without one (PYTHONUNBUFFERED=1) Python drops the rest of a short write."""
-    return io.TextIOWrapper(
-        io.BufferedWriter(stream.buffer),
-        encoding=stream.encoding,
-        errors=stream.errors,
-        line_buffering=True,
-    )
+    # Without a buffer (PYTHONUNBUFFERED=1) Python drops the rest of a short write. Tests replace the stream.
+    if sys.stdout is sys.__stdout__ and isinstance(
+        getattr(sys.stdout, "buffer", None), io.RawIOBase
+    ):
+        sys.stdout = open(  # noqa: SIM115  it lives as long as the process
+            sys.stdout.fileno(),
+            "w",
+            buffering=1,
+            encoding=sys.stdout.encoding,
+            errors=sys.stdout.errors,
+            closefd=False,
+        )
 
 
 def flush_stdout() -> None:

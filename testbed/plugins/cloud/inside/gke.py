@@ -62,7 +62,8 @@ def _machine(pool: Resource) -> Machine:
     short = str(given.get("type", "")).removeprefix("nvidia-tesla-")
     found = find_machine(name) or find_machine(f"{name}+{given.get('count')}x{short}")
     if found is None and (own := _CUSTOM.fullmatch(name)):
-        source = Source("its own name", date.fromisoformat(shapes.CREATED[:10]))
+        day = date.fromisoformat(shapes.CREATED[:10])
+        source = Source("its own name", day, as_of=day)
         return Machine(
             name=name,
             cloud="gcp",
