@@ -502,7 +502,7 @@ class ClusterSpec(TypedDict):
     """The Kubernetes cluster under the platform."""
 
     existing: NotRequired[str]
-    """A cluster, or kubeconfig context, that exists already. Default: your kubeconfig's current
+    """A cluster, or kubeconfig context, that exists already; `up` on a cluster of your own needs
     one.
     """
     protect: NotRequired[bool]
