@@ -22,6 +22,8 @@ CALENDAR = frozenset(
     {"kubernetes.support", "policies.expired", "prices.old", "validation.accepted_over"}
 )
 """Findings that hang on the day."""
+_BESIDE_REFUSALS = frozenset({WAITS, "system.machine_unknown"})
+"""Findings that a file with refusals shows too: a misspelled machine is corrected in the same edit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def _refusals_beside(reading: Reading, day: date | None) -> list[Finding]:
     if part.spec is None:
         return []
     _, findings = plan(part.spec, day, reading.region, part.broken)
-    heard = [f for f in findings if f.severity is Severity.REFUSE or f.id == WAITS]
+    heard = [f for f in findings if f.severity is Severity.REFUSE or f.id in _BESIDE_REFUSALS]
     return [*reading.beside(heard), *_waits(part.lost)]
 
 

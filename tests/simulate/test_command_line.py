@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from gpuyard.cli.commands import sim
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import Outcome, PartStatus, Status
+from gpuyard.simulate.state import PORT_NAMES, ClusterSettings, folder_of, home
 
 RUNNING = PartStatus("etcd", 7, True, "/log/etcd.log", 20000, 60, "running")
 DEAD = PartStatus("kwok", 8, False, "/log/kwok.log", 20001, 0, "dead")
@@ -19,6 +20,7 @@ BROKEN = Status("local", False, "/x/kubeconfig", (RUNNING, DEAD), 60)
 NEVER = Status(
     "local", False, "/x", (PartStatus("etcd", None, False, "/l", None, 0, "not started"),), 0
 )
+SETTINGS = ClusterSettings("secret", {name: 20000 + i for i, name in enumerate(PORT_NAMES)})
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +76,26 @@ def test_status_of_a_ready_cluster_ends_with_0(monkeypatch: pytest.MonkeyPatch):
     said = json.loads(result.stdout)
     assert {"name", "ready", "kubeconfig", "parts", "rss_mib"} <= set(said)
     assert {"name", "pid", "alive", "log", "port"} <= set(said["parts"][0])
+
+
+def test_status_without_a_name_lists_the_other_clusters():
+    for name in ("ci", "local"):
+        folder_of(name).keep(SETTINGS)
+    (home() / "empty").mkdir()
+    assert run("status").stdout.splitlines() == [
+        "cluster local: not up; `gpuyard sim up --name local` starts it",
+        "cluster ci: not up; `gpuyard sim up --name ci` starts it",
+    ]
+    said = json.loads(run("status", "--format", "json").stdout)
+    assert (said["name"], [each["name"] for each in said["others"]]) == ("local", ["ci"])
+
+
+def test_status_with_a_name_is_of_that_cluster_alone():
+    folder_of("ci").keep(SETTINGS)
+    assert run("status", "--name", "local").stdout == (
+        "cluster local: not up; `gpuyard sim up --name local` starts it\n"
+    )
+    assert "others" not in json.loads(run("status", "--name", "ci", "--format", "json").stdout)
 
 
 @pytest.mark.parametrize("command", ["up", "reset"])

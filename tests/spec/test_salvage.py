@@ -149,6 +149,15 @@ def test_a_lost_part_of_anything_else_is_said_to_be_waited_for_by_its_inmost_pla
     ]
 
 
+def test_a_misspelled_machine_of_the_system_nodes_is_shown_beside_refusals():
+    misspelled = {"machine": "m7i.xlrge", "nodes": 2}
+    raw = platform([pool(colour="red")], cloud="aws", system=misspelled)
+    assert said(raw) == [
+        ("spec.unknown_field", "pools[0].colour"),
+        ("system.machine_unknown", "system.machine"),
+    ]
+
+
 def test_what_could_be_mistaken_without_a_lost_part_is_not_said():
     raw = platform(
         teams=[team(priority="gold"), team("b", cohort="none", guarantee={"train": "x"})],

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from gpuyard.catalogue.machines import find_machine
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.schema import MODELINE, SCHEMA_FILE, stack_schema
 from kit.every import every
@@ -51,6 +52,13 @@ def test_every_field_is_described_but_those_a_shorthand_replaces():
         assert model.get("description"), name
         for field, schema in model.get("properties", {}).items():
             assert schema.get("description") or "$ref" in schema, f"{name}.{field}"
+
+
+def test_an_editor_offers_the_gpu_machines_of_the_catalogue_and_accepts_others():
+    names = SCHEMA["$defs"]["Pool"]["properties"]["machine"]["oneOf"][0]["examples"]
+    assert {find_machine(name).cloud for name in names} == {"aws", "gcp"}
+    assert all(find_machine(name).gpu for name in names)
+    assert accepts(platform([pool(machine="of-our-own")]))
 
 
 GOOD = [

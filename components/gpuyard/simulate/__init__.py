@@ -1,5 +1,14 @@
 """The simulated cluster: a real control plane, real Kueue, fake nodes and fakes of node agents."""
 
-from gpuyard.simulate.cluster import Outcome, PartStatus, Status, down, reset, status, up
+from gpuyard.simulate.cluster import (
+    Outcome,
+    PartStatus,
+    Status,
+    down,
+    every_status,
+    reset,
+    status,
+    up,
+)
 
-__all__ = ["Outcome", "PartStatus", "Status", "down", "reset", "status", "up"]
+__all__ = ["Outcome", "PartStatus", "Status", "down", "every_status", "reset", "status", "up"]

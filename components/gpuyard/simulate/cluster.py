@@ -14,6 +14,7 @@ from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, Part, Place
 from gpuyard.simulate.state import (
     Folder,
+    every_folder,
     folder_of,
     locked,
     new_settings,
@@ -166,6 +167,11 @@ def reset(name: str, say: Say = lambda _: None) -> Outcome:
 def status(name: str) -> Status:
     """The cluster as it is now; changes nothing."""
     return _status(folder_of(name))
+
+
+def every_status() -> list[Status]:
+    """Every cluster of this user that was started and not removed, by name; changes nothing."""
+    return [_status(folder) for folder in every_folder() if folder.settings()]
 
 
 def _status(folder: Folder) -> Status:

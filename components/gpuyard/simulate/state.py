@@ -16,7 +16,7 @@ import re
 import secrets
 import shutil
 import socket
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -187,7 +187,8 @@ def new_settings(folder: Folder, checkout: Path | None = None) -> ClusterSetting
     Each folder starts to look at a place of its own, so that clusters of two users or of two test runs
     that start at the same moment, and do not know of each other, hardly ever look at the same ports.
     """
-    taken = {port for other in _neighbours() for port in other.ports.values()}
+    every = (other.settings() for other in every_folder())
+    taken = {port for settings in every if settings for port in settings.ports.values()}
     first = int.from_bytes(sha256(str(folder.path).encode()).digest()[:4], "big") % len(PORTS)
     free = (
         port for port in (*PORTS[first:], *PORTS[:first]) if port not in taken and is_free(port)
@@ -200,12 +201,9 @@ def new_settings(folder: Folder, checkout: Path | None = None) -> ClusterSetting
     return ClusterSettings(secrets.token_urlsafe(24), ports, str(checkout) if checkout else None)
 
 
-def _neighbours() -> Iterator[ClusterSettings]:
-    """Settings of every cluster of this user, running or not."""
-    if home().is_dir():
-        for path in sorted(home().iterdir()):
-            if found := Folder(path.name, path).settings():
-                yield found
+def every_folder() -> list[Folder]:
+    """The folders of all clusters of this user, running or not, by name."""
+    return [Folder(path.name, path) for path in sorted(home().glob("*/"))]
 
 
 def is_free(port: int) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from gpuyard.catalogue.machines import MACHINES
 from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import models_in
@@ -28,6 +29,10 @@ def stack_schema() -> dict[str, Any]:
     definitions["Rung"] = _rung(definitions["Rung"])
     definitions["TeamNamespace"] = _namespace(definitions["TeamNamespace"])
     definitions["MachinePrice"] = _machine_price(definitions["MachinePrice"])
+    # examples, not an enum: editors offer them, and every other name stays valid
+    definitions["Pool"]["properties"]["machine"]["oneOf"][0]["examples"] = [
+        name for name, machine in MACHINES.items() if machine.is_gpu_machine
+    ]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A Pulumi stack file with a GPU Yard platform",

@@ -13,6 +13,7 @@ from gpuyard.cli.options import Format
 from gpuyard.errors import GpuYardError
 from gpuyard.simulate import Outcome, Status
 from gpuyard.simulate import down as sim_down
+from gpuyard.simulate import every_status as sim_every_status
 from gpuyard.simulate import reset as sim_reset
 from gpuyard.simulate import status as sim_status
 from gpuyard.simulate import up as sim_up
@@ -53,10 +54,27 @@ def down(name: ClusterName = "local", form: As = Format.TEXT) -> None:
 
 
 @app.command()
-def status(name: ClusterName = "local", form: As = Format.TEXT) -> None:
+def status(
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            help="Which cluster. Default: local, with one line for each other cluster.",
+            show_default=False,
+        ),
+    ] = None,
+    form: As = Format.TEXT,
+) -> None:
     """Say what runs and what is dead; exit code 4 when the cluster is not ready."""
-    found = _run(lambda: sim_status(name))
-    _write(json.dumps(found.as_json(), indent=2) if form is Format.JSON else status_text(found))
+    found = _run(lambda: sim_status(name or "local"))
+    others = [] if name else [each for each in sim_every_status() if each.name != found.name]
+    if form is Format.JSON:
+        listed = {} if name else {"others": [each.as_json() for each in others]}
+        _write(json.dumps({**found.as_json(), **listed}, indent=2))
+    else:
+        _write(status_text(found))
+        for each in others:
+            _write(status_text(each).splitlines()[0])
     if not found.ready:
         raise typer.Exit(LACKS)
 
