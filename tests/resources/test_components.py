@@ -265,7 +265,7 @@ def test_old_prices_warn_of_themselves(monkeypatch):
 
 def test_a_note_of_the_calendar_stays_one(monkeypatch):
     monkeypatch.setenv("GPUYARD_TODAY", "2026-11-21")
-    raw = platform([pool(machine="a2-highgpu-8g")], cloud="gcp", kubernetes="1.34")
+    raw = platform([pool(machine="a2-highgpu-8g")], cloud="gcp", kubernetes="1.37")
     assert [f.severity for f in due_today(spec_of(raw))] == [Severity.NOTE]
 
 

@@ -8,7 +8,7 @@ from kit.cases.reading import read_in
 from kit.every import every
 
 BAD = "driver: {version: 550.54.15}\n"
-GOOD = "driver: {version: 580.159.04}\n"
+GOOD = "driver: {version: 580.178.04}\n"
 OTHER = "dcgmExporter: {serviceMonitor: {enabled: true}}\n"
 HELMFILE = "environments: {%s}\n---\nreleases:\n  - {name: gpus, chart: nvidia/gpu-operator, %s}\n"
 INLINE = "{driver: {version: 550.54.15}}"

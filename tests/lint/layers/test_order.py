@@ -12,7 +12,7 @@ from kit.cases.reading import read_in
 from kit.every import every
 
 BAD = "driver: {version: 550.54.15}\n"
-GOOD = "driver: {version: 580.159.04}\n"
+GOOD = "driver: {version: 580.178.04}\n"
 OTHER = "dcgmExporter: {serviceMonitor: {enabled: true}}\n"
 ARGO = """\
 apiVersion: argoproj.io/v1alpha1
@@ -94,7 +94,7 @@ def named_in(text):
         (f"{{values: '{indented(BAD)}', valuesObject: {{{indented(GOOD)}}}}}", []),
         (f"{{values: '{indented(GOOD)}', valuesObject: {{{indented(BAD)}}}}}", ["a.yaml:7"]),
         (
-            f"{{values: '{indented(BAD)}', parameters: [{{name: driver.version, value: 580.159.04}}]}}",
+            f"{{values: '{indented(BAD)}', parameters: [{{name: driver.version, value: 580.178.04}}]}}",
             [],
         ),
         (
@@ -139,7 +139,7 @@ def test_argo_cd_lays_parameters_over_values_over_files(old, helm, expected):
             [],
         ),
         (
-            "{valuesObject: {gpu-operator: {driver: {version: 580.159.04}}}}",
+            "{valuesObject: {gpu-operator: {driver: {version: 580.178.04}}}}",
             {"values.yaml": BAD},
             [],
         ),
