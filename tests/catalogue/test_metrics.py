@@ -64,6 +64,16 @@ def test_names_are_meant_for_what_is_served():
         ("kueue_local_queue_ready_wait_time_seconds_sum", "counter"),
         ("kueue_pending_workloads_count", None),
         ("kueue_gpu_hours", None),
+        ("kueue_pending_scheduling_hashes", "gauge"),
+        ("kueue_preemption_target_recomputations_total", "counter"),
+        ("kueue_execution_time_seconds", "histogram"),
+        ("kueue_local_queue_workload_recovery_wait_time_seconds_bucket", "counter"),
+        ("multikueue_workloads_dispatched_total", "counter"),
+        ("multikueue_workloads_admitted_total", "counter"),
+        ("multikueue_workloads_evicted_total", "counter"),
+        ("multikueue_cluster_status", "gauge"),
+        ("kueue_multikueue_workloads_dispatched_total", None),
+        ("kueue_multikueue_cluster_status", None),
     ],
 )
 def test_kueue_s_metrics_have_their_types(metric, kind):

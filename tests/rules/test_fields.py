@@ -3,6 +3,7 @@
 import pytest
 import yaml
 
+from gpuyard.catalogue.kubernetes.karpenter import CONSOLIDATION_POLICIES
 from gpuyard.rules.cfg import gpu_cfg_03_karpenter_versions as gpu_cfg_03
 from gpuyard.rules.que import gpu_que_03_volcano_fields as gpu_que_03
 from kit.levels import upstream
@@ -37,7 +38,7 @@ def test_a_volcano_queue_has_these_fields_and_no_others():
 @pytest.mark.repeats("none: it runs no line that is measured")
 def test_karpenter_s_policies_are_these():
     disruption = below(schema("pool", "v1"), "spec", "disruption")
-    assert tuple(disruption["consolidationPolicy"]["enum"]) == gpu_cfg_03.POLICIES
+    assert tuple(disruption["consolidationPolicy"]["enum"]) == CONSOLIDATION_POLICIES
     assert "expireAfter" not in disruption
 
 

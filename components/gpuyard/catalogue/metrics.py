@@ -12,8 +12,13 @@ DCGM_COUNTERS = Source(
 )
 KUEUE_METRICS = Source(
     "kubernetes-sigs/kueue v0.19.2 pkg/metrics/metrics.go",
-    date(2026, 11, 21),
+    date(2026, 11, 28),
     as_of=date(2026, 8, 20),
+)
+KUEUE_0_20_METRICS = Source(
+    "kubernetes-sigs/kueue 144402a (v0.20.0) pkg/metrics/metrics.go and CHANGELOG/CHANGELOG-0.20.md",
+    date(2026, 11, 28),
+    as_of=date(2026, 11, 28),
 )
 DEV, PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
 DCGM_DEFAULT: Mapping[str, str] = {
@@ -81,6 +86,7 @@ KUEUE: Mapping[str, str] = {
             *("local_queue_finished_workloads", "local_queue_status"),
             *("local_queue_resource_reservation", "local_queue_resource_usage"),
             "local_queue_admission_fair_sharing_usage",
+            "pending_scheduling_hashes",  # since 0.20
         ),
         "gauge",
     ),
@@ -92,6 +98,7 @@ KUEUE: Mapping[str, str] = {
             *("replaced_workload_slices_total", "cohort_subtree_admitted_workloads_total"),
             *("local_queue_admitted_workloads_total", "local_queue_evicted_workloads_total"),
             *("local_queue_finished_workloads_total", "local_queue_quota_reserved_workloads_total"),
+            "preemption_target_recomputations_total",  # since 0.20
         ),
         "counter",
     ),
@@ -100,6 +107,9 @@ KUEUE: Mapping[str, str] = {
             *("admission_attempt_duration_seconds", "pod_scheduling_gate_removal_seconds"),
             *("pods_ready_to_evicted_time_seconds", "workload_creation_latency_seconds"),
             "workload_eviction_latency_seconds",
+            # since 0.20
+            *("execution_time_seconds", "local_queue_execution_time_seconds"),
+            *(f"{each}workload_recovery_wait_time_seconds" for each in ("", "local_queue_")),
             *(
                 f"{whose}{waited}_wait_time_seconds"
                 for whose in ("", "local_queue_")
@@ -114,6 +124,14 @@ KUEUE: Mapping[str, str] = {
 }
 """Kueue's metrics without their prefix, with the type each is of."""
 KUEUE_PREFIX = "kueue_"
+MULTIKUEUE: Mapping[str, str] = {
+    "multikueue_workloads_admitted_total": "counter",
+    "multikueue_workloads_dispatched_total": "counter",
+    # since 0.20
+    "multikueue_cluster_status": "gauge",
+    "multikueue_workloads_evicted_total": "counter",
+}
+"""MultiKueue's metrics, with the type of each: their prefix is not Kueue's. The first two exist since 0.19."""
 _OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
 
 
@@ -123,7 +141,7 @@ def kueue_type(metric: str) -> str | None:
     for suffix in _OF_HISTOGRAMS:
         if name.endswith(suffix) and KUEUE.get(name.removesuffix(suffix)) == "histogram":
             return "counter"
-    return KUEUE.get(name)
+    return KUEUE.get(name) or MULTIKUEUE.get(metric)
 
 
 def meant_by(metric: str) -> str | None:

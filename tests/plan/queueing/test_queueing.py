@@ -130,6 +130,7 @@ def test_more_kinds_of_resources_than_one_cohort_can_count_are_held_by_children(
 def test_a_pool_fits_exactly_when_the_groups_with_it_are_within_the_limits(seed, monkeypatch):
     # limits small enough that each of them is met
     limits = {"MAX_FLAVORS": 5, "MAX_GROUPS": 4, "MAX_FLAVORS_IN_ALL": 9, "MAX_RESOURCES": 3}
+    limits |= {"MAX_COMBINATIONS": 6, "MAX_RESOURCES_IN_ALL": 5}
     for name, most in limits.items():
         monkeypatch.setattr(f"gpuyard.plan.queueing.queueing.{name}", most)
     half = {"mig": [{"gpus": "0-3", "3g.20gb": 2}]}
@@ -206,6 +207,57 @@ def test_more_resources_together_than_a_group_can_cover_are_refused():
     assert finding.problem.endswith(": 65 resources counted together, at most 64")
     assert finding.fix.says == "give the team fewer pools"
     assert check(64) == []
+
+
+def test_a_team_with_too_many_mig_profiles_over_its_pools_is_refused():
+    cut = [
+        ("p4d.24xlarge", ["1g.5gb", "2g.10gb", "3g.20gb"]),
+        ("p4d.24xlarge", ["1g.10gb", "4g.20gb"]),
+        ("p4d.24xlarge", ["7g.40gb"]),
+        ("p5.48xlarge", ["1g.20gb", "3g.40gb"]),
+    ]
+    pools = [
+        pool(f"m{i}", nodes=1, machine=m, sharing={"mig": [{"gpus": "0-3", **dict.fromkeys(p, 1)}]})
+        for i, (m, p) in enumerate(cut)
+    ]
+
+    def raw(whole):
+        every = [*pools, *(pool(f"p{i}", nodes=1) for i in range(whole))]
+        return platform(every, [team(guarantee={p["name"]: 1 for p in every})])
+
+    assert only(raw(53)).problem == (
+        "the Kueue queue of team vision would be too big: 57 pools with 9 resources counted together"
+        " need 513 quotas; a resource group has at most 512"
+    )
+    assert ids(raw(52)) == []
+
+
+@pytest.mark.parametrize(
+    ("shapes", "problem"),
+    [
+        ([(64, 8)], None),
+        (
+            [(57, 9)],
+            "57 pools with 9 resources counted together need 513 quotas; a resource group has at most 512",
+        ),
+        ([(1, 64)] * 4, None),
+        ([(1, 64)] * 4 + [(1, 1)], "257 resources in all; a queue counts at most 256"),
+    ],
+)
+def test_a_queue_is_refused_beyond_the_limits_of_kueue_s_webhook(shapes, problem):
+    raw = platform([pool("a")], [team(guarantee={"a": 1})])
+    planned = plan_of(raw)
+    groups = tuple(
+        ResourceGroup(
+            tuple(f"example.com/r{i}-{n}" for n in range(resources)),
+            tuple(f"f{i}-{n}" for n in range(flavors)),
+        )
+        for i, (flavors, resources) in enumerate(shapes)
+    )
+    teams = (replace(planned.teams[0], resource_groups=groups),)
+    found = check_flavors(Draft(spec_of(raw), pools={"a": planned.pools[0]}, teams=teams))
+    prefix = "the Kueue queue of team vision would be too big: "
+    assert [f.problem for f in found] == ([prefix + problem] if problem else [])
 
 
 def test_pools_a_team_only_borrows_from_are_given_up_first_the_last_ones():

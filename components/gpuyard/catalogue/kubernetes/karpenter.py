@@ -78,7 +78,15 @@ ODCR_SOURCE = Source(
     date(2026, 11, 28),
     as_of=date(2026, 7, 10),
 )
-PACKED, EMPTY_ALONE = "WhenEmptyOrUnderutilized", "WhenEmpty"
+EMPTY_ALONE, PACKED, BALANCED = "WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"
+CONSOLIDATION_POLICIES = (EMPTY_ALONE, PACKED, BALANCED)
+"""What a NodePool of v1 takes as consolidationPolicy; Balanced since 1.14."""
+CONSOLIDATION_SOURCE = Source(
+    "kubernetes-sigs/karpenter v1.14.1 CRD karpenter.sh_nodepools.yaml; Balanced: pull request 2962, in v1.14.0",
+    date(2026, 11, 28),
+    as_of=date(2026, 8, 20),
+    second="Karpenter Blueprints, Balanced Consolidation Policy: v1.14 and later",
+)
 NOT_MOVED = f"{POOL_GROUP}/do-not-disrupt"
 """Annotation of a pod: with `true` its node is not replaced to save money."""
 EMPTY_FOR = "10m"

@@ -12,10 +12,14 @@ MAX_GROUPS = 16
 """Resource groups in one queue or cohort."""
 MAX_FLAVORS_IN_ALL = 256
 """Flavors of all groups of a queue together."""
+MAX_RESOURCES_IN_ALL = 256
+"""Covered resources of all groups of a queue together."""
+MAX_COMBINATIONS = 512
+"""Flavors times covered resources of one resource group."""
 LIMITS_SOURCE = Source(
-    "Kueue v1beta2 CRD of v0.19.2: maxItems of resourceGroups, flavors and coveredResources; 256 flavors in its"
-    " ClusterQueue webhook",
-    _LOOKED_UP,
+    "Kueue v0.19.2: maxItems of resourceGroups, flavors and coveredResources in the v1beta2 CRD; 256 flavors, 256"
+    " covered resources and 512 flavor-resource combinations in pkg/webhooks/clusterqueue_webhook.go",
+    date(2026, 11, 28),
     as_of=date(2026, 8, 20),
 )
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"

@@ -5,14 +5,16 @@ the group's resources, a flavor stands in one group, and a group has at most 64 
 the connected parts of "pool advertises resource", and nothing else is possible.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.kubernetes.kueue import (
+    MAX_COMBINATIONS,
     MAX_FLAVORS,
     MAX_FLAVORS_IN_ALL,
     MAX_GROUPS,
     MAX_RESOURCES,
+    MAX_RESOURCES_IN_ALL,
 )
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.capacity.provisioning import plan_checks
@@ -93,9 +95,13 @@ class _Groups:
         """Whether Kueue would still take them as one queue or cohort with this pool."""
         touched = self._touched(pool)
         resources = {a.resource for a in pool.counted}.union(*(g.resources for g in touched))
+        flavors = 1 + sum(len(g.pools) for g in touched)
+        added = len(resources) - sum(len(g.resources) for g in touched)
         return (
-            sum(len(g.pools) for g in touched) < MAX_FLAVORS
+            flavors <= MAX_FLAVORS
             and len(resources) <= MAX_RESOURCES
+            and flavors * len(resources) <= MAX_COMBINATIONS
+            and len(self.homes) + added <= MAX_RESOURCES_IN_ALL
             and len(self._groups()) + (not touched) <= MAX_GROUPS
             and self.count < MAX_FLAVORS_IN_ALL
         )
@@ -232,17 +238,29 @@ def check_cohort_sizes(draft: Draft) -> list[Finding]:
 
 def _too_big(groups: tuple[ResourceGroup, ...]) -> str:
     """Which of Kueue's limits the groups of one queue or cohort exceed, "" when none."""
+    return next(_excesses(groups), "")
+
+
+def _excesses(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
     for group in groups:
-        if len(group.flavors) > MAX_FLAVORS:
-            return f"{len(group.flavors)} pools for {group.resources[0]}; a queue tries at most {MAX_FLAVORS}"
-        if len(group.resources) > MAX_RESOURCES:
-            return f"{len(group.resources)} resources counted together, at most {MAX_RESOURCES}"
+        flavors, resources = len(group.flavors), len(group.resources)
+        if flavors > MAX_FLAVORS:
+            yield f"{flavors} pools for {group.resources[0]}; a queue tries at most {MAX_FLAVORS}"
+        if resources > MAX_RESOURCES:
+            yield f"{resources} resources counted together, at most {MAX_RESOURCES}"
+        if flavors * resources > MAX_COMBINATIONS:
+            yield (
+                f"{flavors} pools with {resources} resources counted together need"
+                f" {flavors * resources} quotas; a resource group has at most {MAX_COMBINATIONS}"
+            )
     if len(groups) > MAX_GROUPS:
-        return f"{len(groups)} kinds of GPU resources; a queue counts at most {MAX_GROUPS}"
+        yield f"{len(groups)} kinds of GPU resources; a queue counts at most {MAX_GROUPS}"
     flavors = sum(len(group.flavors) for group in groups)
     if flavors > MAX_FLAVORS_IN_ALL:
-        return f"{flavors} pools in all; a queue has at most {MAX_FLAVORS_IN_ALL}"
-    return ""
+        yield f"{flavors} pools in all; a queue has at most {MAX_FLAVORS_IN_ALL}"
+    resources = sum(len(group.resources) for group in groups)
+    if resources > MAX_RESOURCES_IN_ALL:
+        yield f"{resources} resources in all; a queue counts at most {MAX_RESOURCES_IN_ALL}"
 
 
 def check_flavors(draft: Draft) -> list[Finding]:

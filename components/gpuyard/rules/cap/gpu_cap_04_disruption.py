@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from gpuyard.catalogue.kubernetes.karpenter import EMPTY_ALONE
 from gpuyard.findings import Severity
 from gpuyard.rules.cap.gpu_cap_05_pinned_image import moving_images
 from gpuyard.rules.rule import (
@@ -105,7 +106,7 @@ def _takes_none(pool: Resource, stack: Stack, *, kept: bool) -> bool:
 def _waits(pool: Resource) -> bool:
     disruption = at(pool.properties, "spec", "disruption")
     return (
-        text(at(disruption, "consolidationPolicy")) == "WhenEmpty"
+        text(at(disruption, "consolidationPolicy")) == EMPTY_ALONE
         or text(at(disruption, "consolidateAfter")) == "Never"
     )
 

@@ -4,6 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from gpuyard.catalogue.kubernetes.karpenter import (
+    CONSOLIDATION_POLICIES,
+    EMPTY_ALONE,
+    PACKED,
+)
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import (
     Parameters,
@@ -42,7 +47,6 @@ _V1_SINCE = (1,)
 """The first that serves v1."""
 _PROGRAM = "karpenter"
 _SERVED, _BETA, _ALPHA = "v1", "v1beta1", "v1alpha1"
-POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 REFERENCE = ("group", "kind", "name")
 KUBELET_ELSEWHERE = ("topologyManagerPolicy", "cpuManagerPolicy", "memoryManagerPolicy")
 _BY_DEFAULT = "720h"
@@ -154,11 +158,11 @@ def _pool(resource: Resource) -> Iterator[Violation]:
         )
     disruption = mapping(at(properties, "spec", "disruption"))
     policy = text(disruption.get("consolidationPolicy"))
-    if policy and policy not in POLICIES:
+    if policy and policy not in CONSOLIDATION_POLICIES:
         yield Violation(
             ("spec", "disruption", "consolidationPolicy"),
-            f"{policy} is rejected: it is one of {', '.join(POLICIES)}",
-            f"write {POLICIES[1]}" if "nder" in policy else f"write {POLICIES[0]}",
+            f"{policy} is rejected: it is one of {', '.join(CONSOLIDATION_POLICIES)}",
+            f"write {PACKED if 'nder' in policy else EMPTY_ALONE}",
         )
     for path in (("spec", "disruption"), ("spec",)):
         given = mapping(at(properties, *path))

@@ -14,7 +14,10 @@ from gpuyard.catalogue.metrics import (
     DCGM_DEFAULT,
     DEV,
     KUEUE,
+    KUEUE_0_20_METRICS,
+    KUEUE_METRICS,
     KUEUE_PREFIX,
+    MULTIKUEUE,
     PROF,
     kueue_type,
     meant_by,
@@ -106,8 +109,10 @@ def _field_for(metric: str) -> str:
 
 
 def _unknown_of_kueue(metric: str) -> tuple[str, str]:
-    near = nearest(metric.removeprefix(KUEUE_PREFIX), sorted(KUEUE))
-    fix = f"write {KUEUE_PREFIX}{near}" if near else "write a name as Kueue's reference has it"
+    name = metric.removeprefix(KUEUE_PREFIX)
+    near = nearest(name, sorted(KUEUE))
+    meant = name if name in MULTIKUEUE else near and f"{KUEUE_PREFIX}{near}"
+    fix = f"write {meant}" if meant else "write a name as Kueue's reference has it"
     return f"Kueue serves no {metric}: the expression is empty, and says nothing", fix
 
 
@@ -129,7 +134,8 @@ RULE = Rule(
     sources=(
         "NVIDIA/dcgm-exporter 4.6.0-4.8.3 etc/default-counters.csv",
         DCGM_FIELDS.title,
-        "kubernetes-sigs/kueue v0.19.2 pkg/metrics/metrics.go",
+        KUEUE_METRICS.title,
+        KUEUE_0_20_METRICS.title,
         KARPENTER_METRICS.title,
         AUTOSCALER_METRICS.title,
     ),
