@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 
 from gpuyard import catalogue
-from gpuyard.catalogue import ages
+from gpuyard.catalogue.software import ages
 from gpuyard.catalogue.sources import Source
 from gpuyard.today import today
 

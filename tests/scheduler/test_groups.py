@@ -77,7 +77,9 @@ def test_what_a_zone_lacks_is_said_of_both():
         f"it requires all pods within one {ZONE_LABEL}, and the best of train holds 3 of 4 pods with"
         f" 8 {GPU} beside their leader with 8 {GPU}"
     )
-    assert [c.says for c in found.changes] == ["run 3 pods instead of 4"]
+    assert [c.says for c in found.changes] == [
+        "run 3 pods instead of 4, at spec.replicatedJobs[1].template.spec.template.spec: pods"
+    ]
 
 
 def test_the_leader_may_come_last():

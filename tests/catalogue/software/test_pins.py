@@ -11,7 +11,7 @@ from gpuyard.catalogue.software.support import OperatorStatus, operator_status
 from gpuyard.catalogue.software.versions import parse_version
 from kit.every import every
 from kit.levels import upstream
-from kit.upstream_pins import PARTS_BEHIND
+from kit.supply.upstream_pins import PARTS_BEHIND
 
 EVERY = [pytest.param(pin, id=name) for name, pin in PINS.items()]
 

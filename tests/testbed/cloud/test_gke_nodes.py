@@ -167,8 +167,9 @@ def ways_of(name: str) -> list[dict[str, Any]]:
 
 
 def _gpu(name: str) -> str:
-    gpu = MACHINES[name].gpu
-    return gpu.mig.gpu if gpu and gpu.mig else ""
+    machine = MACHINES[name]
+    cut = machine.gpu is not None and machine.gpu.mig is not None and not machine.uses_cdmm
+    return machine.gpu.mig.gpu if cut else ""
 
 
 def planned_each(name: str) -> PlatformPlan:

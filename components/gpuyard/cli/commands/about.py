@@ -31,7 +31,7 @@ def version(
 
 def _show_facts(*, as_document: bool) -> None:
     """The oldest row of each kind of facts, seen from today."""
-    from gpuyard.catalogue.ages import ages
+    from gpuyard.catalogue.software.ages import ages
     from gpuyard.today import today
 
     found = ages(today())

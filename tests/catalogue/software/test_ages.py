@@ -2,7 +2,7 @@
 
 from datetime import date, timedelta
 
-from gpuyard.catalogue.ages import LIMITS, ages, rows
+from gpuyard.catalogue.software.ages import LIMITS, ages, rows
 
 
 def test_every_kind_has_a_limit_and_rows_that_are_not_newer_than_their_reading():
