@@ -19,10 +19,9 @@ STACK = os.environ.get("STACK") or "local"
 _GIVEN = os.environ.get("GPUYARD_SIM_NAME", "")
 NAME = "" if _GIVEN == STACK else _GIVEN
 """`make up NAME=ci`: the name of the simulated cluster where it is not that of the stack, else ""."""
-STATE = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks")
+_STATES = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks")
+STATE = _STATES.parent / "clusters" / NAME / _STATES.name if NAME else _STATES
 """Where the state of the local stack is kept; tests have one of their own."""
-if NAME:
-    STATE = STATE.parent / "clusters" / NAME / STATE.name
 PROJECT = "gpuyard"
 YES = ("--yes", "--skip-preview")
 LATE = (

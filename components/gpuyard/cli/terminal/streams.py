@@ -16,15 +16,16 @@ def tame_streams() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     # Without a buffer (PYTHONUNBUFFERED=1) Python drops the rest of a short write. Tests replace the stream.
-    if sys.stdout is sys.__stdout__ and isinstance(
-        getattr(sys.stdout, "buffer", None), io.RawIOBase
-    ):
+    stream = sys.__stdout__
+    if stream is None or stream is not sys.stdout:
+        return
+    if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
         sys.stdout = open(  # noqa: SIM115  it lives as long as the process
-            sys.stdout.fileno(),
+            stream.fileno(),
             "w",
             buffering=1,
-            encoding=sys.stdout.encoding,
-            errors=sys.stdout.errors,
+            encoding=stream.encoding,
+            errors=stream.errors,
             closefd=False,
         )
 

@@ -123,8 +123,9 @@ def _bounded() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES + 1, MOST_BYTES + 1))
     resource.setrlimit(resource.RLIMIT_CPU, (2 * SECONDS, 2 * SECONDS))
-    if unshare := getattr(_LIBC, "unshare", None):
-        unshare(_NEW_NETWORK) and unshare(_NEW_USER | _NEW_NETWORK)
+    unshare = getattr(_LIBC, "unshare", None)
+    if unshare is not None and unshare(_NEW_NETWORK):
+        unshare(_NEW_USER | _NEW_NETWORK)
 
 
 def _why(name: str, words: str, code: int) -> str:
