@@ -56,7 +56,7 @@ STAYS = Sentence(
 
 
 def crowded(workload: Workload) -> Iterator[Slip]:
-    """A pod with too many containers, of which nothing else is said."""
+    """A pod with so many containers that no other policy evaluates it."""
     if workload.was and any(crowded(workload.was)):
         return
     for pod in workload.pods:

@@ -166,9 +166,10 @@ def _of_networks(kind: str, plural: str) -> dict[str, Any]:
 
 @pytest.fixture
 def karpenter_kinds(kubeconfig: Path) -> None:
-    """What Karpenter's chart of definitions brings: the stand-in of Helm only writes down that it came."""
+    """Kinds of Karpenter's and the DRA driver's charts: the stand-in of Helm installs none of them."""
     cluster = cluster_at(kubeconfig)
-    for file in sorted(upstream("crds", "karpenter").glob("*.yaml")):
+    folders = (upstream("crds", "karpenter"), upstream("crds", "dra-driver"))
+    for file in sorted(each for folder in folders for each in folder.glob("*.yaml")):
         definition = yaml.safe_load(file.read_text())
         with suppress(ApiError):  # another worker was here
             cluster.create(definition, {})
