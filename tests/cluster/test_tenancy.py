@@ -143,6 +143,7 @@ SEEN = [
     ("list", "events"),
     ("list", "workloads.kueue.x-k8s.io"),
     ("watch", "workloads.kueue.x-k8s.io"),
+    ("delete", "workloads.kueue.x-k8s.io"),
     ("list", "localqueues.kueue.x-k8s.io"),
     ("get", "localqueues/pendingworkloads.visibility.kueue.x-k8s.io"),
     ("get", "resourcequotas"),
@@ -163,6 +164,7 @@ HELD = [
         "rolebindings.rbac.authorization.k8s.io",
         "serviceaccounts",
     )
+    if (verb, what) != ("delete", "workloads.kueue.x-k8s.io")
 ]
 AROUND = [
     ("impersonate", "serviceaccounts"),
@@ -365,7 +367,7 @@ def test_a_container_that_names_nothing_gets_the_defaults(lab: reality.Lab):
     bare = pod("bare", container={"resources": {}})
     made = acting(lab, "makers").call("POST", path, bare)["spec"]["containers"][0]["resources"]
     assert made == {
-        "requests": {"cpu": "1", "memory": "2Gi", "ephemeral-storage": "0"},
+        "requests": {"cpu": "100m", "memory": "64Mi", "ephemeral-storage": "0"},
         "limits": {"cpu": "96", "memory": "1152Gi", "ephemeral-storage": "100Gi"},
     }
 

@@ -151,12 +151,13 @@ def test_readiness_reads_the_cluster_as_it_is_and_sees_what_is_changed_by_hand(u
     assert again["SCH-05"]["why"].startswith("node dev-000: ")
 
 
-def test_more_to_borrow_updates_exactly_the_queue_and_the_quota_of_that_team(up):
+def test_more_to_borrow_updates_exactly_the_queue_and_the_limits_of_that_team(up):
     spec = up.spec()
     spec["teams"][1]["borrow"]["train"] = 16
     changes = up.changes(spec)
     assert objects(changes) == {
         "ClusterQueue:local-speech": "update",
+        "LimitRange:speech/gpuyard": "update",
         "ResourceQuota:speech/gpuyard": "update",
     }
     assert set(changes.values()) == {"update"}
