@@ -123,6 +123,7 @@ def may(lab: reality.Lab, group: str, verb: str, what: str, namespace: str, name
 WORK = [
     ("create", "pods"),
     ("delete", "pods"),
+    ("delete", "workloads.kueue.x-k8s.io"),
     ("create", "pods/exec"),
     ("get", "pods/log"),
     ("create", "pods/portforward"),
@@ -143,7 +144,6 @@ SEEN = [
     ("list", "events"),
     ("list", "workloads.kueue.x-k8s.io"),
     ("watch", "workloads.kueue.x-k8s.io"),
-    ("delete", "workloads.kueue.x-k8s.io"),
     ("list", "localqueues.kueue.x-k8s.io"),
     ("get", "localqueues/pendingworkloads.visibility.kueue.x-k8s.io"),
     ("get", "resourcequotas"),
