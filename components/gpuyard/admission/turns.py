@@ -59,10 +59,13 @@ def crowded(workload: Workload) -> Iterator[Slip]:
     """A pod with so many containers that no other policy evaluates it."""
     if workload.was and any(crowded(workload.was)):
         return
-    for pod in workload.pods:
-        if sum(len(items(pod.spec.get(group))) for group in COUNTED_GROUPS) > MOST_CONTAINERS:
-            yield CROWDED.slip(pod.at("containers"), most=str(MOST_CONTAINERS))
-            return
+    too_many = (
+        pod
+        for pod in workload.pods
+        if sum(len(items(pod.spec.get(group))) for group in COUNTED_GROUPS) > MOST_CONTAINERS
+    )
+    if first := next(too_many, None):
+        yield CROWDED.slip(first.at("containers"), most=str(MOST_CONTAINERS))
 
 
 def turns(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:

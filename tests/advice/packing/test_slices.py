@@ -30,6 +30,10 @@ BASE = {
 }
 
 
+def test_gpus_of_one_profile_each_are_as_many_as_the_slices_need():
+    assert single_profile_gpus(A100, {"1g.5gb": 8, "3g.20gb": 1}) == 3
+
+
 def covers(packing):
     """The cuts are legal and have every slice of the demand that was not left out."""
     made = Counter()

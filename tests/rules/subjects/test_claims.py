@@ -30,6 +30,7 @@ BY_NAME = {"resourceClaimTemplateName": "x-gpu"}
         (pod(BY_NAME), [template("${APP}-gpu", INTEL)], True),
         (pod(BY_NAME), [template("${APP}-gpu", INTEL), template("x-gpu", NVIDIA)], False),
         (pod(BY_NAME), [template("y-gpu", INTEL)], False),
+        (pod(BY_NAME), [template("${APP}-cpu", INTEL)], False),
         (pod(BY_NAME), [template("x-gpu", INTEL, NVIDIA)], False),
         (pod(BY_NAME), [template("x-gpu", {"deviceClassName": "of-the-team"})], False),
         (pod(BY_NAME), [template("x-gpu")], False),
