@@ -72,6 +72,9 @@ class Played:
         stand, file = Stand(self.stack), self.file()
         written = yaml.safe_load(file.read_text(encoding="utf-8"))
         platform = written["config"]["gpuyard:platform"]
+        platform.pop("validation", None)
+        for each in platform["teams"]:
+            each.pop("budget_usd_per_month", None)
         change(platform)
         file.write_text(yaml.safe_dump(written, sort_keys=False), encoding="utf-8")
         charts.play(self.api, plan_of(platform))  # the operator is told of taints of new pools
