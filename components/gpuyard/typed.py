@@ -1333,7 +1333,7 @@ class PlatformDict(TypedDict):
     budget: NotRequired[Budget | None]
     """Limits on the bill. Default: none."""
     cluster: NotRequired[Cluster | None]
-    """The cluster under it all. Default: your kubeconfig's; on aws and gcp a new one."""
+    """The cluster under it all. Default: on aws and gcp, a new one."""
     gpu_operator: NotRequired[Operator]
     """NVIDIA's GPU Operator. Default: one is installed, with values that fit the pools."""
     software: NotRequired[Mapping[str, str]]

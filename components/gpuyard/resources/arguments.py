@@ -782,7 +782,7 @@ class PlatformSpec(TypedDict):
     budget: NotRequired[BudgetSpec]
     """Limits on the bill. Default: none."""
     cluster: NotRequired[ClusterSpec]
-    """The cluster under it all. Default: your kubeconfig's; on aws and gcp a new one."""
+    """The cluster under it all. Default: on aws and gcp, a new one."""
     gpu_operator: NotRequired[OperatorSpec]
     """NVIDIA's GPU Operator. Default: one is installed, with values that fit the pools."""
     software: NotRequired[dict[str, str]]

@@ -241,7 +241,7 @@ class PlatformSpec(SpecModel):
     budget: Budget | None = None
     """Limits on the bill. Default: none."""
     cluster: ClusterSpec | None = None
-    """The cluster under it all. Default: your kubeconfig's; on aws and gcp a new one."""
+    """The cluster under it all. Default: on aws and gcp, a new one."""
     gpu_operator: OperatorSpec = OperatorSpec.model_construct()
     """NVIDIA's GPU Operator. Default: one is installed, with values that fit the pools."""
     software: dict[Text, Text] = Field(default_factory=dict)
