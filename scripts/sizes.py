@@ -1,11 +1,11 @@
-"""Sizes of the house: modules, functions, and tests against source; run it and it prints them.
+"""Print the sizes of modules, functions and folders.
 
-The limits are norms read off well-kept libraries; tests/house/test_sizes.py holds the tree to them.
+tests/house/test_sizes.py enforces the limits, which are those of well-kept libraries.
 """
 
 import ast
-import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +17,8 @@ TESTS = ("tests/",)
 MODULE_LINES_SOFT = 400
 MODULE_LINES_HARD = 600
 FUNCTION_LINES_P90 = 40
-TESTS_PER_SOURCE = 1.3
-"""Lines of code of tests for each of the product; docstrings, comments and blanks count on neither side."""
-
-EQUIPMENT = ("testbed/", "tests/testbed/", "tests/engine/")
-"""The test bed is equipment of the tests, with tests of its own: it counts on neither side."""
-CASES = ("tests/plan/proofs/", "tests/plan/jobs/", "tests/readiness/cases/", "tests/rules/cases/")
-"""Tests written as data: each entry is a case that a test runs. The words of a case file are not counted."""
-_CASE_KEYS = ("bad:", "good:", "near_miss:")
-TABLES = "components/gpuyard/catalogue/"
-"""Facts are kept there as tables in text: rows of data, which their sources and invariants test."""
+MODULES_HINT = 25
+"""A folder with more modules is named in the report; it fails nothing."""
 MADE = ("components/gpuyard/resources/arguments.py", "components/gpuyard/typed.py")
 """Written by a program of ours, from the models of the spec and under their names."""
 
@@ -69,67 +61,12 @@ def lines(path: Path) -> int:
     return len(path.read_bytes().splitlines())
 
 
-def code_lines(path: Path) -> int:
-    """Lines with code on them; of a string over several lines each."""
-    text = path.read_text(encoding="utf-8")
-    words = {
-        line
-        for node in statements(ast.parse(text))
-        if isinstance(node, ast.Expr) and _is_text(node.value)
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    }
-    rows = enumerate(text.split("\n"), 1)
-    code = {number for number, row in rows if row.strip() and not row.lstrip().startswith("#")}
-    for found in _STRING_OR_COMMENT.finditer(text):
-        if "\n" in found[0]:
-            first = text.count("\n", 0, found.start()) + 1
-            last = first + found[0].count("\n")
-            code.update(range(first, last + 1))
-            if TABLES in path.as_posix():
-                words.update(range(first + 1, last))
-    return len(code - words)
-
-
-_STRING_OR_COMMENT = re.compile(
-    r"""#[^\n]*|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
-    re.DOTALL,
-)
-"""Python's own tokenizer says the same; it is written in Python, and takes 17 s for this tree, not 5."""
-
-
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
     """Every statement, without going through what each is made of."""
     for name in ("body", "orelse", "handlers", "finalbody", "cases"):
         for each in getattr(tree, name, ()):
             yield each
             yield from statements(each)
-
-
-def _is_text(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
-
-
-def case_lines(path: Path) -> int:
-    """Lines of cases: a list of them, or those under the keys that hold cases; words and blanks left out."""
-    counted, inside = 0, True
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line and not line[0].isspace() and not line.startswith(("-", "#")):
-            inside = line.startswith(_CASE_KEYS)
-        counted += inside and bool(line.strip()) and not line.lstrip().startswith("#")
-    return counted
-
-
-def measured_lines(root: Path = ROOT) -> tuple[int, int]:
-    """Lines of code of the tests, and of the product they test."""
-    files = tracked(root)
-    apart = set(below(files, *EQUIPMENT, *MADE, root=root))
-    tests, source = (
-        sum(code_lines(path) for path in below(files, *where, root=root) if path not in apart)
-        for where in (TESTS, SOURCE)
-    )
-    cases = [p for p in files if p.suffix == ".yaml" and p.is_relative_to(root / "tests")]
-    cases = [p for p in cases if p.relative_to(root).as_posix().startswith(CASES)]
-    return tests + sum(case_lines(path) for path in cases), source
 
 
 def functions(path: Path) -> Iterator[Function]:
@@ -153,20 +90,18 @@ def percentile(values: Iterable[int], share: float) -> int:
 
 def report(root: Path = ROOT) -> str:
     """The figures as text, largest first."""
-    files = tracked(root)
-    source = below(files, *SOURCE, root=root)
-    test_lines, source_lines = measured_lines(root)
+    source = below(tracked(root), *SOURCE, root=root)
     lengths = [function.lines for path in source for function in functions(path)]
     large = sorted(((lines(path), path) for path in source), reverse=True)
-    ratio = test_lines / max(source_lines, 1)
-    p90 = percentile(lengths, 0.9)
     soft = [f"{path.relative_to(root)} {n}" for n, path in large if n > MODULE_LINES_SOFT]
+    folders = Counter(path.parent for path in source if path.name != "__init__.py")
+    wide = [f"{at.relative_to(root)} {n}" for at, n in folders.most_common() if n > MODULES_HINT]
     return (
-        f"{len(source)} modules; lines of code of the product {source_lines}, of its tests {test_lines}: "
-        f"{ratio:.2f} a line (at least {TESTS_PER_SOURCE})\n"
-        f"functions: 90th percentile {p90} lines (at most {FUNCTION_LINES_P90})\n"
+        f"{len(source)} modules, {sum(n for n, _ in large)} lines\n"
+        f"functions: 90th percentile {percentile(lengths, 0.9)} lines (at most {FUNCTION_LINES_P90})\n"
         f"modules over {MODULE_LINES_SOFT} lines (at most {MODULE_LINES_HARD}): "
-        f"{', '.join(soft) or 'none'}"
+        f"{', '.join(soft) or 'none'}\n"
+        f"folders over {MODULES_HINT} modules (a hint): {', '.join(wide) or 'none'}"
     )
 
 
