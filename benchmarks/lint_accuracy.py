@@ -1,14 +1,13 @@
-"""`gpuyard lint` on public repositories: what it says, and what somebody who read the files says of that.
+"""Run `gpuyard lint` on public repositories and keep what reviewers say of each finding.
 
-    python benchmarks/abroad.py                     writes docs/concepts/lint-abroad.md anew
-    python benchmarks/abroad.py --run FOLDER        lints first; FOLDER/OWNER+NAME/repo is a git directory
-    python benchmarks/abroad.py --run FOLDER OWNER/NAME …    only these
-    python benchmarks/abroad.py --second FILE       takes a second reading: {"id of a row": "true", …}
+    python benchmarks/lint_accuracy.py                  writes docs/concepts/lint-accuracy.md
+    python benchmarks/lint_accuracy.py --run FOLDER     lints first; FOLDER/OWNER+NAME/repo is a git directory
+    python benchmarks/lint_accuracy.py --run FOLDER OWNER/NAME …    only these
+    python benchmarks/lint_accuracy.py --second FILE    reads a second review: {"id of a row": "true", …}
 
-A run keeps the verdict of what it finds again and leaves that of a new finding empty: somebody has to read
-the file, and say why in their own words (abroad-judging.md says how). What lint said when a repository that
-nobody had looked at was linted for the first time is kept for good, beside what it says today.
-tests/lint/test_abroad.py holds the page to the data.
+A run keeps the verdict of each finding that it reports again and leaves the verdict of a new finding empty. A
+reviewer then reads the file and gives the reason (lint-verdicts.md has the criteria). The findings of the first
+run on a repository are never overwritten. tests/lint/test_lint_accuracy.py compares the page with the data.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from abroad_data import (
+from lint_accuracy_data import (
     BOTH,
     THEN,
     TODAY,
@@ -35,7 +34,7 @@ from abroad_data import (
     repositories,
     take_second,
 )
-from abroad_page import PAGE, page
+from lint_accuracy_page import PAGE, page
 
 SUFFIXES = (
     *(".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".tf", ".tofu", ".tfstate", ".csv"),
@@ -195,23 +194,20 @@ def grouped(
     repository: str, hits: Iterable[Mapping[str, Any]], before: Iterable[Judged]
 ) -> Iterator[Judged]:
     """Equal findings as one row, with the verdict that they had."""
-    verdicts = {
-        (row.rule, place.rpartition(":")[0], row.problem): (
-            row.verdict,
-            row.why,
-            row.second,
-            row.strict,
-        )
-        for row in sorted(before, key=lambda each: each.strict)  # the stricter verdict holds
-        for place in row.places
-    }
+    verdicts: dict[tuple[str, str, str], tuple[str, str, str, bool]] = {}
+    for row in sorted(before, key=lambda each: each.strict):  # the stricter verdict holds
+        for place in row.places:
+            verdict = row.verdict, row.why, row.second, row.strict
+            verdicts[row.rule, place, ""] = verdict  # whatever the message is today
+            verdicts[row.rule, place.rpartition(":")[0], row.problem] = verdict
     found: dict[tuple[Any, ...], dict[str, None]] = {}  # two objects of one template have one place
     for hit in hits:
-        key = (hit["rule"], hit["file"], hit["problem"])
-        verdict = verdicts.get(key, ("", "", "", False))
+        place = f"{hit['file']}:{hit['line']}"
+        alike = (hit["rule"], hit["file"], hit["problem"]), (hit["rule"], place, "")
+        verdict = next(filter(None, map(verdicts.get, alike)), ("", "", "", False))
         apart = (hit["state"] == "sample", hit["state"] == "choice")
         same = (hit["rule"], hit["severity"], apart, *verdict, hit["problem"])
-        found.setdefault(same, {})[f"{hit['file']}:{hit['line']}"] = None
+        found.setdefault(same, {})[place] = None
     for (rule, severity, apart, verdict, why, second, strict, problem), places in found.items():
         yield Judged(
             *(repository, rule, severity, apart[0], verdict, why, problem, tuple(places), second),

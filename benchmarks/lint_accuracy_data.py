@@ -1,7 +1,7 @@
 """What is kept of `gpuyard lint` on public repositories: what it said, and what is to be thought of that.
 
-abroad-repositories.csv says which repositories at which commits, and what linting each cost.
-abroad-verdicts.csv has every finding, equal ones of a repository in one row, with its verdict.
+lint-repositories.csv says which repositories at which commits, and what linting each cost.
+lint-verdicts.csv has every finding, equal ones of a repository in one row, with its verdict.
 Nothing of the repositories themselves is kept.
 """
 
@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-REPOSITORIES = Path(__file__).with_name("abroad-repositories.csv")
-VERDICTS = Path(__file__).with_name("abroad-verdicts.csv")
+REPOSITORIES = Path(__file__).with_name("lint-repositories.csv")
+VERDICTS = Path(__file__).with_name("lint-verdicts.csv")
 
 TRUE, DEBATABLE, FALSE = WORDS = ("true", "debatable", "false")
 SEVERITIES = ("refuse", "warn", "note")
@@ -25,7 +25,7 @@ THEN, TODAY, BOTH = WHEN = ("then", "today", "both")
 SEED = "a second reading of the mended rules"
 ONE_IN = 10
 ONE_IN_STRICT = 2
-"""Of what was judged by the words of abroad-judging.md."""
+"""Of what was judged by the words of lint-verdicts.md."""
 DRAWN = "drawn"
 """Of a row that somebody else shall read as well, until their verdict stands there."""
 JOINT = " | "
@@ -76,7 +76,7 @@ class Judged:
     """Whether lint itself says that it can be defended, and shows it apart."""
     when: str = BOTH
     strict: bool = False
-    """Whether it was judged by the words of abroad-judging.md, and not before these were written."""
+    """Whether it was judged by the words of lint-verdicts.md, and not before these were written."""
 
     @property
     def counts(self) -> bool:
