@@ -5,9 +5,10 @@
     python benchmarks/lint_accuracy.py --run FOLDER OWNER/NAME …    only these
     python benchmarks/lint_accuracy.py --second FILE    reads a second review: {"id of a row": "true", …}
 
-A run keeps the verdict of each finding that it reports again and leaves the verdict of a new finding empty. A
-reviewer then reads the file and gives the reason (lint-verdicts.md has the criteria). The findings of the first
-run on a repository are never overwritten. tests/lint/test_lint_accuracy.py compares the page with the data.
+A run keeps the verdict of each finding that it reports again and leaves the verdict of a new finding
+empty. A reviewer then reads the file and gives the reason (lint-verdicts.md has the criteria). The findings
+of the first run on a repository are never overwritten. tests/lint/test_lint_accuracy.py compares the page
+with the data.
 """
 
 from __future__ import annotations
