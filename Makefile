@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Without byte code each start of a stack's program compiles 250 modules of ours anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help environment up down demo shell test quick repeating turns campaign check bench tools golden schema advisories facts
+.PHONY: help environment up down demo shell test quick repeating turns campaign check bench docs tools golden schema advisories facts
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ check: environment ## run every gate: format, lint, types, floors, speed, sizes,
 
 bench: environment ## run the benchmarks and print figures with versions
 	@scripts/bench
+
+docs: environment ## build the documentation site in build/site
+	@zensical build --strict
 
 tools: environment ## build the engine and the control plane for the engine and cluster tests
 	@scripts/tools

@@ -54,7 +54,7 @@ AREAS = {
 INDEX_HEAD = """\
 # Rules
 
-Everything that [`gpuyard lint`](../guides/lint.md) and [the policy pack](../../policies/RULES.md) hold files
+Everything that [`gpuyard lint`](../guides/lint.md) and the policy pack (`policies/RULES.md`) hold files
 and stacks against. `refuse` fails a lint run and stops a preview; `warn` and `note` do not, and a `choice` is
 shown apart. An id keeps its meaning.
 """

@@ -1,5 +1,9 @@
 """No link of the documentation points at nothing. Only links inside the tree: none is fetched."""
 
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,8 +35,10 @@ def test_every_link_inside_the_tree_leads_somewhere(page):
     assert broken(page) == []
 
 
-def test_every_page_of_the_documentation_is_reached_from_its_index():
-    reached, waiting = set(), [DOCS / "index.md"]
+def test_every_page_of_the_documentation_is_in_the_navigation_or_linked_from_a_page_in_it():
+    waiting = list(navigation())
+    assert all(page.is_file() for page in waiting)
+    reached = set()
     while waiting:
         page = waiting.pop()
         if page in reached:
@@ -47,14 +53,36 @@ def test_every_page_of_the_documentation_is_reached_from_its_index():
         for page in pages()
         if page.is_relative_to(DOCS) and page not in reached
     ]
-    assert lost == [], "link it from docs/index.md"
+    assert lost == [], "add it to nav in mkdocs.yml"
 
 
-def test_every_decision_is_linked_from_the_index():
-    linked = {(DOCS / link.target).resolve() for link in links(DOCS / "index.md")}
-    decisions = set((DOCS / "decisions").glob("*.md"))
+def navigation():
+    """Return the pages that mkdocs.yml lists, whatever else the file configures for the site."""
+    text = (sizes.ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    return [DOCS / name for name in re.findall(r"(\S+\.md)$", text, re.MULTILINE)]
+
+
+def test_every_decision_is_linked_from_their_index():
+    folder = DOCS / "decisions"
+    linked = {(folder / link.target).resolve() for link in links(folder / "index.md")}
+    decisions = set(folder.glob("[0-9]*.md"))
     assert decisions
     assert sorted(str(path.name) for path in decisions - linked) == []
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    shutil.copytree(DOCS, tmp_path / "docs")
+    shutil.copy(sizes.ROOT / "mkdocs.yml", tmp_path)
+    built = subprocess.run(
+        [Path(sys.executable).with_name("zensical"), "build", "--strict"],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert (tmp_path / "build/site/guides/lint/index.html").is_file()
+    assert (tmp_path / "build/site/search.json").is_file()
 
 
 def test_decisions_are_numbered_without_gaps():

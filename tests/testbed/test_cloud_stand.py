@@ -133,7 +133,7 @@ def test_a_stack_that_names_a_reservation_is_played_in_an_account_that_holds_it(
 
 
 def test_the_reservations_that_the_documentation_shows_are_taken(tmp_path):
-    page = (local.ROOT / "docs" / "local-platform.md").read_text()
+    page = (local.ROOT / "docs" / "get-started" / "local-platform.md").read_text()
     file = tmp_path / "held.json"
     file.write_text("{" + page.partition("```text\n{")[2].partition("```")[0])
     said = cloud.set_reserved(cloud.Stand("aws-training"), file)

@@ -2,7 +2,7 @@
 
 Stages decide, one after the other, and each reads what those before it decided. Checks read what all stages
 decided and say what is wrong with it, in no order. A new capability adds one or the other
-(docs/architecture.md).
+(docs/contributing/architecture.md).
 """
 
 from collections.abc import Callable, Iterable, Mapping
