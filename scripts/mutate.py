@@ -5,7 +5,7 @@
 Each mutant is one module of `components/gpuyard` with one small change (a comparison, an operator, a
 number, a condition, a returned value), compiled in memory by a process of its own: no file is ever touched.
 The tests named for the module run against it; a mutant that no test kills is a survivor. Survivors are
-printed as a Markdown table; docs/contributing/mutation-survivors.md keeps the reviewed ones with the reason why
+printed as a table; docs/contributing/mutation-survivors.md lists the reviewed ones, with the reason why
 each may live.
 """
 

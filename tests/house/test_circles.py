@@ -141,7 +141,9 @@ def test_no_module_of_the_library_stands_in_a_circle():
         "gpuyard_requeue",
         "gpuyard_validator",
     ):
-        assert list(circles(import_graph(COMPONENTS, package))) == [], "see docs/contributing/architecture.md"
+        assert list(circles(import_graph(COMPONENTS, package))) == [], (
+            "see docs/contributing/architecture.md"
+        )
 
 
 def test_every_import_is_in_the_graph():

@@ -27,8 +27,8 @@ TOGETHER = {
     "tests/yard/test_layouts.py": "tests/yard/test_local_platform.py",
     "tests/yard/test_policy_pack.py": "tests/yard/test_local_platform.py",
 }
-"""Files whose tests are one group. They would wait for each other (the control plane of the engine's tests has
-room for one Kueue), deploy the same objects of kube-system, or start the same platform twice."""
+"""Files whose tests are one group. They would wait for each other (the control plane of the engine's tests
+has room for one Kueue), deploy the same objects of kube-system, or start the same platform twice."""
 ONCE = ("tests/typed/test_typed.py", "tests/wheel/test_wheel.py")
 """Files without a cluster whose tests share one dear run of a program: two workers would each have one."""
 UNKNOWN = 20.0
