@@ -104,7 +104,9 @@ def test_the_lock_has_every_direct_dependency():
     locked = {
         line.split("==")[0].split("[")[0].lower() for line in lock.splitlines() if "==" in line
     }
-    assert sorted(names - locked) == [], "run the `uv pip compile` line of CONTRIBUTING.md"
+    assert sorted(names - locked) == [], (
+        "run the `uv pip compile` line of docs/contributing/releases.md"
+    )
 
 
 def test_no_cloud_sdk_is_installed_for_those_who_do_not_use_it():

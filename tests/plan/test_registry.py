@@ -22,7 +22,7 @@ MAKERS = {"refuse", "note", "warn", "Finding"}
 
 HOW = """has no proofs. Create tests/plan/proofs/{id}.yaml with title, severity, why, do, bad (2 at least),
 good (2) and near_miss (1), as a neighbour there has them; `make golden` then writes docs/findings/{id}.md.
-CONTRIBUTING.md, "A new finding", says what each part means."""
+docs/contributing/testing.md explains each part."""
 
 
 def words_of(node):
