@@ -1,8 +1,8 @@
 """One look at every team: read all of a team, judge, and only then change anything.
 
-An object that cannot be read, or that the API server does not let change, is reported and left alone. What
-else goes wrong for one team leaves that team alone; the others go on. When Prometheus does not answer, nobody
-is judged.
+The run reports an object that it cannot read or that the API server refuses to change, and does not change
+it. After any other error for a team it changes nothing of that team and continues with the others. When
+Prometheus does not answer, it judges no team.
 """
 
 from collections import Counter

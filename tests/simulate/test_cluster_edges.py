@@ -193,14 +193,20 @@ def test_kueue_that_never_answers_is_given_up_with_its_log(
         cluster._finish_kueue(Answers(), place)  # type: ignore[arg-type]
 
 
-def test_what_is_up_without_answering_is_not_ready_and_says_so(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.fixture
+def running(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A cluster whose parts all run, as far as its folder records."""
     mine = Process(os.getpid(), processes.start_of(os.getpid()) or "")
     for one in PARTS:
         place.folder.record(one.name, mine)
     monkeypatch.setattr(cluster, "find_tools", lambda: place.tools)
     monkeypatch.setattr(cluster, "_start_missing", lambda _place, _say: [])
+    return place
+
+
+def test_what_is_up_without_answering_is_not_ready_and_says_so(
+    running: Place, monkeypatch: pytest.MonkeyPatch
+):
     with monkeypatch.context() as hasty:
         hasty.setattr(cluster, "START_SECONDS", 0.0)
         with pytest.raises(EnvironmentLacks, match="the API server or Kueue does not answer"):
@@ -209,19 +215,15 @@ def test_what_is_up_without_answering_is_not_ready_and_says_so(
     with monkeypatch.context() as slow:
         slow.setattr(cluster, "_answers", lambda _folder: next(looks))
         assert cluster.up("local").status.ready, "one look may miss what answers"
-    place.folder.record("kwok", Process(2**22 + 1, "boot:1"))
+    running.folder.record("kwok", Process(2**22 + 1, "boot:1"))
     with pytest.raises(EnvironmentLacks, match=r"cluster local did not become ready \(kwok\)"):
         cluster.up("local")
 
 
+@pytest.mark.usefixtures("running")
 def test_a_cluster_belongs_to_the_first_checkout_that_deploys_to_it(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    mine = Process(os.getpid(), processes.start_of(os.getpid()) or "")
-    for one in PARTS:
-        place.folder.record(one.name, mine)
-    monkeypatch.setattr(cluster, "find_tools", lambda: place.tools)
-    monkeypatch.setattr(cluster, "_start_missing", lambda _place, _say: [])
     monkeypatch.setattr(cluster, "_answers", lambda _folder: True)
     assert cluster.up("local").status.checkout is None
     assert cluster.up("local", checkout=Path("/one")).status.checkout == "/one"

@@ -49,8 +49,12 @@ class Cluster:
             list(refuses),
         )
         self.changed, self.kept, self.again = [], None, 0
+        self.fails = []  # kinds of which the next look fails
 
     async def get(self, kind, *rest):
+        if kind in self.fails:
+            self.fails.remove(kind)
+            return None
         if kind == "job":
             return copy.deepcopy(self.job)
         if kind == "configmap":
@@ -83,6 +87,11 @@ def said(monkeypatch):
     monkeypatch.setattr(pulumi.log, "info", lines.append)
     monkeypatch.setattr(pulumi.log, "warn", lambda line: lines.append(f"warning: {line}"))
     return lines
+
+
+async def until(done):
+    while not done():  # noqa: ASYNC110  a fake cluster sends no events
+        await asyncio.sleep(0)
 
 
 def watched(cluster):
@@ -126,6 +135,55 @@ def test_a_job_that_kueue_suspends_once_more_is_ended_again_and_said_once(said):
     watched(cluster)
     assert said == [WAITS, WARNS]
     assert cluster.changed == [("job", JOB.name, ENDED), *UNQUEUED, ("job", JOB.name, ENDED)]
+
+
+def freed(cluster, after):
+    """The teams' workloads end once the watch has changed so many objects."""
+    change = cluster.change
+
+    async def changed(*what):
+        problem = await change(*what)
+        if len(cluster.changed) == after:
+            cluster.queues = [queue("lab-vision", "0")]
+        return problem
+
+    cluster.change = changed
+    return cluster
+
+
+@pytest.mark.parametrize(
+    "refuses", [["", "no"], ["", "", "no"]], ids=["with an inactive workload", "without its label"]
+)
+def test_a_job_that_has_begun_to_leave_its_queue_is_deferred_even_if_its_pool_is_free(
+    said, refuses
+):
+    cluster = freed(Cluster(refuses=refuses), len(refuses))
+    watched(cluster)
+    assert said == [WAITS, f"check {JOB.name} cannot be deferred yet: no", WARNS]
+    assert cluster.changed[-3:] == [*UNQUEUED, ("job", JOB.name, ENDED)]
+
+
+def test_a_deferred_job_that_kueue_suspends_once_more_ends_even_if_its_pool_is_free(said):
+    cluster = freed(Cluster(suspended=False, pods=waiting(3)), 1)
+    cluster.again = 1
+    watched(cluster)
+    assert said == [WAITS, WARNS]
+    assert cluster.changed[-3:] == [*UNQUEUED, ("job", JOB.name, ENDED)]
+
+
+@pytest.mark.parametrize("kind", ["job", "pods", "clusterqueues.kueue.x-k8s.io"])
+def test_a_look_that_fails_does_not_begin_the_patience_again(said, kind):
+    cluster = Cluster(suspended=False, pods=waiting(3))
+    one = Deferring(cluster, PLAN, JOB, SPACE)
+
+    async def run():
+        watch = asyncio.create_task(one.watch())
+        await until(lambda: said)
+        cluster.fails = [kind]
+        await asyncio.wait_for(watch, 5)
+
+    asyncio.run(run())
+    assert (said, cluster.fails) == ([WAITS, WARNS], [])
 
 
 def test_what_the_server_refuses_is_said_and_tried_again(said):
@@ -236,6 +294,28 @@ def test_verdict_and_figures_are_those_of_the_job_unless_an_earlier_one_has_pass
     assert words(cluster)[1] == WHY
 
 
+def test_a_job_that_was_deferred_has_not_passed_when_the_last_look_fails(said):
+    cluster = Cluster()
+    one = watched(cluster)
+    cluster.fails = ["job"]
+    assert asyncio.run(one.verdict()) == WHY
+
+
+def test_a_watch_that_cannot_look_ends_when_the_engine_has_seen_the_job_succeed(said, monkeypatch):
+    cluster, made = Cluster(), hooked(monkeypatch)
+    cluster.job = None
+    one = Deferring(cluster, PLAN, JOB, SPACE)
+    one.hook("lab")
+    ((_, begin),) = made
+
+    async def run():
+        await begin(None)
+        await asyncio.sleep(0)
+        return await asyncio.wait_for(one.verdict(), 5)
+
+    assert asyncio.run(run()) == "passed"
+
+
 def hooked(monkeypatch):
     made = []
     hooks = SimpleNamespace(
@@ -260,6 +340,7 @@ def test_the_watch_begins_before_the_job_is_made_and_the_verdict_waits_for_it(sa
 
     async def run():
         await begin(None)
+        await until(lambda: cluster.job["status"])
         verdict = await asyncio.wait_for(one.verdict(), 5)
         await checked(None)  # no node was looked at, and that is no failure
         return verdict

@@ -159,7 +159,7 @@ n1-standard-32+8xv100  V100-16  nvidia-tesla-v100     8    32  120
 n1-standard-64+8xv100  V100-16  nvidia-tesla-v100     8    64  240
 n1-standard-96+8xv100  V100-16  nvidia-tesla-v100     8    96  360
 """
-"""N1 machines take these GPUs at will: the machine type, then how many."""
+"""GPUs that can be attached to N1 machines: the machine type, then how many."""
 
 GCE_N1_PRICES = """
 # one      usd     spot
@@ -168,10 +168,10 @@ P4          0.6  0.1803
 P100       1.46  0.7229
 V100-16    2.48  1.2338
 """
-"""US dollars an hour of one GPU in us-central1; the machine type costs its own price beside it."""
+"""US dollars per GPU hour in us-central1, without the price of the machine type."""
 
 CALENDAR_MODE = ("a3-ultragpu-", "a4-highgpu-")
-"""GCE machines that are sold in blocks of days as well, as their names begin."""
+"""Prefixes of GCE machine types that calendar mode reserves for blocks of days."""
 NO_FLEX_START = ("a4x-", "a3-edgegpu-8g-nolssd")
 NO_SPOT = ("a4x-",)
-"""GCE machines that are not sold so, as their names begin: all other GPU machines are."""
+"""Prefixes of GCE machine types without Flex-start or Spot; all other GPU machine types have both."""

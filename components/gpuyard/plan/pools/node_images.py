@@ -25,7 +25,11 @@ def choose_image(
     if spec.cloud is Cloud.SIMULATED:
         return None, []
     here = (*path, "image")
-    fitting = [i for i in images_of(spec.cloud.value) if not misfits(i, machine, method)]
+    fitting = [
+        image
+        for image in images_of(spec.cloud.value)
+        if not (misfits(image, machine, method) or _without_rdma(image, machine, pool))
+    ]
     default = fitting[0]
     if pool.image is None:
         return default, []
@@ -67,7 +71,9 @@ def misfits(
 def _without_rdma(image: NodeImage, machine: Machine, pool: Pool) -> list[Finding]:
     """GPUDirect RDMA of GKE needs Container-Optimized OS; one node alone does not use it."""
     direct = GPUDIRECT.get(machine.name)
-    if image.name.startswith("cos") or direct is None or direct.name != "GPUDirect-RDMA":
+    if image.cloud != "gcp" or image.name.startswith("cos"):
+        return []
+    if direct is None or direct.name != "GPUDirect-RDMA":
         return []
     problem = f"GKE supports {direct.name} of {machine.name} on Container-Optimized OS only"
     found = refuse("image.rdma", (), problem)

@@ -1,9 +1,9 @@
-"""Checks that hold GPUs or shares are deferred while teams use these, and tried again by the next `up`.
+"""Checks that hold GPUs or shares are deferred while teams use these; the next `up` runs them again.
 
-The engine waits for a Job and knows success and failure. A check that cannot start because admitted workloads
-of teams use its pool is neither: its Job is taken out of its queue and ended with no pods, which the engine
-takes for success, and an annotation on the Job keeps the reason. A Job with that annotation is replaced by
-the next deployment.
+The engine waits until a Job succeeds or fails. A check that cannot start because admitted workloads of teams
+use its pool does neither. The watch removes its Job from the queue and sets `completions: 0`, so that the
+engine sees it succeed; an annotation on the Job records the reason. The next deployment replaces a Job with
+that annotation.
 https://kubernetes.io/docs/concepts/workloads/controllers/job/#elastic-indexed-jobs
 """
 
@@ -37,7 +37,7 @@ from gpuyard.resources.validation.looking import (
 
 PAUSE_SECONDS = 5.0
 PATIENCE_SECONDS = 60.0
-"""How long a check waits while teams use its pool. Less where pods of a queue have to start within less."""
+"""How long a check waits while teams use its pool, unless half the start deadline of queued pods is less."""
 _WORKLOADS = "workloads.kueue.x-k8s.io"
 _Object = Mapping[str, Any]
 
@@ -51,6 +51,8 @@ class Deferring:
         self._queue = work_name(plan.name)
         self._patience = min(PATIENCE_SECONDS, plan.queueing.start_minutes * 30.0)
         self._watch: asyncio.Task[None] | None = None
+        self._why = ""  # the verdict of a Job that this deployment began to defer
+        self._deferred = self._succeeded = False
 
     def hook(self, name: str) -> pulumi.ResourceHookBinding:
         """Start watching when the engine is about to make the Job."""
@@ -70,9 +72,12 @@ class Deferring:
         return int(template.get(ATTEMPT_ANNOTATION, 0)) + bool(deferred_of(found))
 
     async def verdict(self) -> str:
-        """Passed, or why it is deferred; asked when the engine has seen the Job succeed."""
+        """Passed, or why it is deferred; called when the engine has seen the Job succeed."""
+        self._succeeded = True
         if self._watch is not None:
             await self._watch
+        if self._deferred:
+            return self._why
         return deferred_of(await self._get()) or "passed"
 
     async def figures(self) -> str:
@@ -85,41 +90,51 @@ class Deferring:
         return await figures_kept(self._kubectl, self._job.name, self._namespace)
 
     async def watch(self) -> None:
-        """Until the Job has ended; say once what it waits for, and defer it while teams use its pool."""
-        pool, job = self._job.pool, self._job.name
+        """Log what the Job waits for, and defer it while teams use its pool, until it has ended."""
         since: float | None = None
-        while not _ended(found := await self._get()):
+        while not (self._succeeded or _ended(found := await self._get())):
+            if found is not None and self._why:
+                await self._defer(found)
+            elif found is not None:
+                since = await self._look(found, since)
             await asyncio.sleep(PAUSE_SECONDS)
-            if not found or not await self._waits(found) or not (used := await self._used()):
-                since = None
-                continue
-            if since is None:
-                since = time.monotonic()
-                pulumi.log.info(
-                    f"pool {pool.name}: check {job} waits: {used}. It is deferred in {self._patience:.0f} s"
-                    " unless they are free by then"
-                )
-            if time.monotonic() - since >= self._patience:
-                await self._defer(found, used)
+
+    async def _look(self, found: _Object, since: float | None) -> float | None:
+        """Since when the Job waits for what teams use; a look that fails changes nothing."""
+        pool, waits = self._job.pool, await self._waits(found)
+        queues = await self._kubectl.get("clusterqueues.kueue.x-k8s.io") if waits else {"items": ()}
+        if waits is None or queues is None:
+            return since
+        if not (used := used_by_teams(queues["items"], self._queue, pool)):
+            return None
+        if since is None:
+            since = time.monotonic()
+            pulumi.log.info(
+                f"pool {pool.name}: check {self._job.name} waits: {used}. It is deferred in"
+                f" {self._patience:.0f} s unless they are free by then"
+            )
+        if time.monotonic() - since >= self._patience:
+            self._why = f"{DEFERRED}: {used}; the next deployment tries it again"
+            await self._defer(found)
+        return since
 
     async def _get(self) -> _Object | None:
         return await self._kubectl.get("job", self._job.name, "-n", self._namespace)
 
-    async def _waits(self, found: _Object) -> bool:
-        """Whether its queue has not admitted it, or fewer of its pods have a node than can have one."""
+    async def _waits(self, found: _Object) -> bool | None:
+        """Whether its queue has not admitted it, or too many of its pods have no node; None if unknown."""
         if found["spec"].get("suspend"):
             return True
-        pods = await pods_of(self._kubectl, self._job.name, self._namespace) or ()
+        pods = await pods_of(self._kubectl, self._job.name, self._namespace)
+        if pods is None:
+            return None
         return sum(not pod["spec"].get("nodeName") for pod in pods) > (self._job.spare or 0)
 
-    async def _used(self) -> str:
-        """What the queues of teams use of the pool's nodes; empty where they use nothing."""
-        found = await self._kubectl.get("clusterqueues.kueue.x-k8s.io") or {}
-        return used_by_teams(found.get("items") or (), self._queue, self._job.pool)
+    async def _defer(self, found: _Object) -> None:
+        """End the Job without pods. Kueue may suspend it again: the watch then calls this again.
 
-    async def _defer(self, found: _Object, used: str) -> None:
-        """End the Job without pods. Kueue may suspend it once more: then this is called again."""
-        why = f"{DEFERRED}: {used}; the next deployment tries it again"
+        Once begun it is finished even if the pool is free meanwhile: a Job outside its queue never starts.
+        """
         problem = ""
         if found["spec"].get("suspend"):
             problem = await self._leave_queue(found["metadata"]["uid"])
@@ -127,17 +142,18 @@ class Deferring:
             "job",
             self._job.name,
             {
-                "metadata": {"annotations": {DEFERRED_ANNOTATION: why}},
+                "metadata": {"annotations": {DEFERRED_ANNOTATION: self._why}},
                 "spec": {"completions": 0, "parallelism": 0, "suspend": False},
             },
         )
         if problem:
             pulumi.log.info(f"check {self._job.name} cannot be deferred yet: {problem}")
-        elif not deferred_of(found):
-            pulumi.log.warn(f"pool {self._job.pool.name}: check {self._job.name} is {why}")
+        elif not self._deferred:
+            self._deferred = True
+            pulumi.log.warn(f"pool {self._job.pool.name}: check {self._job.name} is {self._why}")
 
     async def _leave_queue(self, uid: str) -> str:
-        """Kueue admits a Workload that is active, and suspends a Job with its label, until it is admitted."""
+        """Kueue would admit an active Workload, and suspend a Job with the label of a queue again."""
         where = ("-n", self._namespace, "-l", f"{JOB_UID_LABEL}={uid}")
         found = await self._kubectl.get(_WORKLOADS, *where) or {}
         for each in found.get("items") or ():
@@ -178,8 +194,8 @@ def words_of(
     watch: Deferring | None,
     namespace: str,
 ) -> tuple[dict[str, pulumi.Input[str]], list[str]]:
-    """Verdict and figures of a Job, and which fields of them stay once they are written down."""
-    if watch is None:  # the pods that said so may be gone
+    """Verdict and figures of a Job, and which of these fields keep the value first written."""
+    if watch is None:  # the pods with the figures may be deleted
         read = figures_of_job(made, looks, job.name, namespace)
         return {FIGURES: read, VERDICT: "passed"}, [f"data.{FIGURES_KEY}"]
     verdict = once_ended(made, looks, lambda _: watch.verdict())
@@ -187,7 +203,7 @@ def words_of(
 
 
 def tried_again(job: _Object, attempt: Coroutine[Any, Any, int]) -> _Object:
-    """The same Job, replaced where it was deferred: its pods' template says how often."""
+    """The same Job with the number of its deferrals in its pod template, a change of which replaces it."""
     template = job["spec"]["template"]
     times: pulumi.Output[int] = pulumi.Output.from_input(attempt)
     metadata = times.apply(

@@ -46,11 +46,17 @@ def checked(
     def check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         parameters = parameters_by_namespace(stack)
         for resource in stack.of(*kinds) if parameters else ():
-            if (mine := parameters.get(resource.namespace)) is not None:
+            mine = parameters.get(resource.namespace)
+            if mine is not None and not _is_admitted(resource):
                 for slip in requirement.slips(workload(resource), mine):
                     yield Violation(slip.path, slip.problem, slip.fix, resource)
 
     return check
+
+
+def _is_admitted(resource: Resource) -> bool:
+    """Whether the API server returned the object: controllers have set fields that members must not set."""
+    return at(resource.properties, "metadata", "uid") is not None
 
 
 def parameters_by_namespace(stack: Stack) -> dict[str, TeamParameters]:

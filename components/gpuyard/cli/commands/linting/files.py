@@ -88,18 +88,18 @@ class TimeLimit:
     """In order, each once."""
 
     def __post_init__(self) -> None:
-        """The clock starts."""
+        """Start the clock."""
         self.end = monotonic() + self.seconds
 
     def allows(self, name: str) -> bool:
-        """Whether there is time for a file; one for which there is none is noted."""
+        """Whether the time limit is not reached yet; records the file where it is."""
         if monotonic() <= self.end:
             return True
         self.late[name] = None
         return False
 
     def unread(self, named: str) -> Iterator[Unread]:
-        """What is told at what was named, of all the files that are not read."""
+        """One entry for all files that the time limit left out."""
         if self.late:
             files = f"{many(len(self.late), 'file')}, from {_shown(next(iter(self.late)))} on"
             reason = f"the time limit of {self.seconds:g} s leaves out {files}: raise --time-limit"
