@@ -48,7 +48,7 @@ EC2_NOT_LISTED = Source(
 )
 EC2_SPOT = Source(
     "skypilot-catalog v9 aws/vms.csv, of no day that it says: lowest and highest zone of us-east-1 or us-west-2,"
-    " without zones whose spot price is the on-demand price",
+    " without zones whose spot price is the on-demand price; g6, g6e, g6f, gr6 and g7e at 3e9a175, of us-east-1",
     date(2026, 11, 21),
     as_of=date(2026, 11, 21),
 )
