@@ -3,7 +3,7 @@
 Columns: gib is memory, gbps the network, nvme and ssd local disk in GB, numa the NUMA nodes seen on
 a real host, usd and spot US dollars an hour; spot is a range where zones differ. A dash is unknown.
 No public listing of the NUMA nodes of GCE machines with GPUs, p5en.48xlarge and p6-b300.48xlarge was found on
-2026-11-28, nor memory and network of p6e-gb300.36xlarge, which has no row.
+2026-11-28.
 `gpuyard.catalogue.machines` reads them.
 """
 
