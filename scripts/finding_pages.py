@@ -33,7 +33,8 @@ INDEX_HEAD = """\
 # Findings
 
 Everything that `gpuyard check` can say about a stack. `refuse` stops a plan; `warn` and `note` do not, unless
-`--fail-on` asks for it. An id keeps its meaning. Each page has the reason, an example and the nearest fix.
+`--fail-on` asks for it; warnings about old facts, `*.old`, never do. An id keeps its meaning.
+Each page has the reason, an example and the nearest fix.
 
 | finding | severity | says |
 |---|---|---|

@@ -21,6 +21,7 @@ from gpuyard.cli.stacks import judge_text
 from gpuyard.findings import Finding, Fix, Severity, in_order
 from gpuyard.judging import Judged
 from gpuyard.local_files import files_of
+from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.software.support import check_pins
 from gpuyard.preflight.asking import Answer, Question
 from gpuyard.preflight.rounds import hear
@@ -218,10 +219,17 @@ def judged(case: Case) -> Judged:
 
 
 def judged_text(case: Case, text: str) -> Judged:
-    """The same of another stack file, beside the deployed platform that the case names."""
+    """The same of another stack file, beside the deployed platform that the case names.
+
+    Nearly every stack gets warnings about old facts on the usual day: only cases of such a warning keep them.
+    """
     found = judge_text(text.encode(), FILE, case.today, files_of(FOLDER.parents[2]))
-    return (
-        judged_against(found, _deployed(case.raw["against"]))[0] if "against" in case.raw else found
+    if "against" in case.raw:
+        found, _ = judged_against(found, _deployed(case.raw["against"]))
+    if case.id in AGE_WARNINGS:
+        return found
+    return replace(
+        found, findings=tuple(each for each in found.findings if each.id not in AGE_WARNINGS)
     )
 
 

@@ -115,11 +115,6 @@ def show_path(path: Path) -> str:
     return text or "(platform)"
 
 
-def worst(findings: Iterable[Finding]) -> Severity | None:
-    """The gravest severity among findings, None when there are none."""
-    return max((f.severity for f in findings), key=lambda s: s.rank, default=None)
-
-
 def refused(findings: Iterable[Finding]) -> bool:
     """True when a finding stops the plan."""
     return any(f.severity is Severity.REFUSE for f in findings)

@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.findings import Finding, Path, Severity, in_order, refused, worst
+from gpuyard.findings import Finding, Path, Severity, in_order, refused
 from gpuyard.plan.capacity.karpenter import pools_not_made
 from gpuyard.plan.cluster.private import from_inside_only
+from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.held import WAITS, waits
 from gpuyard.plan.platform import over_budget as planned_over_budget
 from gpuyard.plan.platform import plan
@@ -18,9 +19,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.read import Reading
 
-CALENDAR = frozenset(
-    {"kubernetes.support", "policies.expired", "prices.old", "validation.accepted_over"}
-)
+CALENDAR = AGE_WARNINGS | {"kubernetes.support", "policies.expired", "validation.accepted_over"}
 """Findings that hang on the day."""
 _BESIDE_REFUSALS = frozenset({WAITS, "system.machine_unknown"})
 """Findings that a file with refusals shows too: a misspelled machine is corrected in the same edit."""
@@ -38,10 +37,10 @@ class Judged:
     file: str = ""
     """Where it stands, as shown to the user; "" for a value that came in no file."""
 
-    @property
-    def worst(self) -> Severity | None:
-        """The gravest severity found."""
-        return worst(self.findings)
+    def fails(self, fail_on: Severity) -> bool:
+        """Whether a finding is at least so grave; the age of the catalogue alone fails no stack."""
+        counted = (f for f in self.findings if f.id not in AGE_WARNINGS)
+        return any(f.severity.rank >= fail_on.rank for f in counted)
 
     def line_of(self, finding: Finding) -> int | None:
         """The line of the file that a finding stands in."""

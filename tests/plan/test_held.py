@@ -14,6 +14,7 @@ import proofs
 from gpuyard.cli.stacks import judge_text
 from gpuyard.findings import Severity
 from gpuyard.plan.held import WAITS
+from gpuyard.today import today
 from kit.searches import examples
 from kit.stacks import SYSTEM, platform, pool, shape, team
 
@@ -31,7 +32,7 @@ def refusing():
 
 
 def judged(value, config=None):
-    return judge_text(proofs.stack_text(value, config).encode(), proofs.FILE, proofs.TODAY)
+    return judge_text(proofs.stack_text(value, config).encode(), proofs.FILE, today())
 
 
 def refusals(found):

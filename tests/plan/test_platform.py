@@ -11,7 +11,7 @@ from gpuyard.errors import (
     SpecError,
     UsageError,
 )
-from gpuyard.findings import Finding, Fix, Severity, in_order, refused, show, show_path, worst
+from gpuyard.findings import Finding, Fix, Severity, in_order, refused, show, show_path
 from gpuyard.plan import plan, planned
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records.late import Late, bind, late_names
@@ -216,8 +216,6 @@ def test_findings_stand_gravest_first_and_then_in_the_order_of_their_places():
 
 def test_the_gravest_finding_decides():
     warn = finding(severity=Severity.WARN)
-    assert worst([]) is None
-    assert worst([warn, finding(severity=Severity.NOTE)]) is Severity.WARN
     assert not refused([warn])
     assert refused([warn, finding()])
     assert [s.rank for s in (Severity.NOTE, Severity.WARN, Severity.REFUSE)] == [0, 1, 2]

@@ -104,7 +104,7 @@ def test_there_are_five_policies_and_every_one_takes_the_settings():
         ({"levels": {"GPU-TEN-02": "off"}}, []),
         (exception(), []),
         (exception("other"), ["gpuyard"]),
-        (exception(expires="2026-11-21"), ["gpuyard"]),
+        (exception(expires="2026-10-15"), ["gpuyard"]),
     ],
 )
 def test_what_is_set_for_the_first_policy_holds_for_all(settings, speak):
@@ -132,13 +132,13 @@ def test_numbers_of_the_engine_are_numbers_of_the_rule():
 
 
 def test_an_exception_that_is_over_is_said_once_with_the_stack():
-    server = Server(gpuyard=exception(expires="2026-11-21"))
+    server = Server(gpuyard=exception(expires="2026-10-15"))
     ((_, text),) = server.said(QUOTA, BAD_QUOTA)
-    assert text.endswith("; exception expired on 2026-11-21: moves")
+    assert text.endswith("; exception expired on 2026-10-15: moves")
     assert server.of_stack() == [
         (
             "gpuyard-stack-advice",
-            "the exception of GPU-TEN-02 for gpus expired on 2026-11-21: the rule holds there again",
+            "the exception of GPU-TEN-02 for gpus expired on 2026-10-15: the rule holds there again",
         )
     ]
 
@@ -214,9 +214,9 @@ def of_stack(policies: Any) -> str:
         (ADVISED, {}, ["gpuyard-advice"]),
         (None, {}, ["gpuyard"]),
         (exception(), {}, []),
-        (exception(expires="2026-11-21"), {}, ["gpuyard"]),
+        (exception(expires="2026-10-15"), {}, ["gpuyard"]),
         (exception(expires="2027-01-01 00:00:00 +0000 UTC"), {}, []),
-        (exception(expires="2026-11-21 00:00:00 +0000 UTC"), {}, ["gpuyard"]),
+        (exception(expires="2026-10-15 00:00:00 +0000 UTC"), {}, ["gpuyard"]),
         (OFF, ADVISED, ["gpuyard-advice"]),
         (ADVISED, exception(), []),
     ],
@@ -237,11 +237,11 @@ def test_the_policies_of_a_platform_written_in_code_hold_from_there_on():
 
 
 def test_the_same_policies_heard_twice_are_one(monkeypatch):
-    over = exception(expires="2026-11-21")
+    over = exception(expires="2026-10-15")
     server = Server(of_stack=of_stack(over))
     server.said(PLATFORM, {"platform": {"name": "lab", "policies": over}}, "lab")
     assert [text for _, text in server.of_stack()] == [
-        "the exception of GPU-TEN-02 for gpus expired on 2026-11-21: the rule holds there again"
+        "the exception of GPU-TEN-02 for gpus expired on 2026-10-15: the rule holds there again"
     ]
     seen = []
     judge = pack.check_resource

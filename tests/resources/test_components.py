@@ -5,6 +5,7 @@ import pytest
 
 from gpuyard.errors import LateValueMissing
 from gpuyard.findings import Finding, Severity
+from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.render.platform import object_groups
 from gpuyard.render.validation.jobs import checked_pools, verdict_object
 from gpuyard.resources import Platform, Queueing, Team
@@ -239,10 +240,6 @@ def test_the_state_leaves_defaults_out_and_keeps_what_differs(pulumi_mocks):
     assert state["shapes"] == [{"name": "job", "pool": "train", "gpusPerNode": 8}]
 
 
-PAID = {"machines": {"p5.48xlarge": 40}}
-"""A price of one's own never grows old."""
-
-
 @pytest.mark.parametrize(
     ("day", "says"),
     [
@@ -253,18 +250,19 @@ PAID = {"machines": {"p5.48xlarge": 40}}
 )
 def test_a_date_warns_at_most(monkeypatch, day, says):
     monkeypatch.setenv("GPUYARD_TODAY", day)
-    found = due_today(spec_of(platform(prices=PAID)))
+    found = [f for f in due_today(spec_of(platform())) if f.id not in AGE_WARNINGS]
     assert [f.severity for f in found] == [Severity.WARN] * len(says)
     assert all(words in f.problem for f, words in zip(found, says, strict=True))
 
 
-def test_old_prices_warn_of_themselves(monkeypatch):
-    monkeypatch.setenv("GPUYARD_TODAY", "2027-04-01")
-    assert [f.id for f in due_today(spec_of(platform()))] == ["prices.old"]
+def test_a_deployment_warns_about_old_facts(monkeypatch):
+    monkeypatch.setenv("GPUYARD_TODAY", "2026-12-01")
+    found = due_today(spec_of(platform()))
+    assert [f.id for f in found] == ["prices.old", "bulletins.old", "pins.old"]
+    assert {f.severity for f in found} == {Severity.WARN}
 
 
-def test_a_note_of_the_calendar_stays_one(monkeypatch):
-    monkeypatch.setenv("GPUYARD_TODAY", "2026-11-21")
+def test_a_note_of_the_calendar_stays_one():
     raw = platform([pool(machine="a2-highgpu-8g")], cloud="gcp", kubernetes="1.37")
     assert [f.severity for f in due_today(spec_of(raw))] == [Severity.NOTE]
 

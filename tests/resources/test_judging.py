@@ -76,7 +76,7 @@ def test_support_that_ended_stops_a_check_and_no_deployment(monkeypatch):
     raw = platform(cloud="aws", kubernetes="1.34", prices=prices)
     judged = judge_text(stack_file(raw), "stack.yaml", SUPPORT_ENDED)
     assert judged.plan is None
-    assert judged.worst is Severity.REFUSE
+    assert judged.fails(Severity.REFUSE)
     monkeypatch.setenv("GPUYARD_TODAY", str(SUPPORT_ENDED))
     assert prove(raw).plan.name == raw["name"]
     due = {f.id: f.severity for f in due_today(spec_of(raw))}

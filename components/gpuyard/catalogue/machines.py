@@ -254,6 +254,12 @@ def find_machine(name: str) -> Machine | None:
     return MACHINES.get(name) or MACHINES.get(name.lower())
 
 
+UNDESCRIBED: Mapping[str, Source] = dict.fromkeys(
+    ("p6e-gb300.36xlarge", "p6e-gb300.72xlarge"), sources.EC2_UNDESCRIBED
+)
+"""Types that AWS sells and of which no memory and no network are known here, so they have no row."""
+
+
 def machine_names(cloud: str | None = None) -> tuple[str, ...]:
     """Names of one cloud's machines (or of all), in catalogue order."""
     return tuple(m.name for m in MACHINES.values() if cloud in {None, m.cloud})

@@ -35,11 +35,11 @@ from gpuyard.plan.deferred import (
     check_device_plugins,
 )
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.fact_ages import check_fact_ages
 from gpuyard.plan.held import check_held, known_of
 from gpuyard.plan.money.bill import bill_of
 from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
-from gpuyard.plan.money.price_age import check_price_age
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.claim_drivers import check_claim_drivers
@@ -172,6 +172,7 @@ CHECKS: tuple[Check, ...] = (
     check_endpoint,
     check_exceptions,
     check_fabric,
+    check_fact_ages,
     check_flavors,
     check_given,
     check_groups,
@@ -197,7 +198,6 @@ CHECKS: tuple[Check, ...] = (
     check_own_limits,
     check_owner_names,
     check_pod_security,
-    check_price_age,
     check_prices,
     check_price_regions,
     check_priorities,

@@ -192,10 +192,14 @@ def _labels(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
 def _numa(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
     yield from simulated(subject, "they have no kubelet")
     yield from subject.found("numa.single_node")
+    asked = {pool.name for pool in subject.plan.spec.pools if pool.numa}
     for pool in subject.plan.pools:
         where = f"plan.pools.{pool.name}.numa"
         if subject.plan.cloud.value == "none":
             yield unknown("kubelets of your own nodes are yours", where, pool.numa.value)
+        elif not pool.machine.numa_nodes and pool.gpus_per_node > 1 and pool.name not in asked:
+            why = f"NUMA nodes of {pool.machine.name} are unknown: its kubelet aligns no pod"
+            yield unknown(f"{why}; numa: best-effort aligns what it can", where, pool.numa.value)
         else:
             yield good(where, pool.numa.value)
 

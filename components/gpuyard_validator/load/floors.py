@@ -43,9 +43,7 @@ class Sheet:
         if self.measured is None:
             said = f"derived, not measured: {OF_SHEET:g} of {self.sheet:g}, {self.source.title}"
             return Held(OF_SHEET * self.sheet, said, firm=False)
-        doubt = "" if self.firm else "; not measured elsewhere"
-        said = f"{OF_MEASURED:g} of {self.measured:g}, {self.source.title} ({self.source.read_on}){doubt}"
-        return Held(OF_MEASURED * self.measured, said, self.firm)
+        return _of_measured(self.measured, self.source, firm=self.firm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,12 @@ class Held:
     said: str
     firm: bool
     """False where falling below is told only."""
+
+
+def _of_measured(measured: float, source: Source, *, firm: bool) -> Held:
+    doubt = "" if firm else "; not measured elsewhere"
+    said = f"{OF_MEASURED:g} of {measured:g}, {source.title} ({source.read_on}){doubt}"
+    return Held(OF_MEASURED * measured, said, firm)
 
 
 _T4, _A10G, _L4, _L40S = "Tesla-T4", "NVIDIA-A10G", "NVIDIA-L4", "NVIDIA-L40S"
@@ -80,6 +84,13 @@ MEMORY: Mapping[str, Sheet] = {
     _RTX6000: Sheet(1597, 1480, DCGM, firm=False),
 }
 """GB/s inside the memory, read and written bytes together."""
+DCGM_MEMORY: Mapping[str, float] = {
+    "NVIDIA-B300-SXM6-AC": 6164.48,
+    "NVIDIA-GB300": 6030,
+    "NVIDIA-H100-NVL": 2724,
+    "NVIDIA-RTX-PRO-4500-Blackwell-Server-Edition": 739,
+}
+"""The same as DCGM has measured it, of products whose other rates have no source here."""
 PRODUCT: Mapping[str, Sheet] = {
     _T4: Sheet(65, None, SHEET),
     _A10G: Sheet(70, None, SHEET),
@@ -102,6 +113,8 @@ _PAIR: Mapping[str, float] = {_A100_40: 235, _A100_80: 235, _H100: 335, _H200: 3
 
 def memory_held(product: str) -> Held | None:
     """Of copies inside the memory; None for a product of which nobody says anything here."""
+    if product in DCGM_MEMORY:
+        return _of_measured(DCGM_MEMORY[product], DCGM, firm=False)
     row = MEMORY.get(product)
     return row.held if row else None
 

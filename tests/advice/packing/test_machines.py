@@ -255,7 +255,7 @@ def test_an_unknown_price_is_never_chosen_and_always_said():
     found = cheapest(need(gpu="L4"), machines=shop(SMALL, unknown, spotty, arm, far))
     assert found.machines == {"small": 1}
     assert {one.machine.name: one.why for one in found.left_out} == {
-        "unknown": "on-demand price unknown since 2026-11-21",
+        "unknown": "on-demand price unknown as of 2026-11-21",
         "spotty": "not sold on-demand, only reserved, spot",
     }
 

@@ -46,6 +46,22 @@ def test_notes_alone_do_not_fail_on_warn(gpuyard, write):
     assert gpuyard("check", write(noted), "--fail-on", "note").code == 3
 
 
+def test_old_facts_of_the_catalogue_are_shown_and_fail_no_check(gpuyard, write, monkeypatch):
+    monkeypatch.setenv("GPUYARD_TODAY", "2027-02-01")
+    path = write(platform(cloud="aws", kubernetes="1.36", system=SYSTEM))
+    ended = gpuyard("check", path, "--fail-on", "warn", "--format", "json")
+    document = json.loads(ended.out)
+    warned = [f["id"] for f in document["findings"] if f["severity"] == "warn"]
+    assert warned == ["windows.old", "prices.old", "bulletins.old", "pins.old"]
+    assert (ended.code, document["failed"]) == (0, False)
+    assert "\nfine    " in gpuyard("check", path, "--fail-on", "warn").out
+
+
+def test_a_simulated_platform_uses_no_fact_that_ages(gpuyard, write, monkeypatch):
+    monkeypatch.setenv("GPUYARD_TODAY", "2028-01-01")
+    assert ".old" not in gpuyard("check", write(platform(cloud="simulated"))).out
+
+
 def test_an_unknown_severity_is_wrong_usage(gpuyard, write):
     ended = gpuyard("check", write(NOTED), "--fail-on", "fatal")
     assert (ended.code, ended.out) == (2, "")

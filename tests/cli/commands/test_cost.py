@@ -63,9 +63,9 @@ def test_an_unknown_price_has_a_date_and_is_in_no_sum(gpuyard, write):
     ended = gpuyard("cost", write(UNKNOWN))
     assert ended.code == 0
     text = " ".join(ended.out.split())
-    assert "! train (p5e.48xlarge): price unknown since 2026-11-21, not in the sums" in text
+    assert "! train (p5e.48xlarge): price unknown as of 2026-11-21, not in the sums" in text
     assert "train p5e.48xlarge 4 4 unknown unknown unknown" in text
-    assert "p5e.48xlarge on-demand unknown price unknown since 2026-11-21" in text
+    assert "p5e.48xlarge on-demand unknown price unknown as of 2026-11-21" in text
     assert "worst 5.60 + unknown for 4 nodes 4,092 + unknown" in text
     assert "vision unknown unknown -" in text
     assert "nobody's 4,092 + unknown 3,727 + unknown" in text
@@ -117,7 +117,7 @@ def test_the_change_of_an_unknown_price_is_unknown(gpuyard, write):
     found = rows(ended.out)
     assert sum(row.endswith("220.16 unknown unknown") for row in found) == 3
     assert "worst 242.12 5.60 + unknown unknown" in found
-    assert "train (p5e.48xlarge): price unknown since 2026-11-21, not in the sums." in found
+    assert "train (p5e.48xlarge): price unknown as of 2026-11-21, not in the sums." in found
 
 
 def test_markdown_is_a_table_for_a_pull_request(gpuyard, write):

@@ -110,9 +110,9 @@ def test_every_unknown_price_is_named_also_two_of_one_pool(gpuyard, write):
     assert ended.code == 0, ended.err
     caveats = [line for line in ended.out.splitlines() if "not in the sum" in line]
     assert caveats == [
-        f"- train ({UNPRICED}): price unknown since 2026-11-21, not in the sums.",
+        f"- train ({UNPRICED}): price unknown as of 2026-11-21, not in the sums.",
         (
-            f"- train ({UNPRICED_TOO}): spot price unknown since 2026-11-21 (at most the price on demand),"
+            f"- train ({UNPRICED_TOO}): spot price unknown as of 2026-11-21 (at most the price on demand),"
             " not in the sums of floor and expected."
         ),
     ]

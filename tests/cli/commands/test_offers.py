@@ -74,7 +74,7 @@ def test_an_offer_shows_price_score_parts_and_sources(gpuyard):
 def test_an_unknown_price_is_last_and_never_nothing(gpuyard):
     text = flat(gpuyard("offers", "--gpu", "H200"))
     assert text.index("a3-ultragpu-8g") < text.index(
-        "p5e.48xlarge 8 × H200 on-demand unknown since 2026-11-21"
+        "p5e.48xlarge 8 × H200 on-demand unknown as of 2026-11-21"
     )
     assert " 0.00" not in text
     last = document(gpuyard, "--gpu", "H200")["offers"][-1]
@@ -92,7 +92,7 @@ def test_a_capacity_block_costs_in_an_offer_what_it_costs_in_a_bill(gpuyard):
 def test_only_unknown_prices_are_still_an_answer(gpuyard):
     ended = gpuyard("offers", "--capacity", "flex-start", "--gpu", "H200")
     assert ended.code == 0
-    assert "a3-ultragpu-8g * 8 × H200 flex-start unknown since 2026-11-21" in flat(ended)
+    assert "a3-ultragpu-8g * 8 × H200 flex-start unknown as of 2026-11-21" in flat(ended)
     assert "score of 100" not in ended.out
 
 
@@ -144,7 +144,7 @@ def test_nothing_found_says_what_each_condition_leaves_and_what_is_nearest(gpuya
 def test_the_nearest_may_have_an_unknown_price(gpuyard):
     text = flat(gpuyard("offers", "--gpu", "GB300", "--gpus", "8"))
     assert (
-        "without --gpus: a4x-maxgpu-4g-metal in gcp (4 × GB300, sold reserved), price unknown since"
+        "without --gpus: a4x-maxgpu-4g-metal in gcp (4 × GB300, sold reserved), price unknown as of"
         in text
     )
 

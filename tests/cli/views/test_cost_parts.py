@@ -111,7 +111,7 @@ def test_break_even_is_in_hours_a_month_and_percent(gpuyard, write):
     [
         (55.04, "never cheaper than on demand"),
         (80.0, "never cheaper than on demand"),
-        (None, "at a price unknown since 2026-11-21: when it is cheaper than on demand is unknown"),
+        (None, "at a price unknown as of 2026-11-21: when it is cheaper than on demand is unknown"),
     ],
 )
 def test_a_commitment_may_never_pay_or_nobody_knows(gpuyard, write, usd, said):

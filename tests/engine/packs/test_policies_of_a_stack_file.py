@@ -52,10 +52,10 @@ def test_levels_and_exceptions_hold_from_the_first_resource_on(preview, tmp_path
 
 
 def test_an_exception_that_is_over_excuses_nothing_and_is_said(preview):
-    code, said = preview(f"{{exceptions: [{EXCEPTION.replace('EXPIRES', '2026-11-20')}]}}")
+    code, said = preview(f"{{exceptions: [{EXCEPTION.replace('EXPIRES', '2026-10-14')}]}}")
     assert code != 0
-    assert "exception expired on 2026-11-20: moves out" in said
-    over = "the exception of GPU-TEN-02 for early expired on 2026-11-20: the rule holds there again"
+    assert "exception expired on 2026-10-14: moves out" in said
+    over = "the exception of GPU-TEN-02 for early expired on 2026-10-14: the rule holds there again"
     assert said.count(over) == 1
 
 

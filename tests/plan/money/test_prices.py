@@ -10,7 +10,7 @@ from kit.every import every
 from kit.stacks import platform, pool, spec_of
 
 DAY = "2026-07-20"
-NEVER = "price unknown since 2026-11-21"
+NEVER = "price unknown as of 2026-11-21"
 UNDATED = "of no known day, read on 2026-11-21"
 """Of a source that says no day."""
 SEEN = " in us-east-1 on 2026-01-21, not verified"
@@ -117,8 +117,8 @@ def test_an_average_of_a_machine_without_any_other_price_is_all_there_is():
         (P5, Capacity.RESERVED, mine(reserved=1), "your price for reserved nodes"),
         (P5, Capacity.BLOCK, {}, "capacity block price in us-east-1 on 2026-07-22, not verified"),
         (P5, Capacity.FLEX_START, {}, f"flex-start {NEVER} (at most the price on demand)"),
-        (UNPRICED, Capacity.FLEX_START, {}, "flex-start price unknown since 2026-11-21"),
-        (UNPRICED, Capacity.ON_DEMAND, {}, "price unknown since 2026-11-21"),
+        (UNPRICED, Capacity.FLEX_START, {}, "flex-start price unknown as of 2026-11-21"),
+        (UNPRICED, Capacity.ON_DEMAND, {}, "price unknown as of 2026-11-21"),
         (MEGA, Capacity.ON_DEMAND, {}, f"list price in us-central1 {UNDATED}, not verified"),
     ],
 )  # fmt: skip
@@ -140,13 +140,13 @@ def test_a_listed_price_has_its_source_and_yours_has_none():
         ("p5.48xlarge", 1, 28, {}, 28, "your price"),
         ("p5.48xlarge", 1, 28, mine(reserved=30), 28, "your price"),
         ("p5.48xlarge", 1, None, mine(reserved=30), 30, "your price for reserved nodes"),
-        ("p5.48xlarge", 1, None, mine(on_demand=30), None, f"price unknown since {LOOKED_FOR.checked_on}"),
+        ("p5.48xlarge", 1, None, mine(on_demand=30), None, f"price unknown as of {LOOKED_FOR.checked_on}"),
         ("p5.48xlarge", 3, None, {}, 23.7773, "reserved-instance 3 years" + SEEN_LAST),
-        ("m7i.xlarge", 3, None, {}, None, "price unknown since 2026-11-21"),
+        ("m7i.xlarge", 3, None, {}, None, "price unknown as of 2026-11-21"),
         ("p4d.24xlarge", 1, None, {}, 13.9211, "reserved-instance 1 year" + SEEN),
         ("p4d.24xlarge", 3, None, {}, 9.3742, "reserved-instance 3 years" + SEEN_LAST),
         ("a2-highgpu-1g", 3, None, {}, 1.2857, "cud 3 years in us-central1 on 2026-07-30"),
-        ("a2-highgpu-1g", 2, None, {}, None, "price unknown since 2026-11-21"),
+        ("a2-highgpu-1g", 2, None, {}, None, "price unknown as of 2026-11-21"),
     ],
 )  # fmt: skip
 def test_what_a_commitment_costs(machine, years, entry, given, usd, basis):

@@ -250,7 +250,7 @@ def test_a_simulated_cluster_needs_no_support():
 
 
 def test_a_minor_that_is_refused_already_is_not_judged_twice():
-    said = plan(spec_of(platform(kubernetes="1.32")), date(2026, 11, 21))[1]
+    said = plan(spec_of(platform(kubernetes="1.32")), date(2026, 10, 15))[1]
     assert [f.id for f in said] == ["kubernetes.unsupported"]
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from gpuyard.catalogue.gpus import GPUS
 from gpuyard_validator.floors import Quantity, floor_of
 from gpuyard_validator.load.floors import (
+    DCGM_MEMORY,
     MEMORY,
     OF_MEASURED,
     PRODUCT,
@@ -93,14 +95,31 @@ def test_what_nobody_has_measured_says_so_and_only_warns():
     )
 
 
-@every(("name", "floor"), [("GB200", 2602.5), ("RTX6000", 1110.0)])
-def test_a_measurement_that_only_dcgm_has_warns_at_its_own_minimum(name, floor):
-    held = memory_held(PRODUCTS[name])
+@every(
+    ("product", "floor"),
+    [
+        (PRODUCTS["GB200"], 2602.5),
+        (PRODUCTS["RTX6000"], 1110.0),
+        ("NVIDIA-B300-SXM6-AC", 4623.36),
+        ("NVIDIA-GB300", 4522.5),
+        ("NVIDIA-H100-NVL", 2043.0),
+        ("NVIDIA-RTX-PRO-4500-Blackwell-Server-Edition", 554.25),
+    ],
+)
+def test_a_measurement_that_only_dcgm_has_warns_at_its_own_minimum(product, floor):
+    held = memory_held(product)
     assert (held.floor, held.firm) == (floor, False)
     assert held.said == (
         f"0.75 of {floor / 0.75:g}, DCGM 4.6.0 nvvs/diag-skus.yaml.in, STREAM triad as measured (2026-11-25);"
         " not measured elsewhere"
     )
+
+
+def test_products_with_a_floor_of_memory_alone_are_in_the_catalogue_and_have_no_other_floor():
+    products = {gpu.product for gpu in GPUS.values()}
+    for product in DCGM_MEMORY:
+        assert product in products
+        assert (product_held(product), step_held(product)) == (None, None)
 
 
 def test_a_product_that_nobody_knows_has_no_floor_and_one_that_warns_warns_by_steps_too():

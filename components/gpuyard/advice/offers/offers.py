@@ -56,7 +56,7 @@ class Offer:
     capacity: Capacity
     """The way of buying that `price` is for."""
     price: Price | None
-    """None is unknown since `unknown_since`, never free."""
+    """None is unknown as of `unknown_since`, never free."""
     score: float | None
     """Points of a hundred; None when the price is unknown."""
     parts: tuple[ScorePart, ...]

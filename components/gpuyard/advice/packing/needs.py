@@ -123,7 +123,7 @@ def choose_from(
             left_out.append(LeftOut(machine, f"not sold {capacity.value}, only {ways}"))
         elif price is None:
             since = machine.source.checked_on
-            left_out.append(LeftOut(machine, f"{capacity.value} price unknown since {since}"))
+            left_out.append(LeftOut(machine, f"{capacity.value} price unknown as of {since}"))
         else:
             priced.append(Priced(machine, price.high))
     return tuple(sorted(priced, key=lambda p: (p.usd, p.machine.name))), tuple(left_out)

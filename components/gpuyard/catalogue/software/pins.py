@@ -127,7 +127,12 @@ SCALING: tuple[Pin, ...] = (
         "0.5.20",
         "image v0.5.20 of chart aws-efa-k8s-device-plugin v0.5.30",
     ),
-    _pin("keda", "2.20.2", "kedacore/keda v2.20.2; chart of the same version"),
+    _pin(
+        "keda",
+        "2.21.0",
+        "kedacore/keda v2.21.0 (2026-09-23), tested with Kubernetes 1.34 to 1.36; public stacks install chart 2.21.0",
+        as_of=date(2026, 9, 23),
+    ),
 )
 """What adds and removes nodes and replicas."""
 

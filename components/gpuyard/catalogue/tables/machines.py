@@ -3,7 +3,7 @@
 Columns: gib is memory, gbps the network, nvme and ssd local disk in GB, numa the NUMA nodes seen on
 a real host, usd and spot US dollars an hour; spot is a range where zones differ. A dash is unknown.
 No public listing of the NUMA nodes of GCE machines with GPUs, p5en.48xlarge and p6-b300.48xlarge was found on
-2026-11-28, nor memory and network of p6e-gb300.36xlarge, which has no row.
+2026-11-28.
 `gpuyard.catalogue.machines` reads them.
 """
 
@@ -18,27 +18,27 @@ p5.48xlarge         H100        8   192  2048  3200   32  30400     2     55.04 
 p4de.24xlarge       A100-80     8    96  1152   400    4   8000     2   27.4471  14.26-20.13
 p4d.24xlarge        A100-40     8    96  1152   400    4   8000     2   21.9576  10.69-15.73
 p3dn.24xlarge       V100-32     8    96   768   100    1   1800     2    31.212            -
-g7e.2xlarge         RTX6000     1     8    64    50    0   1900     1    3.3631            -
-g7e.4xlarge         RTX6000     1    16   128    50    0   1900     1    3.9982            -
-g7e.8xlarge         RTX6000     1    32   256   100    1   1900     1    5.2682            -
-g7e.12xlarge        RTX6000     2    48   512   400    1   3800     1    8.2861            -
-g7e.24xlarge        RTX6000     4    96  1024   800    2   7600     1   16.5722            -
-g7e.48xlarge        RTX6000     8   192  2048  1600    4  15200     2   33.1443            -
+g7e.2xlarge         RTX6000     1     8    64    50    0   1900     1    3.3631  1.556-1.631
+g7e.4xlarge         RTX6000     1    16   128    50    0   1900     1    3.9982  1.886-1.888
+g7e.8xlarge         RTX6000     1    32   256   100    1   1900     1    5.2682  2.404-2.617
+g7e.12xlarge        RTX6000     2    48   512   400    1   3800     1    8.2861  3.837-3.878
+g7e.24xlarge        RTX6000     4    96  1024   800    2   7600     1   16.5722  7.585-7.691
+g7e.48xlarge        RTX6000     8   192  2048  1600    4  15200     2   33.1443  14.97-15.34
 g7.2xlarge          RTX4500     1     8    32    40    0    440     1      2.52            -
 g7.4xlarge          RTX4500     1    16    64    80    0    875     1    3.0421            -
 g7.8xlarge          RTX4500     1    32   128   100    1    930     1    4.0862            -
 g7.12xlarge         RTX4500     2    48   192   175    1   1900     1    7.1283            -
 g7.24xlarge         RTX4500     4    96   384   350    1   3800     1   14.2566            -
 g7.48xlarge         RTX4500     8   192   768   700    2   7600     2   28.5133            -
-g6e.xlarge          L40S        1     4    32   2.5    0    250     1     1.861  0.878-1.333
-g6e.2xlarge         L40S        1     8    64     5    0    450     1    2.2421            -
-g6e.4xlarge         L40S        1    16   128    20    0    600     1    3.0042            -
-g6e.8xlarge         L40S        1    32   256    25    1    900     1    4.5286            -
-g6e.12xlarge        L40S        4    48   384   100    1   3800     1   10.4926            -
-g6e.16xlarge        L40S        1    64   512    35    1   1900     1    7.5772            -
-g6e.24xlarge        L40S        4    96   768   200    2   3800     1   15.0656            -
-g6e.48xlarge        L40S        8   192  1536   400    4   7600     2   30.1312            -
-g6.xlarge           L4          1     4    16   2.5    0    250     1    0.8048            -
+g6e.xlarge          L40S        1     4    32   2.5    0    250     1     1.861  0.855-1.096
+g6e.2xlarge         L40S        1     8    64     5    0    450     1    2.2421  0.719-1.131
+g6e.4xlarge         L40S        1    16   128    20    0    600     1    3.0042  1.026-1.198
+g6e.8xlarge         L40S        1    32   256    25    1    900     1    4.5286  1.243-1.407
+g6e.12xlarge        L40S        4    48   384   100    1   3800     1   10.4926  3.706-5.766
+g6e.16xlarge        L40S        1    64   512    35    1   1900     1    7.5772  1.554-1.969
+g6e.24xlarge        L40S        4    96   768   200    2   3800     1   15.0656  4.949-5.747
+g6e.48xlarge        L40S        8   192  1536   400    4   7600     2   30.1312  8.504-20.11
+g6.xlarge           L4          1     4    16   2.5    0    250     1    0.8048  0.351-0.407
 g6.2xlarge          L4          1     8    32     5    0    450     1    0.9776            -
 g6.4xlarge          L4          1    16    64    10    0    600     1    1.3232            -
 g6.8xlarge          L4          1    32   128    25    1    900     1    2.0144            -
@@ -46,12 +46,12 @@ g6.12xlarge         L4          4    48   192    40    1   3760     1    4.6016 
 g6.16xlarge         L4          1    64   256    25    1   1880     1    3.3968            -
 g6.24xlarge         L4          4    96   384    50    1   3760     1    6.6752            -
 g6.48xlarge         L4          8   192   768   100    1   7520     2   13.3504            -
-gr6.4xlarge         L4          1    16   128    10    0    600     1    1.5392            -
+gr6.4xlarge         L4          1    16   128    10    0    600     1    1.5392   0.65-0.679
 gr6.8xlarge         L4          1    32   256    25    1    900     1    2.4464            -
 g6f.large           L4        1/8     2     8   1.5    0    100     1     0.202            -
 g6f.xlarge          L4        1/8     4    16   2.5    0    100     1    0.2375            -
-g6f.2xlarge         L4        1/4     8    32     5    0    200     1     0.475  0.154-0.267
-g6f.4xlarge         L4        1/2    16    64    10    0    450     1      0.95            -
+g6f.2xlarge         L4        1/4     8    32     5    0    200     1     0.475  0.158-0.196
+g6f.4xlarge         L4        1/2    16    64    10    0    450     1      0.95  0.394-0.427
 gr6f.4xlarge        L4        1/2    16   128    10    0    450     1     1.066            -
 g5.xlarge           A10G        1     4    16   2.5    0    250     1     1.006            -
 g5.2xlarge          A10G        1     8    32     5    0    450     1     1.212            -

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 def check(
     stack: StackArgument,
     fail_on: Annotated[
-        Severity, typer.Option(help="The least finding that ends with exit code 3.")
+        Severity,
+        typer.Option(
+            help="The least finding that ends with exit code 3. Warnings about old facts of the catalogue"
+            " (`version --facts`) are shown and do not count."
+        ),
     ] = Severity.REFUSE,
     live: Annotated[
         bool,
@@ -56,7 +60,7 @@ def check(
         return _destroyed(against, format)
     judged, said, state = _judged(stack, against)
     judged, heard = ask_account(judged) if live else (judged, None)
-    failed = _fails(judged, fail_on)
+    failed = judged.fails(fail_on)
     if format is Format.JSON:
         write(
             as_json(
@@ -111,10 +115,6 @@ def _destroyed(against: str | None, format_: Format) -> int:
     return FOUND if any(each.keeping is Keeping.PROTECTED for each in found) else FINE
 
 
-def _fails(judged: "Judged", fail_on: Severity) -> bool:
-    return judged.worst is not None and judged.worst.rank >= fail_on.rank
-
-
 def _platform(judged: "Judged") -> dict[str, object] | None:
     plan = judged.plan
     if plan is None:
@@ -137,7 +137,7 @@ def show_judged(judged: "Judged", console: Console, fail_on: Severity = Severity
     counts = f": {count_words(judged.findings)}" if judged.findings else ""
     if judged.plan is None:
         show_verdict("refused", f"{judged.file}{counts}", console)
-    elif _fails(judged, fail_on):
+    elif judged.fails(fail_on):
         show_verdict("failed", f"{judged.file}{counts}, and --fail-on is {fail_on.value}", console)
     else:
         show_verdict(

@@ -192,7 +192,7 @@ def _show_unknown(unknown: Sequence[Offer], console: Console) -> None:
             offer.machine.name + (" *" if offer.unverified else ""),
             _gpus(offer),
             offer.capacity.value,
-            f"unknown since {offer.unknown_since}",
+            f"unknown as of {offer.unknown_since}",
         )
         for offer in unknown
     ]
@@ -231,7 +231,7 @@ def _near(near: Nearest) -> str:
     offer = near.best
     ways = ", ".join(sorted(c.value for c in offer.machine.sold))
     known = f" at {_range(offer.price)} $/hour {offer.capacity.value}"
-    price = known if offer.price else f", price unknown since {offer.unknown_since}"
+    price = known if offer.price else f", price unknown as of {offer.unknown_since}"
     more = f", and {near.count - 1} more" if near.count > 1 else ""
     by_size = near.count > 1 and {"memory-gib", "gpus"} & {*near.without}
     largest = "the largest is " if by_size else ""

@@ -300,7 +300,7 @@ def _show_savings(plan: PlatformPlan, console: Console) -> None:
         offer = (", ".join(none.commitments), str(none.since))
         by_offer.setdefault(offer, []).append(none.machine)
     for (names, since), machines in by_offer.items():
-        console.tell(f"{', '.join(machines)}: {names}: price unknown since {since}", indent=2)
+        console.tell(f"{', '.join(machines)}: {names}: price unknown as of {since}", indent=2)
 
 
 def _saving(saving: Saving) -> tuple[Cell, ...]:

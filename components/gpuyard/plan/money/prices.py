@@ -59,7 +59,7 @@ def _fixed(machine: Machine, mode: Capacity, usd: float, basis: str) -> NodePric
 
 
 def _unknown(machine: Machine, mode: Capacity, *, bound: float | None) -> NodePrice:
-    since = f"price unknown since {machine.source.checked_on}"
+    since = f"price unknown as of {machine.source.checked_on}"
     if machine.name not in MACHINES:  # nobody but its owner can know
         since = f"no price: none stands under prices.machines.{machine.name}"
     if mode in {Capacity.ON_DEMAND, Capacity.RESERVED}:
@@ -177,7 +177,7 @@ def commitment_price(
                 known.region,
                 source.as_of,
             )
-    return CommittedPrice(None, f"price unknown since {LOOKED_FOR.checked_on}")
+    return CommittedPrice(None, f"price unknown as of {LOOKED_FOR.checked_on}")
 
 
 def check_prices(draft: Draft) -> list[Finding]:

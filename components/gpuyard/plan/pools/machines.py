@@ -1,7 +1,14 @@
 """Machine of a pool, looked up or described, and whether it can be had like that."""
 
 from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine, machine_names
+from gpuyard.catalogue.machines import (
+    MACHINES,
+    UNDESCRIBED,
+    Capacity,
+    Machine,
+    find_machine,
+    machine_names,
+)
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.pools.alternatives import of_size, take, with_gpus
@@ -115,6 +122,8 @@ def sold_here(
     names = _names(cloud, with_gpu=with_gpu)
     if machine is None and with_gpu and (gpu := find_gpu(name)):
         return None, [_a_gpu(gpu, name, names, seller, path)]
+    if name.lower() in UNDESCRIBED:
+        return None, [_undescribed(name, names, path)]
     near = nearest(name, names)
     shown = ", ".join(([near] if near else []) + [n for n in names if n != near][:_SHOWN_NAMES])
     problem = (
@@ -150,6 +159,19 @@ def _a_gpu(gpu: Gpu, name: str, names: list[str], seller: str | None, path: Path
         fix=Fix(says=", or ".join(says if seller else [*says, described]))
         if having or not seller
         else None,
+    )
+
+
+def _undescribed(name: str, names: list[str], path: Path) -> Finding:
+    source = UNDESCRIBED[name.lower()]
+    return refuse(
+        "pool.machine_unknown",
+        path,
+        "the memory and network of this machine are unknown: no public listing had them on"
+        f" {source.checked_on}, and nothing can be proved of it",
+        given=name,
+        allowed=f"a machine of the catalogue, which has {len(names)}",
+        fix=Fix(says="choose another machine: `gpuyard offers` ranks them"),
     )
 
 

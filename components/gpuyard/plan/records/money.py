@@ -44,7 +44,7 @@ def total_of_nodes(whose: str, nodes: float, price: float | None) -> Total:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePrice:
-    """What a node costs an hour, bought in one way. None is unknown since `checked_on`, never nothing."""
+    """What a node costs an hour, bought in one way. None is unknown as of `checked_on`, never nothing."""
 
     mode: str
     low: float | None

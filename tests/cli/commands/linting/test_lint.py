@@ -195,7 +195,7 @@ exceptions:
 
 @pytest.mark.parametrize(
     ("expires", "code", "counted"),
-    [("2027-01-01", 0, "0 open, 1 excepted"), ("2026-11-21", 3, "1 open")],
+    [("2027-01-01", 0, "0 open, 1 excepted"), ("2026-10-15", 3, "1 open")],
 )
 def test_settings_let_a_resource_pass_until_they_expire(gpuyard, folder, expires, code, counted):
     (folder / "rules.yaml").write_text(RULES.replace("EXPIRES", expires))
@@ -256,12 +256,12 @@ def test_the_policies_of_a_stack_file_hold_for_files(gpuyard, folder, named):
 
 
 def test_an_exception_of_a_stack_file_that_is_over_excuses_nothing_and_is_said(gpuyard, folder):
-    stack(folder, expires="2026-11-21")
+    stack(folder, expires="2026-10-15")
     ended = gpuyard("lint", "a", "--stack", "lab")
     assert ended.code == 3
-    assert "exception expired on 2026-11-21: the team moves out" in " ".join(ended.out.split())
+    assert "exception expired on 2026-10-15: the team moves out" in " ".join(ended.out.split())
     over = (
-        "! the exception of GPU-TEN-02 for gpus expired on 2026-11-21: the rule holds there again"
+        "! the exception of GPU-TEN-02 for gpus expired on 2026-10-15: the rule holds there again"
     )
     assert over in " ".join(ended.err.split())
 

@@ -10,7 +10,7 @@ from kit.stacks import cut_pool, platform, pool, shape, shared_pool
 LLM = shape("llm", pool="train", nodes=2, gpus_per_node=8)
 NOTE = shape("note", pool="dev", per_pod={"shares": 1, "cpu": 4, "memory_gib": 16})
 SPOT_NOTE = shape("note", pool="dev", per_pod={"shares": 1, "cpu": 2, "memory_gib": 16})
-SPOT = platform([pool(), shared_pool(machine="g6e.12xlarge")], shapes=[LLM, SPOT_NOTE])
+SPOT = platform([pool(), shared_pool(machine="g6.12xlarge")], shapes=[LLM, SPOT_NOTE])
 ALL = platform([pool(), shared_pool()], shapes=[LLM, NOTE])
 
 
@@ -45,7 +45,7 @@ def test_unknown_prices_are_listed_and_never_chosen(gpuyard, write):
     text = flat(packed(gpuyard, write, SPOT, "--capacity", "spot"))
     assert "The stack's own machines have no such price for note." in text
     assert "Left out would hold some of the pods machine why" in text
-    assert "g6e.12xlarge spot price unknown since 2026-11-21" in text
+    assert "g6.12xlarge spot price unknown as of 2026-11-21" in text
 
 
 def test_the_document_has_both_choices(gpuyard, write):
@@ -60,7 +60,7 @@ def test_the_document_has_both_choices(gpuyard, write):
     spot = document(gpuyard, write, SPOT, "--capacity", "spot")
     assert spot["named"]["no_machine_for"] == ["note"]
     assert spot["named"]["usd_per_hour"] is None
-    assert spot["best"]["left_out"]["g6e.12xlarge"] == "spot price unknown since 2026-11-21"
+    assert spot["best"]["left_out"]["g6.12xlarge"] == "spot price unknown as of 2026-11-21"
 
 
 def test_a_shape_that_nothing_on_offer_holds_is_refused(gpuyard, write):

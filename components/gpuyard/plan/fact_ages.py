@@ -1,0 +1,163 @@
+"""Facts of the catalogue that this platform uses and that are past their limit of age: one warning a kind."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from gpuyard.catalogue.software.ages import LIMITS
+from gpuyard.catalogue.software.charts import (
+    AUTOSCALER_CHART,
+    AUTOSCALER_CHART_PIN,
+    DRA_DRIVER_PIN,
+    EFA_PLUGIN,
+    GPU_OPERATOR_CHART,
+    KARPENTER_PIN,
+    KUEUE_CHART,
+)
+from gpuyard.findings import Finding, Fix, Path, listed, warn
+from gpuyard.plan.capacity.autoscaler import installs_autoscaler
+from gpuyard.plan.capacity.karpenter import installs_karpenter
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.pools.gpu_operator import operator_parts
+from gpuyard.plan.queueing.installation import installs_kueue
+from gpuyard.plan.records import Bill
+from gpuyard.plan.sharing.claims import installs_claim_driver
+from gpuyard.plan.software.pins import default_pins
+from gpuyard.spec.platform import Cloud
+
+Row = tuple[str, date]
+"""The name of a fact, and the day it describes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Warning:
+    """How the warning about one kind reads."""
+
+    id: str
+    path: Path
+    risk: str
+    """What may be wrong."""
+    fix: str
+
+
+_WARNINGS: Mapping[str, _Warning] = {
+    "prices": _Warning(
+        "prices.old",
+        ("prices",),
+        "current prices may differ",
+        "write what you pay under `prices`, or take a newer release of gpuyard",
+    ),
+    "bulletins": _Warning(
+        "bulletins.old",
+        ("software",),
+        "later vulnerabilities are not reported",
+        "take a newer release of gpuyard; until then read NVIDIA's security bulletins published since",
+    ),
+    "pins": _Warning(
+        "pins.old",
+        ("software",),
+        "newer versions may fix defects",
+        "take a newer release of gpuyard, or write newer versions under `software`",
+    ),
+    "support windows": _Warning(
+        "windows.old",
+        ("kubernetes",),
+        "dates may have changed",
+        "take a newer release of gpuyard; until then check the date in the provider's release calendar",
+    ),
+}
+AGE_WARNINGS = frozenset(each.id for each in _WARNINGS.values())
+"""Ids of these warnings: the day and the release give them, and few changes of a stack remove one."""
+
+
+def check_fact_ages(draft: Draft) -> list[Finding]:
+    """One warning for each kind with facts past the limit; without a day no age is known."""
+    if draft.today is None or draft.spec.cloud is Cloud.SIMULATED:
+        return []
+    used: Mapping[str, list[Row]] = {
+        "prices": list(_prices(draft.bill)),
+        "bulletins": list(_bulletins(draft)),
+        "pins": list(_pins(draft)),
+        "support windows": list(_windows(draft)),
+    }
+    return [
+        _warn(kind, old, draft.today)
+        for kind, rows in used.items()
+        if (old := [row for row in rows if (draft.today - row[1]).days > LIMITS[kind]])
+    ]
+
+
+def _warn(kind: str, old: list[Row], today: date) -> Finding:
+    words, limit = _WARNINGS[kind], LIMITS[kind]
+    names = list(dict.fromkeys(name for name, _ in old))
+    oldest = min(day for _, day in old)
+    return warn(
+        words.id,
+        words.path,
+        f"{kind} older than {limit} days ({len(names)}): {listed(names)}; {words.risk}",
+        given=f"the oldest is from {oldest}, {(today - oldest).days} days ago",
+        allowed=f"at most {limit} days old",
+        fix=Fix(says=words.fix),
+    )
+
+
+def _prices(bill: Bill) -> Iterator[Row]:
+    """Every price in the sums that comes from the catalogue."""
+    for line in bill.lines:
+        for price in line.prices:
+            if price.as_of:
+                yield line.machine, price.as_of
+    for promised in bill.commitments:
+        if promised.as_of:
+            years = f"{promised.years} year{'' if promised.years == 1 else 's'}"
+            yield f"{promised.machine} for {years}", promised.as_of
+    for fee in bill.fees:
+        if fee.as_of:
+            yield f"the {fee.service} cluster", fee.as_of
+
+
+def _bulletins(draft: Draft) -> Iterator[Row]:
+    """The table that every installed version is compared with."""
+    from gpuyard.catalogue.cves import ADVISORIES
+
+    if next(_pins(draft), None):
+        yield "NVIDIA's security bulletins", ADVISORIES.as_of
+
+
+def _pins(draft: Draft) -> Iterator[Row]:
+    """Every version that the platform installs and the stack file does not choose."""
+    from gpuyard.catalogue.kubernetes.eks_nodes import RELEASES_SOURCE
+
+    spec, pins = draft.spec, default_pins(draft.spec.kubernetes)
+    for name in _installed(draft):
+        if name not in spec.software:
+            yield name, pins[name].source.as_of
+    if spec.cloud is Cloud.AWS and not spec.cluster_exists:
+        yield "the AL2023 node image", RELEASES_SOURCE.as_of
+
+
+def _installed(draft: Draft) -> Iterator[str]:
+    """Names of the pins that the platform installs; that of the GPU Operator stands for its parts."""
+    spec, pools = draft.spec, list(draft.sound.values())
+    operator = None if spec.queueing.clusters else operator_parts(spec, pools)
+    asked = {
+        KUEUE_CHART.name: installs_kueue(spec),
+        GPU_OPERATOR_CHART.name: operator is not None and operator.install,
+        KARPENTER_PIN: installs_karpenter(spec),
+        AUTOSCALER_CHART.name: installs_autoscaler(spec),
+        AUTOSCALER_CHART_PIN: installs_autoscaler(spec),
+        DRA_DRIVER_PIN: installs_claim_driver(spec),
+        EFA_PLUGIN.pin: spec.cloud is Cloud.AWS
+        and any(pool.machine.efa_interfaces for pool in pools),
+    }
+    return (name for name, installed in asked.items() if installed)
+
+
+def _windows(draft: Draft) -> Iterator[Row]:
+    """How long the provider supports the Kubernetes minor of the cluster."""
+    from gpuyard.catalogue.software.support import WINDOWS
+
+    spec = draft.spec
+    window = WINDOWS[spec.cloud.value].get(spec.kubernetes)
+    if window:
+        yield f"Kubernetes {spec.kubernetes}", window.source.as_of
