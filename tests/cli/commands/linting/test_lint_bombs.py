@@ -78,6 +78,19 @@ BOMBS = {
         for op in ("add", "replace", "remove")
     },
     "a tag of many digits": {"pod.yaml": POD.replace("m:latest", f"nvidia/cuda:{DIGITS}.1-base")},
+    "versions of many digits": {
+        f"{number}.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: r}\n"
+        f'spec: {{chart: {{spec: {{chart: gpu-operator, version: "{version}"}}}}}}\n'
+        for number, version in enumerate(
+            (f"v{DIGITS}.x", f">=1.{DIGITS} <1.2", f">={DIGITS}.1 <{DIGITS}.2")
+        )
+    },
+    "a limit of many digits": {
+        "pool.yaml": "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: gpus}\n"
+        f'spec: {{limits: {{nvidia.com/gpu: "{DIGITS}"}}, template: {{spec: {{nodeClassRef: {{group: '
+        "karpenter.k8s.aws, kind: EC2NodeClass, name: g}, requirements: [{key: "
+        'karpenter.k8s.aws/instance-gpu-count, operator: Gt, values: ["0"]}]}}}\n'
+    },
     "a constraint of many digits": {
         "main.tf": 'terraform {\n  required_providers {\n    aws = {source = "hashicorp/aws", version ='
         f' "{DIGITS}.1"}}\n  }}\n}}\n{GROUP}}}\n'
