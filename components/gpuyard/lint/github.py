@@ -24,7 +24,8 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _property(text: str) -> str:

@@ -4,6 +4,7 @@ A preview has values that exist only once something is deployed. Whoever meets o
 NotEvaluatedError: that is not the same as having found nothing.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -110,14 +111,13 @@ def number(value: Any) -> float | None:
     value = _no_text(value)
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float):
-        return value
     if isinstance(value, str):
         try:
-            return float(value)
+            value = float(value)
         except ValueError:
             return None
-    return None
+    finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    return value if finite else None
 
 
 def at(value: Any, *steps: str | int) -> Any:

@@ -125,6 +125,24 @@ def test_markup_emoji_and_escapes_in_a_text_are_shown_as_they_are(monkeypatch):
     assert stream.getvalue() == "[red]x[/red] :smile: \\x1b[31m\\u202e https://x.example/\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown_as"),
+    [
+        ("::error file=a::b", "\\x3a:error file=a::b"),
+        ("  ::add-mask::b", "  \\x3a:add-mask::b"),
+        ("a ##[add-mask]b", "a #\\x23[add-mask]b"),
+        ("a ##vso[task.x]b", "a #\\x23vso[task.x]b"),
+        ("::/0 and ::1", "::/0 and ::1"),
+        ("a ::error::b", "a ::error::b"),
+        ("## Title", "## Title"),
+    ],
+)
+def test_a_command_of_a_pipeline_is_shown_and_not_run(monkeypatch, text, shown_as):
+    console, stream = shown(monkeypatch, tty=False)
+    console.say(text)
+    assert stream.getvalue() == f"{shown_as}\n"
+
+
 def test_a_cell_is_cleaned_and_may_have_lines(monkeypatch):
     console, stream = shown(monkeypatch, tty=False)
     console.show(table([Column("a"), Column("b", "right")], [(("x\x07", "[b]y"), "1")]))

@@ -108,6 +108,8 @@ def test_what_helm_makes_takes_time_in_proportion_to_its_length():
         ("(a|a)*b", "a" * 99, None),
         (".*a.*a.*a.*b", "a" * 9999, None),
         (r"(a)\1", "aa", None),
+        ("app-1", "app-1", True),
+        ("app-1", "app-2", False),
         ("app-.*", "app-1", True),
         ("a|b", "c", False),
         ("[", "[", True),

@@ -1,18 +1,23 @@
 """Text from files and arguments, made safe to show."""
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpuyard.plan.records import Total
 
 _MONEY_IS_WHOLE_FROM = 1000
+_CI_COMMAND = re.compile(r"##(?=(?:vso)?\[)|^\s*:(?=:[a-z-]+(?: .*)?::)", re.IGNORECASE)
+"""What GitHub Actions and Azure Pipelines run as a command when it stands in a log."""
+CI_COMMANDS = ("##[", "##vso[")
+"""Those of them that count anywhere in a line."""
 
 
 def clean(text: str) -> str:
-    """The text with everything that could drive a terminal or reorder a line written as its code."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    """The text with everything that could drive a terminal or a pipeline, or reorder a line, as its code."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return _CI_COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):x}", text)
 
 
 def wrap(text: str, width: int) -> list[str]:

@@ -9,6 +9,8 @@ from fractions import Fraction
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
+from gpuyard.cli.terminal.text import CI_COMMANDS
+
 if TYPE_CHECKING:
     from gpuyard.plan.records import PlatformPlan
 
@@ -69,7 +71,10 @@ def _record(value: Any) -> Any:
 
 def as_json(document: Any) -> str:
     """JSON in ASCII: every other character is escaped, so that showing it is safe anywhere."""
-    return json.dumps(document, indent=2).replace("\x7f", "\\u007f") + "\n"
+    text = json.dumps(document, indent=2)
+    for sign in ("\x7f", *CI_COMMANDS):
+        text = text.replace(sign, f"\\u{ord(sign[0]):04x}{sign[1:]}")
+    return f"{text}\n"
 
 
 def json_parts(document: Any, key: str, values: Iterable[Any]) -> Iterator[str]:

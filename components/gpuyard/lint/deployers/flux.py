@@ -11,6 +11,7 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.lint.deployers.deployer import Deployer, changes_at, patches_at
 from gpuyard.lint.items import Item
+from gpuyard.lint.languages.hcl_values import substituted
 from gpuyard.lint.together.changes import Change, ObjectForm, ObjectPatch
 from gpuyard.lint.together.patching import name_at
 from gpuyard.manifests.fields import items, mapping, mappings, text
@@ -71,7 +72,7 @@ def _substituted(value: Any, values: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         if "${" not in value:
             return value
-        return _VARIABLE.sub(lambda found: values.get(found[1], found[0]), value)
+        return substituted(_VARIABLE, lambda found: values.get(found[1], found[0]), value)
     if isinstance(value, Mapping):
         made = {key: _substituted(each, values) for key, each in value.items()}
         return value if all(made[key] is value[key] for key in made) else made

@@ -16,8 +16,9 @@ MAX_DEPTH = 100
 OF_A_TERM, OF_A_BLOCK = 2, 16
 """Parts of the room of a run: an expression with its value and its place, and a block with its item."""
 _AT_ONCE = 64
-_SPACE = re.compile(r"(?:[ \t\r\ufeff]+|#[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_LINES = re.compile(r"(?:\s+|\ufeff|#[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SPACE = re.compile(r"(?:[ \t\r\ufeff]+|#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
+_LINES = re.compile(r"(?:\s+|\ufeff|#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
+"""A comment that never ends takes the rest of the file: the next one does not search it once more."""
 _IDENT = re.compile(r"[^\W\d][\w-]*")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _HEREDOC = re.compile(r"<<(-?)([^\W\d][\w-]*)[ \t\r]*\n")
@@ -264,7 +265,7 @@ class _Reader:
             for pattern in (_IDENT, _NUMBER):
                 if match := pattern.match(self.text, self.at + 1):
                     self.at = match.end()
-                    return match[0] if pattern is _IDENT else int(float(match[0]))
+                    return match[0] if pattern is _IDENT else int(min(float(match[0]), _LARGEST))
         elif self.text.startswith("[", self.at):
             before = self.at
             self.at += 1
@@ -460,11 +461,13 @@ class _Reader:
         )
 
 
+_MOST_DIGITS, _LARGEST = 18, 1e18
+"""Python refuses to make an `int` of some thousand digits."""
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
 def _number(word: str) -> int | float:
-    return int(word) if word.isdecimal() else float(word)
+    return int(word) if word.isdecimal() and len(word) <= _MOST_DIGITS else float(word)
 
 
 def _escaped(sign: str) -> str:

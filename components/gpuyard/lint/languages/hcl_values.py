@@ -34,6 +34,7 @@ _MOST_STEPS = 50
 _MOST_VALUES = 500_000
 """So much is made of locals at most, a stretch of text counting as a value."""
 _STRETCH = 64
+_MOST_TIMES, _MORE_LETTERS = 4, 4096
 
 
 @dataclass(slots=True)
@@ -216,10 +217,27 @@ class Module:
         if not text:
             return UNKNOWN
         self.opened.append(path)
-        if len(arguments) == 1:
+        if len(arguments) > 1:
+            given = self.value(arguments[1])
+            if _DIRECTIVE in text:
+                return UNKNOWN
+            text = _filled(text, given)
+        return self._part(text, _size(text), ())
+
+
+def substituted(pattern: re.Pattern[str], part: Callable[[re.Match[str]], str], text: str) -> str:
+    """The text with something in place of each match; unchanged where that makes it many times as long.
+
+    A few bytes of variables could become more than the memory holds.
+    """
+    found: list[str] = []
+    at, room = 0, _MOST_TIMES * len(text) + _MORE_LETTERS
+    for match in pattern.finditer(text):
+        found += (text[at : match.start()], part(match))
+        at, room = match.end(), room - len(found[-1])
+        if room < 0:
             return text
-        given = self.value(arguments[1])
-        return UNKNOWN if _DIRECTIVE in text else _filled(text, given)
+    return "".join((*found, text[at:]))
 
 
 def _filled(text: str, given: Any) -> str:
@@ -234,7 +252,7 @@ def _filled(text: str, given: Any) -> str:
         plain = isinstance(value, str | int | float) and "\n" not in str(value)
         return str(value) if plain else UNKNOWN_PART
 
-    return _FILLED.sub(part, text)
+    return substituted(_FILLED, part, text)
 
 
 def _documents(value: Any) -> list[Document] | None:

@@ -8,7 +8,7 @@ from gpuyard.lint.languages.hcl_values import Module
 
 PINS = re.compile(rb"\brequired_providers\b")
 """Files in which they may stand."""
-_PART = re.compile(r"\s*(=|~>|<=?)?\s*v?(\d+(?:\.\d+)*)\s*")
+_PART = re.compile(r"\s*(=|~>|<=?)?\s*v?(\d{1,9}(?:\.\d{1,9})*)\s*")
 _WITH_A_PATCH = 3
 
 _Version = tuple[int, ...]

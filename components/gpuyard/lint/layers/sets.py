@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from gpuyard.lint.languages.hcl_values import substituted
 from gpuyard.manifests.fields import NotEvaluatedError, mapping, mappings
 
 _WORD = re.compile(r"\{\{-?\s*\.?([A-Za-z][\w.-]*)\s*-?\}\}")
@@ -48,7 +49,7 @@ def variants_of(
 def filled(value: Any, words: Words) -> Any:
     """The same with words in place of those of a template."""
     if isinstance(value, str):
-        return _WORD.sub(lambda found: words.get(found[1], found[0]), value)
+        return substituted(_WORD, lambda found: words.get(found[1], found[0]), value)
     if isinstance(value, Mapping):
         return {key: filled(each, words) for key, each in value.items()} if words else value
     return [filled(each, words) for each in value] if isinstance(value, list) else value

@@ -21,6 +21,7 @@ _CLUSTER_WIDE = re.compile(r"Namespace$|Cluster[A-Z]\w*|ResourceFlavor$|Priority
 _NEVER_RENAMED = frozenset({"Namespace", "CustomResourceDefinition", "APIService"})
 _REPEATS = re.compile(r"[*+?{]")
 _REPEATS_GROUP = re.compile(r"\)[*+?{]|\\\d")
+_PLAIN = re.compile(r"[\w-]+")
 _MOST_REPEATS = 2
 """Python goes back over each: of three, the time grows with the cube of a name."""
 _OWN_GROUPS = re.compile(r"(apps|batch|autoscaling|policy|([\w-]+\.)+k8s\.io)/|v1$")
@@ -370,6 +371,8 @@ def _has(selector: str, given: Any) -> bool | None:
 
 def _matches(pattern: str, given: str) -> bool | None:
     """Whether a name is as kustomize's pattern wants it; None for a pattern that Python may try for ever."""
+    if _PLAIN.fullmatch(pattern):  # as most are; Python keeps few patterns compiled
+        return pattern == given
     if _REPEATS_GROUP.search(pattern) or len(_REPEATS.findall(pattern)) > _MOST_REPEATS:
         return None
     try:

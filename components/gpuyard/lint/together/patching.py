@@ -6,6 +6,7 @@ from typing import Any
 from gpuyard.manifests.fields import UNKNOWN, text
 
 _DIRECTIVE = "$patch"
+_MOST_DIGITS = 9
 _KEYS = {"volumeMounts": "mountPath", "volumeDevices": "devicePath"}
 """Lists of things with a name that are told apart by something else."""
 
@@ -92,8 +93,7 @@ def _list_with_set(
 ) -> list[Any]:
     if step == "-":
         return [*value, new]
-    if step.isdecimal():
-        at = int(step)
+    if (at := _index(step)) is not None:
         if adding and not rest:
             return [*value[:at], new, *value[at:]]
         return [
@@ -106,13 +106,18 @@ def _list_with_set(
     ]
 
 
+def _index(step: str) -> int | None:
+    """The number of an item of a list; None of a name, and of more digits than a list has items."""
+    return int(step) if step.isdecimal() and len(step) <= _MOST_DIGITS else None
+
+
 def without(value: Any, steps: Sequence[str]) -> Any:
     """Without what stands at a place; the same where there is no such place."""
     step, *rest = steps or ("",)
-    if isinstance(value, list) and step.isdecimal():
+    if isinstance(value, list) and (at := _index(step)) is not None:
         if not rest:
-            return [each for index, each in enumerate(value) if index != int(step)]
-        return [without(e, rest) if i == int(step) else e for i, e in enumerate(value)]
+            return [each for index, each in enumerate(value) if index != at]
+        return [without(e, rest) if i == at else e for i, e in enumerate(value)]
     if not isinstance(value, Mapping) or step not in value:
         return value
     if not rest:

@@ -31,6 +31,8 @@ _NOWHERE = FilePlace("", Document(None, {}))
 _ARGO = "argoproj.io/Application"
 Chains = dict[str, list[Kustomization]]
 """By file: the kustomizations that it goes through, the inner one first."""
+_MOST_TAKEN, _DEEPEST = 1000, 50
+"""How many kustomizations lint follows from one, once for each way to them, and how deep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,18 +170,23 @@ def roots(of_folders: Mapping[str, Kustomization]) -> list[str]:
 
 def chains_of(folder: str, of_folders: Mapping[str, Kustomization]) -> Chains:
     """By file that a kustomization takes: those that it goes through."""
-    return _chains(folder, of_folders, ())
+    return _chains(folder, of_folders, (), iter(range(_MOST_TAKEN)))
 
 
-def _chains(folder: str, of_folders: Mapping[str, Kustomization], above: tuple[str, ...]) -> Chains:
+def _chains(
+    folder: str,
+    of_folders: Mapping[str, Kustomization],
+    above: tuple[str, ...],
+    left: Iterator[int],
+) -> Chains:
     """What a kustomization takes, with those below it."""
     own = of_folders[folder]
     found: Chains = {name: [] for name in (own.file, *own.patch_files)}
     for name in own.folders:
-        for file, chain in _taken(name, of_folders, (*above, folder)).items():
+        for file, chain in _taken(name, of_folders, (*above, folder), left).items():
             found[file] = [*found.get(file, ()), *chain]
     for name in own.components:
-        parts = _taken(name, of_folders, (*above, folder))
+        parts = _taken(name, of_folders, (*above, folder), left)
         for file, chain in parts.items():
             found.setdefault(file, chain)
         for file in found if name in of_folders else ():
@@ -188,11 +195,15 @@ def _chains(folder: str, of_folders: Mapping[str, Kustomization], above: tuple[s
     return {file: [*chain, own] for file, chain in found.items()}
 
 
-def _taken(name: str, of_folders: Mapping[str, Kustomization], above: tuple[str, ...]) -> Chains:
+def _taken(
+    name: str, of_folders: Mapping[str, Kustomization], above: tuple[str, ...], left: Iterator[int]
+) -> Chains:
     folder = "" if name == "." else name
     if folder not in of_folders:
         return {name: []}
-    return _chains(folder, of_folders, above) if folder not in above else {}
+    if folder in above or len(above) >= _DEEPEST or next(left, None) is None:
+        return {}
+    return _chains(folder, of_folders, above, left)
 
 
 def _trees(reading: FilesRead) -> frozenset[str]:

@@ -12,7 +12,7 @@ from gpuyard.rules.subjects.pools import NODE_POOL, GpuPool, gpu_pools
 
 _OPERATOR = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 _OFF = "INSTALLATION_DISABLED"
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)-gke\.(\d+)")
+_VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})-gke\.(\d{1,9})")
 _INSTALLS_SINCE = (1, 30, 1, 1156000)
 """From here on GKE installs its default driver where nothing is said."""
 

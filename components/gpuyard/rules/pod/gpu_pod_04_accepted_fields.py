@@ -39,7 +39,7 @@ from gpuyard.rules.subjects.pods import (
 _VENDOR = re.compile(r"nvidia|nvcr|cuda|dcgm")
 _CUDA = re.compile(r"(?:(?:[\w-]+\.)*docker\.(?:io|com)/|nvcr\.io/)?nvidia/cuda")
 """Where NVIDIA keeps it; another's mirror may have kept what is gone here."""
-_TWO_PARTS = re.compile(r"(\d+)\.(\d+)(?:-|$)")
+_TWO_PARTS = re.compile(r"(\d{1,9})\.(\d{1,9})(?:-|$)")
 _EXPORTER = re.compile(r"(^|/)nvidia/(k8s/)?dcgm-exporter$")
 _THREE_PARTS = re.compile(r"v?[2-9]\.\d+\.\d+")
 """Before its second version a tag was the exporter's alone."""

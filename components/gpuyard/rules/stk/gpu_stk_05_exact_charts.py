@@ -24,7 +24,7 @@ _PATCHES = re.compile(r"v?\d+\.\d+\.[xX*]|~>?\s*v?\d+\.\d+\.\d+")
 _LINE = re.compile(r"(?:[~^]|v?\d)")
 """What stays within a line, which may be an old one: `65.x`, `^65`; not `*` nor `>=65`."""
 _BOUNDED = re.compile(
-    r">=?\s*v?(\d+)\.(\d+)(?:\.\d+)?(?:-0)?[\s,]+<\s*v?(\d+)(?:\.(\d+))?(?:\.0)?(?:-0)?"
+    r">=?\s*v?(\d{1,9})\.(\d{1,9})(?:\.\d+)?(?:-0)?[\s,]+<\s*v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.0)?(?:-0)?"
 )
 """From one version to before another: `>=0.17.0 <0.18`, `>=1.2, <2`."""
 _FLUX = "helm.toolkit.fluxcd.io/HelmRelease"
@@ -39,7 +39,7 @@ _NEWEST: Mapping[str, str] = {
     },
 }
 """Charts of which nothing new comes in a line once the next has begun, by their newest version."""
-_WITHIN = re.compile(r"[~^=v]*\s*v?(\d+)(?:\.[\dxX*]+){0,2}")
+_WITHIN = re.compile(r"[~^=v]*\s*v?(\d{1,9})(?:\.[\dxX*]+){0,2}")
 """A range that stays within one first number."""
 _EXACT = re.compile(r"(?:=\s*)?v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 

@@ -1,6 +1,5 @@
 """Which files are linted: those below a folder, of a pattern, or named; and which of them are samples."""
 
-import glob
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -404,8 +403,17 @@ def _below(folder: str) -> Iterator[tuple[str, str]]:
 
 
 def _matching(pattern: str) -> Iterator[tuple[str, str]]:
-    found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  patterns may be absolute
+    start = _start(pattern)  # folders that are written out are asked for
+    below = Path(pattern).relative_to(start)
+    if below.name == "**":
+        below /= "*"  # files as well, in every version of Python
+    hidden = any(part.startswith(".") for part in below.parts)
+    found = [
+        (str(each), name)
+        for each in sorted(Path(start).glob(str(below)))  # `**` follows no link
+        if hidden or not any(p.startswith(".") for p in each.relative_to(start).parts)
+        for name in (os.path.relpath(each, start),)
+    ]
     if not found:
         raise UsageError(f"{pattern}: no file matches. Give a file, a folder, a pattern, or -.")
-    start = _start(pattern)  # folders that are written out are asked for
-    yield from ((each, os.path.relpath(each, start)) for each in found if Path(each).is_file())
+    yield from ((each, name) for each, name in found if Path(each).is_file())
