@@ -27,7 +27,7 @@ from lint import cpu_seconds, deployments, linter
 ROOT = Path(__file__).resolve().parents[1]
 FEWEST, MOST = 2, 4
 SMALL, LARGE = 250, 1000
-GROWTH, GROWTH_OF_POOLS = 4.6, 4.2
+GROWTH, GROWTH_OF_POOLS, GROWTH_OF_FOLDERS = 4.6, 4.2, 6.0
 IMPORTS, COLD, REGISTRATION = 8.0, 3.0, registration.LIMIT
 LARGE_FILES, BYTES = 6, 300_000
 """So many files of the repository, each copied into one file of at least so many bytes."""
@@ -40,6 +40,80 @@ spec:
 ---
 """
 """A GPU Operator that uses CDI: it decides what the variable below gives to each Deployment."""
+REFERRING = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: plugin-N}
+data: {any: "version: v1\\nflags: {migStrategy: mixed}\\n"}
+---
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: policy-N}
+spec: {mig: {strategy: single}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: exporter-N, labels: {app: nvidia-dcgm-exporter, release: r-N}}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata: {name: exporter-N}
+spec: {selector: {matchLabels: {app: nvidia-dcgm-exporter, release: r-N}}, endpoints: [{port: http}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: exporter-N, labels: {app: nvidia-dcgm-exporter, release: r-N}}
+spec: {containers: [{name: exporter, image: nvcr.io/nvidia/k8s/dcgm-exporter:4.4.0-4.5.0-ubuntu22.04}]}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: PodMonitor
+metadata: {name: exporter-N}
+spec:
+  selector: {matchLabels: {app: nvidia-dcgm-exporter, release: r-N}}
+  podMetricsEndpoints: [{port: http}]
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {name: pool-N}
+spec: {nodeLabels: {pool: pool-N}}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: queue-N}
+spec:
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: pool-N, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: queue, namespace: team-N}
+spec: {clusterQueue: queue-N}
+---
+"""
+"""Of each kind one that names another: rules look up each by its name or its labels."""
+SHARED = """\
+resource "google_container_node_pool" "pool-N" {
+  cluster = "research"
+  node_config {
+    labels = { pool = "pool-N" }
+    taint {
+      key    = "team"
+      value  = "team-N"
+      effect = "NO_SCHEDULE"
+    }
+    guest_accelerator {
+      type  = "nvidia-l4"
+      count = 1
+      gpu_sharing_config {
+        gpu_sharing_strategy       = "TIME_SHARING"
+        max_shared_clients_per_gpu = 2
+      }
+    }
+  }
+}
+"""
+"""A node pool whose GPUs are shared, for the teams whose queues have the flavor of its label."""
 _ENV = "            - name: CACHE\n              value: /cache\n"
 _DEVICES = "            - name: NVIDIA_VISIBLE_DEVICES\n              value: all\n"
 
@@ -51,6 +125,15 @@ Ratio = tuple[str, Measure, Measure, float]
 def bypassing(count: int) -> str:
     """So many Deployments that set NVIDIA_VISIBLE_DEVICES, beside the GPU Operator."""
     return OPERATOR + deployments(count).replace(_ENV, _DEVICES)
+
+
+def referring(count: int) -> dict[str, str]:
+    """So many resources of each kind that name others."""
+    texts = {"resources.yaml": REFERRING, "pools.tf": SHARED}
+    return {
+        name: "".join(text.replace("-N", f"-{n}") for n in range(count))
+        for name, text in texts.items()
+    }
 
 
 def large_files() -> list[Path]:
@@ -82,6 +165,17 @@ def registered(side: str) -> Measure:
     return lambda: registration.measure(side, SMALL, 1, "")[0]
 
 
+def growth_of_folders() -> Ratio:
+    """The ratio of the CPU that linting two such folders takes, which stay in the folder of this run."""
+    for size in (SMALL, LARGE):
+        Path(str(size)).mkdir()
+        for file, text in referring(size).items():
+            Path(str(size), file).write_text(text, encoding="utf-8")
+    small, large = work("lint", str(SMALL)), work("lint", str(LARGE))
+    title = f"lint, {LARGE:,} : {SMALL:,} resources of each kind that name others"
+    return title, large, small, GROWTH_OF_FOLDERS
+
+
 def growth(name: str, command: str, text: Callable[[int], str], sizes: tuple[int, int]) -> Ratio:
     """The ratio of a command's CPU with two files, which stay in the folder of this run."""
     small, large = (Path(f"{name.replace('/', '-')}-{size}.yaml") for size in sizes)
@@ -97,6 +191,7 @@ def ratios() -> list[Ratio]:
     found = [
         growth("Deployments", "lint", deployments, (SMALL, LARGE)),
         growth("Deployments beside the operator", "lint", bypassing, (SMALL, LARGE)),
+        growth_of_folders(),
         growth("pools", "check", lambda pools: stack_text(pools, 100), (SMALL, LARGE)),
     ]
     for path in large_files():

@@ -83,7 +83,7 @@ def test_a_file_takes_time_in_proportion_to_its_length(tmp_path, monkeypatch, fi
 
 
 @pytest.mark.timed
-@every("unit", ["<", "[", "[[", "${", '"a', "#"])
+@every("unit", ["<", "[", "[[", "${", '"a', "#", "max(a + ", "sum by (a) (b + ", r"\"", r"\'"])
 def test_an_expression_takes_time_in_proportion_to_its_length(unit):
     grows_with_its_length(
         lambda size: read_promql("DCGM_FI_DEV_GPU_UTIL " + unit * (size // len(unit)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.rules.subjects.promql import read_promql
+from gpuyard.rules.subjects.promql import DEEPEST, read_promql
 from kit.every import every
 from kit.searches import examples
 
@@ -104,6 +104,13 @@ def test_an_operator_is_between_two_metrics_with_nothing_else_between():
 
 def test_labels_that_are_grouped_by_are_known():
     assert read_promql("sum by (a) (x) * on (b) group_left (c) y").grouped == {"a", "b", "c"}
+
+
+def test_an_expression_is_read_up_to_more_parentheses_than_may_be_open():
+    deepest = read_promql("(" * DEEPEST + "a" + ")" * DEEPEST + " + b")
+    assert ([each.metric for each in deepest.selectors], deepest.whole) == (["a", "b"], True)
+    deeper = read_promql("c + " + "(" * (DEEPEST + 1) + "a" + ")" * (DEEPEST + 1) + " + b")
+    assert ([each.metric for each in deeper.selectors], deeper.whole) == (["c"], False)
 
 
 @given(st.text(alphabet=string.printable, max_size=60))

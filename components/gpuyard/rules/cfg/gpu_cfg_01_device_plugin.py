@@ -18,6 +18,7 @@ from gpuyard.rules.rule import (
     known,
     mapping,
     number,
+    once_per_stack,
     text,
 )
 from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
@@ -230,24 +231,33 @@ def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
         yield Violation(("sharing", "mps"), problem, "use one of them", config)
     if not wanted:
         return
-    for operator in stack.of(*OPERATORS):
-        in_values = operator.group_kind == OPERATOR_VALUES
-        path: Path = ("mig",) if in_values else ("spec", "mig")
-        said = (
-            known(at(operator.properties, *path).get("strategy")) if _has(operator, path) else None
-        )
-        strategy = "single" if said is None and in_values else said
-        if is_filled_in(strategy) or is_filled_in(at(operator.properties, *path)):
-            continue
-        if strategy and strategy != wanted and not _says_the_same(strategy, wanted, stack):
+    for (strategy, without_mig), defaults in _strategies(stack).items():
+        if strategy != wanted and not _says_the_same(strategy, wanted, stack):
+            other = defaults.isdisjoint({"", config.name})  # only a node's label asks for this one
             yield Violation(
                 ("flags", "migStrategy"),
                 f"the operator's mig.strategy, {strategy}, wins over {wanted} here: it comes by environment",
                 f'set mig.strategy: "" in the operator, or {wanted} there',
                 config,
-                Severity.NOTE if (other := _is_another_chosen(config, operator)) else None,
-                choice=other or _is_without_mig(operator, path[:-1]),
+                Severity.NOTE if other else None,
+                choice=other or without_mig,
             )
+
+
+@once_per_stack
+def _strategies(stack: Stack) -> Mapping[tuple[str, bool], set[str]]:
+    """The default configurations of the operators, by their MIG strategy and whether they cut no GPU."""
+    found: dict[tuple[str, bool], set[str]] = {}
+    for operator in stack.of(*OPERATORS):
+        base, in_values = OPERATORS[operator.group_kind], operator.group_kind == OPERATOR_VALUES
+        mig = at(operator.properties, *base, "mig")
+        said = known(mig.get("strategy")) if isinstance(mig, Mapping) else None
+        strategy = "single" if said is None and in_values else said
+        if strategy and not is_filled_in(strategy) and not is_filled_in(mig):
+            config = mapping(at(operator.properties, *base, "devicePlugin", "config"))
+            by_strategy = found.setdefault((str(strategy), _is_without_mig(operator, base)), set())
+            by_strategy.add(text(config.get("default")))
+    return found
 
 
 def _is_without_mig(operator: Resource, base: Path) -> bool:
@@ -263,18 +273,12 @@ def _says_the_same(strategy: str, wanted: str, stack: Stack) -> bool:
     """
     if (strategy, wanted) == ("mixed", "none"):
         return True
-    return {strategy, wanted} == {"none", "single"} and not any(map(cuts, stack.of(MIG_PARTED)))
+    return {strategy, wanted} == {"none", "single"} and not _any_cuts(stack)
 
 
-def _is_another_chosen(config: Resource, operator: Resource) -> bool:
-    """Whether a node has this one only if a label of it asks for it, which no file says."""
-    base = OPERATORS[operator.group_kind]
-    chosen = text(mapping(at(operator.properties, *base, "devicePlugin", "config")).get("default"))
-    return bool(chosen) and chosen != config.name
-
-
-def _has(operator: Resource, path: Path) -> bool:
-    return isinstance(at(operator.properties, *path), Mapping)
+@once_per_stack
+def _any_cuts(stack: Stack) -> bool:
+    return any(map(cuts, stack.of(MIG_PARTED)))
 
 
 RULE = Rule(

@@ -15,7 +15,7 @@ from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, mapping, text
 from gpuyard.rules.subjects.exporters import exporter_versions
 from gpuyard.rules.subjects.installed import all_older
-from gpuyard.rules.subjects.promql import Expression, Selector, read_promql
+from gpuyard.rules.subjects.promql import DEEPEST, Expression, Selector, read_promql
 from gpuyard.rules.subjects.queries import (
     QUERY_KINDS,
     exporter_keeps_labels,
@@ -72,6 +72,11 @@ _LABEL_GONE = (
 
 _NONE_OF_SLICES = "of GPUs cut by MIG there is no "
 
+_DEEP = (
+    f"more than {DEEPEST} parentheses are open at one place: the rules read the expression up to there",
+    "record parts of it by rules of their own",
+)
+
 _Said = tuple[str, str]
 
 
@@ -87,8 +92,14 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
             said = [*_said(found, keeps=keeps, slices=cut is not None)]
             said += _renamed(found, query) if kept else ()
             said += [_NO_FILL] if _means_filled(found, rule_words(resource, path)) else []
-            said = [each for each in said if not (_is_made(each, query) or _of_odds(each, query))]
-            for problem, fix in dict.fromkeys(said):
+            said = [
+                each
+                for each in dict.fromkeys(said)
+                if not (_is_made(each, query) or _of_odds(each, query))
+            ]
+            if not found.whole:
+                yield Violation(path, *_DEEP, resource, Severity.NOTE)
+            for problem, fix in said:
                 maybe = problem.startswith(_NONE_OF_SLICES) and not cut
                 maybe |= problem.endswith(_THE_EXPORTERS) and not scraped
                 yield Violation(path, problem, fix, resource, choice=maybe)
@@ -218,11 +229,12 @@ def _renamed(found: Expression, query: str) -> Iterator[_Said]:
     Series of others beside them may have the label and give it in a join; who reads both names knows.
     """
     alone = all(map(_field, found.selectors))
+    unquoted = [each for each in _POD if not re.search(f"[\"']exported_{each}[\"']", query)]
     for each in filter(_field, found.selectors):
         named = {*each.labels, *(each.grouped if alone else ())}
-        for label in _POD:
+        for label in unquoted:
             made = f"exported_{label}"
-            if made in named and label not in named and not re.search(f"[\"']{made}[\"']", query):
+            if made in named and label not in named:
                 yield (
                     f"with honorLabels: true, as the exporter is scraped here, no series has {made}",
                     f"write {label}",

@@ -1,7 +1,7 @@
 """GPU-MET-05: the exporter is started with what it takes, and scraped where it listens."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.pods import Pod
@@ -16,6 +16,7 @@ from gpuyard.rules.rule import (
     items,
     known,
     mapping,
+    once_per_stack,
     text,
     whole,
     word,
@@ -87,7 +88,7 @@ def _told(resource: Resource, path: Path) -> list[Violation]:
 def _port(monitor: Resource, stack: Stack) -> Iterator[Violation]:
     labels = mapping(at(monitor.properties, "spec", "selector", "matchLabels"))
     named = next((port for (key, value), port in _PORTS.items() if labels.get(key) == value), "")
-    if not named or any(_is_for(labels, service) for service in stack.of("Service")):
+    if not named or _having(labels, _services(stack)):
         return  # a Service of somebody's own has ports of other names
     for index, each in enumerate(items(at(monitor.properties, "spec", "endpoints"))):
         port = text(mapping(each).get("port"))
@@ -132,13 +133,7 @@ def _selected(monitor: Resource, stack: Stack) -> Iterator[Pod]:
     if not labels or any(known(each) for each in said):
         return
     everywhere = monitor.group_kind.endswith("/ClusterPodMonitoring")
-    found = [
-        pod
-        for resource in stack.of(*POD_KINDS)
-        if everywhere or resource.namespace == monitor.namespace
-        for pod in pods_of(resource)
-        if all(known(mapping(pod.metadata, "labels").get(key)) == labels[key] for key in labels)
-    ]
+    found = _having(labels, _pods(stack, None if everywhere else monitor.namespace))
     if all(any(is_exporter(text(c.get("image"))) for _, c in pod.containers()) for pod in found):
         yield from found
 
@@ -159,9 +154,45 @@ def _port_in_view(monitor: Resource, field: str, pods: Sequence[Pod]) -> Iterato
             )
 
 
-def _is_for(labels: Mapping[str, Any], service: Resource) -> bool:
-    given = mapping(at(service.properties, "metadata", "labels"))
-    return all(given.get(key) == value for key, value in labels.items())
+_Labels = Mapping[str, Any]
+_Labelled = TypeVar("_Labelled")
+_ByLabel = Mapping[str, list[tuple[_Labels, _Labelled]]]
+
+
+@once_per_stack
+def _services(stack: Stack) -> _ByLabel[Resource]:
+    services = stack.of("Service")
+    return _by_label((mapping(at(s.properties, "metadata", "labels")), s) for s in services)
+
+
+@once_per_stack
+def _pods(stack: Stack, namespace: str | None) -> _ByLabel[Pod]:
+    """The pods of a namespace, or of all."""
+    named = stack.of(*POD_KINDS) if namespace is None else _by_namespace(stack).get(namespace, ())
+    pods = (pod for resource in named for pod in pods_of(resource))
+    return _by_label((whole(pod.metadata.get("labels")), pod) for pod in pods)
+
+
+@once_per_stack
+def _by_namespace(stack: Stack) -> Mapping[str, list[Resource]]:
+    found: dict[str, list[Resource]] = {}
+    for resource in stack.of(*POD_KINDS):
+        found.setdefault(resource.namespace, []).append(resource)
+    return found
+
+
+def _by_label(labelled: Iterable[tuple[_Labels, _Labelled]]) -> _ByLabel[_Labelled]:
+    found: dict[str, list[tuple[_Labels, _Labelled]]] = {}
+    for labels, each in labelled:
+        for key, value in labels.items():
+            found.setdefault(f"{key}={known(value)}", []).append((labels, each))
+    return found
+
+
+def _having(labels: _Labels, by_label: _ByLabel[_Labelled]) -> list[_Labelled]:
+    """What has all these labels, looked for among what has the rarest of them."""
+    fewest = min((by_label.get(f"{key}={labels[key]}", []) for key in labels), key=len)
+    return [each for given, each in fewest if labels.items() <= given.items()]
 
 
 def _collectors(resource: Resource, where: Path) -> Iterator[Violation]:

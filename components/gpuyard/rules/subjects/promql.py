@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 _TOKEN = re.compile(
     r"""
     (?P<skip>\s+|\#[^\n]*|<<[^<>]*>>)
-    |(?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`)
+    |(?P<string>"(?:\\.|[^"\\])*(?:"|\\?\Z)|'(?:\\.|[^'\\])*(?:'|\\?\Z)|`[^`]*(?:`|\Z))
     |(?P<variable>\$\{[^{}]*\}|\[\[[^\[\]]*\]\]|\$\w+)
     |(?P<range>\[[^\[\]]*\])
     |(?P<number>(?:0x[0-9a-fA-F]+|\d[\w.]*))
@@ -22,6 +22,8 @@ _OF_GROUPS = frozenset({"by", "without"})
 """Those of an aggregation, before what it aggregates or after it; the others are of two sides."""
 _WORDS = frozenset({"and", "or", "unless", "offset", "bool", "atan2", "inf", "nan", "start", "end"})
 _NAME_LABEL = "__name__"
+DEEPEST = 100
+"""How many parentheses may be open at one place: reading each selector takes time for all around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Expression:
 
     selectors: tuple[Selector, ...]
     grouped: frozenset[str]
+    whole: bool = True
+    """False where more than DEEPEST parentheses are open: the expression is read up to there."""
 
 
 @dataclass(slots=True)
@@ -68,7 +72,7 @@ class _Reader:
     """By parentheses, the labels that hold for what is in them."""
 
     def read(self) -> None:
-        while self.at < len(self.words):
+        while self.at < len(self.words) and len(self.stack) <= DEEPEST:
             kind, word = self.words[self.at]
             self.at += 1
             if kind == "name":
@@ -182,4 +186,5 @@ def read_promql(text: str) -> Expression:
         replace(each, grouped=frozenset().union(*map(reader.labels_of, groups)))
         for each, groups in reader.found
     )
-    return Expression(selectors, frozenset().union(*reader.grouped.values()))
+    grouped = frozenset[str]().union(*reader.grouped.values())
+    return Expression(selectors, grouped, whole=len(reader.stack) <= DEEPEST)

@@ -1,6 +1,7 @@
 """Tenants of a stack: its namespaces that have a claim on GPUs."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuyard.names import PLATFORM_LABEL, TEAM_LABEL
@@ -43,21 +44,50 @@ def tenants_of_nodes(stack: Stack, labels: Mapping[str, Any]) -> set[str] | None
 
     That of a platform's own checks is none: everybody trusts what runs there.
     """
+    by_label = _flavors_by_label(stack)
     flavors = {
-        flavor.name
-        for flavor in stack.of(FLAVOR)
-        if (selects := mapping(at(flavor.properties, "spec", "nodeLabels")))
-        and all(text(value) == text(labels.get(key)) for key, value in selects.items())
+        flavor
+        for key in labels
+        for selects, flavor in by_label.get((key, text(labels.get(key))), ())
+        if all(value == text(labels.get(name)) for name, value in selects.items())
     }
     if not flavors:
         return None
-    queues = {queue.name for queue in stack.of(CLUSTER_QUEUE) if _gives(queue, flavors)}
-    led = {
-        queue.namespace
-        for queue in stack.of(LOCAL_QUEUE)
-        if text(at(queue.properties, "spec", "clusterQueue")) in queues
-    }
-    return led - of_platform(stack)
+    led = _namespaces_by_flavor(stack)
+    return set[str]().union(*(led.get(flavor, ()) for flavor in flavors)) - of_platform(stack)
+
+
+_Selects = Mapping[str, str]
+
+
+@once_per_stack
+def _flavors_by_label(stack: Stack) -> Mapping[tuple[str, str], list[tuple[_Selects, str]]]:
+    """What each flavor selects, and its name, by the label of it that the fewest flavors select."""
+    selecting = [
+        ({key: text(value) for key, value in selects.items()}, flavor.name)
+        for flavor in stack.of(FLAVOR)
+        if (selects := mapping(at(flavor.properties, "spec", "nodeLabels")))
+    ]
+    often = Counter(label for selects, _ in selecting for label in selects.items())
+    found: dict[tuple[str, str], list[tuple[_Selects, str]]] = {}
+    for selects, name in selecting:
+        rarest = min(selects.items(), key=lambda label: often[label])
+        found.setdefault(rarest, []).append((selects, name))
+    return found
+
+
+@once_per_stack
+def _namespaces_by_flavor(stack: Stack) -> Mapping[str, set[str]]:
+    """Namespaces whose queues have quota of each flavor, or may borrow it."""
+    namespaces: dict[str, set[str]] = {}
+    for local in stack.of(LOCAL_QUEUE):
+        queue = text(at(local.properties, "spec", "clusterQueue"))
+        namespaces.setdefault(queue, set()).add(local.namespace)
+    found: dict[str, set[str]] = {}
+    for each in stack.of(CLUSTER_QUEUE):
+        for flavor in _given(each):
+            found.setdefault(flavor, set()).update(namespaces.get(each.name, ()))
+    return found
 
 
 @once_per_stack
@@ -69,15 +99,16 @@ def of_platform(stack: Stack) -> set[str]:
     return {name for name, of in labels.items() if PLATFORM_LABEL in of and TEAM_LABEL not in of}
 
 
-def _gives(queue: Resource, flavors: set[str]) -> bool:
-    """Whether a queue of the cluster has quota of one of these flavors, or may borrow it."""
-    return any(
-        number(quota.get("nominalQuota")) != 0 or number(quota.get("borrowingLimit")) != 0
-        for group in mappings(resource_groups(queue))
-        for flavor in mappings(group, "flavors")
-        if text(flavor, "name") in flavors
-        for quota in mappings(flavor, "resources")
-    )
+def _given(queue: Resource) -> Iterator[str]:
+    """The flavors that a queue of the cluster has quota of, or may borrow."""
+    for group in mappings(resource_groups(queue)):
+        for flavor in mappings(group, "flavors"):
+            for quota in mappings(flavor, "resources"):
+                if (
+                    number(quota.get("nominalQuota")) != 0
+                    or number(quota.get("borrowingLimit")) != 0
+                ):
+                    yield text(flavor, "name")
 
 
 def resource_groups(queue: Resource) -> list[Any]:
