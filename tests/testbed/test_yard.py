@@ -344,6 +344,10 @@ def test_a_platform_given_away_whole_has_no_line_for_nobody():
             platform([cut_pool(), pool(machine="p5e.48xlarge")]),
             "Bill: 21.96 $/hour (price unknown: train)",
         ),
+        (
+            platform([pool(machine="p5e.48xlarge")]),
+            "Bill: unknown $/hour (price unknown: train)",
+        ),
         (platform([pool(nodes=40)]), "Bill: 2,201.60 $/hour"),
     ],
 )
@@ -356,6 +360,15 @@ def test_the_bill_is_one_line(raw: dict[str, Any], line: str):
 )
 def test_the_kubeconfig_can_be_copied_into_a_shell(path: str, shown: str):
     assert f"kubeconfig: {shown}" in screen(platform(), kubeconfig=path)
+
+
+@pytest.mark.parametrize("cloud", ["simulated", "aws"])
+def test_the_screen_names_the_stack_and_not_its_platform(cloud: str):
+    lines = screen(platform(cloud=cloud), stack="dev")
+    assert [line for line in lines if "make" in line or "Pulumi" in line] == [
+        "A shell with gpuyard, pulumi and the kubeconfig:  make shell STACK=dev",
+        "All of it away again:                             make down STACK=dev",
+    ]
 
 
 def test_the_screen_of_the_local_stack_fits_a_terminal():
