@@ -23,12 +23,12 @@ from testbed.yard.engine import (
     recover,
     state_is_broken,
 )
-from testbed.yard.up import INTERRUPTED, LOCAL, say
+from testbed.yard.up import INTERRUPTED, say, simulated
 
 
 def main() -> int:
     """Take everything down, as far as it is there."""
-    if STACK != LOCAL:
+    if not simulated(STACK):
         return _of_a_cloud()
     try:
         cluster.require_own(NAME or STACK, ROOT)

@@ -20,8 +20,9 @@ _GIVEN = os.environ.get("GPUYARD_SIM_NAME", "")
 NAME = "" if _GIVEN == STACK else _GIVEN
 """`make up NAME=ci`: the name of the simulated cluster where it is not that of the stack, else ""."""
 _STATES = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks")
-STATE = _STATES.parent / "clusters" / NAME / _STATES.name if NAME else _STATES
-"""Where the state of the local stack is kept; tests have one of their own."""
+_FOLDER = _STATES.parent / "clusters" / NAME if NAME else _STATES.parent
+STATE = _FOLDER / (_STATES.name if STACK == "local" else f"{_STATES.name}-{STACK}")
+"""Where the state of a simulated stack is kept; tests have one of their own."""
 PROJECT = "gpuyard"
 YES = ("--yes", "--skip-preview")
 LATE = (
@@ -140,7 +141,7 @@ def _terminating(api: Api) -> list[str]:
 
 def _going(api: Api, path: str) -> list[str]:
     """Names of the platform's objects of a kind that are being deleted."""
-    found = api.get(f"{path}?labelSelector={PLATFORM_LABEL}={STACK}") or {"items": []}
+    found = api.get(f"{path}?labelSelector={PLATFORM_LABEL}") or {"items": []}
     items = (item["metadata"] for item in found["items"])
     return [str(meta["name"]) for meta in items if meta.get("deletionTimestamp")]
 

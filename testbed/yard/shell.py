@@ -10,7 +10,7 @@ from gpuyard.errors import GpuYardError
 from gpuyard.simulate import cluster
 from testbed.yard import cloud
 from testbed.yard.engine import NAME, ROOT, STACK, engine, make
-from testbed.yard.up import LOCAL, say
+from testbed.yard.up import say, simulated
 
 COPY = "copy"
 """What `pulumi` in the shell passes to this program, see `write_pulumi`."""
@@ -41,7 +41,7 @@ def main() -> int:  # noqa: RET503  it ends by becoming the shell
                 " `source .venv/bin/activate`"
             )
             return 4
-        if STACK == LOCAL:
+        if simulated(STACK):
             env = engine(now.kubeconfig).env
         else:
             stand = cloud.Stand(STACK)

@@ -5,10 +5,17 @@ from collections import defaultdict
 
 from gpuyard.plan.records import PlatformPlan, Quota, TeamPlan
 from gpuyard.spec.platform import Cloud
-from testbed.yard.engine import make
+from testbed.yard.engine import STACK, make
 
 
-def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) -> str:  # noqa: FBT001
+def summary(
+    plan: PlatformPlan,
+    kubeconfig: str,
+    changed: bool,  # noqa: FBT001
+    seconds: float,
+    *,
+    stack: str = STACK,
+) -> str:
     """The last screen of `make up`, in 80 columns."""
     done = "is up" if changed else "was up already; nothing changed"
     lines = ["", f"The platform {plan.name} {done} ({seconds:.0f} s).", ""]
@@ -19,8 +26,8 @@ def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) 
         lines += [f"Nobody's, free to borrow: {nobody}", ""]
     lines += [_bill(plan), f"kubeconfig: {shlex.quote(kubeconfig)}", ""]
     lines += (
-        _of_a_cloud(plan.name)
-        if plan.cloud in {Cloud.AWS, Cloud.GCP}
+        _of_a_stack(stack)
+        if stack != "local"
         else [
             f"A shell with gpuyard and pulumi on PATH:  {make('shell', 'local')}",
             "Three things to try:",
@@ -33,11 +40,10 @@ def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) 
     return "\n".join(lines) + "\n"
 
 
-def _of_a_cloud(stack: str) -> list[str]:
-    """A stack's file is named for its platform."""
+def _of_a_stack(stack: str) -> list[str]:
     return [
-        f"A shell with the same account, its programs and kubeconfig:  {make('shell', stack)}",
-        f"All of it away again:                                        {make('down', stack)}",
+        f"A shell with gpuyard, pulumi and the kubeconfig:  {make('shell', stack)}",
+        f"All of it away again:                             {make('down', stack)}",
         "",
     ]
 
@@ -98,4 +104,5 @@ def _bill(plan: PlatformPlan) -> str:
     low, high = bill.floor.known_usd, bill.worst.known_usd
     worst = f" to {high:,.2f}" if high != low else ""
     unknown = f" (price unknown: {', '.join(bill.unknown)})" if bill.unknown else ""
-    return f"{what} {low:,.2f}{worst} $/hour{unknown}"
+    amount = f"{low:,.2f}{worst}" if high or not bill.unknown else "unknown"
+    return f"{what} {amount} $/hour{unknown}"

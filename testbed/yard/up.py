@@ -14,6 +14,7 @@ from gpuyard.plan import planned
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import connect
+from gpuyard.spec.platform import Cloud
 from gpuyard.spec.read import read_stack_file
 from testbed.forecast import forecast, lacking
 from testbed.releases import sources_of
@@ -47,7 +48,7 @@ def say(text: str) -> None:
 def main() -> int:
     """Bring the local platform up, from whatever is there already."""
     began = time.monotonic()
-    if STACK != LOCAL:
+    if not simulated(STACK):
         return in_a_cloud(began)
     try:
         if os.environ.get("PACE"):
@@ -79,6 +80,17 @@ def main() -> int:
     return 0
 
 
+def simulated(stack: str) -> bool:
+    """Whether a stack goes onto a simulated cluster without a fake account."""
+    if stack == LOCAL:
+        return True
+    file = ROOT / "stacks" / f"Pulumi.{stack}.yaml"
+    if not file.exists():
+        return False
+    spec = read_stack_file(file.read_bytes(), stack).spec
+    return spec is not None and spec.cloud is Cloud.SIMULATED
+
+
 def in_a_cloud(began: float) -> int:
     """Bring a stack of a cloud up on a fake account, with a simulated control plane inside its cluster."""
     stand = cloud.Stand(STACK)
@@ -86,6 +98,11 @@ def in_a_cloud(began: float) -> int:
         cluster.require_own(NAME or STACK, ROOT)
         show_plan()
         plan = stand.plan()
+        if plan.cloud not in cloud.NAMES:
+            raise UsageError(
+                f"stack {STACK} has `cloud: {plan.cloud.value}`, which has no fake:"
+                " docs/guides/own-cluster.md deploys it; to try it here, write `cloud: simulated`"
+            )
         name = cloud.NAMES[plan.cloud]
         say(
             f"This is a fake of {name}: no account is asked, nothing is made there, nothing is paid for."

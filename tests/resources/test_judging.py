@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import date
 
+import pulumi
 import pytest
 
 from gpuyard.cli.stacks import judge_text
@@ -47,6 +48,19 @@ def test_the_program_says_what_check_says_of_the_same_platform(raw):
     judged = judge_text(stack_file(raw), "stack.yaml", DAY)
     calendar = due(judged.reading.spec, DAY) if judged.reading.spec else []
     assert said_by_program(raw) == tuple(f for f in judged.findings if f not in calendar)
+
+
+def test_a_date_without_quotes_is_the_text_that_check_reads(pulumi_mocks, tmp_path):
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_bytes(stack_file(platform([pool(labels={"example.org/since": date(2026, 1, 1)})])))
+    assert b"since: 2026-01-01" in file.read_bytes()
+    seen = []
+    pulumi_mocks.but(project="gpuyard").run(
+        lambda: seen.append(prove(pulumi.Config("gpuyard").require_object("platform")).plan),
+        config=file,
+    )
+    assert seen == [judge_text(file.read_bytes(), str(file), DAY).plan]
+    assert seen[0].spec.pools[0].labels == {"example.org/since": "2026-01-01"}
 
 
 def test_a_rule_that_is_none_is_a_warning_of_the_deployment_too(pulumi_mocks):

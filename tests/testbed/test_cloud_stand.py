@@ -434,7 +434,7 @@ def test_make_takes_the_name_of_the_cluster_from_its_command_line(tmp_path, word
         ({"GPUYARD_SIM_NAME": "ci"}, "clusters/ci/stacks", "make up NAME=ci"),
         (
             {"GPUYARD_SIM_NAME": "ci", "STACK": "acme"},
-            "clusters/ci/stacks",
+            "clusters/ci/stacks-acme",
             "make up STACK=acme NAME=ci",
         ),
     ],

@@ -260,7 +260,7 @@ def test_what_does_not_end_is_named_with_the_way_to_the_reason():
         "namespaces/vision, clusterqueues/local-vision are being deleted and do not end"
     )
     assert "finalizer" in str(caught.value)
-    assert api.listed == [f"{path}?labelSelector={PLATFORM_LABEL}=local" for path in module.LATE]
+    assert api.listed == [f"{path}?labelSelector={PLATFORM_LABEL}" for path in module.LATE]
 
 
 def test_waiting_ends_with_the_last_of_them(monkeypatch: pytest.MonkeyPatch):
@@ -344,6 +344,10 @@ def test_a_platform_given_away_whole_has_no_line_for_nobody():
             platform([cut_pool(), pool(machine="p5e.48xlarge")]),
             "Bill: 21.96 $/hour (price unknown: train)",
         ),
+        (
+            platform([pool(machine="p5e.48xlarge")]),
+            "Bill: unknown $/hour (price unknown: train)",
+        ),
         (platform([pool(nodes=40)]), "Bill: 2,201.60 $/hour"),
     ],
 )
@@ -356,6 +360,15 @@ def test_the_bill_is_one_line(raw: dict[str, Any], line: str):
 )
 def test_the_kubeconfig_can_be_copied_into_a_shell(path: str, shown: str):
     assert f"kubeconfig: {shown}" in screen(platform(), kubeconfig=path)
+
+
+@pytest.mark.parametrize("cloud", ["simulated", "aws"])
+def test_the_screen_names_the_stack_and_not_its_platform(cloud: str):
+    lines = screen(platform(cloud=cloud), stack="dev")
+    assert [line for line in lines if "make" in line or "Pulumi" in line] == [
+        "A shell with gpuyard, pulumi and the kubeconfig:  make shell STACK=dev",
+        "All of it away again:                             make down STACK=dev",
+    ]
 
 
 def test_the_screen_of_the_local_stack_fits_a_terminal():
@@ -374,6 +387,40 @@ def edited(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_plan_that_comes_up_is_the_one_of_the_stack_file():
     assert up.local_plan().name == module.STACK
+
+
+@pytest.mark.parametrize(
+    ("stack", "simulated"),
+    [("local", True), ("ci", True), ("aws-training", False), ("missing", False), ("broken", False)],
+)
+def test_a_stack_of_any_name_is_simulated_where_its_file_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: str, simulated: bool
+):
+    clouds = {"ci": "simulated", "aws-training": "aws"}
+    (tmp_path / "stacks").mkdir()
+    for name, cloud in clouds.items():
+        file = tmp_path / "stacks" / f"Pulumi.{name}.yaml"
+        file.write_bytes(stack_file(platform(cloud=cloud)))
+    (tmp_path / "stacks" / "Pulumi.broken.yaml").write_text("config: {}", encoding="utf-8")
+    monkeypatch.setattr(up, "ROOT", tmp_path)
+    assert up.simulated(stack) is simulated
+
+
+def test_a_stack_for_a_cluster_of_your_own_has_no_fake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "stacks").mkdir()
+    file = tmp_path / "stacks" / "Pulumi.mine.yaml"
+    file.write_bytes(stack_file(platform(cloud="none", cluster={"existing": "blue"})))
+    for each in (up, module):
+        monkeypatch.setattr(each, "ROOT", tmp_path)
+    monkeypatch.setattr(up, "STACK", "mine")
+    monkeypatch.setattr(up, "show_plan", lambda: None)
+    assert up.main() == 2
+    assert capsys.readouterr().err == (
+        "up: stack mine has `cloud: none`, which has no fake: docs/guides/own-cluster.md deploys it;"
+        " to try it here, write `cloud: simulated`\n"
+    )
 
 
 def test_a_stack_file_spoilt_after_its_plan_was_shown_ends_in_findings_not_a_traceback(

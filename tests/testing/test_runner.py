@@ -88,6 +88,15 @@ def test_a_stack_file_is_configuration(tmp_path):
     assert graph.stack_outputs == {"size": 3}
 
 
+def test_a_date_of_a_stack_file_named_by_a_text_arrives_as_the_engine_sends_it(tmp_path):
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text("config:\n  yard:freeze: {begins: 2027-03-01}\n", encoding="utf-8")
+    graph = MOCKS.but(project="yard").run(
+        lambda: pulumi.export("freeze", pulumi.Config().require_object("freeze")), config=str(file)
+    )
+    assert graph.stack_outputs == {"freeze": {"begins": "2027-03-01T00:00:00Z"}}
+
+
 def test_an_encrypted_value_must_be_given_plainly(tmp_path):
     file = tmp_path / "Pulumi.dev.yaml"
     file.write_text("config:\n  yard:key:\n    secure: v1:abc\n", encoding="utf-8")

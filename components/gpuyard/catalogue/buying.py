@@ -56,7 +56,7 @@ RESERVATIONS: Mapping[str, Form] = {"aws": EC2_RESERVATION, "gcp": GCE_RESERVATI
 """By cloud."""
 
 EC2_ZONE = Form(
-    re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-\d+)(-[a-z]+-\d+)?[a-z]"),
+    re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-\d+)(?P<local>-[a-z]+-\d+)?[a-z]"),
     "us-east-1a",
     Source("availability-zone in EC2 DescribeInstanceTopology: us-west-2a, us-west-2-lax-1b", _LOOKED_UP, as_of=_LOOKED_UP),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class StackRunner:
         self,
         program: Program,
         *,
-        config: Mapping[str, Any] | Path | None = None,
+        config: Mapping[str, Any] | Path | str | None = None,
         secrets: Mapping[str, Any] | None = None,
         preview: bool = False,
         unknown_outputs: bool = False,
@@ -302,11 +303,16 @@ def _project_name(program: Program) -> str:
     return "project"
 
 
-def _config(config: Mapping[str, Any] | Path | None, project: str) -> dict[str, str]:
+def _timestamp(value: date) -> str:
+    """A date of a YAML file, as the engine writes it into JSON."""
+    return f"{value:%Y-%m-%d}T00:00:00Z"
+
+
+def _config(config: Mapping[str, Any] | Path | str | None, project: str) -> dict[str, str]:
     """Configuration as the engine hands it over: namespaced keys, text values, objects as JSON."""
     values: Mapping[str, Any]
-    if isinstance(config, Path):
-        document: Any = yaml.safe_load(config.read_text(encoding="utf-8")) or {}
+    if isinstance(config, Path | str):
+        document: Any = yaml.safe_load(Path(config).read_text(encoding="utf-8")) or {}
         values = document.get("config", {})
     else:
         values = config or {}
@@ -316,5 +322,5 @@ def _config(config: Mapping[str, Any] | Path | None, project: str) -> dict[str, 
             message = f"config {key} is encrypted; pass its plain value: secrets={{{key!r}: ...}}"
             raise ValueError(message)
         name = key if ":" in key else f"{project}:{key}"
-        found[name] = value if isinstance(value, str) else json.dumps(value)
+        found[name] = value if isinstance(value, str) else json.dumps(value, default=_timestamp)
     return found

@@ -89,7 +89,7 @@ def test_a_weight_is_not_counted_where_priorities_evict():
     fixes = [only(platform(teams=teams, priorities={"high": value})).fix for value in (100, 0)]
     assert [(f.says, f.value) for f in fixes] == [
         ("write 1", 1.0),
-        ("write usage_half_life_hours: 168", {"usage_half_life_hours": 168}),
+        ("add usage_half_life_hours: 168 to `queueing`", {"usage_half_life_hours": 168}),
     ]
 
 

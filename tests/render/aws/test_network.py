@@ -49,6 +49,40 @@ def test_one_nat_serves_all_zones_and_another_way_gives_each_its_own():
     assert each.resource(way).inputs["natGatewayId"] == Late("nat-us-east-1b.id")
 
 
+LOCAL = "us-east-1-dfw-2a"
+
+
+@pytest.mark.parametrize("nat", ["one", "per_zone"])
+def test_a_local_zone_has_a_private_subnet_for_nodes_and_nothing_of_the_control_plane(nat):
+    before, after = own(nat=nat), own(zones=[LOCAL, *TWO_ZONES], nat=nat)
+    assert {each.name for each in after.resources} - {each.name for each in before.resources} == {
+        f"private-{LOCAL}{part}" for part in ("", "-routes", "-out", "-uses")
+    }
+    assert after.resource(f"private-{LOCAL}-out").inputs["natGatewayId"] == Late(
+        "nat-us-east-1a.id"
+    )
+    assert len(before.of("aws:eks/nodeGroup:NodeGroup")) == 2
+    for each in before.resources:
+        if each.name != "endpoint-s3":  # it serves the route tables of all zones
+            assert after.resource(each.name).inputs == each.inputs
+
+
+def test_beside_a_local_zone_alone_the_cloud_names_two_availability_zones():
+    graph = graph_of([pool(zones=[LOCAL])])
+    assert graph.resource("cluster").inputs["vpcConfig"]["subnetIds"] == [
+        Late("private-another-1.id"),
+        Late("private-another-2.id"),
+    ]
+
+
+def test_the_control_plane_takes_no_subnet_of_a_local_zone_in_a_network_that_exists():
+    network = {"id": VPC, "subnets": {"private": [*SUBNETS, "subnet-0123456789abcdef2"]}}
+    graph = graph_of(cluster={"zones": [LOCAL, *TWO_ZONES], "network": network})
+    assert graph.resource("cluster").inputs["vpcConfig"]["subnetIds"] == [
+        Late(f"private-{zone}.ids.0") for zone in TWO_ZONES
+    ]
+
+
 def test_a_second_nat_replaces_nothing():
     one, each = ({(r.name, r.kind) for r in g.resources} for g in (own(), own(nat="per_zone")))
     assert one < each

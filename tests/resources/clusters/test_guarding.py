@@ -115,6 +115,12 @@ def test_a_backend_that_does_not_tell_stops_nothing_and_says_so(tells, monkeypat
     assert "gpuyard check STACK --against -" in said[0]
 
 
+def test_mocks_that_answer_every_function_with_an_empty_mapping_stop_nothing(tells, monkeypatch):
+    tells({})
+    monkeypatch.setattr(pulumi.runtime, "invoke", lambda *_: SimpleNamespace(value={}))
+    assert guarding.guard(NAME, planned(RAW, "aws")) == NOTHING
+
+
 def test_nobody_is_asked_where_the_operator_is_anothers_or_there_is_no_engine(monkeypatch):
     monkeypatch.setattr(guarding, "last_state", None)
     theirs = platform(gpu_operator={"install": False})

@@ -144,6 +144,12 @@ ZONES_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 
+LOCAL_ZONES_SOURCE = Source(
+    "EKS user guide, low-latency EKS clusters with AWS Local Zones: managed node groups can be in one, the control plane cannot",
+    date(2026, 11, 28),
+    as_of=date(2026, 11, 28),
+)
+
 LOG_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)  # fmt: skip
 LOG_DAYS_SOURCE = Source(
     "CloudWatch Logs API, PutRetentionPolicy: the numbers of days that it takes",

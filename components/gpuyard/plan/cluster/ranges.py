@@ -1,8 +1,9 @@
 """Ranges of a cluster's network: what it has, and which of it each zone gets."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network
 
+from gpuyard.catalogue.buying import EC2_ZONE
 from gpuyard.catalogue.cluster.networks import RANGES
 from gpuyard.findings import Path
 from gpuyard.spec.platform import PlatformSpec
@@ -58,10 +59,17 @@ def zones_of(spec: PlatformSpec) -> tuple[str, ...]:
     return tuple(said or sorted({zone for pool in spec.pools for zone in pool.zones}))
 
 
+def without_local_zones(zones: Iterable[str]) -> list[str]:
+    """The availability zones: a Local Zone of EC2 takes nodes, and no control plane of EKS."""
+    read = {zone: EC2_ZONE.pattern.fullmatch(zone) for zone in zones}
+    return [zone for zone, form in read.items() if form is None or form["local"] is None]
+
+
 def zones_with_subnets(spec: PlatformSpec) -> tuple[str, ...]:
-    """The same for EKS, which wants two: what is missing has no name yet."""
+    """The same for EKS, which wants two availability zones: what is missing has no name yet."""
     named = zones_of(spec)
-    return (*named, *(f"{ANOTHER_ZONE}-{n}" for n in range(1, 3 - len(named))))
+    missing = 2 - len(without_local_zones(named))
+    return (*named, *(f"{ANOTHER_ZONE}-{n}" for n in range(1, 1 + missing)))
 
 
 def subnet_ranges(
@@ -70,12 +78,13 @@ def subnet_ranges(
     """By zone, the ranges of its private and its public subnet.
 
     A zone has its place by its letter, so that one that comes later moves no other: private subnets are
-    eighths of the network, public ones eighths of the last eighth. A zone without a name takes the last free.
+    eighths of the network, public ones eighths of the last eighth. A zone without a name takes the last free,
+    and so does a Local Zone, after all others.
     """
     eighths = list(IPv4Network(cidr).subnets(prefixlen_diff=_SLOTS_BITS))
     public = list(eighths[_PUBLIC_SLOT].subnets(prefixlen_diff=_SLOTS_BITS))
     slots: dict[str, int] = {}
-    for zone in zones:
+    for zone in sorted(zones, key=lambda each: not without_local_zones([each])):
         wanted = ord(zone[-1]) - ord("a")
         free = [n for n in reversed(range(_PUBLIC_SLOT)) if n not in slots.values()]
         slots[zone] = wanted if wanted in free else free[0]

@@ -6,7 +6,13 @@ from ipaddress import IPv4Network, ip_network
 from gpuyard.catalogue.buying import ZONES, Form
 from gpuyard.catalogue.cluster.names import ADMINS, KEYS, NETWORKS, SUBNETS
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
-from gpuyard.plan.cluster.ranges import MOST_ZONES, cluster_of, zones_of
+from gpuyard.plan.cluster.ranges import (
+    MOST_ZONES,
+    cluster_of,
+    without_local_zones,
+    zones_of,
+    zones_with_subnets,
+)
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
 
@@ -108,7 +114,7 @@ def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
     """EKS puts its control plane into two zones, and refuses subnets of one."""
     if (
         draft.spec.cloud is not Cloud.AWS
-        or len(set(zones)) >= _EKS_ZONES
+        or len(without_local_zones(zones)) >= _EKS_ZONES
         or cluster_of(draft.spec).existing
     ):
         return []
@@ -116,9 +122,9 @@ def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
         refuse(
             "cluster.zone",
             path,
-            "EKS needs subnets in two zones",
+            "EKS needs subnets in two availability zones",
             given=listed(zones),
-            allowed="two zones or more; pools may be in one of them",
+            allowed="two availability zones or more, Local Zones not counted; pools may be in one of them",
             fix=Fix(says="add a second zone, or remove `zones`", at=path),
         )
     ]
@@ -126,7 +132,7 @@ def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
 
 def _too_many(draft: Draft) -> list[Finding]:
     """A network has so many private subnets and no more; no region has so many zones."""
-    zones = zones_of(draft.spec)
+    zones = zones_with_subnets(draft.spec)
     if len(zones) <= MOST_ZONES:
         return []
     return [
@@ -134,7 +140,7 @@ def _too_many(draft: Draft) -> list[Finding]:
             "cluster.zone",
             ("pools",),
             "the cluster would have a subnet in more zones than its network has room for",
-            given=listed(zones),
+            given=listed(zones_of(draft.spec)),
             allowed=f"{MOST_ZONES} zones",
             fix=Fix(says="keep pools in fewer zones"),
         )
@@ -167,8 +173,10 @@ def _too_few_subnets(draft: Draft) -> list[Finding]:
     """Tags find a subnet in each zone that has a name, and a list is what it is: EKS wants two of them."""
     cluster = cluster_of(draft.spec)
     subnets, tags = cluster.network.subnets, cluster.network.tags
-    needed = max(1 if cluster.existing else _EKS_ZONES, len(zones_of(draft.spec)))
-    if tags and len(zones_of(draft.spec)) < needed:
+    zones = zones_of(draft.spec)
+    local = len(zones) - len(without_local_zones(zones))
+    needed = max(1 if cluster.existing else _EKS_ZONES + local, len(zones))
+    if tags and len(zones) < needed:
         word, problem = "tags", "subnets are looked for in zones, and too few zones are named"
         fix = Fix(says="add zones: [ZONE, ZONE] to `cluster`")
     elif draft.spec.cloud is Cloud.AWS and subnets and len(set(subnets.private)) < needed:

@@ -121,7 +121,7 @@ def _check_queues(spec: PlatformSpec) -> list[Finding]:
 
 def _counting(spec: PlatformSpec) -> Fix:
     """Count who used how much."""
-    says = f"write usage_half_life_hours: {HALF_LIFE_HOURS}"
+    says = f"add usage_half_life_hours: {HALF_LIFE_HOURS} to `queueing`"
     if "queueing" in spec.model_fields_set:
         at: Path = ("queueing", "usage_half_life_hours")
         return Fix(says=says, at=at, value=HALF_LIFE_HOURS)

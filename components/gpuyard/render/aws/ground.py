@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuyard.plan.cluster.ranges import without_local_zones
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import Joined
 
@@ -36,10 +37,10 @@ class Ground:
     """Resources without which no node becomes ready: the network add-on, the policies of the node role."""
 
     def subnets_in(self, zones: Sequence[str]) -> list[Given]:
-        """The subnets of these zones, in order of zone; of all zones where none is named."""
+        """The subnets of these zones, in order of zone; of all availability zones where none is named."""
         if missing := sorted(set(zones) - self.subnets.keys()):
             there = ", ".join(sorted(self.subnets))
             raise ValueError(
                 f"no private subnet in {', '.join(missing)}; there are some in {there}"
             )
-        return [self.subnets[zone] for zone in sorted(zones or self.subnets)]
+        return [self.subnets[zone] for zone in sorted(zones or without_local_zones(self.subnets))]

@@ -14,6 +14,7 @@ from gpuyard.plan.cluster.ranges import (
     cluster_of,
     ranges_of,
     subnet_ranges,
+    without_local_zones,
     zones_of,
     zones_with_subnets,
 )
@@ -54,11 +55,13 @@ def _given(plan: PlatformPlan) -> NetworkParts:
     network = cluster_of(plan.spec).network
     ids = list(network.subnets.private) if network.subnets else []
     marks = [("subnet-id", ids)] if ids else [(f"tag:{k}", [v]) for k, v in network.tags.items()]
-    private, calls = subnets_by_zone(str(network.id), zones_of(plan.spec), marks)
+    zones = zones_of(plan.spec)
+    private, calls = subnets_by_zone(str(network.id), zones, marks)
+    regional = without_local_zones(zones)
     return NetworkParts(
         vpc=str(network.id),
         private=private or {each: each for each in ids},
-        control=tuple(ids or private.values()),
+        control=tuple((len(regional) == len(zones) and ids) or (private[z] for z in regional)),
         calls=calls,
     )
 
@@ -103,17 +106,20 @@ def _own(plan: PlatformPlan, place: AwsPlace) -> NetworkParts:
         },
     )
     private = {zone: _subnet(plan, vpc, zone, names[zone], public=False) for zone in names}
-    way_out = _way_out(plan, vpc, names) if network.nat is not Nat.NONE else []
+    regional = without_local_zones(names)
+    way_out = (
+        _way_out(plan, vpc, {z: names[z] for z in regional}) if network.nat is not Nat.NONE else []
+    )
     tables = [
         each for zone in names for each in _private_table(plan, vpc, zone, private[zone], way_out)
     ]
-    endpoints = _endpoints(plan, place, vpc, list(private.values()), tables)
+    endpoints = _endpoints(plan, place, vpc, [private[z] for z in regional], tables)
     flow = _flow_logs(plan, vpc) if network.flow_logs else []
     resources = (vpc, *private.values(), *way_out, *tables, *endpoints, *flow)
     return NetworkParts(
         vpc=vpc.get("id"),
         private={zone: subnet.get("id") for zone, subnet in private.items()},
-        control=tuple(subnet.get("id") for subnet in private.values()),
+        control=tuple(private[z].get("id") for z in regional),
         resources=resources,
         calls=calls,
         ready=tuple(

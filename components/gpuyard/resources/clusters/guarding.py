@@ -77,4 +77,4 @@ def last_state() -> Stand | None:
             "\n  fix: look before: pulumi stack export | gpuyard check STACK --against -"
         )
         return None
-    return stand_told(told["outputs"])
+    return stand_told(told.get("outputs", {}))

@@ -264,6 +264,11 @@ def test_the_kubelet_keeps_what_the_plan_has_counted():
 def test_nodes_stand_in_the_subnets_of_their_zones():
     (own,) = classes(ours(zones=["us-east-1b"]), cluster={"zones": ["us-east-1a", "us-east-1b"]})
     assert own["subnetSelectorTerms"] == [{"id": "private-us-east-1b-id"}]
+    local = {"zones": ["us-east-1-dfw-2a", "us-east-1a", "us-east-1b"]}
+    (anywhere,) = classes(ours(zones=[]), cluster=local)
+    assert anywhere["subnetSelectorTerms"] == [
+        {"id": f"private-us-east-1{letter}-id"} for letter in "ab"
+    ]
     given = {"network": {"id": VPC, "subnets": {"private": SUBNETS}}}
     (there,) = classes(ours(), cluster=given)
     assert there["subnetSelectorTerms"] == [{"id": each} for each in SUBNETS]

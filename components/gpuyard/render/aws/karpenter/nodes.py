@@ -32,6 +32,7 @@ from gpuyard.names import (
     ZONE_LABEL,
 )
 from gpuyard.plan.capacity.upkeep import closed_hours
+from gpuyard.plan.cluster.ranges import without_local_zones
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.disk_key import disk_key
@@ -124,7 +125,7 @@ def _image(plan: PlatformPlan) -> str:
 
 def _subnets(plan: PlatformPlan, pool: PoolPlan) -> list[Any]:
     private = network_of(plan, place_of(plan)).private
-    return [private[zone] for zone in sorted(pool.zones or private)]
+    return [private[zone] for zone in sorted(pool.zones or without_local_zones(private))]
 
 
 def _disk(plan: PlatformPlan, machines: Sequence[Machine], gib: int) -> dict[str, Any]:
