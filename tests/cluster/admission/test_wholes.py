@@ -35,6 +35,7 @@ from kit.generated.wholes import (
     CHANGES,
     KEPT,
     MADE,
+    RECLAIMED,
     RENEWALS,
     cluster,
     ray,
@@ -139,7 +140,7 @@ def said_of(api: Api, before: Value, after: Value) -> list[str]:
 
 def test_both_twins_say_the_same_of_wholes_that_run_and_are_changed(defined: Api):
     wrong = []
-    for before, after, refused in (*CHANGES, *RENEWALS, *KEPT):
+    for before, after, refused in (*CHANGES, *RENEWALS, *KEPT, *RECLAIMED):
         by_person, by_controller = said_of(defined, before, after)
         if bool(refused) != ("GPU-ADM-01" in by_person) or "GPU-ADM-01" in by_controller:
             wrong.append((before, after, by_person, by_controller))

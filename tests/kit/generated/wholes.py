@@ -1,5 +1,7 @@
 """Wholes of other projects, and changes of them while they run: for a test on paper and one on a server."""
 
+import copy
+
 from gpuyard.admission.queued import ELASTIC
 from gpuyard.names import QUEUE_LABEL
 
@@ -98,6 +100,17 @@ def wrapped(name):
     return {"components": [{"template": inner}]}
 
 
+def claiming(value, name):
+    """A copy whose pods claim devices by a ResourceClaimTemplate of this name."""
+    found = copy.deepcopy(value)
+    spec = found["spec"]
+    groups = spec.get("rayClusterSpec", spec).get("workerGroupSpecs")
+    for each in groups or spec["mpiReplicaSpecs"].values():
+        claim = {"name": "gpus", "resourceClaimTemplateName": name}
+        each["template"]["spec"]["resourceClaims"] = [claim]
+    return found
+
+
 IS_ELASTIC = {ELASTIC: "true"}
 WAITS = {"gates": (ELASTIC,), "annotations": IS_ELASTIC}
 
@@ -173,3 +186,13 @@ RENEWALS = [
     (service(gpus=0), service(), True),
 ]
 """The same of services of Ray, and whether it is refused."""
+RECLAIMED = [
+    *(
+        (claiming(value, "one"), claiming(value, "eight"), True)
+        for value in (mpi(), mpi(suspend=True), ray(), ray(suspend=True), rayjob(suspend=True))
+    ),
+    (mpi(suspend=True), claiming(mpi(suspend=True), "one"), True),
+    (claiming(mpi(), "one"), claiming(mpi(image="nvcr.io/b:1"), "one"), False),
+    (claiming(ray(suspend=True), "one"), claiming(ray(suspend=True, groups=2), "one"), False),
+]
+"""The same of claims of devices, and whether the change is refused."""
