@@ -135,22 +135,26 @@ OUTLIVES = {
 }
 
 
-def outlives(kind):
+STRATEGY = "spec.shutdownAfterJobFinishes: true, and remove spec.deletionStrategy"
+
+
+def outlives(value):
+    kind, strategy = value["kind"], "deletionStrategy" in value["spec"]
     return (
         f"GPU-ADM-01: pods of this {kind} stay when it is over, and run on although no queue counts them any"
-        f" more; write {OUTLIVES[kind]}"
+        f" more; write {STRATEGY if strategy else OUTLIVES[kind]}"
     )
 
 
 @every(("value", "refused"), MADE)
 def test_pods_go_with_what_was_counted(value, refused):
-    assert fresh(value) == ([outlives(value["kind"])] if refused else [])
+    assert fresh(value) == ([outlives(value)] if refused else [])
     assert fresh(value, by_controller=True) == []
 
 
 @every(("before", "after", "refused"), KEPT)
 def test_nothing_is_changed_so_that_its_pods_stay(before, after, refused):
-    assert changed(before, after) == ([outlives(after["kind"])] if refused else [])
+    assert changed(before, after) == ([outlives(after)] if refused else [])
     assert changed(before, after, by_controller=True) == []
 
 

@@ -132,6 +132,10 @@ OUTLIVING: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 """By kind where it says what becomes of its pods. Without a word the MPI operator (v0.8.2) leaves workers as
 they are, and KubeRay (v1.6.2) keeps the whole cluster for so many seconds after the end."""
+STRATEGY: tuple[str, ...] = ("spec", "deletionStrategy")
+NO_STRATEGY = "spec.shutdownAfterJobFinishes: true, and remove spec.deletionStrategy"
+"""With DeleteWorkers KubeRay (v1.6.2, `handleLegacyDeletionPolicy`) keeps the head of a RayJob, and with any
+policy the whole cluster of one that is neither successful nor failed, as past activeDeadlineSeconds."""
 RENUMBERED = Sentence(
     "pods of this {kind} were counted with the numbers that they have, and new ones would run beside them",
     "leave spec.ordinals as it is, or delete it and make it anew",
@@ -370,6 +374,10 @@ def _outlives(workload: Workload) -> Iterator[Slip]:
     )
     if not (cleans or before):
         yield OUTLIVES.slip(path, kind=workload.kind, field=fix)
+    strategy = mapping(workload.body, *STRATEGY)
+    kept = was is not None and any(map(asks, was.pods)) and mapping(was.body, *STRATEGY) == strategy
+    if strategy and not kept:
+        yield OUTLIVES.slip(STRATEGY, kind=workload.kind, field=NO_STRATEGY)
 
 
 def _said(workload: Workload, path: tuple[str, ...]) -> Any:

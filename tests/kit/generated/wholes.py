@@ -152,6 +152,7 @@ CHANGES = [
     ),
 ]
 """What stands there, what it is changed to, and the kind that is refused it."""
+STRATEGY = {each: {"policy": "DeleteWorkers"} for each in ("onSuccess", "onFailure")}
 MADE = [
     (mpi(), False),
     (mpi(cleans="All"), False),
@@ -164,6 +165,8 @@ MADE = [
     (rayjob(ttlSecondsAfterFinished=86400), True),
     (rayjob(ttlSecondsAfterFinished=86400, gpus=0), False),
     (ray(), False),
+    (rayjob(deletionStrategy=STRATEGY), True),
+    (rayjob(deletionStrategy=STRATEGY, gpus=0), False),
 ]
 """What is made, and whether it is refused because its pods stay when it is over."""
 KEPT = [
@@ -173,6 +176,13 @@ KEPT = [
     (mpi(cleans="", gpus=0, suspend=True), mpi(cleans="", suspend=True), True),
     (rayjob(suspend=True), rayjob(suspend=True, ttlSecondsAfterFinished=61), True),
     (rayjob(ttlSecondsAfterFinished=99), rayjob(ttlSecondsAfterFinished=99, suspend=True), False),
+    (rayjob(suspend=True), rayjob(suspend=True, deletionStrategy=STRATEGY), True),
+    (rayjob(deletionStrategy=STRATEGY), rayjob(deletionStrategy=STRATEGY, suspend=True), False),
+    (
+        rayjob(gpus=0, suspend=True, deletionStrategy=STRATEGY),
+        rayjob(suspend=True, deletionStrategy=STRATEGY),
+        True,
+    ),
 ]
 """The same of changes."""
 RENEWALS = [
