@@ -478,24 +478,3 @@ def test_nobody_in_a_team_changes_the_controller_of_what_is_there(held: Api):
         assert change(account(held, OPERATORS), path, gone) == ""
     finally:
         held.call("DELETE", path, {"propagationPolicy": "Background"})
-
-
-def test_nobody_in_a_team_gives_a_part_of_a_whole_a_second_owner(held: Api):
-    whole = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "u"}
-    value = job(
-        "part", labels={QUEUE_LABEL: "main"}, ownerReferences=[{**whole, "controller": True}]
-    )
-    value["metadata"]["namespace"] = HELD
-    del value["spec"]["template"]["spec"]["hostPID"]
-    path = f"{path_of(value, HELD)}/part"
-    found = held.call("POST", path_of(value, HELD), value)
-    beside = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "v"}
-    owners = {"ownerReferences": [*found["metadata"]["ownerReferences"], beside]}
-    try:
-        said = change(person(held), f"{path}?dryRun=All", {"metadata": owners})
-        after = {**found, "metadata": {**found["metadata"], **owners}}
-        assert said == expected(after, by_controller=False, was=workload(resource(found)))
-        assert said.startswith("GPU-ADM-01: with a second owner this Job stays")
-        assert change(account(held, OPERATORS), f"{path}?dryRun=All", {"metadata": owners}) == ""
-    finally:
-        held.call("DELETE", path, {"propagationPolicy": "Background"})
