@@ -14,6 +14,7 @@ from kit.generated.wholes import (
     CHANGES,
     KEPT,
     MADE,
+    RECLAIMED,
     RENEWALS,
     cluster,
     mpi,
@@ -42,6 +43,16 @@ def said(kind):
 @every(("before", "after", "refused"), CHANGES)
 def test_a_whole_that_runs_goes_on_running_what_was_counted(before, after, refused):
     assert changed(before, after) == ([said(refused)] if refused else [])
+    assert changed(before, after, by_controller=True) == []
+
+
+@every(("before", "after", "refused"), RECLAIMED)
+def test_pods_of_a_whole_claim_the_devices_that_were_counted(before, after, refused):
+    said = (
+        f"GPU-ADM-01: what pods of this {before['kind']} ask of GPUs was counted when it was made, and is"
+        " not counted again; delete it and make it anew with what it needs"
+    )
+    assert changed(before, after) == ([said] if refused else [])
     assert changed(before, after, by_controller=True) == []
 
 
@@ -124,22 +135,26 @@ OUTLIVES = {
 }
 
 
-def outlives(kind):
+STRATEGY = "spec.shutdownAfterJobFinishes: true, and remove spec.deletionStrategy"
+
+
+def outlives(value):
+    kind, strategy = value["kind"], "deletionStrategy" in value["spec"]
     return (
         f"GPU-ADM-01: pods of this {kind} stay when it is over, and run on although no queue counts them any"
-        f" more; write {OUTLIVES[kind]}"
+        f" more; write {STRATEGY if strategy else OUTLIVES[kind]}"
     )
 
 
 @every(("value", "refused"), MADE)
 def test_pods_go_with_what_was_counted(value, refused):
-    assert fresh(value) == ([outlives(value["kind"])] if refused else [])
+    assert fresh(value) == ([outlives(value)] if refused else [])
     assert fresh(value, by_controller=True) == []
 
 
 @every(("before", "after", "refused"), KEPT)
 def test_nothing_is_changed_so_that_its_pods_stay(before, after, refused):
-    assert changed(before, after) == ([outlives(after["kind"])] if refused else [])
+    assert changed(before, after) == ([outlives(after)] if refused else [])
     assert changed(before, after, by_controller=True) == []
 
 
@@ -250,3 +265,26 @@ def test_a_part_that_makes_pods_keeps_none_of_them_when_it_goes():
     (found,) = changed(before, after)
     assert found.startswith("GPU-ADM-01: with the finalizer orphan pods of this StatefulSet run on")
     assert changed(before, after, by_controller=True) == changed(after, before) == []
+
+
+def test_a_part_of_a_whole_gets_no_second_owner():
+    """The garbage collector keeps what has another owner: a Job of a deleted JobSet ran on uncounted."""
+
+    def job(*owners):
+        spec = {"template": template(0)}
+        metadata = {"name": "x", "ownerReferences": list(owners)}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+    version = "jobset.x-k8s.io/v1alpha2"
+    whole = {"apiVersion": version, "kind": "JobSet", "name": "set", "uid": "u", "controller": True}
+    beside = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "v"}
+    (found,) = changed(job(whole), job(whole, beside))
+    assert found == (
+        "GPU-ADM-01: with a second owner this Job stays when JobSet set is deleted, and its pods run without"
+        " being counted; remove the owner that was added to metadata.ownerReferences"
+    )
+    assert changed(job(whole), job(whole, beside), by_controller=True) == []
+    assert changed(job(whole, beside), job(whole)) == []
+    assert changed(job(whole, beside), job(beside, whole)) == []
+    other = {**whole, "apiVersion": "example.org/v1", "kind": "Operator"}
+    assert changed(job(other), job(other, beside)) == []

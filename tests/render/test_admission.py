@@ -128,9 +128,10 @@ def test_what_kueue_admits_is_looked_at_where_it_writes_it():
         },
     ]
     (condition,) = spec["matchConditions"]
-    assert "object.?spec.?schedulingGates" in condition["expression"]
+    for value in ("object", "oldObject"):
+        assert f"{value}.?spec.?schedulingGates" in condition["expression"]
     assert "paramKind" not in spec
-    assert spec["variables"][-1]["expression"].count("GPU-ADM-01: ") == 3
+    assert spec["variables"][-1]["expression"].count("GPU-ADM-01: ") == 4
 
 
 NAMES = [

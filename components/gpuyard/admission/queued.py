@@ -132,11 +132,10 @@ OUTLIVING: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 """By kind where it says what becomes of its pods. Without a word the MPI operator (v0.8.2) leaves workers as
 they are, and KubeRay (v1.6.2) keeps the whole cluster for so many seconds after the end."""
-STALE = Sentence(
-    "workload {name} was changed after it was counted, and more would run than that",
-    "it waits for Kueue, which counts it anew by itself",
-)
-"""Said to Kueue's scheduler, which comes back with what stands there now."""
+STRATEGY: tuple[str, ...] = ("spec", "deletionStrategy")
+NO_STRATEGY = "spec.shutdownAfterJobFinishes: true, and remove spec.deletionStrategy"
+"""With DeleteWorkers KubeRay (v1.6.2, `handleLegacyDeletionPolicy`) keeps the head of a RayJob, and with any
+policy the whole cluster of one that is neither successful nor failed, as past activeDeadlineSeconds."""
 RENUMBERED = Sentence(
     "pods of this {kind} were counted with the numbers that they have, and new ones would run beside them",
     "leave spec.ordinals as it is, or delete it and make it anew",
@@ -197,18 +196,6 @@ HELD = Sentence(
     "this {kind} says that its pods wait for {parent}, which does not count them, and may start them",
     f"take out the annotation {PARENT} and the label {GROUPS_NAME}",
 )
-EARLY = Sentence(
-    "workload {workload} is not admitted, and this pod would run without being counted",
-    "it waits for Kueue, which starts it when its turn comes",
-)
-"""Said to Kueue, which takes its gate out of pods of a set that waits and was changed (v0.19.2,
-`shouldUngatePod`)."""
-UNLIKE = Sentence(
-    "this pod asks for other GPUs than workload {workload} was counted with, whatever its role says",
-    "delete it, and make it without the annotation kueue.x-k8s.io/role-hash",
-)
-"""Said to Kueue (v0.19.2, `getRoleHash`), which takes pods of one group with the same annotation for alike,
-and counts what the first of them asks for."""
 ROLE = "kueue.x-k8s.io/role-hash"
 TIME = "kueue.x-k8s.io/max-exec-time-seconds"
 TIMED = Sentence(
@@ -216,11 +203,6 @@ TIMED = Sentence(
     "remove the label and set spec.activeDeadlineSeconds in the pods",
 )
 """Kueue (v0.19.2, `FindMatchingWorkloads`) compares the workload with one pod of the group, any of them."""
-UNHELD = Sentence(
-    "this pod asks for GPUs and comes without Kueue's gate: it would start without being counted",
-    "let Kueue hold pods: pod, deployment and statefulset in integrations.frameworks of its configuration",
-)
-"""Of a pod that nothing made which is counted as a whole; Kueue puts its gate in before policies look."""
 STARTS = Sentence(
     "this {kind} stands in a queue, which starts it when its turn comes",
     "leave suspend as it is",
@@ -236,6 +218,12 @@ STAYS_ITSELF = Sentence(
     " gone",
     "remove the finalizer",
 )
+SECOND_OWNER = Sentence(
+    "with a second owner this {kind} stays when {owner} {name} is deleted, and its pods run without being"
+    " counted",
+    "remove the owner that was added to metadata.ownerReferences",
+)
+"""Of a part: the garbage collector deletes what has several owners when all of them are gone."""
 ENDS = "foregroundDeletion"
 """The finalizer with which an object goes after its pods."""
 LEAVES_PODS = Sentence(
@@ -336,6 +324,15 @@ def _keeps_pods(workload: Workload) -> Iterator[Slip]:
             continue
         said = KEEPS_PODS if name == ORPHAN else STAYS_ITSELF
         yield said.slip(("metadata", "finalizers"), kind=workload.kind, name=name)
+    if part and workload.was and _owners(workload) - _owners(workload.was):
+        for _, owner, name, _ in controllers(workload.metadata).values():
+            path = ("metadata", "ownerReferences")
+            yield SECOND_OWNER.slip(path, kind=workload.kind, owner=owner, name=name)
+
+
+def _owners(workload: Workload) -> set[str]:
+    owners = items(workload.metadata.get("ownerReferences"))
+    return {text(mapping(each).get("uid")) for each in owners}
 
 
 def _finalizers(workload: Workload) -> list[str]:
@@ -377,6 +374,10 @@ def _outlives(workload: Workload) -> Iterator[Slip]:
     )
     if not (cleans or before):
         yield OUTLIVES.slip(path, kind=workload.kind, field=fix)
+    strategy = mapping(workload.body, *STRATEGY)
+    kept = was is not None and any(map(asks, was.pods)) and mapping(was.body, *STRATEGY) == strategy
+    if strategy and not kept:
+        yield OUTLIVES.slip(STRATEGY, kind=workload.kind, field=NO_STRATEGY)
 
 
 def _said(workload: Workload, path: tuple[str, ...]) -> Any:
@@ -387,7 +388,8 @@ def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
     queues = _names_queue(workload.metadata) or _names_queue(was.metadata)
     elastic = workload.kind != "Pod" and (_elastic(workload) or _elastic(was))
     once = elastic or (queues and workload.kind in COUNTED_ONCE)
-    if once and _asked(workload) != _asked(was):
+    claims = queues and not workload.by_controller and _claims_others(workload, was)
+    if claims or (once and _asked(workload) != _asked(was)):
         yield GROWS.slip(("spec",), kind=workload.kind)
     if elastic and _gated(workload) < _gated(was) and not _taken_back(workload, was):
         yield UNGATED.slip(("spec",), kind=workload.kind, gate=ELASTIC)
@@ -402,6 +404,14 @@ def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
     started = was.suspended and not workload.suspended and not workload.by_controller
     if started and workload.kind in OF_ITSELF:
         yield STARTS.slip(("spec",), kind=workload.kind)
+
+
+def _claims_others(workload: Workload, was: Workload) -> bool:
+    """Whether pods of a whole claim others: Kueue (v0.19.2, `comparePodTemplate`) compares no claims."""
+    now, before = (
+        [items(pod.spec.get("resourceClaims")) for pod in each.pods] for each in (workload, was)
+    )
+    return workload.kind in OF_ITSELF[1:] and len(now) == len(before) and now != before
 
 
 def _taken_back(workload: Workload, was: Workload) -> bool:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, TIME, TIMED, UNHELD
+from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, TIME, TIMED
 from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 from gpuyard.render.admission.growth import OTHER_ROLE
-from gpuyard.render.admission.reservations import UNFINISHED
+from gpuyard.render.admission.reservations import UNFINISHED, UNHELD
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, connect
 from kit.cluster import lab as reality
@@ -100,7 +100,11 @@ def test_kueue_takes_its_gate_out_of_pods_of_a_group_that_is_not_there(lab: real
     reality.wait(lambda: not gated(pods(lab.api, OUTSIDE)[0]), "a pod without its gate")
 
 
-def waiting() -> Value:
+ORIGIN = "kueue.x-k8s.io/multikueue-origin"
+"""A label: for a StatefulSet with it Kueue creates no workload."""
+
+
+def waiting(**more: str) -> Value:
     """Larger than what the team may run: its pods are made, and wait."""
     labels = {"app": "waits"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container()]}}
@@ -111,14 +115,15 @@ def waiting() -> Value:
         "updateStrategy": {"type": "OnDelete"},
         "template": template,
     }
-    metadata = {"name": "waits", "labels": {"kueue.x-k8s.io/queue-name": "default"}}
+    metadata = {"name": "waits", "labels": {"kueue.x-k8s.io/queue-name": "default", **more}}
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": body}
 
 
-def test_a_set_that_waits_starts_no_pod_when_it_is_changed(lab: reality.Lab):
+@pytest.mark.parametrize("more", [{}, {ORIGIN: "x"}], ids=["with a workload", "without one"])
+def test_a_set_that_waits_starts_no_pod_when_it_is_changed(lab: reality.Lab, more: dict[str, str]):
     """Kueue takes its gate out of pods of the version before, so that they may be put out one by one."""
     team = acting(lab.api, "makers")
-    team.call("POST", SETS, waiting())
+    team.call("POST", SETS, waiting(**more))
     try:
         reality.wait(
             lambda: [p for p in pods(lab.api, "atk-a") if "pod-group-name" in str(p)], "a pod"

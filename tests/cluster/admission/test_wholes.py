@@ -12,11 +12,12 @@ import pytest
 
 from gpuyard.lint.kubernetes import resource
 from gpuyard.manifests.queued import QUEUED_KINDS
+from gpuyard.names import QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate.api import Api
 from gpuyard.simulate.cluster import Outcome
 from gpuyard.simulate.kueue import manager as kueue
-from kit.cluster.lab import create
+from kit.cluster.lab import create, delete
 from kit.cluster.queues import kueue_with
 from kit.cluster.twins import (
     GPU,
@@ -24,7 +25,10 @@ from kit.cluster.twins import (
     OPERATORS,
     Value,
     account,
+    change,
     expected,
+    job,
+    path_of,
     patience,
     person,
     pod,
@@ -35,8 +39,10 @@ from kit.generated.wholes import (
     CHANGES,
     KEPT,
     MADE,
+    RECLAIMED,
     RENEWALS,
     cluster,
+    jobset,
     ray,
     service,
     template,
@@ -139,7 +145,7 @@ def said_of(api: Api, before: Value, after: Value) -> list[str]:
 
 def test_both_twins_say_the_same_of_wholes_that_run_and_are_changed(defined: Api):
     wrong = []
-    for before, after, refused in (*CHANGES, *RENEWALS, *KEPT):
+    for before, after, refused in (*CHANGES, *RENEWALS, *KEPT, *RECLAIMED):
         by_person, by_controller = said_of(defined, before, after)
         if bool(refused) != ("GPU-ADM-01" in by_person) or "GPU-ADM-01" in by_controller:
             wrong.append((before, after, by_person, by_controller))
@@ -188,6 +194,28 @@ def test_a_whole_whose_pods_have_forty_containers_is_looked_at_in_full(defined: 
     more, _ = said_of(defined, of(1), of(8))
     assert same == ""
     assert more.startswith("GPU-ADM-01: this RayCluster runs")
+
+
+def test_nobody_in_a_team_gives_a_part_of_a_whole_a_second_owner(defined: Api):
+    made = defined.call("POST", at(jobset()), jobset())
+    owner = {**{key: made[key] for key in ("apiVersion", "kind")}, "name": "x", "controller": True}
+    owners = [{**owner, "uid": made["metadata"]["uid"]}]
+    value = job("part", namespace=HELD, labels={QUEUE_LABEL: "main"}, ownerReferences=owners)
+    del value["spec"]["template"]["spec"]["hostPID"]
+    path = path_of(value, HELD)
+    try:
+        found = defined.call("POST", path, value)
+        beside = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "v"}
+        after = {"ownerReferences": [*owners, beside]}
+        changed = {**found, "metadata": {**found["metadata"], **after}}
+        one = f"{path}/part?dryRun=All"
+        said = change(person(defined), one, {"metadata": after})
+        assert said == expected(changed, by_controller=False, was=workload(resource(found)))
+        assert said.startswith("GPU-ADM-01: with a second owner this Job stays")
+        assert change(account(defined, OPERATORS), one, {"metadata": after}) == ""
+    finally:
+        for gone in (f"{path}/part", f"{at(made)}/x"):
+            delete(defined, gone)
 
 
 def test_no_controller_makes_a_pod_that_joins_what_was_counted(held: Api):

@@ -1,5 +1,7 @@
 """Wholes of other projects, and changes of them while they run: for a test on paper and one on a server."""
 
+import copy
+
 from gpuyard.admission.queued import ELASTIC
 from gpuyard.names import QUEUE_LABEL
 
@@ -98,6 +100,17 @@ def wrapped(name):
     return {"components": [{"template": inner}]}
 
 
+def claiming(value, name):
+    """A copy whose pods claim devices by a ResourceClaimTemplate of this name."""
+    found = copy.deepcopy(value)
+    spec = found["spec"]
+    groups = spec.get("rayClusterSpec", spec).get("workerGroupSpecs")
+    for each in groups or spec["mpiReplicaSpecs"].values():
+        claim = {"name": "gpus", "resourceClaimTemplateName": name}
+        each["template"]["spec"]["resourceClaims"] = [claim]
+    return found
+
+
 IS_ELASTIC = {ELASTIC: "true"}
 WAITS = {"gates": (ELASTIC,), "annotations": IS_ELASTIC}
 
@@ -139,6 +152,7 @@ CHANGES = [
     ),
 ]
 """What stands there, what it is changed to, and the kind that is refused it."""
+STRATEGY = {each: {"policy": "DeleteWorkers"} for each in ("onSuccess", "onFailure")}
 MADE = [
     (mpi(), False),
     (mpi(cleans="All"), False),
@@ -151,6 +165,8 @@ MADE = [
     (rayjob(ttlSecondsAfterFinished=86400), True),
     (rayjob(ttlSecondsAfterFinished=86400, gpus=0), False),
     (ray(), False),
+    (rayjob(deletionStrategy=STRATEGY), True),
+    (rayjob(deletionStrategy=STRATEGY, gpus=0), False),
 ]
 """What is made, and whether it is refused because its pods stay when it is over."""
 KEPT = [
@@ -160,6 +176,13 @@ KEPT = [
     (mpi(cleans="", gpus=0, suspend=True), mpi(cleans="", suspend=True), True),
     (rayjob(suspend=True), rayjob(suspend=True, ttlSecondsAfterFinished=61), True),
     (rayjob(ttlSecondsAfterFinished=99), rayjob(ttlSecondsAfterFinished=99, suspend=True), False),
+    (rayjob(suspend=True), rayjob(suspend=True, deletionStrategy=STRATEGY), True),
+    (rayjob(deletionStrategy=STRATEGY), rayjob(deletionStrategy=STRATEGY, suspend=True), False),
+    (
+        rayjob(gpus=0, suspend=True, deletionStrategy=STRATEGY),
+        rayjob(suspend=True, deletionStrategy=STRATEGY),
+        True,
+    ),
 ]
 """The same of changes."""
 RENEWALS = [
@@ -173,3 +196,13 @@ RENEWALS = [
     (service(gpus=0), service(), True),
 ]
 """The same of services of Ray, and whether it is refused."""
+RECLAIMED = [
+    *(
+        (claiming(value, "one"), claiming(value, "eight"), True)
+        for value in (mpi(), mpi(suspend=True), ray(), ray(suspend=True), rayjob(suspend=True))
+    ),
+    (mpi(suspend=True), claiming(mpi(suspend=True), "one"), True),
+    (claiming(mpi(), "one"), claiming(mpi(image="nvcr.io/b:1"), "one"), False),
+    (claiming(ray(suspend=True), "one"), claiming(ray(suspend=True, groups=2), "one"), False),
+]
+"""The same of claims of devices, and whether the change is refused."""

@@ -52,6 +52,18 @@ OTHER_ROLE = Sentence(
     "the workload of pod group {group} counts no pod with the spec of this one",
     "write the spec of the pod that it replaces, or give the pod a group of another name",
 )
+EARLY = Sentence(
+    "workload {workload} is not admitted, and this pod would run without being counted",
+    "it waits for Kueue, which starts it when its turn comes",
+)
+"""Said to Kueue, which takes its gate out of pods of a set that waits and was changed (v0.19.2,
+`shouldUngatePod`)."""
+UNLIKE = Sentence(
+    "this pod asks for other GPUs than workload {workload} was counted with, whatever its role says",
+    "delete it, and make it without the annotation kueue.x-k8s.io/role-hash",
+)
+"""Said to Kueue (v0.19.2, `getRoleHash`), which takes pods of one group with the same annotation for alike,
+and counts what the first of them asks for."""
 PARAMETERS = {"apiVersion": KUEUE_API, "kind": "Workload"}
 _OF_UID = "kueue.x-k8s.io/job-uid"
 """The label of a workload that says what it was made for; without replicas that is its owner no more."""
@@ -107,8 +119,8 @@ def variables() -> Iterator[tuple[str, str]]:
         f" : {pods}.exists(s, s.name == {role}) ? ''"
         f" : {said(QUEUED, OTHER_ROLE, group=group['group'])}"
     )
-    early = said(QUEUED, queued.EARLY, workload="variables.workload.metadata.name")
-    unlike = said(QUEUED, queued.UNLIKE, workload="variables.workload.metadata.name")
+    early = said(QUEUED, EARLY, workload="variables.workload.metadata.name")
+    unlike = said(QUEUED, UNLIKE, workload="variables.workload.metadata.name")
     yield "claimed", f"variables.goes && !variables.by_controller && ({_claims()})"
     claimed = said(QUEUED, queued.CLAIMED, name=name, workload="variables.workload.metadata.name")
     yield (

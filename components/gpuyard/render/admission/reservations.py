@@ -14,6 +14,11 @@ A pod that asks for GPUs comes with Kueue's gate, unless what made it is counted
 puts the gate in before this looks; where it passes over a pod, whatever the reason, the pod does not come in.
 So pods may wait in any number, and a namespace's quota need not be as small as what may run
 (docs/decisions/0061).
+
+Kueue (v0.19.2, `UngateAndFinalizePod`) also removes its gate from pods of a set without any workload: of a
+StatefulSet with the label kueue.x-k8s.io/multikueue-origin, for which it creates none, once the template is
+changed. Where a workload is admitted, `getPodSetsInfoFromStatus` adds a label to the pod with the same
+update. It is refused to remove the gate without it.
 """
 
 from collections.abc import Iterator
@@ -27,17 +32,36 @@ from gpuyard.render.admission.cel import annotated, containers, label, maybe, na
 from gpuyard.render.admission.inside import gated, pod_asks
 from gpuyard.render.admission.running import controllers, queues_for_theirs
 
+STALE = Sentence(
+    "workload {name} was changed after it was counted, and more would run than that",
+    "it waits for Kueue, which counts it anew by itself",
+)
+"""Said to Kueue's scheduler, which comes back with what stands there now."""
+UNHELD = Sentence(
+    "this pod asks for GPUs and comes without Kueue's gate: it would start without being counted",
+    "let Kueue hold pods: pod, deployment and statefulset in integrations.frameworks of its configuration",
+)
+"""Of a pod that nothing made which is counted as a whole; Kueue puts its gate in before policies look."""
 UNFINISHED = Sentence(
     "the workload of pod group {group} counts {counted} pods, and one of its pods sets another"
     " kueue.x-k8s.io/pod-group-total-count",
     "delete that pod",
 )
+_STARTED = "kueue.x-k8s.io/podset"
+"""The label that Kueue adds to a pod when its workload is admitted."""
+UNCOUNTED = Sentence(
+    "Kueue removes its gate from this pod, and no admitted workload counts the pod",
+    f"delete the set, and create it without the labels {_STARTED} and kueue.x-k8s.io/multikueue-origin",
+)
 RULES = (("", "v1", ("pods",)), (KUEUE_GROUP, "*", ("workloads/status",)))
 """Group, version and resources that are looked at."""
 _SUCCEEDED = "Pods succeeded: "
 """How the message of a finished pod group begins; it ends with the total that Kueue has compared with."""
-ONLY = f"request.resource.resource != 'pods' || request.operation == 'CREATE' && !{gated('object')}"
-"""Of pods, those that come without the gate."""
+ONLY = (
+    f"request.resource.resource != 'pods' || !{gated('object')}"
+    f" && (request.operation == 'CREATE' || {gated('oldObject')})"
+)
+"""Of pods, those that come without the gate, and those from which it is removed."""
 
 
 def variables() -> Iterator[tuple[str, str]]:
@@ -59,9 +83,11 @@ def variables() -> Iterator[tuple[str, str]]:
         "stale",
         f"variables.before.size() == 0 && variables.reserved.exists(c, {seen} < {generation})",
     )
-    sentence = said(QUEUED, queued.STALE, name="variables.it.metadata.name")
-    unheld = said(QUEUED, queued.UNHELD)
-    yield "unheld", _unheld()
+    sentence = said(QUEUED, STALE, name="variables.it.metadata.name")
+    unheld = said(QUEUED, UNHELD)
+    yield "unheld", f"request.operation == 'CREATE' && {_unheld()}"
+    yield "uncounted", f"request.operation == 'UPDATE' && ({_uncounted()})"
+    uncounted = said(QUEUED, UNCOUNTED)
     pods = maybe("variables.it", "spec.podSets", "[]")
     yield "counted", f"string({pods}.map(s, {maybe('s', 'count', '1')}).sum())"
     yield (
@@ -81,7 +107,8 @@ def variables() -> Iterator[tuple[str, str]]:
     yield (
         "said",
         (
-            f"request.resource.resource == 'pods' ? (variables.unheld ? {unheld} : '')"
+            "request.resource.resource == 'pods'"
+            f" ? (variables.unheld ? {unheld} : variables.uncounted ? {uncounted} : '')"
             f" : variables.stale ? {sentence} : variables.unfinished ? {unfinished} : ''"
         ),
     )
@@ -97,3 +124,12 @@ def _unheld() -> str:
         f" || {quoted(LOCAL_QUEUE)} in {queues}"
     )
     return f"({queued_}) && !{of_whole} && ({asks})"
+
+
+def _uncounted() -> str:
+    """Whether a pod of a set starts, and not because its workload is admitted; a deleted one gets no node."""
+    of_set = f"{label('variables.it.?metadata.?annotations', queued.PARENT)} != ''"
+    deleted = "variables.it.metadata.?deletionTimestamp.hasValue()"
+    asks = named(containers("variables.it"), "l", pod_asks("variables.it", "l"))
+    now, before = (label(f"variables.{one}.?metadata.?labels", _STARTED) for one in ("it", "was"))
+    return f"{of_set} && !{deleted} && ({now} == '' || {before} != '') && ({asks})"

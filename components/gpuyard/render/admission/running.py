@@ -218,9 +218,18 @@ def outlives() -> str:
         found += (
             f"variables.it.kind == {quoted(kind)} ? ({cleans} || {before} ? [] : [{sentence}]) : "
         )
+    it, was = (said_in(one, queued.STRATEGY, "{}") for one in ("it", "was"))
+    kept = f"!variables.created && variables.old_pods.exists(p, p.asks) && {it} == {was}"
+    sentence = said(
+        requirements.QUEUED,
+        queued.OUTLIVES,
+        kind="variables.it.kind",
+        field=quoted(queued.NO_STRATEGY),
+    )
+    strategy = f"{it}.size() > 0 && !({kept}) ? [{sentence}] : []"
     of_kinds = f"variables.it.kind in {listed(queued.OUTLIVING)}"
     asks = "variables.all_pods.exists(p, p.asks)"
-    return f"variables.by_controller || !({of_kinds}) || !{asks} ? [] : {found}[]"
+    return f"variables.by_controller || !({of_kinds}) || !{asks} ? [] : ({found}[]) + ({strategy})"
 
 
 def of_ray() -> str:

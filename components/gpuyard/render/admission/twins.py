@@ -311,8 +311,16 @@ def _grows() -> str:
     )
     number = "variables.all_pods.size() != variables.old_pods.size()"
     once = f"{_own()} && variables.it.kind in {listed(queued.COUNTED_ONCE)}"
+    now, before = (
+        f"variables.{pods}.map(p, {maybe('p', 'spec.resourceClaims', '[]')})"
+        for pods in ("all_pods", "old_pods")
+    )
+    claims = (
+        f"!variables.by_controller && {_own()} && variables.it.kind in {listed(queued.OF_ITSELF[1:])}"
+        f" && !({number}) && {now} != {before}"
+    )
     return (
-        f"({once} || {is_elastic()}) && ({number} || {differs})"
+        f"({claims}) || ({once} || {is_elastic()}) && ({number} || {differs})"
         f" ? [{said(requirements.QUEUED, queued.GROWS, kind='variables.it.kind')}] : []"
     )
 
@@ -469,6 +477,21 @@ def _keeps_pods() -> str:
     )
 
 
+def _second_owner() -> str:
+    now, before = (
+        f"{maybe(f'variables.{one}', 'metadata.ownerReferences', '[]')}.map(o, o.uid)"
+        for one in ("it", "was")
+    )
+    values = {"kind": "variables.it.kind", "owner": "c[1]", "name": "c[2]"}
+    sentence = said(requirements.QUEUED, queued.SECOND_OWNER, **values)
+    return (
+        "variables.created || variables.by_controller || variables.it.kind == 'Pod'"
+        f" || {now}.all(u, u in {before}) ? []"
+        f" : variables.controllers.exists(c, {queues_for_theirs('c')})"
+        f" ? variables.controllers.map(c, {sentence}) : []"
+    )
+
+
 def _queued() -> str:
     owner_queues = f"variables.controllers.exists(c, {queues_for_theirs('c')})"
     version, kind = map(quoted, queued.LABELS_LATER)
@@ -499,6 +522,7 @@ def _queued() -> str:
         _timed(),
         _held(),
         _keeps_pods(),
+        _second_owner(),
         of_ray(),
         outlives(),
         _part(),
