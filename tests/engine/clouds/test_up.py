@@ -104,6 +104,7 @@ def test_a_shipped_stack_lives_and_dies_and_tells_no_secret(yard, name):
     config = yaml.safe_load((ROOT / "stacks" / f"Pulumi.{name}.yaml").read_text())["config"]
     raw = config.pop("gpuyard:platform")
     raw["queueing"] = {**raw.get("queueing", {}), "install": False}
+    raw.pop("validation", None)  # no node of this lab runs its pods
     lab = yard(raw["cloud"])
     for key, value in config.items():
         lab.stack.run("config", "set", "--stack", STACK, key, value)
