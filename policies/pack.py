@@ -28,6 +28,7 @@ from pack_settings import Held
 
 Keep = Callable[[RuleOutcome], bool]
 
+KUBERNETES = "kubernetes:"
 SCHEMA = PolicyConfigSchema(
     properties={
         "levels": {
@@ -143,7 +144,7 @@ class _OfOne:
     def stop(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
         """What ends a preview; settings that cannot be read are said once, with the stack."""
         settings = self._held.first(args)
-        if args.resource_type.startswith("kubernetes:"):
+        if args.resource_type.startswith(KUBERNETES):
             self.inputs[args.urn] = args.props
         found = list(self._judge(args, settings))
         # the engine asks on several threads: what was judged is kept whole, and taken by the one it is of
@@ -190,9 +191,10 @@ def _of_all(
     besides: Callable[[], list[str]],
     inputs: Mapping[str, Any],
 ) -> Callable[[StackValidationArgs, ReportViolation], None]:
-    """Judges Kubernetes objects by their inputs.
+    """Judges Kubernetes objects by their inputs, and leaves out those that the program does not have.
 
-    Outputs have fields that controllers write, such as `spec.volumeName` of a bound claim.
+    Outputs have fields that controllers write, such as `spec.volumeName` of a bound claim. With `--refresh`
+    the engine also shows objects that this update deletes.
     """
     together = [rule for rule in rules if rule.check_stack]
 
@@ -203,6 +205,7 @@ def _of_all(
         shown = [
             (resource, each.urn)
             for each in args.resources
+            if not inputs or each.urn in inputs or not each.resource_type.startswith(KUBERNETES)
             for resource in resources(each, inputs.get(each.urn))
         ]
         urns = {id(resource): urn for resource, urn in shown}

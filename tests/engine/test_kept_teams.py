@@ -1,7 +1,7 @@
 """A team that goes: its namespace stays, with all that is its people's, unless the stack file gives it up."""
 
 import pytest
-from labs import PROTECTED, RAW
+from labs import KUEUE, PROTECTED, RAW
 
 TALK = {"name": "talk", "borrow": {"train": 8}}
 
@@ -66,6 +66,37 @@ def test_a_team_that_goes_leaves_its_namespace_and_comes_back_to_it(stack, api, 
     assert here(api, "Namespace", "speech")["metadata"]["uid"] == was
     assert here(api, "PersistentVolumeClaim", "models")
     assert here(api, "ResourceQuota", "gpuyard")
+
+
+def test_a_team_whose_workloads_run_is_refused_and_loses_nothing_until_they_have_ended(
+    stack, api, lab, work
+):
+    """Kueue, whose finalizer keeps the ClusterQueue, is not here: its Workload is written as it would be."""
+    work(PROTECTED)
+    container = {"name": "main", "image": "registry.example.org/ml/train:1"}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    pods = {"name": "main", "count": 1, "template": template}
+    made = api.cluster.create(
+        inside("Workload", "job-a", spec={"podSets": [pods]}) | {"apiVersion": KUEUE}, {}
+    )
+    admission = {"clusterQueue": "lab-speech", "podSetAssignments": [{"name": "main", "count": 1}]}
+    url = f"/apis/{KUEUE}/namespaces/speech/workloads/job-a/status"
+    api.cluster.request("PUT", url, made | {"status": {"admission": admission}})
+
+    lab(teams=PROTECTED[:1])
+    for refused in (stack.preview(fails=True), stack.up(fails=True)):
+        assert (
+            "error: The stack file has no team speech; its namespace stays, with 1 volume claim and 1 secret"
+            " in it.\n      fix: wait until speech/job-a has ended, or add the team again with `stop: drain`,"
+            " run `pulumi up`, and remove it then: its queue cannot be deleted before;"
+        ) in refused.output
+    assert here(api, "ResourceQuota", "gpuyard")
+    assert api.cluster.list(KUEUE, "LocalQueue", "speech")
+
+    api.cluster.delete(made, "job-a", "Background")
+    stack.up()
+    assert here(api, "ResourceQuota", "gpuyard") is None
+    assert here(api, "Secret", "key")
 
 
 def test_a_team_that_is_given_up_goes_with_all_it_has(stack, api, lab, work, until):

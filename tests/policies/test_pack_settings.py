@@ -396,3 +396,13 @@ def test_a_bound_claim_is_judged_by_what_the_program_wrote(written, found):
     bound = {"metadata": metadata, "spec": {**written, "volumeName": "weights"}}
     said = server.of_stack((SPACE, TEAM), (CLAIM, bound))
     assert [text for _, text in said if "GPU-ADM-10" in text] == found
+
+
+def test_a_claim_that_an_update_with_refresh_deletes_is_not_judged():
+    """The engine refreshes it, and shows its outputs; the program of the update has it no more."""
+    server = Server()
+    server.said(SPACE, TEAM, "r0")
+    metadata = {"name": "home", "namespace": "vision"}
+    gone = {"metadata": metadata, "spec": {"volumeName": "weights"}}
+    said = server.of_stack((SPACE, TEAM), (CLAIM, gone))
+    assert [text for _, text in said if "GPU-ADM-10" in text] == []

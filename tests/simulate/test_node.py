@@ -291,6 +291,8 @@ def test_without_a_driver_that_the_node_can_load_nobody_finds_gpus(machine, syst
     found = changes(item, bare, lambda: 0, frozenset(agents))
     assert found.allocatable.get("nvidia.com/gpu") == gpus
     assert found.waits is (gpus is None)
+    version = found.labels.get("nvidia.com/cuda.driver-version.full")
+    assert version == (cloud_node.GOOGLE_DRIVER if gpus else None)
 
 
 def test_a_driver_that_the_operator_brings_is_one_too():

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuyard.catalogue.software.engine_files import SECRET_KEY, is_preview, is_state
 from gpuyard.changes.settling import Mark
-from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, called_in
+from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, called, called_in
 
 PLATFORM = "gpuyard:index:Platform"
 CLOUDS = ("aws:", "gcp:")
@@ -57,6 +57,15 @@ class Stand:
             for each in self.resources
             if each.kind.startswith(CLOUDS) and each.name.startswith(start)
         }
+
+    def of_part(self, component: str, part: str, graph: CloudGraph) -> dict[str, Deployed]:
+        """The same of a component that is not in a Platform, and registers one part of the graph."""
+        known = {
+            (each.kind, called(component, part, each.name)): each.name
+            for each in graph.of_part(part)
+        }
+        found = ((known.get((each.kind, each.name)), each) for each in self.resources)
+        return {name: each for name, each in found if name is not None}
 
 
 def is_stand(value: Any) -> bool:

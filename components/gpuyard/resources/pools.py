@@ -13,6 +13,7 @@ from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object
 from gpuyard.resources.clouds import CloudResources
+from gpuyard.resources.clusters.guarding import resized_part
 from gpuyard.resources.component import Component
 from gpuyard.resources.errors import PlatformRefused, unknown_name
 from gpuyard.resources.gpu_operator.labelling import gone, labelled, labelled_pools
@@ -90,6 +91,9 @@ class GpuNodePool(Component):
         names = [obj["metadata"]["name"] for obj in objects]
         self.nodes = pulumi.Output.all(*(one.urn for one in made)).apply(lambda _: names)
         if graph is not None:
+            if cluster is None:
+                before, graph = graph.calls, resized_part(name, part, graph)
+                cloud.ask(self, graph.calls[len(before) :])
             hooked = pulumi.ResourceOptions(hooks=hooks)
             for each in graph.of_part(part):
                 opts = self._waits_for

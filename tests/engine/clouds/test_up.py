@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 import yaml
 from testbed.plugins.cloud import faults
-from testbed.plugins.cloud.account import CALLER
+from testbed.plugins.cloud.account import CALLER, Account
 from testbed.plugins.cloud.service import reservations
 
 from kit.clouds.answers import PLACES as AT
@@ -104,6 +104,7 @@ def test_a_shipped_stack_lives_and_dies_and_tells_no_secret(yard, name):
     config = yaml.safe_load((ROOT / "stacks" / f"Pulumi.{name}.yaml").read_text())["config"]
     raw = config.pop("gpuyard:platform")
     raw["queueing"] = {**raw.get("queueing", {}), "install": False}
+    raw.pop("validation", None)  # no node of this lab runs its pods
     lab = yard(raw["cloud"])
     for key, value in config.items():
         lab.stack.run("config", "set", "--stack", STACK, key, value)
@@ -369,3 +370,27 @@ def test_bounds_of_a_node_group_change_whatever_size_its_autoscaler_has_given_it
     assert changed("1..8", size=3) == 3, "kept where only the maximum is raised"
     assert changed("1..2", size=3) == 2, "lowered with the maximum"
     lab.stack.destroy()
+
+
+ALONE = """
+import json
+from pathlib import Path
+from gpuyard.resources import EksCluster, GpuNodePool
+raw = json.loads(Path("platform.json").read_text())
+cluster = EksCluster("lab", {"platform": raw})
+GpuNodePool("nodes", {"platform": raw, "pool": "train", "ground": cluster.ground})
+"""
+
+
+def test_a_pool_outside_of_a_platform_gets_new_bounds_as_one_inside_does(of_clouds, tmp_path):
+    of_clouds.run("config", "set", "--stack", STACK, "aws:region", "us-east-1")
+    (of_clouds.folder / "__main__.py").write_text(ALONE)
+    account = Account(tmp_path / "cloud", "aws")
+    for nodes, size in (("0..4", 0), ("2..6", 2)):
+        raw = platform([pool(nodes=nodes)], cloud="aws", cluster={"protect": False})
+        (of_clouds.folder / "platform.json").write_text(json.dumps(raw))
+        of_clouds.up()
+        of_clouds.preview("--expect-no-changes")
+        (group,) = [each for each in account.all(GROUP) if "train" in each.id]
+        assert group.state["scalingConfig"]["desiredSize"] == size
+    of_clouds.destroy()

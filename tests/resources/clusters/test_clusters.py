@@ -1,12 +1,15 @@
 """Clusters as components of their own: what they give to others, and one that is there already."""
 
 import json
+from dataclasses import replace
 
 import pulumi
 import pytest
 
+from gpuyard.changes.deployed import Deployed, Stand
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.resources import EksCluster, GkeCluster, GpuNodePool, Platform
+from gpuyard.resources.clusters import guarding
 from kit.clouds import answers
 from kit.stacks import platform, pool
 
@@ -84,6 +87,29 @@ def test_the_values_may_be_written_down(clouds):
     assert json.loads(outputs["kubeconfig"])["current-context"] == "lab"
     again = clouds.run(apart(EksCluster, EKS, given=lambda _: outputs["ground"]))
     assert set(groups(again)) == set(groups(graph))
+
+
+def test_a_pool_apart_sends_new_bounds_with_the_size_that_its_node_group_has(clouds, monkeypatch):
+    before = groups(clouds.run(apart(EksCluster, EKS)))
+    (there,) = [one for name, one in before.items() if name.startswith("train")]
+    left = Deployed(urn=there.urn, kind=there.type, outputs=there.outputs)
+    stand = Stand((left, replace(left, urn=f"{there.urn}-other")), {})
+    monkeypatch.setattr(guarding, "last_state", lambda: stand)
+    asked = []
+
+    def told(args):
+        asked.append(args)
+        return {"scalingConfigs": [{"desiredSize": 3}]}
+
+    clouds = clouds.but(calls={**answers.calls(), "aws:eks/getNodeGroup:getNodeGroup": told})
+    raised = {**EKS, "pools": [pool(nodes="2..6"), pool("more")]}
+    (group,) = [
+        one
+        for name, one in groups(clouds.run(apart(EksCluster, raised))).items()
+        if name.startswith("train")
+    ]
+    assert group.inputs["scalingConfig"] == {"minSize": 2, "desiredSize": 3, "maxSize": 6}
+    assert asked == [{"clusterName": "lab", "nodeGroupName": there.inputs["nodeGroupName"]}]
 
 
 def test_nodes_join_a_cluster_that_is_there(pulumi_mocks):

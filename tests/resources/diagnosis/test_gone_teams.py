@@ -41,7 +41,7 @@ def namespace(name, *, kept=True, **metadata):
 
 
 def said(looks):
-    return asyncio.run(module.gone_teams(looks, PLAN))
+    return [each.says for each in asyncio.run(module.gone_teams(looks, PLAN))]
 
 
 THERE = (namespace("vision"), namespace("old"))
@@ -73,17 +73,21 @@ def workload(name, queue="lab-speech", finished=None):
 
 def test_workloads_that_hold_the_queue_of_a_team_are_named_with_what_ends_them():
     many = [workload("pod-nb"), workload("job-a", finished="False"), workload("b", finished="True")]
-    waits = [workload("job-c", queue=None), {"metadata": {"name": "new", "namespace": "speech"}}]
+    waits = [
+        workload("job-c", queue=None),
+        workload("of-another", queue="blue-speech"),
+        {"metadata": {"name": "new", "namespace": "speech"}},
+    ]
     (one,) = said(Looks(*THERE, namespace("talk"), namespace("speech"), workloads=[*many, *waits]))
     assert one == (
         "The stack file has no team speech; its namespace stays, with 1 volume claim and 2 secrets in it.\n"
-        "  fix: add the team again with `stop: drain`, run `pulumi up`, and remove it then: speech/job-a,"
-        " speech/pod-nb still run, and the team's queue cannot be deleted before; when nobody needs it:"
+        "  fix: wait until speech/job-a, speech/pod-nb have ended, or add the team again with `stop: drain`,"
+        " run `pulumi up`, and remove it then: its queue cannot be deleted before; when nobody needs it:"
         " kubectl delete namespace speech"
     )
     assert module.admitted(many, "lab-vision") == []
     (one,) = said(Looks(*THERE, namespace("talk"), namespace("speech"), workloads=many[:1]))
-    assert "remove it then: speech/pod-nb still runs," in one
+    assert "fix: wait until speech/pod-nb has ended, or add" in one
 
 
 def test_one_that_is_given_up_goes_and_can_still_be_kept():
@@ -143,6 +147,27 @@ def test_a_look_that_fails_fails_nothing(monkeypatch):
     found = asyncio.run(module._told(Looks(namespace("speech")), PLAN))
     assert warned == found
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("kept", "workloads", "refused"),
+    [(True, [workload("pod-nb")], True), (False, [workload("pod-nb")], False), (True, [], False)],
+)
+def test_a_team_whose_workloads_run_is_refused_before_the_engine_deletes_anything(
+    monkeypatch, kept, workloads, refused
+):
+    """Jobs of a namespace that goes end with it."""
+    warned = []
+    monkeypatch.setattr(pulumi.log, "warn", warned.append)
+    looks = Looks(*THERE, namespace("speech", kept=kept), workloads=workloads)
+    (says,) = said(looks)
+    if refused:
+        with pytest.raises(module.TeamInUse) as problem:
+            asyncio.run(module._told(looks, PLAN))
+        assert str(problem.value) == says
+    else:
+        asyncio.run(module._told(looks, PLAN))
+    assert warned == ([] if refused else [says])
 
 
 def test_a_program_goes_on_while_somebody_looks():

@@ -14,6 +14,7 @@ from gpuyard.plan import plan as judge
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.sharing.by_gke import gke_labels
 from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard.simulate.agents.cloud_node import GOOGLE_DRIVER
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, spec_of
 
@@ -54,6 +55,7 @@ DEFAULT = {"gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"}}
 def test_gke_advertises_gpus_by_what_the_pool_says(gpu, labels, devices, driver):
     node = _gke({"machineType": "a3-highgpu-8g", "guestAccelerators": [gpu], "labels": labels})
     assert (node.devices, node.driver) == (devices, driver)
+    assert node.driver_version == (GOOGLE_DRIVER if driver else "")
     assert node.taints[-1]["key"] == "nvidia.com/gpu"
     size = gpu.get("gpuPartitionSize")
     assert node.labels.get("cloud.google.com/gke-gpu-partition-size") == size

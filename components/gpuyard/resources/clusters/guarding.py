@@ -64,6 +64,14 @@ def guard(name: str, plan: PlatformPlan) -> Foreseen:
     return Foreseen(tuple(found), said.turns, said.driven, resized)
 
 
+def resized_part(component: str, part: str, graph: CloudGraph) -> CloudGraph:
+    """The graph for a component outside of a Platform: with sizes where bounds of its node groups change."""
+    grows = any(each.ignores for each in graph.of_part(part))
+    stand = last_state() if grows else None
+    there = stand.of_part(component, part, graph) if stand is not None else {}
+    return with_sizes(graph, there) or graph
+
+
 def last_state() -> Stand | None:
     """What the last deployment left; None from an engine that has none to tell, or a mock of it."""
     if not monitor_supports_feature(resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS):

@@ -2,11 +2,13 @@
 
 The engine shows that a namespace is forgotten or deleted, and neither what is in it nor that the team may
 only have another name now. So each preview and each `up` looks at the cluster; where nobody can look, it says
-nothing.
+nothing. A team whose workloads run ends the program before the engine deletes anything: Kueue would keep the
+ClusterQueue, and the deployment would fail when the rest of the team is gone.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -18,24 +20,39 @@ from gpuyard.resources.diagnosis.kubectl import Kubectl
 _COUNTED = {"persistentvolumeclaim": "volume claim", "secret": "secret"}
 
 
+@dataclass(frozen=True, slots=True)
+class GoneNamespace:
+    """A namespace that no team has any more."""
+
+    says: str
+    held: bool
+    """Whether workloads that run in it keep the queue of a team that is gone."""
+
+
+class TeamInUse(pulumi.RunError):
+    """Workloads use the queue of a team that is to be deleted."""
+
+
 def tell_of_gone_teams(kubectl: Kubectl, plan: PlatformPlan) -> pulumi.Output[list[str]]:
     """Look and tell beside the deployment, which waits for it only at its end."""
     return pulumi.Output.from_input(_told(kubectl, plan))
 
 
 async def _told(kubectl: Kubectl, plan: PlatformPlan) -> list[str]:
-    """A warning for each; a look that fails must fail no deployment."""
+    """A warning for each, or the refusal; a look that fails must fail no deployment."""
     try:
         found = await gone_teams(kubectl, plan)
     except Exception as problem:  # noqa: BLE001  whatever a cluster may answer
         pulumi.log.debug(f"no look at the namespaces of former teams: {problem}")
         return []
-    for said in found:
-        pulumi.log.warn(said)
-    return found
+    if held := [each.says for each in found if each.held]:
+        raise TeamInUse("\n".join(held))
+    for each in found:
+        pulumi.log.warn(each.says)
+    return [each.says for each in found]
 
 
-async def gone_teams(kubectl: Kubectl, plan: PlatformPlan) -> list[str]:
+async def gone_teams(kubectl: Kubectl, plan: PlatformPlan) -> list[GoneNamespace]:
     """What there is to say of each."""
     found = await kubectl.get("namespaces", "-l", f"{PLATFORM_LABEL}={plan.name},{TEAM_LABEL}")
     if found is None:
@@ -49,13 +66,14 @@ async def gone_teams(kubectl: Kubectl, plan: PlatformPlan) -> list[str]:
         if name not in known and not namespace["metadata"].get("deletionTimestamp"):
             left = await kubectl.names(",".join(f"{kind}s" for kind in _COUNTED), "-n", name)
             running = await kubectl.get("workloads.kueue.x-k8s.io", "-n", name) or {}
-            runs = admitted(running.get("items") or ())
+            queue = f"{plan.name}-{namespace['metadata']['labels'][TEAM_LABEL]}"
+            runs = admitted(running.get("items") or (), queue)
             said.append(told(kubectl, namespace, left, new, teams, runs))
     return said
 
 
-def admitted(workloads: Iterable[Mapping[str, Any]], queue: str | None = None) -> list[str]:
-    """Workloads that use a queue, of this name or any, as `namespace/name`."""
+def admitted(workloads: Iterable[Mapping[str, Any]], queue: str) -> list[str]:
+    """Workloads that use the queue of this name, as `namespace/name`."""
     found: list[str] = []
     for each in workloads:
         status, meta = each.get("status") or {}, each["metadata"]
@@ -64,7 +82,7 @@ def admitted(workloads: Iterable[Mapping[str, Any]], queue: str | None = None) -
             for c in status.get("conditions") or ()
         )
         used = (status.get("admission") or {}).get("clusterQueue")
-        if used and not ended and queue in {used, None}:
+        if used == queue and not ended:
             found.append(f"{meta['namespace']}/{meta['name']}")
     return sorted(found)
 
@@ -76,7 +94,7 @@ def told(
     new: Sequence[str],
     teams: Collection[str],
     runs: Sequence[str] = (),
-) -> str:
+) -> GoneNamespace:
     """Of one namespace: `left` are the objects in it, as `kind/name`, None where nobody could look.
 
     `new` are teams without a namespace yet, `teams` the first names of all, `runs` its admitted workloads.
@@ -95,15 +113,16 @@ def told(
         f"if {' or '.join(new)} is another name for it, write `formerly: [{team}]` there"
         if new and gone
         else "",
-        f"add the team again with `stop: drain`, run `pulumi up`, and remove it then: {', '.join(runs)} still"
-        f" {'runs' if len(runs) == 1 else 'run'}, and the team's queue cannot be deleted before"
+        f"wait until {', '.join(runs)} {'has' if len(runs) == 1 else 'have'} ended, or add the team again"
+        " with `stop: drain`, run `pulumi up`, and remove it then: its queue cannot be deleted before"
         if runs and gone
         else "",
         _ends(kubectl, name, theirs=theirs, stays=stays, gone=gone),
     ]
-    return (
+    return GoneNamespace(
         f"{says} {'stays' if stays else 'goes'}, with {_counted(left)} in it.\n"
-        f"  fix: {'; '.join(filter(None, fixes))}"
+        f"  fix: {'; '.join(filter(None, fixes))}",
+        held=bool(runs) and gone and stays,
     )
 
 

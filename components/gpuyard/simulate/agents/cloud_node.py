@@ -30,6 +30,9 @@ DRIVER_INSTALLER: Final = "cos-nvidia-installer"
 """Of an init container that Google's DaemonSet has."""
 LATEST_INSTALLER: Final = f"{DRIVER_INSTALLER} --version=latest"
 """The same that was told to take the newest driver."""
+GOOGLE_DRIVER: Final = "580.126.20"
+"""Version that GKE and Google's DaemonSet install. On a real node it follows from the node image and the GPU;
+this is one that NVIDIA/aicr at d36b498 installs on GKE (docs/integrator/gke-gb200-networking.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class CloudNode:
     efa: int = 0
     driver: bool = True
     driver_version: str = ""
-    """Of the image's own; empty where nobody says it."""
+    """Of the image, the cloud or Google's DaemonSet; empty where it is not known."""
     devices: Mapping[str, int] | None = None
     agents: frozenset[str] = field(default_factory=frozenset[str])
     """Those that run there, by their images."""
@@ -66,15 +69,18 @@ def cloud_node(node: Mapping[str, Any], agents: frozenset[str]) -> CloudNode | N
     if KUBELET not in notes:
         return None
     said = json.loads(notes[KUBELET])
+    driver = notes.get(DRIVER, "")
+    installers = _installers(node["metadata"].get("labels") or {})
+    installed = "" if installers.isdisjoint(agents) else GOOGLE_DRIVER
     return CloudNode(
         capacity=said["capacity"],
         allocatable=said["allocatable"],
         efa=int(notes.get(EFA_INTERFACES, 0)),
-        driver=notes.get(DRIVER) != _NONE,
-        driver_version="" if notes.get(DRIVER) == _NONE else notes.get(DRIVER, ""),
+        driver=driver != _NONE,
+        driver_version=installed if driver == _NONE else driver,
         devices=json.loads(notes[DEVICES]) if DEVICES in notes else None,
         agents=agents,
-        installers=_installers(node["metadata"].get("labels") or {}),
+        installers=installers,
         gpus_from=float(notes.get(GPUS_FROM, 0)),
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from gpuyard.catalogue.machines import Machine, find_machine
 from gpuyard.catalogue.sources import Source
+from gpuyard.simulate.agents.cloud_node import GOOGLE_DRIVER
 from testbed.plugins.cloud import shapes
 from testbed.plugins.cloud.inside.node import (
     EFFECTS,
@@ -105,6 +106,7 @@ def _node(
         ),
     )
     gpu = (items(config, "guestAccelerators") or [None])[0]
+    installs = gpu is not None and _driver(gpu) != "INSTALLATION_DISABLED"
     return Node(
         name=name,
         group=pool.id,
@@ -113,7 +115,8 @@ def _node(
         taints=_taints(config, machine, gpu),
         capacity=capacity,
         allocatable=allocatable,
-        driver=gpu is None or _driver(gpu) != "INSTALLATION_DISABLED",
+        driver=gpu is None or installs,
+        driver_version=GOOGLE_DRIVER if installs else "",
         devices=_devices(config, gpu),
         gpus=int(gpu["count"]) if gpu else 0,
     )

@@ -39,7 +39,7 @@ class Node:
     driver: bool = True
     """Whether GPUs have a driver from the day the node starts."""
     driver_version: str = ""
-    """Which, where the image's table says it."""
+    """Which, where the image's table says it, or GKE installs one."""
     devices: Mapping[str, int] | None = None
     """What a device plugin of the image or the cloud tells of; None: it has none."""
     gpus: int = 0
