@@ -7,7 +7,7 @@ import pytest
 import yaml
 from testbed.plugins.cloud.account import CALLER
 
-from kit.clouds.given import account_with
+from kit.clouds.given import account_with, unprotected
 from kit.clouds.stored import STORED
 from kit.stacks import cut_pool, pool, shared_pool, team
 from stacks import ROOT, STACK
@@ -63,7 +63,7 @@ def test_a_second_up_changes_nothing_and_no_rule_is_violated(
     said += lab.stack.preview(*again).output
     said += lab.stack.up("--refresh", *again).output
     assert re.findall(r"GPU-[A-Z]+-\d+[^\n]*", said) == []
-    lab.write(**_unprotected(raw))
+    lab.write(**unprotected(raw))
     lab.stack.up()
     lab.stack.destroy()
 
@@ -85,13 +85,3 @@ def _prepare(lab, api, raw, name):
         if isinstance(space, dict) and space.get("existing"):
             metadata = {"name": space["name"]}
             api.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, {})
-
-
-def _unprotected(raw):
-    """The same platform, which a destroy may delete."""
-    storage = {"storage": {**raw["storage"], "protect": False}} if "storage" in raw else {}
-    return {
-        **storage,
-        "cluster": {**raw.get("cluster", {}), "protect": False},
-        "teams": [{**each, "protect": False} for each in raw["teams"]],
-    }

@@ -12,7 +12,7 @@ from testbed.plugins.cloud.account import CALLER, Account
 from testbed.plugins.cloud.service import reservations
 
 from kit.clouds.answers import PLACES as AT
-from kit.clouds.given import account_with
+from kit.clouds.given import account_with, unprotected
 from kit.stacks import platform, pool, shared_pool, team
 from stacks import ROOT, STACK
 
@@ -129,8 +129,7 @@ def test_a_shipped_stack_lives_and_dies_and_tells_no_secret(yard, name):
         lab, said, canary, yaml.safe_load(lab.inside.read_text())["users"][0]["user"]["token"]
     )
 
-    teams = [{**each, "protect": False} for each in raw["teams"]]
-    lab.write(**raw | {"teams": teams, "cluster": {**raw["cluster"], "protect": False}})
+    lab.write(**raw | unprotected(raw))
     lab.stack.up()
     lab.stack.destroy()
     left = {each.kind for each in lab.account.all() if each.id not in there}

@@ -30,3 +30,13 @@ def account_with(second: Mapping[str, Any], folder: Path | None = None) -> Accou
     made = judged(replace(graph, resources=whole), place, account, partial(called_in, "first"))
     assert made == []
     return account
+
+
+def unprotected(raw: dict[str, Any]) -> dict[str, Any]:
+    """The same platform, which a destroy may delete."""
+    storage = {"storage": {**raw["storage"], "protect": False}} if "storage" in raw else {}
+    return {
+        **storage,
+        "cluster": {**raw.get("cluster", {}), "protect": False},
+        "teams": [{**each, "protect": False} for each in raw["teams"]],
+    }
