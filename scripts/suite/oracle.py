@@ -242,7 +242,10 @@ def _names_after(
     found = {}
     for module, listed in before.items():
         words = table["*"] | table[f"components/{module.replace('.', '/')}.py"]
-        found[modules.get(module, module)] = sorted(
+        for old in sorted(modules, key=lambda each: -each.count(".")):
+            if f"{module}.".startswith(f"{old}."):
+                module = modules[old] + module[len(old) :]  # noqa: PLW2901
+        found[module] = sorted(
             ".".join(words.get(part, part) for part in each.split(".")) for each in listed
         )
     return found
