@@ -57,6 +57,7 @@ validate --help | readiness --help | sim --help
 
 def _entry(document: Any) -> dict[str, Any]:
     exact = json.dumps(document, sort_keys=True, default=str, ensure_ascii=False)
+    exact = exact.replace(str(ROOT), "ROOT")
     digest = hashlib.sha256(exact.encode()).hexdigest()[:16]
     return {"hash": digest, "structure": _structure(json.loads(exact))}
 
