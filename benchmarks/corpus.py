@@ -329,7 +329,7 @@ def table() -> tuple[dict[str, Row], Row]:
 HEAD = """\
 # Lint, compared
 
-`gpuyard lint` and checkov {version} over the same {files} files: [tests/lint/corpus](../../tests/lint/corpus), in the style of
+`gpuyard lint` and checkov {version} over the same {files} files: `tests/lint/corpus`, in the style of
 public blueprints and guides, {wrong} with mistakes that people make and {sound} without. This page is made by
 `python benchmarks/corpus.py`; tests hold the rules to every file of it, and the page to what they find.
 

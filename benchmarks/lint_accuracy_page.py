@@ -32,7 +32,7 @@ TEMPLATE = """\
 
 We ran `gpuyard lint` on {all:,} public repositories: {files:,} files, {resources:,} Kubernetes and Terraform
 resources. None of their authors knew the tool. A reviewer read the file around each finding and gave a verdict by
-[written criteria](../../benchmarks/lint-verdicts.md):
+written criteria (`benchmarks/lint-verdicts.md`):
 
 - **true**: the finding is right and useful to the owner of the file;
 - **debatable**: it is right, but the repository states the intent, cannot suffer from it, or has no GPU there;
@@ -79,8 +79,8 @@ largest process took {memory} MiB of memory; the tests allow {most} MiB.
 
 ## Data
 
-[lint-verdicts.csv](../../benchmarks/lint-verdicts.csv) has every finding with its place, verdict and reason;
-[lint-repositories.csv](../../benchmarks/lint-repositories.csv) has the repositories, commits and costs.
+`benchmarks/lint-verdicts.csv` has every finding with its place, verdict and reason;
+`benchmarks/lint-repositories.csv` has the repositories, commits and costs.
 `python benchmarks/lint_accuracy.py` regenerates this page.
 """  # noqa: E501  lines of the page, not of the code
 
