@@ -11,6 +11,7 @@ from gpuyard.lint.items import FilesRead, Item, Unread
 from gpuyard.lint.languages.comments import Remark, remarks_of
 from gpuyard.lint.together.judging import judged
 from gpuyard.lint.together.needed import NeededValues
+from gpuyard.lint.together.scopes import scopes
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Resource, Rule
 from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness
@@ -96,7 +97,8 @@ def report(
     """Hold what was read against the rules."""
     items = {id(item.resource): item for item in reading.items}
     beside = _Beside(ignores)
-    found = list(judged(reading, rules, settings))
+    deployed_together = scopes(reading)
+    found = list(judged(reading, rules, settings, deployed_together))
     items |= {id(each.elsewhere.resource): each.elsewhere for each in found if each.elsewhere}
     outcomes = [
         _meant(each.outcome, items.get(id(each.outcome.resource)), beside, settings)
@@ -105,6 +107,7 @@ def report(
     needed = NeededValues([item.resource for item in reading.items], settings)
     hits = [_hit(each, items, reading, needed.of(each)) for each in outcomes]
     hits = [_settled(hit, ignores, baseline, reading.samples) for hit in hits]
+    unread = [Unread(each.file, each.unread) for each in deployed_together if each.unread]
     active = tuple(rule for rule in rules if rule.id not in settings.off)
     names = {rule.id for rule in (*RULES, *rules)}
     kinds = {kind for rule in active for kind in rule.kinds}
@@ -112,7 +115,7 @@ def report(
     hits.sort(key=lambda hit: (position.get(hit.file, -1), hit.line, hit.column, hit.rule.id))
     return Report(
         hits=tuple(hits),
-        unread=reading.unread,
+        unread=(*reading.unread, *unread),
         files=reading.files,
         resources=len(reading.items),
         known=sum(item.resource.group_kind in kinds for item in reading.items),
