@@ -8,6 +8,7 @@ from gpuyard.findings import Severity
 from gpuyard.lint.items import Unread
 from gpuyard.lint.read import TO_FILL_IN, read
 from gpuyard.lint.together.judging import judged
+from gpuyard.lint.together.scopes import scopes
 from gpuyard.render.files import render_files
 from gpuyard.rules import RULES
 from gpuyard.rules.run import AS_THEY_ARE
@@ -198,7 +199,7 @@ def test_a_copy_of_a_chart_says_which_version_reads_the_objects_beside_it():
         found = read(pool, "karpenter/pool.yaml")
         for number, each in enumerate(charts):
             found += read(each, f"karpenter/{number}/Chart.yaml")
-        outcomes = judged(found, RULES, AS_THEY_ARE)
+        outcomes = judged(found, RULES, AS_THEY_ARE, scopes(found))
         return [o.outcome.severity for o in outcomes if o.outcome.rule.id == "GPU-CFG-03"]
 
     copy = b"apiVersion: v2\nname: karpenter\nversion: 0.33.1\n"

@@ -1,9 +1,10 @@
 """Lint report of files, with file, line and column: the one result that every format writes."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from gpuyard.findings import Path, Severity, show_path
 from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NamedRule, NoReason
@@ -11,8 +12,11 @@ from gpuyard.lint.items import FilesRead, Item, Unread
 from gpuyard.lint.languages.comments import Remark, remarks_of
 from gpuyard.lint.together.judging import judged
 from gpuyard.lint.together.needed import NeededValues
+from gpuyard.lint.together.put_in import JudgedOutcome
+from gpuyard.lint.together.scopes import scopes
 from gpuyard.rules import RULES
-from gpuyard.rules.rule import Resource, Rule
+from gpuyard.rules.filled_in import RuleCheck
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
 from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness
 
 
@@ -71,6 +75,8 @@ class Report:
     """Comments that would ignore a rule and do not say why: they ignore nothing."""
     no_rules: tuple[NamedRule, ...] = ()
     """What comments would ignore, and no rule is called so."""
+    cut: bool = False
+    """Whether the time was over before the rules had checked everything."""
 
     @property
     def open(self) -> tuple[Hit, ...]:
@@ -92,19 +98,29 @@ def report(
     settings: Strictness = AS_THEY_ARE,
     ignores: Ignores = NOTHING_IGNORED,
     baseline: Collection[str] = (),
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Report:
-    """Hold what was read against the rules."""
+    """Hold what was read against the rules, until the time is over."""
     items = {id(item.resource): item for item in reading.items}
     beside = _Beside(ignores)
-    found = list(judged(reading, rules, settings))
+    deployed_together = scopes(reading)
+    found: list[JudgedOutcome] = []
+    cut = False
+    try:
+        timed = [_timed(rule, is_over) for rule in rules]
+        found.extend(judged(reading, timed, settings, deployed_together))
+    except TimeLimitReached:
+        cut = True
     items |= {id(each.elsewhere.resource): each.elsewhere for each in found if each.elsewhere}
+    own = {rule.id: rule for rule in rules}
     outcomes = [
-        _meant(each.outcome, items.get(id(each.outcome.resource)), beside, settings)
-        for each in found
+        _meant(each, items.get(id(each.resource)), beside, settings)
+        for each in (replace(o.outcome, rule=own[o.outcome.rule.id]) for o in found)
     ]
     needed = NeededValues([item.resource for item in reading.items], settings)
     hits = [_hit(each, items, reading, needed.of(each)) for each in outcomes]
     hits = [_settled(hit, ignores, baseline, reading.samples) for hit in hits]
+    unread = [Unread(each.file, each.unread) for each in deployed_together if each.unread]
     active = tuple(rule for rule in rules if rule.id not in settings.off)
     names = {rule.id for rule in (*RULES, *rules)}
     kinds = {kind for rule in active for kind in rule.kinds}
@@ -112,14 +128,34 @@ def report(
     hits.sort(key=lambda hit: (position.get(hit.file, -1), hit.line, hit.column, hit.rule.id))
     return Report(
         hits=tuple(hits),
-        unread=reading.unread,
+        unread=(*reading.unread, *unread),
         files=reading.files,
         resources=len(reading.items),
         known=sum(item.resource.group_kind in kinds for item in reading.items),
         rules=active,
         without_reason=ignores.without_reason,
         no_rules=tuple(each for each in ignores.named if each.rule not in names),
+        cut=cut,
     )
+
+
+class TimeLimitReached(BaseException):
+    """Ends all rules: an Exception would be reported as the failure of one."""
+
+
+def _timed(rule: Rule, is_over: Callable[[], bool]) -> Rule:
+    """The rule, which looks at the clock before each of its checks."""
+
+    def timed(check: RuleCheck) -> RuleCheck:
+        def checked(subject: Any, parameters: Parameters) -> Iterator[Violation]:
+            if is_over():
+                raise TimeLimitReached
+            return check(subject, parameters)
+
+        return checked
+
+    alone, together = rule.check, rule.check_stack
+    return replace(rule, check=alone and timed(alone), check_stack=together and timed(together))
 
 
 @dataclass(frozen=True, slots=True)

@@ -403,7 +403,7 @@ def test_a_rule_that_could_not_end_over_all_is_still_held_within_a_scope(more):
     place = made.items[-1].place
     both = FilesRead((Item(unknown, place), *made.items), (), made.files)
     chosen = [rule for rule in RULES if rule.id == "GPU-QUE-01"]
-    verdicts = [each.outcome.verdict for each in judged(both, chosen, AS_THEY_ARE)]
+    verdicts = [each.outcome.verdict for each in judged(both, chosen, AS_THEY_ARE, scopes(both))]
     expected = [RuleVerdict.NOT_EVALUATED, RuleVerdict.VIOLATED]
     assert verdicts == (expected if more else expected[:1])
 
@@ -431,12 +431,14 @@ def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
     (any_rule, *_) = RULES
     rule = replace(any_rule, kinds=("ConfigMap",), check=None, check_stack=check, weighs=None)
     two = {f"{name}/c.yaml": SIZED.replace("NAME", name) for name in "ab"}
-    found = judged(reading({"a/c.yaml": two["a/c.yaml"]}), [rule], AS_THEY_ARE)
+    one = reading({"a/c.yaml": two["a/c.yaml"]})
+    found = judged(one, [rule], AS_THEY_ARE, scopes(one))
     alone = [each.outcome for each in found]
     assert [each.problem for each in alone if each.verdict is RuleVerdict.VIOLATED] == [
         "it is alone"
     ]
-    both = [each.outcome.verdict for each in judged(reading(two), [rule], AS_THEY_ARE)]
+    found = judged(reading(two), [rule], AS_THEY_ARE, scopes(reading(two)))
+    both = [each.outcome.verdict for each in found]
     assert both == [RuleVerdict.NOT_EVALUATED] * 2
 
 

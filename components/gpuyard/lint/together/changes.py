@@ -8,20 +8,21 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.lint.items import FilePlace
 from gpuyard.lint.together.patching import merged, name_at, operated, pointed, with_set
 from gpuyard.manifests.fields import UNKNOWN, items, mapping, mappings, text
-from gpuyard.rules.rule import Resource
 
 _CLUSTER_WIDE = re.compile(r"Namespace$|Cluster[A-Z]\w*|ResourceFlavor$|PriorityClass$|NodePool$")
 """Kinds that a namespace is not given to; one more or less changes no verdict of a rule."""
 _NEVER_RENAMED = frozenset({"Namespace", "CustomResourceDefinition", "APIService"})
 _REPEATS = re.compile(r"[*+?{]")
 _REPEATS_GROUP = re.compile(r"\)[*+?{]|\\\d")
-_PLAIN = re.compile(r"[\w-]+")
+_PLAIN = re.compile(r"[\w-]*")
+"""A pattern that matches itself alone."""
 _MOST_REPEATS = 2
 """Python goes back over each: of three, the time grows with the cube of a name."""
 _OWN_GROUPS = re.compile(r"(apps|batch|autoscaling|policy|([\w-]+\.)+k8s\.io)/|v1$")
@@ -74,6 +75,8 @@ class Change:
     """What becomes of an object; None where it is taken away."""
     selects: Callable[[ObjectForm], bool | None] = lambda _: True
     """Whether it is meant; None where only a run of kustomize tells."""
+    key: tuple[str, str] = ("", "")
+    """The kind and the name of all objects that it may select; "" for any."""
     sure: bool = True
     """Whether all of what it does is known here."""
     below: Callable[[Any, Path], Path] = lambda _, __: ()
@@ -96,21 +99,6 @@ class ObjectPatch:
     """What it is for; None for the object that it names itself."""
     fields: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
     operations: tuple[Mapping[Any, Any], ...] = ()
-
-
-def deployed(
-    resource: Resource, changes: Iterable[Change], *, sure: bool = False
-) -> ObjectForm | None:
-    """The object after these, or after those of them that are sure; None where one takes it away."""
-    form = ObjectForm(resource.properties, (resource.name,))
-    for change in changes:
-        selects = change.selects(form)
-        meant = selects and change.sure if sure else selects is not False
-        after = change.does(form) if meant else form
-        if after is None:
-            return None
-        form = after
-    return form
 
 
 def changes_of(
@@ -141,6 +129,8 @@ def _named(given: Mapping[str, Any], place: FilePlace) -> Iterator[Change]:
 
 def _images(given: Mapping[str, Any], place: FilePlace) -> Iterator[Change]:
     for index, each in enumerate(mappings(given, "images")):
+        if not text(each, "name"):
+            continue  # no image is called so
         key = next((k for k in ("newTag", "digest", "newName") if each.get(k)), "name")
         yield Change(place, ("images", index, key), _does_images(each), image=text(each, "name"))
 
@@ -148,7 +138,8 @@ def _images(given: Mapping[str, Any], place: FilePlace) -> Iterator[Change]:
 def _replacements(given: Mapping[str, Any], place: FilePlace) -> Iterator[Change]:
     for index, select, fields in _replaced(given):
         where = ("replacements", index)
-        yield Change(place, where, _does_unknown(fields), _selected_by(select), sure=False)
+        does, selects = _does_unknown(fields), _selected_by(select)
+        yield Change(place, where, does, selects, _key(select), sure=False)
 
 
 def _has_own_configuration(given: Mapping[str, Any]) -> bool:
@@ -241,6 +232,7 @@ def _patch(patch: ObjectPatch) -> Change:
         patch.path,
         lambda form: _patched(patch, form),
         _selector(patch),
+        _key_of(patch),
         all(text(each, "op") in known for each in patch.operations),
         lambda value, path: _in_patch(patch, value, path),
     )
@@ -326,6 +318,20 @@ def _selector(patch: ObjectPatch) -> Callable[[ObjectForm], bool | None]:
     return selects
 
 
+def _key_of(patch: ObjectPatch) -> tuple[str, str]:
+    if patch.target is not None:
+        return _key(patch.target)
+    return text(patch.fields, "kind"), text(patch.fields, "metadata", "name")
+
+
+def _key(target: Mapping[Any, Any]) -> tuple[str, str]:
+    """The kind and the name of a target, "" for a pattern and for all after it."""
+    kind, name = text(target, "kind"), text(target, "name")
+    if not _PLAIN.fullmatch(kind):
+        return "", ""
+    return kind, name if _PLAIN.fullmatch(name) else ""
+
+
 def _group(value: Any) -> str | None:
     """The group of an object, "" for Kubernetes' own; None where it says none."""
     version = name_at(value, "apiVersion")
@@ -334,22 +340,24 @@ def _group(value: Any) -> str | None:
 
 def _selected_by(target: Mapping[Any, Any]) -> Callable[[ObjectForm], bool | None]:
     """By what it is, each a pattern of the whole, and by labels."""
+    keys = ("kind", "name", "group", "version", "namespace")
+    fits = {key: _pattern(wanted) for key in keys if (wanted := text(target, key))}
+    selectors = {f"{what}s": text(target, f"{what}Selector") for what in ("label", "annotation")}
 
     def selects(form: ObjectForm) -> bool | None:
         group, _, version = name_at(form.value, "apiVersion").rpartition("/")
         names = {"kind": (form.kind,), "name": form.names, "group": (group,), "version": (version,)}
         for key, given in names.items():
-            wanted = text(target, key)
-            fits = {_matches(wanted, each) for each in given} if wanted else {True}
-            if True not in fits:
-                return None if None in fits else False
+            found = {fits[key](each) for each in given} if key in fits else {True}
+            if True not in found:
+                return None if None in found else False
         space = name_at(form.value, "metadata", "namespace") or "default"
-        if (wanted := text(target, "namespace")) and not _matches(wanted, space):
+        if "namespace" in fits and not fits["namespace"](space):
             return None  # it may have had another on its way
-        found = [
-            _has(text(target, f"{what}Selector"), _at(form.value, ("metadata", f"{what}s")))
-            for what in ("label", "annotation")
-        ]
+        found = {
+            _has(selector, _at(form.value, ("metadata", what)))
+            for what, selector in selectors.items()
+        }
         return False if False in found else None if None in found else True
 
     return selects
@@ -369,19 +377,18 @@ def _has(selector: str, given: Any) -> bool | None:
     return True
 
 
-def _matches(pattern: str, given: str) -> bool | None:
+def _pattern(pattern: str) -> Callable[[str], bool | None]:
     """Whether a name is as kustomize's pattern wants it; None for a pattern that Python may try for ever."""
-    if _PLAIN.fullmatch(pattern):  # as most are; Python keeps few patterns compiled
-        return pattern == given
     if _REPEATS_GROUP.search(pattern) or len(_REPEATS.findall(pattern)) > _MOST_REPEATS:
-        return None
+        return lambda _: None
     try:
         with warnings.catch_warnings(
             action="ignore"
         ):  # of what another version of Python may read otherwise
-            return re.fullmatch(pattern, given) is not None
-    except re.error:
-        return pattern == given
+            compiled = re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return lambda given: pattern == given
+    return lambda given: compiled.fullmatch(given) is not None
 
 
 def _replaced(
@@ -408,38 +415,56 @@ def _does_unknown(fields: Sequence[str]) -> Callable[[ObjectForm], ObjectForm]:
 
 def _does_images(given: Mapping[Any, Any]) -> Callable[[ObjectForm], ObjectForm]:
     def does(form: ObjectForm) -> ObjectForm:
-        value = _with_images(form.value, given)
+        value = _with_images(form.value, partial(_image, given=given))
         return form if value is form.value else replace(form, value=value)
 
     return does
 
 
-def _with_images(value: Any, given: Mapping[Any, Any], *, here: bool = False) -> Any:
-    """Every `image` of containers below, as an entry of `images` says it; itself where there is none."""
+def _with_images(value: Any, new: Callable[[str], str], *, here: bool = False) -> Any:
+    """With another text for each `image` of containers below; itself where none changes."""
     if isinstance(value, list):
-        made = [_with_images(each, given, here=here) for each in value]
+        made = [_with_images(each, new, here=here) for each in value]
         return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
     if not isinstance(value, Mapping):
         return value
     changed = {
-        key: new
+        key: made
         for key, each in value.items()
-        if (new := _image_below(key, each, given, here=here)) is not each
+        if (made := _image_below(key, each, new, here=here)) is not each
     }
     return {**value, **changed} if changed else value
 
 
-def _image_below(key: Any, value: Any, given: Mapping[Any, Any], *, here: bool) -> Any:
+def _image_below(key: Any, value: Any, new: Callable[[str], str], *, here: bool) -> Any:
     if here and key == "image" and isinstance(value, str):
-        return _image(value, given)
-    return _with_images(value, given, here=key in _CONTAINERS)
+        return new(value)
+    return _with_images(value, new, here=key in _CONTAINERS)
 
 
-def _image(written: str, given: Mapping[Any, Any]) -> str:
+def image_names(form: ObjectForm) -> set[str]:
+    """The images of all containers of an object, without their tags and digests."""
+    found: set[str] = set()
+
+    def seen(written: str) -> str:
+        found.add(_image_parts(written)[0])
+        return written
+
+    _with_images(form.value, seen)
+    return found
+
+
+def _image_parts(written: str) -> tuple[str, str, str]:
+    """The name of an image, its tag, and its digest."""
     bare, _, digest = written.partition("@")
     folder, slash, last = bare.rpartition("/")
     name, _, tag = last.partition(":")
-    if text(given, "name") != f"{folder}{slash}{name}":
+    return f"{folder}{slash}{name}", tag, digest
+
+
+def _image(written: str, given: Mapping[Any, Any]) -> str:
+    name, tag, digest = _image_parts(written)
+    if text(given, "name") != name:
         return written
     if given.get("newTag") or text(given, "digest"):  # the digest of before is of another image
         tag, digest = str(given.get("newTag") or tag), text(given, "digest")

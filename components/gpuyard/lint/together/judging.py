@@ -10,7 +10,7 @@ from dataclasses import replace
 from gpuyard.findings import Path
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.together.put_in import JudgedOutcome, is_sure, is_surely_said, put_in
-from gpuyard.lint.together.scopes import LintScope, scopes
+from gpuyard.lint.together.scopes import LintScope
 from gpuyard.rules.rule import Resource, Rule, Stack
 from gpuyard.rules.run import (
     RuleOutcome,
@@ -27,12 +27,14 @@ HitsByKey = dict[HitKey, list[RuleOutcome]]
 
 
 def judged(
-    reading: FilesRead, rules: Sequence[Rule], settings: Strictness
+    reading: FilesRead,
+    rules: Sequence[Rule],
+    settings: Strictness,
+    found: Sequence[LintScope],
 ) -> Iterator[JudgedOutcome]:
-    """What the rules have to say about what was read."""
+    """What the rules have to say about what was read, and about what of it is deployed together."""
     # what commands install is known over all files alone: it excuses there, and accuses nowhere
     stack = Stack((*(item.resource for item in reading.items), *reading.installs))
-    found = scopes(reading)
     for outcome in _each(stack, rules, settings, found):
         yield JudgedOutcome(outcome)
     yield from put_in(stack, rules, settings, found, reading.samples)

@@ -10,7 +10,8 @@ from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.lint.items import FilePlace, Item, below
-from gpuyard.lint.together.changes import Change, ObjectForm, deployed
+from gpuyard.lint.together.change_index import deployed
+from gpuyard.lint.together.changes import Change
 from gpuyard.lint.together.scopes import Kustomized, LintScope
 from gpuyard.manifests.fields import items
 from gpuyard.rules.rule import Resource, Rule, Stack
@@ -89,7 +90,9 @@ def _of_one(
     for outcome in said:
         if any(_is_same(outcome, other) for other in before) or not _is_sure(each, outcome):
             continue
-        beside = Stack(tuple(each.there if r is written else r for r in stack.resources))
+        beside = stack  # as it is written, where the rule looks at no other resource
+        if rule.weighs is not None:
+            beside = Stack(tuple(each.there if r is written else r for r in stack.resources))
         weight = weighed(outcome, each.there, beside, settings)
         # a command may set the image by the name that is written
         as_written = weighed(outcome, written, stack, settings)
@@ -177,10 +180,9 @@ def _blamed(each: Kustomized, outcome: RuleOutcome) -> tuple[Change, Any] | None
     found: tuple[Change, Any] | None = None
     unread: tuple[Change, Any] | None = None
     held = False
-    form = ObjectForm(each.start.properties, (each.start.name,))
-    for change in each.changes:
-        after = form if change.selects(form) is False else change.does(form)
-        if after is None or after is form:
+    value: Any = each.start.properties
+    for change, after in each.changes.applied(each.start):
+        if after is None or after.value is value:
             continue
         holds = _holds(each, outcome, after.value)
         if not change.sure:
@@ -188,5 +190,5 @@ def _blamed(each: Kustomized, outcome: RuleOutcome) -> tuple[Change, Any] | None
         if holds and not held:
             found = change, after.value
         found = found if holds else None
-        form, held = after, holds
+        value, held = after.value, holds
     return found or unread

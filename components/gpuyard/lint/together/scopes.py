@@ -16,7 +16,8 @@ from gpuyard.lint.deployers.around import changed_folders
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item
 from gpuyard.lint.layers.forms import values_there
-from gpuyard.lint.together.changes import Change, ObjectForm, deployed
+from gpuyard.lint.together.change_index import ChangeIndex, deployed
+from gpuyard.lint.together.changes import ObjectForm
 from gpuyard.lint.together.handed import as_handed, values_as_handed
 from gpuyard.lint.together.kustomize import FLUX, Kustomization, kustomizations, made_of
 from gpuyard.lint.together.references import renames, with_references
@@ -31,6 +32,13 @@ _NOWHERE = FilePlace("", Document(None, {}))
 _ARGO = "argoproj.io/Application"
 Chains = dict[str, list[Kustomization]]
 """By file: the kustomizations that it goes through, the inner one first."""
+MOST_LOOKUPS = 1_000_000
+"""Comparisons of changes with objects in one kustomization, of about 1 µs each."""
+TOO_MANY_CHANGES = (
+    f"finding the objects of its patches and images takes more than {MOST_LOOKUPS:,} comparisons: "
+    "its objects are checked as they are written. "
+    "Name one kind and one object in the target of each patch"
+)
 _MOST_TAKEN, _DEEPEST = 1000, 50
 """How many kustomizations lint follows from one, once for each way to them, and how deep."""
 
@@ -59,7 +67,7 @@ class Kustomized:
     item: Item
     file: str
     """The kustomization that deploys it, the outer one."""
-    changes: tuple[Change, ...]
+    changes: ChangeIndex
     there: Resource
     """As it is deployed, under the name that is written."""
     built: bool
@@ -81,6 +89,8 @@ class LintScope:
     file: str = ""
     """The kustomization that it is, "" where it is none."""
     kustomized: tuple[Kustomized, ...] = ()
+    unread: str = ""
+    """Why the changes of its kustomizations are left out."""
 
 
 def scopes(reading: FilesRead) -> list[LintScope]:
@@ -143,7 +153,8 @@ def _built_around(built: tuple[Resource, ...], around: Kustomization) -> tuple[R
     changes = [change for change in around.changes if change.by]
     if not all(change.sure for change in changes):
         return ()
-    forms = ((each, deployed(each, changes)) for each in built)
+    index = ChangeIndex(changes)
+    forms = ((each, deployed(each, index)) for each in built)
     return tuple(
         replace(each, properties=form.value, name=form.names[-1])
         for each, form in forms
@@ -249,31 +260,49 @@ def _tree_of(folder: str, trees: frozenset[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class _Chain:
+    """Kustomizations that files go through, the inner one first."""
+
+    file: str
+    """The outer one, "" where there is none."""
+    changes: ChangeIndex
+
+
+@dataclass(frozen=True, slots=True)
 class _There:
     """One thing, and what it is deployed as."""
 
     item: Item
-    chain: Sequence[Kustomization]
+    chain: _Chain
     form: ObjectForm
     made: Resource | None = None
     """What a run of kustomize made of it."""
 
     @property
-    def changes(self) -> tuple[Change, ...]:
-        return () if self.item.described else _changes(self.chain)
-
-
-def _changes(chain: Sequence[Kustomization]) -> tuple[Change, ...]:
-    return tuple(change for each in chain for change in each.changes)
+    def changes(self) -> ChangeIndex:
+        return ChangeIndex(()) if self.item.described else self.chain.changes
 
 
 def _scope(chains: Chains, view: _View, built: tuple[Resource, ...] = ()) -> LintScope:
     found: list[_There] = []
     charts: dict[tuple[str, str], list[str]] = defaultdict(list)
     maybe: list[Resource] = []
-    for file, chain in chains.items():
+    indexed: dict[tuple[int, ...], _Chain] = {}
+    lookups = 0
+    for file, kustomized_by in chains.items():
+        key = tuple(map(id, kustomized_by))
+        if key not in indexed:
+            outer = kustomized_by[-1].file if kustomized_by else ""
+            changes = ChangeIndex(change for each in kustomized_by for change in each.changes)
+            indexed[key] = _Chain(outer, changes)
+        chain = indexed[key]
         for item in view.by_file.get(file, ()):
+            before = chain.changes.lookups
             found += _there(item, chain, view, built)
+            lookups += chain.changes.lookups - before
+            if lookups > MOST_LOOKUPS:
+                as_written: Chains = {file: [] for file in chains}
+                return replace(_scope(as_written, view, built), unread=TOO_MANY_CHANGES)
             maybe += [item.resource] if item.maybe else []
             if item.resource.kind.startswith("values:") and not item.place.prefix:
                 charts[posixpath.dirname(file), item.resource.kind].append(file)
@@ -304,7 +333,7 @@ def _named(found: Sequence[_There], *, known: bool) -> Iterator[tuple[Resource, 
 def _kustomized(each: _There, there: Resource, *, known: bool) -> Kustomized | None:
     """An object that its kustomizations change; of what kustomize has made, what is surely that object."""
     written = each.item.resource
-    if not each.chain or ":" in written.kind or there.properties == written.properties:
+    if not each.chain.file or ":" in written.kind or there.properties == written.properties:
         return None
     start = each.item.laid or written
     if known:
@@ -312,12 +341,10 @@ def _kustomized(each: _There, there: Resource, *, known: bool) -> Kustomized | N
         if form is None or each.made is None or form.names[-1] != each.made.name:
             return None
     there = replace(there, name=written.name)
-    return Kustomized(each.item, each.chain[-1].file, each.changes, there, known)
+    return Kustomized(each.item, each.chain.file, each.changes, there, known)
 
 
-def _there(
-    item: Item, chain: Sequence[Kustomization], view: _View, built: tuple[Resource, ...]
-) -> list[_There]:
+def _there(item: Item, chain: _Chain, view: _View, built: tuple[Resource, ...]) -> list[_There]:
     """One thing as it is deployed, values for each release that takes them; nothing where it is not."""
     if item.described:
         return _described_there(item, chain, view)
@@ -326,15 +353,14 @@ def _there(
         form = ObjectForm(made.properties, (item.resource.name, made.name))
         return [_There(item, chain, form, made)]
     written = item.laid or item.resource
-    changes = _changes(chain)
     if ":" in written.kind:
-        forms = _values_there(item, written, changes, view)
+        forms = _values_there(item, written, chain.changes, view)
         return [_There(item, chain, ObjectForm(each.properties, (each.name,))) for each in forms]
-    changed = deployed(written, changes)
+    changed = deployed(written, chain.changes)
     return [_There(item, chain, changed)] if changed is not None else []
 
 
-def _described_there(item: Item, chain: Sequence[Kustomization], view: _View) -> list[_There]:
+def _described_there(item: Item, chain: _Chain, view: _View) -> list[_There]:
     """What values describe, in each form of these."""
     if item.place.file in view.own and not item.place.prefix:
         return []  # its own templates may change the values before anything is made of them
@@ -342,13 +368,11 @@ def _described_there(item: Item, chain: Sequence[Kustomization], view: _View) ->
     return [_There(item, chain, ObjectForm(each.properties, (each.name,))) for each in made]
 
 
-def _described(
-    item: Item, chain: Sequence[Kustomization], view: _View
-) -> Iterator[Resource | None]:
+def _described(item: Item, chain: _Chain, view: _View) -> Iterator[Resource | None]:
     """What values describe once their release is patched, or others are laid over them."""
     release = item.release
     if release is not None:
-        form = deployed(release, _changes(chain))
+        form = deployed(release, chain.changes)
         if form is not None and form.value is release.properties:
             yield item.resource
         elif form is not None:
@@ -377,7 +401,7 @@ def _is_same(one: Item, other: Item) -> bool:
 
 
 def _values_there(
-    item: Item, written: Resource, changes: Sequence[Change], view: _View
+    item: Item, written: Resource, changes: ChangeIndex, view: _View
 ) -> Iterator[Resource]:
     """Values as commands and releases hand them to Helm, of a chart's own what its templates take."""
     file, prefix = item.place.file, item.place.prefix

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from gpuyard.cli.commands.linting import programs, rendering
-from gpuyard.cli.commands.linting.files import LINK, WantedFiles, read_all
+from gpuyard.cli.commands.linting.files import LINK, TimeLimit, WantedFiles, read_all
 from gpuyard.lint.together.built import NOT_BUILT
 from gpuyard.lint.together.rendered import NOT_ASKED
 from kit.every import every
@@ -497,6 +497,31 @@ def test_a_run_of_which_time_is_left_for_nothing_ends(tree):
     (unread,) = reading.unread
     assert unread.file == "."
     assert unread.reason.startswith("the time limit of -1 s leaves out 3 files, from ")
+
+
+def test_rules_that_take_longer_than_the_time_limit_end_with_the_findings_so_far(
+    gpuyard, tree, monkeypatch
+):
+    quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\n"
+    tree(**{"quota.yaml": f"{quota}spec: {{hard: {{limits.nvidia.com/gpu: 8}}}}\n"})
+    whole = gpuyard("lint", ".")
+    assert whole.code == 3
+    said = "the rules take longer than the time limit of 8 s, so findings are missing: raise --time-limit"
+    monkeypatch.setattr(TimeLimit, "allows", lambda *_: True)
+    found = []
+    for checks in range(30):
+        clock = iter(range(checks))
+        monkeypatch.setattr(TimeLimit, "is_over", lambda _, clock=clock: next(clock, None) is None)
+        ended = gpuyard("lint", ".", "--time-limit", "8")
+        if ended.code == 3:
+            assert ended.out == whole.out
+            break
+        assert ended.code == 2
+        assert f".:1: {said}" in " ".join(ended.err.split())
+        found.append("GPU-TEN-02" in ended.out)
+    assert ended.code == 3
+    assert found == sorted(found)
+    assert set(found) == {False, True}
 
 
 # ── what lint wrote itself ──

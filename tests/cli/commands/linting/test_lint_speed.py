@@ -1,16 +1,22 @@
 """Linting a large rendered file stays quick: in CPU, so that a busy machine changes little."""
 
 import importlib.util
+import time
 
 import pytest
 
 import sizes
+from gpuyard.cli.commands.linting.files import read_all
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.rules import RULES
 from gpuyard.rules.subjects import installed
 
 LIMIT = 2.0
+PATCH = """\
+  - target: {kind: Deployment, name: serve-N}
+    patch: '[{op: add, path: /metadata/labels/a, value: b}]'
+"""
 OPERATOR = """\
 apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -36,6 +42,28 @@ def test_a_thousand_deployments_are_linted_in_two_seconds_of_cpu(bench, tmp_path
     path.write_text(bench.deployments(1000), encoding="utf-8")
     # cores that others use make CPU time longer; the benchmark holds the bare limit
     assert min(bench.cpu_seconds(bench.linter(path)) for _ in range(2)) < 2 * LIMIT
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.timed
+def test_four_times_the_patches_images_and_objects_take_eight_times_the_cpu_at_most(
+    bench, tmp_path
+):
+    def seconds(count):
+        (folder := tmp_path / str(count)).mkdir(exist_ok=True)
+        (folder / "objects.yaml").write_text(bench.deployments(count), encoding="utf-8")
+        patches = "".join(PATCH.replace("N", str(n)) for n in range(count))
+        images = "".join(f"  - {{name: image-{n}, newTag: v2}}\n" for n in range(count))
+        changes = f"resources: [objects.yaml]\npatches:\n{patches}images:\n{images}"
+        (folder / "kustomization.yaml").write_text(changes, encoding="utf-8")
+        started = time.process_time()
+        found, _ = read_all([str(folder)])
+        assert report(found, RULES).unread == ()
+        return time.process_time() - started
+
+    seconds(10)
+    # every patch with every object would be sixteen times
+    assert min(seconds(1000) for _ in range(2)) < 8 * min(seconds(250) for _ in range(2))
 
 
 def test_what_is_measured_is_read_and_looked_at(bench):

@@ -90,9 +90,13 @@ class TimeLimit:
         """Start the clock."""
         self.end = monotonic() + self.seconds
 
+    def is_over(self) -> bool:
+        """Whether the time limit is reached."""
+        return monotonic() > self.end
+
     def allows(self, name: str) -> bool:
         """Whether the time limit is not reached yet; records the file where it is."""
-        if monotonic() <= self.end:
+        if not self.is_over():
             return True
         self.late[name] = None
         return False

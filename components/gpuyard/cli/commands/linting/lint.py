@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.commands.linting.files import WantedFiles, read_all, shown_names
+from gpuyard.cli.commands.linting.files import TimeLimit, WantedFiles, read_all, shown_names
 from gpuyard.cli.commands.why import complete_ids, why
 from gpuyard.cli.exit_codes import FINE, FOUND, USAGE
 from gpuyard.cli.options import complete_stacks
@@ -21,7 +21,7 @@ from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 from gpuyard.lint.baseline import read_baseline
 from gpuyard.lint.baseline import write_baseline as as_baseline
-from gpuyard.lint.items import FilesRead
+from gpuyard.lint.items import FilesRead, Unread
 from gpuyard.lint.read import TIMES
 from gpuyard.lint.report import Report, report
 from gpuyard.local_files import read_regular, shown_path, write_file
@@ -123,7 +123,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     time_limit: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", min=1, help="Read and render no longer; other files are not read."
+            metavar="SECONDS", min=1, help="Read and render no longer, then check no longer."
         ),
     ] = 120,
     format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002  the option's name
@@ -144,7 +144,12 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     chosen = _rules(only or [], skip or [])
     wanted = WantedFiles(exclude or [], samples, time_limit)
     reading, ignores = read_all(paths, wanted, render=render)
-    made = report(reading, chosen, settings, ignores, known)
+    clock = TimeLimit(time_limit)
+    made = report(reading, chosen, settings, ignores, known, clock.is_over)
+    if made.cut:
+        why = f"the rules take longer than the time limit of {time_limit:g} s, so findings are missing"
+        late = Unread(shown_names(paths)[0], f"{why}: raise --time-limit")
+        made = replace(made, unread=(*made.unread, late))
     if write_baseline is not None:
         write_file(write_baseline, as_baseline(made.hits))
     code = _code(made, reading, paths, fail_on)
