@@ -557,8 +557,12 @@ def test_a_backend_of_files_is_where_the_environment_or_the_engine_says(engine: 
     )
     assert elsewhere.files is None
     nowhere = PulumiStack("dev", engine.folder, {"PATH": "/nowhere"})
-    with pytest.raises(EnvironmentLacks, match="no `pulumi` on PATH"):
+    with pytest.raises(EnvironmentLacks) as lacking:
         nowhere.ask("up")
+    assert str(lacking.value) == (
+        "no `pulumi` on PATH: put the Pulumi CLI that deploys the stack on PATH, then again;"
+        " for a stack that `make up` deployed, run this in `make shell STACK=dev`"
+    )
     with pytest.raises(EnvironmentLacks, match="no `pulumi` on PATH"):
         _ = nowhere.files
 

@@ -48,7 +48,10 @@ class PulumiStack:
     def _program(self) -> str:
         program = shutil.which("pulumi", path=self.env.get("PATH"))
         if program is None:
-            raise EnvironmentLacks("no `pulumi` on PATH: it is the engine that has the stack")
+            raise EnvironmentLacks(
+                "no `pulumi` on PATH: put the Pulumi CLI that deploys the stack on PATH, then again;"
+                f" for a stack that `make up` deployed, run this in `make shell STACK={self.name}`"
+            )
         return program
 
     def ask(self, *arguments: str) -> str:
