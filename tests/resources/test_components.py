@@ -504,6 +504,7 @@ def test_a_claim_of_a_class_is_made_on_a_cluster_of_ones_own(pulumi_mocks):
     graph = pulumi_mocks.run(lambda: Team("vision", {"platform": raw, "team": "vision"}))
     claim = graph.one(name="vision:PersistentVolumeClaim:vision/corpus")
     assert claim.inputs["spec"]["storageClassName"] == "fast"
+    assert claim.options["retainOnDelete"] is True
 
 
 def test_a_claim_is_replaced_with_its_volume(pulumi_mocks):
