@@ -410,6 +410,30 @@ def test_a_state_is_edited_with_its_secrets_encrypted(engine: PulumiStack, tmp_p
     assert given == {"deployment": {"was": {"--stack": 1}}}, "no --show-secrets"
 
 
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("no stack", "no stack"),
+        ('{"steps": []}', '{"steps": []}'),
+        (
+            (
+                '{"diagnostics": [{"severity": "warning", "message": "old"},'
+                ' {"severity": "error", "message": "error: refused:\\n  fix: write 1\\n"}]}\nmore'
+            ),
+            "error: refused: fix: write 1",
+        ),
+    ],
+)
+def test_a_failed_preview_says_its_errors_alone(
+    engine: PulumiStack, tmp_path: Path, output: str, why: str
+):
+    (tmp_path / "output").write_text(output)
+    (tmp_path / "pulumi").write_text(f'#!/bin/sh\ncat "{tmp_path}/output"; exit 255\n')
+    with pytest.raises(EnvironmentLacks) as failed:
+        engine.ask("preview", "--json")
+    assert str(failed.value) == f"pulumi preview --json: {why}"
+
+
 def test_a_preview_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch):
     fake = Fake()
     monkeypatch.setattr(fake, "ask", lambda *_: "no JSON")

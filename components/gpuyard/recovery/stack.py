@@ -58,7 +58,7 @@ class PulumiStack:
         """A command's output; EnvironmentLacks, with what it says, when it fails."""
         code, said = self.tried(*arguments)
         if code:
-            raise EnvironmentLacks(f"pulumi {' '.join(arguments)}: {said.strip()}")
+            raise EnvironmentLacks(f"pulumi {' '.join(arguments)}: {_why(said)}")
         return said
 
     def state(self) -> dict[str, Any]:
@@ -114,3 +114,14 @@ def plain(value: Any) -> str | None:
     if isinstance(value, dict) and _PLAINTEXT in value:
         value = json.loads(value[_PLAINTEXT])
     return value if isinstance(value, str) and value else None
+
+
+def _why(output: str) -> str:
+    """The errors of a failed command with `--json`; of any other its whole output."""
+    try:
+        found = json.JSONDecoder().raw_decode(output[output.index("{") :])[0]["diagnostics"]
+    except (ValueError, KeyError):
+        return output.strip()
+    return " ".join(
+        word for d in found if d["severity"] == "error" for word in d["message"].split()
+    )
