@@ -195,3 +195,19 @@ def test_a_namespace_of_ours_that_becomes_one_that_was_there_is_let_go_and_not_d
     assert here(api, "Namespace", "speech")["metadata"]["uid"] == was
     assert here(api, "Secret", "key")
     assert here(api, "ResourceQuota", "gpuyard") is None
+
+
+def test_a_claim_of_a_class_is_never_deleted_while_its_storage_is_protected(stack, api, lab, work):
+    def storage(**more):
+        data = {"name": "corpus", "kind": "class", "class_name": "fast", "size_gib": 1}
+        return {"datasets": [{**data, **more}]}
+
+    lab(storage=storage())
+    stack.up()
+    stack.unchanged()
+    was = here(api, "PersistentVolumeClaim", "corpus")["metadata"]["uid"]
+    lab(storage=storage(class_name="slow"))
+    assert 'persistentvolumeclaims "corpus" already exists' in stack.up(fails=True).output
+    lab()
+    stack.up()
+    assert here(api, "PersistentVolumeClaim", "corpus")["metadata"]["uid"] == was

@@ -410,6 +410,30 @@ def test_a_state_is_edited_with_its_secrets_encrypted(engine: PulumiStack, tmp_p
     assert given == {"deployment": {"was": {"--stack": 1}}}, "no --show-secrets"
 
 
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("no stack", "no stack"),
+        ('{"steps": []}', '{"steps": []}'),
+        (
+            (
+                '{"diagnostics": [{"severity": "warning", "message": "old"},'
+                ' {"severity": "error", "message": "error: refused:\\n  fix: write 1\\n"}]}\nmore'
+            ),
+            "error: refused: fix: write 1",
+        ),
+    ],
+)
+def test_a_failed_preview_says_its_errors_alone(
+    engine: PulumiStack, tmp_path: Path, output: str, why: str
+):
+    (tmp_path / "output").write_text(output)
+    (tmp_path / "pulumi").write_text(f'#!/bin/sh\ncat "{tmp_path}/output"; exit 255\n')
+    with pytest.raises(EnvironmentLacks) as failed:
+        engine.ask("preview", "--json")
+    assert str(failed.value) == f"pulumi preview --json: {why}"
+
+
 def test_a_preview_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch):
     fake = Fake()
     monkeypatch.setattr(fake, "ask", lambda *_: "no JSON")
@@ -557,8 +581,12 @@ def test_a_backend_of_files_is_where_the_environment_or_the_engine_says(engine: 
     )
     assert elsewhere.files is None
     nowhere = PulumiStack("dev", engine.folder, {"PATH": "/nowhere"})
-    with pytest.raises(EnvironmentLacks, match="no `pulumi` on PATH"):
+    with pytest.raises(EnvironmentLacks) as lacking:
         nowhere.ask("up")
+    assert str(lacking.value) == (
+        "no `pulumi` on PATH: put the Pulumi CLI that deploys the stack on PATH, then again;"
+        " for a stack that `make up` deployed, run this in `make shell STACK=dev`"
+    )
     with pytest.raises(EnvironmentLacks, match="no `pulumi` on PATH"):
         _ = nowhere.files
 

@@ -1,5 +1,7 @@
 """What a team finds in its namespaces: claims that nobody else can take, and where its checkpoints go."""
 
+import pytest
+
 from gpuyard.plan.records.late import Late
 from gpuyard.render.limits import limit_objects
 from gpuyard.render.platform import platform_objects
@@ -147,6 +149,13 @@ def test_a_class_gives_each_namespace_a_volume_of_its_own():
     spec = found["PersistentVolumeClaim", "corpus"]["spec"]
     assert (spec["storageClassName"], spec["accessModes"]) == ("fast", ["ReadWriteMany"])
     assert spec["resources"]["requests"]["storage"] == "50Gi"
+
+
+@pytest.mark.parametrize(("protect", "kept"), [(True, "true"), (False, None)])
+def test_a_claim_of_a_class_is_protected_as_its_storage_is(protect, kept):
+    data = {"name": "corpus", "kind": "class", "class_name": "fast"}
+    claim = objects_of("none", datasets=[data], protect=protect)["PersistentVolumeClaim", "corpus"]
+    assert claim["metadata"]["annotations"].get("gpuyard.dev/protect") == kept
 
 
 def test_every_namespace_of_a_team_has_it_and_other_teams_have_not():

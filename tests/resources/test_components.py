@@ -504,3 +504,16 @@ def test_a_claim_of_a_class_is_made_on_a_cluster_of_ones_own(pulumi_mocks):
     graph = pulumi_mocks.run(lambda: Team("vision", {"platform": raw, "team": "vision"}))
     claim = graph.one(name="vision:PersistentVolumeClaim:vision/corpus")
     assert claim.inputs["spec"]["storageClassName"] == "fast"
+    assert claim.options["retainOnDelete"] is True
+
+
+def test_a_claim_is_replaced_with_its_volume(pulumi_mocks):
+    """A bound volume is deleted after its claim, and a volume that lost its claim binds to no other."""
+    graph = pulumi_mocks.run(lambda: on_aws(stores={"data-corpus.handle": "fs-0123456789abcdef0"}))
+    volume = graph.one(name="vision:PersistentVolume:lab.vision.corpus")
+    claim = graph.one(name="vision:PersistentVolumeClaim:vision/corpus")
+    assert volume.options["deleteBeforeReplace"] is True
+    assert volume.options["replaceOnChanges"] == ["spec.accessModes"]
+    assert claim.options["deleteBeforeReplace"] is True
+    assert claim.options["replaceWith"] == [volume.urn]
+    assert volume.urn in claim.dependencies

@@ -48,14 +48,17 @@ class PulumiStack:
     def _program(self) -> str:
         program = shutil.which("pulumi", path=self.env.get("PATH"))
         if program is None:
-            raise EnvironmentLacks("no `pulumi` on PATH: it is the engine that has the stack")
+            raise EnvironmentLacks(
+                "no `pulumi` on PATH: put the Pulumi CLI that deploys the stack on PATH, then again;"
+                f" for a stack that `make up` deployed, run this in `make shell STACK={self.name}`"
+            )
         return program
 
     def ask(self, *arguments: str) -> str:
         """A command's output; EnvironmentLacks, with what it says, when it fails."""
         code, said = self.tried(*arguments)
         if code:
-            raise EnvironmentLacks(f"pulumi {' '.join(arguments)}: {said.strip()}")
+            raise EnvironmentLacks(f"pulumi {' '.join(arguments)}: {_why(said)}")
         return said
 
     def state(self) -> dict[str, Any]:
@@ -111,3 +114,14 @@ def plain(value: Any) -> str | None:
     if isinstance(value, dict) and _PLAINTEXT in value:
         value = json.loads(value[_PLAINTEXT])
     return value if isinstance(value, str) and value else None
+
+
+def _why(output: str) -> str:
+    """The errors of a failed command with `--json`; of any other its whole output."""
+    try:
+        found = json.JSONDecoder().raw_decode(output[output.index("{") :])[0]["diagnostics"]
+    except (ValueError, KeyError):
+        return output.strip()
+    return " ".join(
+        word for d in found if d["severity"] == "error" for word in d["message"].split()
+    )

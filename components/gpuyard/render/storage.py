@@ -7,7 +7,7 @@ may be written is said by its mount: a pod can only ask for less.
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.names import CHECKPOINTS, DATA_ACCOUNT, system_namespace
+from gpuyard.names import CHECKPOINTS, DATA_ACCOUNT, PROTECT_ANNOTATION, system_namespace
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.spelling import digest
@@ -131,7 +131,11 @@ _ONE_MODE = {DatasetKind.FSX_LUSTRE, DatasetKind.CLASS}
 
 
 def _claim(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Object:
-    """It names no volume: that is for whoever makes volumes, and admission refuses it of everybody else."""
+    """It names no volume: that is for whoever makes volumes, and admission refuses it of everybody else.
+
+    A claim of a class is the only name of its data, so it is kept like a store.
+    """
+    kept = data.kind is DatasetKind.CLASS and plan.storage.protect
     spec: Object = {
         "accessModes": [_mode(data, writes=team in data.writers)],
         "storageClassName": data.class_name or "",
@@ -143,7 +147,7 @@ def _claim(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Obje
         "PersistentVolumeClaim",
         data.name,
         namespace=space,
-        annotations=_SKIP_AWAIT,
+        annotations={**_SKIP_AWAIT, **({PROTECT_ANNOTATION: "true"} if kept else {})},
         spec=spec,
     )
 

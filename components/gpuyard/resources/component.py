@@ -46,6 +46,7 @@ class Component(pulumi.ComponentResource):
         self._has_provider = provider is not None
         self._inside: ClusterProvider | None = None
         self._objects: dict[ObjectPlace, pulumi.CustomResource] = {}
+        self._volumes: dict[ObjectPlace, pulumi.CustomResource] = {}
 
     def _register(
         self,
@@ -71,8 +72,11 @@ class Component(pulumi.ComponentResource):
                 opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=first))
             if stays:
                 opts.ignore_changes = list(stays)
+            opts = _replaced_together(obj, opts, self._volumes.get(place_of(obj)))
             resource = register_object(self, bound, opts, theirs=_theirs(obj))
             self._objects[place_of(obj)] = resource
+            if obj["kind"] == "PersistentVolume":
+                self._volumes[_claim_of(obj)] = resource
             made.append(resource)
         return made
 
@@ -129,6 +133,26 @@ class Component(pulumi.ComponentResource):
 def _held_at_most(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
     if str(obj["apiVersion"]).startswith(_HELD):
         opts.custom_timeouts = pulumi.CustomTimeouts(delete=_HELD_AT_MOST)
+    return opts
+
+
+def _claim_of(volume: Mapping[str, Any]) -> ObjectPlace:
+    """The claim that a volume is reserved for."""
+    claim = volume["spec"]["claimRef"]
+    return claim["kind"], claim["namespace"], claim["name"]
+
+
+def _replaced_together(
+    obj: Mapping[str, Any], opts: pulumi.ResourceOptions, volume: pulumi.Resource | None
+) -> pulumi.ResourceOptions:
+    """A claim is replaced with its volume: one that is bound is not deleted, and binds to no new claim."""
+    if obj["kind"] == "PersistentVolume":
+        opts.replace_on_changes, opts.delete_before_replace = ["spec.accessModes"], True
+    if volume is not None:
+        pair = pulumi.ResourceOptions(
+            depends_on=[volume], replace_with=[volume], delete_before_replace=True
+        )
+        return pulumi.ResourceOptions.merge(opts, pair)
     return opts
 
 

@@ -7,6 +7,7 @@ from testbed.plugins.cloud.account import Account
 
 from kit.clouds.programs import GRAPH, TELLS
 from kit.clouds.stored import STORED
+from kit.stacks import team
 
 STORES = {
     "aws": (
@@ -61,3 +62,32 @@ def test_stores_are_made_kept_and_given_up_when_the_stack_file_says_so(lab, tmp_
     lab.up()
     lab.destroy()
     assert {each.kind for each in account.all()} <= {KEPT_FOR_EVER}
+
+
+def test_a_claim_is_bound_again_after_its_volume_changes(new_yard, api, until):
+    """The source of a volume is immutable, and so are the access modes of a claim."""
+    stored = {**STORED["aws"]["storage"], "protect": False}
+    teams = [team(protect=False)]
+    lab = new_yard({**STORED["aws"], "teams": teams, "queueing": {"install": False}})
+
+    def bound():
+        claims = api.cluster.list("v1", "PersistentVolumeClaim", "vision")
+        return all(each["status"].get("phase") == "Bound" for each in claims)
+
+    def web():
+        volumes = api.cluster.list("v1", "PersistentVolume", None)
+        (found,) = [v["spec"] for v in volumes if v["metadata"]["name"] == "lab.vision.web"]
+        return found["accessModes"], found["csi"]["volumeAttributes"].get("cacheEmptyDirSizeLimit")
+
+    for change, after in (
+        ({}, (["ReadOnlyMany"], None)),
+        ({"cache_gib": 10}, (["ReadOnlyMany"], "10Gi")),
+        ({"cache_gib": 10, "writers": ["vision"]}, (["ReadWriteMany"], "10Gi")),
+    ):
+        datasets = [*stored["datasets"][:2], {**stored["datasets"][2], **change}]
+        lab.write(storage={**stored, "datasets": datasets})
+        lab.stack.up()
+        until(bound)
+        assert web() == after
+        lab.stack.unchanged()
+    lab.stack.destroy()

@@ -2,7 +2,10 @@
 
 import pytest
 
-from kit.stacks import cut_pool, findings, ids, only, parts, plan_of, platform, pool, team
+from gpuyard.findings import Fix, listed
+from gpuyard.plan import plan
+from gpuyard.spec.region import Region
+from kit.stacks import cut_pool, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
 
 MINE = {"machines": {"p5.48xlarge": 40.0}}
 OWN = {"gpu": "H100", "gpus": 8, "cpu": 192, "memory_gib": 2048}
@@ -117,3 +120,56 @@ def test_slices_are_paid_by_their_part_under_your_price_too():
     )
     months = [t.guarantee_usd_per_month for t in plan_of(raw).teams]
     assert months == pytest.approx([6.0 * 730, 4.0 * 730])
+
+
+def test_teams_with_budgets_that_the_same_prices_leave_open_share_one_finding():
+    names = [f"t{index}" for index in range(20)]
+    teams = [team(name, guarantee={"own": 1}, budget_usd_per_month=1) for name in names]
+    teams += [team("other", guarantee={"mine": 1}, budget_usd_per_month=1)]
+    pools = [pool(), pool("own", machine=OWN), pool("mine", machine=OWN)]
+    first, second = findings(platform(pools, teams))
+    assert parts(first) == (
+        "budget.unproved",
+        ("teams", 0, "budget_usd_per_month"),
+        f"the guarantees of {listed(names)}: prices are unknown and not in the sum: own",
+        "",
+        "",
+    )
+    assert first.fix == Fix(says="write what these nodes cost you under `prices.machines`")
+    assert (second.path, second.problem) == (
+        ("teams", 20, "budget_usd_per_month"),
+        "the guarantees of other: prices are unknown and not in the sum: mine",
+    )
+
+
+A_YEAR = {"commitments": [{"machine": "p4d.24xlarge", "nodes": 1, "years": 1}]}
+"""Its price is known in us-east-1 alone."""
+
+
+@pytest.mark.parametrize(
+    ("guaranteed", "prices", "where"),
+    [
+        ("here", {}, None),
+        ("here", A_YEAR, None),
+        ("bought", {}, None),
+        ("bought", A_YEAR, "us-east-1"),
+        ("there", {}, "us-east-1"),
+    ],
+)
+def test_prices_of_pools_without_guarantee_leave_the_budget_of_a_team_proved(
+    guaranteed, prices, where
+):
+    raw = platform(
+        [
+            pool("here", machine="g5.12xlarge"),
+            pool("bought", machine="p4d.24xlarge"),
+            pool("there", machine="g7e.48xlarge"),
+        ],
+        [team(guarantee={guaranteed: 4}, budget_usd_per_month=1_000_000)],
+        cloud="aws",
+        prices=prices,
+    )
+    found = plan(spec_of(raw), region=Region("us-west-2", "aws:region"))[1]
+    assert [f.problem for f in found if f.id == "budget.unproved"] == [
+        f"the guarantees of vision: the sum has prices of {where}, and the platform is in us-west-2"
+    ] * bool(where)

@@ -111,7 +111,7 @@ def _zone(draft: Draft, form: Form, zone: str, path: Path) -> Finding | None:
 
 
 def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
-    """EKS puts its control plane into two zones, and refuses subnets of one."""
+    """EKS puts its control plane into two availability zones, and refuses subnets of one."""
     if (
         draft.spec.cloud is not Cloud.AWS
         or len(without_local_zones(zones)) >= _EKS_ZONES
@@ -181,7 +181,9 @@ def _too_few_subnets(draft: Draft) -> list[Finding]:
         fix = Fix(says="add zones: [ZONE, ZONE] to `cluster`")
     elif draft.spec.cloud is Cloud.AWS and subnets and len(set(subnets.private)) < needed:
         word = "subnets"
-        problem = "EKS needs subnets in two zones, and each zone of the cluster has one of its own"
+        problem = (
+            "EKS needs subnets in two availability zones, and each zone of the cluster has its own"
+        )
         fix = Fix(says="add a private subnet of another zone")
     else:
         return []

@@ -4,13 +4,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix, Path, Severity, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, Severity, listed, refuse, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.unit_costs import monthly
 from gpuyard.plan.records import Bill, Total
 
 _ROUNDING_USD = 1e-6
 """Sums of prices carry the noise of binary fractions; a limit is broken by more than that."""
+
+_PRICES = Fix(says="write what these nodes cost you under `prices.machines`")
 
 
 def check_budgets(draft: Draft) -> list[Finding]:
@@ -22,16 +24,29 @@ def check_budgets(draft: Draft) -> list[Finding]:
     spec = draft.spec
     missing = tuple(name for name, pool in draft.pools.items() if pool is None)
     bill = replace(draft.bill, worst=_without(draft.bill.worst, missing))
+    lines = {line.pool: line for line in bill.lines}
     findings: list[Finding] = []
+    unproved: dict[str, list[int]] = {}
     if spec.budget:
         findings += _check_worst(spec.budget.worst_usd_per_hour, bill)
     for index, team in enumerate(spec.teams):
         limit = team.budget_usd_per_month
         if limit is not None:
-            path = ("teams", index, "budget_usd_per_month")
-            named = (key.partition("/")[0] for key in team.guarantee)
-            cost = _without(monthly(bill.shares[index].worst), {*named}.intersection(missing))
-            findings += _check_team(team.name, limit, bill, cost, path)
+            named = {key.partition("/")[0] for key in team.guarantee}
+            cost = _without(monthly(bill.shares[index].worst), named.intersection(missing))
+            # the team pays for these pools alone, so prices of others leave its budget proved
+            own = replace(
+                bill,
+                lines=tuple(lines[name] for name in sorted(named.intersection(lines))),
+                commitments=tuple(
+                    c for c in bill.commitments if not named.isdisjoint(p.pool for p in c.covers)
+                ),
+            )
+            if cost.known_usd - limit > _ROUNDING_USD:
+                findings.append(_over(index, team.name, limit, own, cost))
+            elif why := _unproved(cost, own):
+                unproved.setdefault(why, []).append(index)
+    findings += (_teams_unproved(draft, why, teams) for why, teams in unproved.items())
     # what waits for a pool is said of the pool: "is unknown" would send people to look for a price
     return [f for f in findings if f.severity is Severity.REFUSE] if missing else findings
 
@@ -40,21 +55,23 @@ def _without(cost: Total, missing: Iterable[str]) -> Total:
     return replace(cost, unknown=(*cost.unknown, *missing))
 
 
-def _check_team(name: str, limit: float, bill: Bill, cost: Total, path: Path) -> list[Finding]:
-    if cost.known_usd - limit > _ROUNDING_USD:
-        return [
-            refuse(
-                "budget.team",
-                path,
-                f"the guarantees of {name} cost {cost.known_usd:,.0f} $/month at full use{_but(cost, bill)}",
-                given=f"{limit:,.0f} $/month",
-                allowed=f"at least {ceil(cost.known_usd - _ROUNDING_USD):,} $/month, or smaller guarantees",
-                fix=_fix(cost, bill, path),
-            )
-        ]
-    if why := _unproved(cost, bill):
-        return [warn("budget.unproved", path, f"the guarantees of {name}: {why}")]
-    return []
+def _over(index: int, name: str, limit: float, bill: Bill, cost: Total) -> Finding:
+    path: Path = ("teams", index, "budget_usd_per_month")
+    return refuse(
+        "budget.team",
+        path,
+        f"the guarantees of {name} cost {cost.known_usd:,.0f} $/month at full use{_but(cost, bill)}",
+        given=f"{limit:,.0f} $/month",
+        allowed=f"at least {ceil(cost.known_usd - _ROUNDING_USD):,} $/month, or smaller guarantees",
+        fix=_fix(cost, bill, path),
+    )
+
+
+def _teams_unproved(draft: Draft, why: str, indices: list[int]) -> Finding:
+    """One finding for all teams whose budgets the same prices leave open, at the first of them."""
+    names = listed(draft.spec.teams[index].name for index in indices)
+    path: Path = ("teams", indices[0], "budget_usd_per_month")
+    return warn("budget.unproved", path, f"the guarantees of {names}: {why}", fix=_PRICES)
 
 
 def _check_worst(limit: float, bill: Bill) -> list[Finding]:
@@ -74,7 +91,7 @@ def _check_worst(limit: float, bill: Bill) -> list[Finding]:
             )
         ]
     if why := _unproved(cost, bill):
-        return [warn("budget.unproved", path, why)]
+        return [warn("budget.unproved", path, why, fix=_PRICES)]
     return []
 
 
@@ -96,8 +113,6 @@ def _but(cost: Total, bill: Bill) -> str:
 def _fix(cost: Total, bill: Bill, path: Path) -> Fix:
     """The least limit that holds; of a sum that is not proved nobody knows it."""
     if _unproved(cost, bill):
-        return Fix(
-            says="write what these nodes cost you under `prices.machines`, or take fewer nodes"
-        )
+        return Fix(says=f"{_PRICES.says}, or take fewer nodes")
     least = ceil(cost.known_usd - _ROUNDING_USD)
     return Fix(says=f"write {least}", at=path, value=least)
