@@ -13,10 +13,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-_HELP = """From one typed stack file to a proved GPU platform on Kubernetes.
+_HELP = """Validate and deploy a GPU platform on Kubernetes from one typed stack file.
 
-Exit codes: 0 fine, 1 a fault of ours, 2 wrong usage or a file that can't be read, 3 findings at or above
---fail-on, 4 the environment lacks something, 8 hardware that does not pass, 130 interrupted.
+Exit codes: 0 ok, 1 internal error, 2 wrong usage or an unreadable file, 3 findings at or above --fail-on,
+4 a missing tool or cluster, 8 failed hardware validation, 130 interrupted.
 """
 
 
@@ -31,29 +31,31 @@ class Listed:
 
 
 COMMANDS: Mapping[str, Listed] = {
-    "check": Listed("Prove a stack."),
+    "check": Listed("Validate a stack file."),
     "plan": Listed("Show the derived platform."),
-    "cost": Listed("Show the bill."),
-    "offers": Listed("Rank the machines that fit."),
-    "mig": Listed("Say how a GPU can be cut."),
-    "classify": Listed("Say what kind of work a job is."),
-    "explain": Listed("Say whether a job would start."),
-    "lint": Listed("Hold files against the GPU rules.", "linting.lint"),
-    "why": Listed("Show the page about a finding or a rule."),
+    "cost": Listed("Show the cost of a stack."),
+    "offers": Listed("Rank the machines that fit a request."),
+    "mig": Listed("Show MIG profiles, or validate a layout."),
+    "classify": Listed("Classify a job."),
+    "explain": Listed("Explain whether a job would start."),
+    "lint": Listed("Check files against the GPU rules.", "linting.lint"),
+    "why": Listed("Show the documentation of a finding or a rule."),
     "policies": Listed("Write the policy pack."),
     "render": Listed("Write plain Kubernetes manifests."),
     "images": Listed("List every image and chart that a stack pulls.", "deploying.images"),
     "get": Listed("Print one value of the plan."),
     "schema": Listed("Print the JSON Schema of stack files.", "about"),
     "version": Listed("Show the version.", "about"),
-    "pack": Listed("Say how little hardware holds a demand."),
-    "permissions": Listed("Print the least permissions for a stack.", "deploying.permissions"),
-    "adopt": Listed("Take a cluster that runs into a stack.", "deploying.adopt"),
-    "recover": Listed("Mend a stack after a killed `pulumi up`.", "deploying.recover"),
-    "validate": Listed("Check this machine's GPUs.", "deploying.validate"),
-    "readiness": Listed("Say what is ready for production."),
+    "pack": Listed("Compute the minimum hardware for a demand."),
+    "permissions": Listed(
+        "Print the least privileges that deploy a stack.", "deploying.permissions"
+    ),
+    "adopt": Listed("Import an existing cluster into a stack.", "deploying.adopt"),
+    "recover": Listed("Repair a stack after an interrupted `pulumi up`.", "deploying.recover"),
+    "validate": Listed("Validate this machine's GPUs.", "deploying.validate"),
+    "readiness": Listed("Assess production readiness."),
     "sim": Listed(
-        "The simulated cluster: a real control plane and real Kueue, with fake GPU nodes."
+        "Manage the simulated cluster: a real control plane and real Kueue with fake GPU nodes."
     ),
 }
 """In the order in which `gpuyard --help` lists them."""

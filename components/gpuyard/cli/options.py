@@ -27,7 +27,7 @@ StackArgument = Annotated[
     str,
     typer.Argument(
         metavar="STACK",
-        help="A stack's name in `stacks/`, or the path of a stack file.",
+        help="Name of a stack in `stacks/`, or path of a stack file.",
         autocompletion=complete_stacks,
         show_default=False,
     ),
@@ -40,12 +40,12 @@ Job = Annotated[
         show_default=False,
     ),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 ContextOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="With --live: the kubeconfig's context; by default the current one.",
+        help="With --live: context of the kubeconfig. Default: the current one.",
         show_default=False,
     ),
 ]

@@ -17,7 +17,10 @@ from gpuyard.cli.views.findings import document
 def version(
     facts: Annotated[
         bool,
-        typer.Option("--facts", help="Show how old prices, bulletins, pins and windows are."),
+        typer.Option(
+            "--facts",
+            help="Show the age of prices, bulletins, pinned versions and support windows.",
+        ),
     ] = False,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:

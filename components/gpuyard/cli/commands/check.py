@@ -28,34 +28,35 @@ def check(
     fail_on: Annotated[
         Severity,
         typer.Option(
-            help="The least finding that ends with exit code 3. Warnings about old facts of the catalogue"
-            " (`version --facts`) are shown and do not count."
+            help="Lowest severity that exits with code 3. Warnings about old facts of the "
+            "catalogue (`version --facts`) never count."
         ),
     ] = Severity.REFUSE,
     live: Annotated[
         bool,
         typer.Option(
-            "--live", help="Also ask the account, with your aws or gcloud: quotas, offers, rights."
+            "--live",
+            help="Also query the cloud account with your aws or gcloud: quotas, offers, "
+            "permissions.",
         ),
     ] = False,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="STATE",
-            help="Say what would be replaced or lost of what is deployed: the output of `pulumi stack export`"
-            " or of `pulumi preview --json --show-sames`, or - for standard input.",
+            help="Show what would be replaced or deleted of the deployed state: the output of "
+            "`pulumi stack export` or of `pulumi preview --json --show-sames`, or - for "
+            "standard input.",
             show_default=False,
         ),
     ] = None,
     destroy: Annotated[
         bool,
-        typer.Option(
-            "--destroy", help="With --against: name what a `pulumi destroy` would be refused for."
-        ),
+        typer.Option("--destroy", help="With --against: show what blocks a `pulumi destroy`."),
     ] = False,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Prove a stack. Every finding comes with its place, the numbers, what is allowed and the nearest fix."""
+    """Validate a stack file. Each finding has its path, the given value, the allowed values and a fix."""
     if destroy:
         return _destroyed(against, format)
     judged, said, state = _judged(stack, against)

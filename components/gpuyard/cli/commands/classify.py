@@ -21,7 +21,7 @@ def classify(
     job: Job,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Say what kind of work a job is. Its class, queue, sharing and priority, and the evidence."""
+    """Classify a job. Shows its class, queue, sharing mode and priority, with the evidence."""
     shown, documents = read_documents(job)
     values = objects_in(documents)
     jobs = [read for value in values if (read := read_job(value)) is not None]

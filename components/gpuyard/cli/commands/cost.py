@@ -22,20 +22,18 @@ class CostFormat(StrEnum):
     MARKDOWN = "markdown"
 
 
-CostFormatOption = Annotated[CostFormat, typer.Option("--format", help="How to write the result.")]
+CostFormatOption = Annotated[CostFormat, typer.Option("--format", help="Output format.")]
 
 
 def cost(
     stack: StackArgument,
     against: Annotated[
         str | None,
-        typer.Option(
-            metavar="STACK", help="Show what changes from this stack.", show_default=False
-        ),
+        typer.Option(metavar="STACK", help="Compare with this stack.", show_default=False),
     ] = None,
     format: CostFormatOption = CostFormat.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Show the bill. Floor, expected, worst; by pool, team and unit; or what changes from another stack."""
+    """Show the cost of a stack. Minimum, expected and worst by pool, team and unit, or a comparison."""
     if against is None:
         return _cost_of(stack, format)
     return _changes(against, stack, format)

@@ -43,7 +43,7 @@ def explain(
         str | None,
         typer.Option(
             metavar="TEAM",
-            help="Whose jobs they are, when they name no namespace.",
+            help="Team of jobs that name no namespace.",
             show_default=False,
         ),
     ] = None,
@@ -51,8 +51,8 @@ def explain(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="What runs already; without it, nothing does. Manifests, lines of your own, or"
-            " `kubectl get pods,workloads,nodes -A -o json`.",
+            help="Running workloads: manifests, lines of your own, or `kubectl get "
+            "pods,workloads,nodes -A -o json`. Default: none.",
             show_default=False,
         ),
     ] = None,
@@ -60,14 +60,14 @@ def explain(
         bool,
         typer.Option(
             "--live",
-            help="Ask the cluster itself what runs and how its nodes are, with kubectl and its"
-            " kubeconfig; nothing is written.",
+            help="Query the cluster for running workloads and nodes, with kubectl and its "
+            "kubeconfig. Read-only.",
         ),
     ] = False,
     context: ContextOption = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Say whether a job would start. Where, on what condition, at whose expense; or why never."""
+    """Explain whether a job would start. Names its pool, conditions and preemptions, or the reason why not."""
     _check_source(running, context, live=live)
     judged = judge_stack(stack)
     if judged.plan is None:

@@ -25,7 +25,7 @@ def get(
     ],
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Print one value of the plan. Bare, for scripts; trees as JSON."""
+    """Print one value of the plan. Plain text for scripts; JSON for a mapping or a list."""
     judged = judge_stack(stack)
     if judged.plan is None:
         return refused("get", judged, format, path=path, value=None)

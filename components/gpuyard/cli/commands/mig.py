@@ -31,26 +31,28 @@ def mig(
     gpu: Annotated[
         str,
         typer.Argument(
-            metavar="GPU", help="A GPU by any usual name: A100-40GB, H100.", show_default=False
+            metavar="GPU",
+            help="GPU product, by any usual name: A100-40GB, H100.",
+            show_default=False,
         ),
     ],
     layout: Annotated[
         str | None,
         typer.Argument(
             metavar="[LAYOUT]",
-            help="For example 1g.5gb:2,3g.20gb:1. Without it: the profiles.",
+            help="For example 1g.5gb:2,3g.20gb:1. Default: show the profiles.",
             show_default=False,
         ),
     ] = None,
     count: Annotated[
-        bool, typer.Option("--count", help="Count the legal, non-empty layouts.")
+        bool, typer.Option("--count", help="Count the valid, non-empty layouts.")
     ] = False,
     media: Annotated[
-        bool, typer.Option("--media", help="With the media and graphics variants of profiles.")
+        bool, typer.Option("--media", help="Include the media and graphics variants of profiles.")
     ] = False,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Say how a GPU can be cut. Its profiles; whether a layout is legal, and where each slice sits."""
+    """Show MIG profiles, or validate a layout. Shows the placement of each slice of a valid layout."""
     as_document = format is Format.JSON
     if count and layout is not None:
         raise UsageError("--count counts all layouts of a GPU; leave out the layout, or --count.")

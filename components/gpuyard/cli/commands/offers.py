@@ -36,35 +36,31 @@ def offers(
         str | None,
         typer.Option(
             metavar="GPU",
-            help="With this GPU, by any usual name: A100-40GB, H100.",
+            help="GPU product, by any usual name: A100-40GB, H100.",
             show_default=False,
         ),
     ] = None,
     memory_gib: Annotated[
         int | None,
-        typer.Option(
-            metavar="GIB", min=1, help="With at least so much memory per GPU.", show_default=False
-        ),
+        typer.Option(metavar="GIB", min=1, help="Minimum memory of a GPU.", show_default=False),
     ] = None,
     cloud: Annotated[
-        CatalogueCloud | None, typer.Option(help="Of this cloud.", show_default=False)
+        CatalogueCloud | None, typer.Option(help="Cloud provider.", show_default=False)
     ] = None,
     capacity: Annotated[
         Capacity | None,
-        typer.Option(help="Sold this way, and priced this way.", show_default=False),
+        typer.Option(help="Capacity type to filter and price by.", show_default=False),
     ] = None,
     gpus: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", min=1, help="With at least so many GPUs in a node.", show_default=False
-        ),
+        typer.Option(metavar="N", min=1, help="Minimum GPUs of a node.", show_default=False),
     ] = None,
     workload: Annotated[
-        OfferPurpose, typer.Option(help="What to rank for.")
+        OfferPurpose, typer.Option(help="Workload to rank for.")
     ] = OfferPurpose.GENERAL,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Rank the machines that fit. From the catalogue, by documented scores, each with its parts."""
+    """Rank the machines that fit a request. The documentation explains the scores."""
     wish = OfferWish(
         workload=workload,
         gpu=None if gpu is None else _wanted_gpu(gpu),

@@ -8,10 +8,11 @@ from gpuyard.catalogue.machines import Capacity
 from gpuyard.cli.options import Format, FormatOption, StackArgument
 
 app = typer.Typer(
-    help="Say how little hardware holds a demand. Slices on GPUs, shapes on machines; with proof.",
+    help="Compute the minimum hardware for a demand. Slices on GPUs, or shapes on "
+    "machines, with a proven bound.",
     no_args_is_help=True,
 )
-_GPU_HELP = "A GPU by any usual name: A100-40GB, H100."
+_GPU_HELP = "GPU product, by any usual name: A100-40GB, H100."
 _DEMAND_HELP = (
     "What is wanted and how often: a profile (1g.5gb=20), or requests by what they need,"
     " 18gib=4 of memory or 30%=12 of compute, each given the smallest slice that has it."

@@ -15,11 +15,11 @@ from gpuyard.cli.views.findings import document, refused, show_beside
 def plan(
     stack: StackArgument,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also labels, taints and zones.")
+        bool, typer.Option("--verbose", "-v", help="Also show labels, taints and zones.")
     ] = False,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Show the derived platform. Pools, nodes, teams, queues, shapes, bill."""
+    """Show the derived platform. Its pools, nodes, teams, queues, shapes and cost."""
     judged = judge_stack(stack)
     if judged.plan is None:
         return refused("plan", judged, format, plan=None)

@@ -33,13 +33,13 @@ def policies(
         Path,
         typer.Argument(
             metavar="PATH",
-            help="The folder to write: new, empty, or written before.",
+            help="Output folder: new, empty, or written by this command before.",
             show_default=False,
         ),
     ],
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Write the policy pack. It runs in this environment, or in one that is made for it."""
+    """Write the policy pack. It runs in this Python environment or in one of its own."""
     here = _environment()
     files = {
         file.name: file.read_text(encoding="utf-8") for file in shipped("policies").glob("*.py")

@@ -29,23 +29,23 @@ def readiness(
     live: Annotated[
         bool,
         typer.Option(
-            "--live", help="Also look at the cluster, with kubectl and its kubeconfig; only reads."
+            "--live", help="Also query the cluster with kubectl and its kubeconfig. Read-only."
         ),
     ] = False,
     context: ContextOption = None,
     threshold: Annotated[
         int,
         typer.Option(
-            min=0, max=100, help="The least score, in percent, that does not end with exit code 3."
+            min=0, max=100, help="Lowest score, in percent, that does not exit with code 3."
         ),
     ] = 0,
     format: Annotated[  # noqa: A002  the option's name
-        ReadinessFormat, typer.Option("--format", help="How to write the result.")
+        ReadinessFormat, typer.Option("--format", help="Output format.")
     ] = ReadinessFormat.TEXT,
 ) -> int:
-    """Say what is ready for production. PASS, FAIL or NOT RUN for 61 checks, each with what was seen.
+    """Assess production readiness. PASS, FAIL or NOT RUN for 61 checks, each with its evidence.
 
-    Ends with exit code 4 when --live gets no answer from a cluster: what it was asked is NOT RUN then.
+    Exits with code 4 when --live cannot reach the cluster; its checks are NOT RUN then.
     """
     from gpuyard.cli.views.readiness import (
         readiness_document,

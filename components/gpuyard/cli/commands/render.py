@@ -19,7 +19,7 @@ def render(
         Path,
         typer.Option(
             metavar="DIR",
-            help="The folder to write: new, empty, or rendered before.",
+            help="Output folder: new, empty, or rendered before.",
             show_default=False,
         ),
     ],
@@ -27,13 +27,13 @@ def render(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="What only a deployment would tell, as YAML or JSON: `cluster.name: …`.",
+            help="Late values, as YAML or JSON: `cluster.name: …`.",
             show_default=False,
         ),
     ] = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Write plain Kubernetes manifests. The same bytes for the same stack; no cluster is needed."""
+    """Write plain Kubernetes manifests. The output is reproducible and needs no cluster."""
     from gpuyard.cli.folder import write_folder
     from gpuyard.cli.late_values import read_values, unasked
     from gpuyard.render.files import late_values, render_files

@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 app = typer.Typer(
-    help="The simulated cluster: a real control plane and real Kueue, with fake GPU nodes.",
+    help="Manage the simulated cluster: a real control plane and real Kueue with fake GPU nodes.",
     no_args_is_help=True,
 )
 ClusterName = Annotated[
@@ -33,7 +33,7 @@ As = Annotated[Format, typer.Option("--format", help="How the result is written.
 
 @app.command()
 def up(name: ClusterName = "local", form: As = Format.TEXT) -> None:
-    """Start the cluster, or mend what of it is dead."""
+    """Start the cluster, or restart its failed parts."""
     _show(_run(lambda: sim_up(name, _say)), form)
 
 

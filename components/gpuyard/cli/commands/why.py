@@ -28,13 +28,14 @@ def why(
         str | None,
         typer.Argument(
             metavar="[ID]",
-            help="Of a finding, as mig.placement, or of a rule, as GPU-TEN-02. Without it: all of them.",
+            help="Id of a finding such as mig.placement, or of a rule such as GPU-TEN-02. "
+            "Default: list all.",
             autocompletion=complete_ids,
             show_default=False,
         ),
     ] = None,
 ) -> int:
-    """Show the page about a finding or a rule. What it means, why it matters, what to do, an example."""
+    """Show the documentation of a finding or a rule. Has an example and a fix."""
     pages = _pages()
     console = results()
     if id is None:

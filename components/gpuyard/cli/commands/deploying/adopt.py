@@ -36,22 +36,24 @@ def adopt(  # noqa: PLR0913, PLR0917  each is an option
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Ids that you know, as YAML or JSON: `vpc: vpc-0a1b…`, by the names this command shows;"
-            " or - for standard input.",
+            help="Known ids, as YAML or JSON: `vpc: vpc-0a1b…`, by the names this command shows; "
+            "or - for standard input.",
             show_default=False,
         ),
     ] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Look for the others with your aws or gcloud.")
+        bool, typer.Option("--ask", help="Look up the other ids with your aws or gcloud.")
     ] = False,
     project: Annotated[
         str,
         typer.Option(
-            metavar="ID", help="Of Google, where gcloud is not asked.", show_default=False
+            metavar="ID",
+            help="Google Cloud project. Default: the project of gcloud.",
+            show_default=False,
         ),
     ] = "",
     component: Annotated[
-        str, typer.Option(metavar="NAME", help="What your program calls its Platform.")
+        str, typer.Option(metavar="NAME", help="Name of the Platform resource in your program.")
     ] = "platform",
     out: Annotated[
         Path | None,
@@ -61,13 +63,13 @@ def adopt(  # noqa: PLR0913, PLR0917  each is an option
         str,
         typer.Option(
             metavar="PULUMI_STACK",
-            help="Run `pulumi import` with it on this stack of this folder's project.",
+            help="Run `pulumi import` on this stack of the project in this folder.",
             show_default=False,
         ),
     ] = "",
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Take a cluster that runs into a stack. Writes what `pulumi import` takes; the cloud is only read."""
+    """Import an existing cluster into a stack. Writes the file for `pulumi import`; only reads the cloud."""
     from gpuyard.adopting.import_file import import_file
     from gpuyard.adopting.searching import search
     from gpuyard.render.cloud_graph import graph_of

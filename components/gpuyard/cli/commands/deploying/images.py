@@ -33,19 +33,19 @@ def images(
         ImagesFormat,
         typer.Option(
             "--format",
-            help="How to write the result; skopeo and crane: a script that fills the stack's mirror.",
+            help="Output format; skopeo and crane: a script that fills the stack's mirror.",
         ),
     ] = ImagesFormat.TEXT,
     sizes: Annotated[
         bool,
         typer.Option(
             "--sizes",
-            help="Ask each registry how large its images are, as nodes pull them: compressed, for their"
-            " processors. Nobody is signed in for it.",
+            help="Query each registry for the compressed size of its images, by processor "
+            "architecture. Uses no credentials.",
         ),
     ] = False,
 ) -> int:
-    """List every image and chart that a stack pulls. By digest where known, for mirrors and for review."""
+    """List every image and chart that a stack pulls. Shows digests where they are known."""
     judged = judge_stack(stack)
     if judged.plan is None:
         said = Format.JSON if format is ImagesFormat.JSON else Format.TEXT

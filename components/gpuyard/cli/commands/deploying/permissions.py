@@ -25,13 +25,13 @@ def permissions(
         str,
         typer.Option(
             metavar="ID",
-            help="Of AWS, 12 digits: every ARN names it.",
+            help="AWS account, 12 digits, for the ARNs.",
             show_default=False,
         ),
     ] = "",
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Print the least permissions for a stack. Policies for AWS, roles for Google; no cloud is asked."""
+    """Print the least privileges that deploy a stack. IAM policies on AWS, roles on GCP; queries no cloud."""
     if account and not (len(account) == _DIGITS and account.isascii() and account.isdigit()):
         raise UsageError(f"--account {account}: an account of AWS has {_DIGITS} digits.")
     judged = judge_stack(stack)

@@ -27,7 +27,7 @@ def recover(
         typer.Option(
             "--config-file",
             metavar="FILE",
-            help="The stack's configuration, where `pulumi up` was told another file.",
+            help="Configuration file of the stack, if `pulumi up` used another file.",
             exists=True,
             dir_okay=False,
             show_default=False,
@@ -35,7 +35,7 @@ def recover(
     ] = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Mend a stack after a killed `pulumi up`. Removes a dead run's lock, adopts what it had made."""
+    """Repair a stack after an interrupted `pulumi up`. Removes its lock and imports what it created."""
     found = recovered(PulumiStack(stack, Path.cwd(), os.environ, config_file))
     up = f"pulumi up --stack {stack}" + (f" --config-file {config_file}" if config_file else "")
     write(_document(stack, found) if format is Format.JSON else _text(stack, up, found))

@@ -29,51 +29,53 @@ _COUNT = "gpu.count"
 def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
     stack: Annotated[
         str | None,
-        typer.Option(help="Hold it against a pool of this stack.", show_default=False),
+        typer.Option(help="Validate against a pool of this stack.", show_default=False),
     ] = None,
     pool: Annotated[
         str | None,
-        typer.Option(help="The pool whose node it is, with --stack.", show_default=False),
+        typer.Option(help="With --stack: pool of this node.", show_default=False),
     ] = None,
     explain: Annotated[
         str | None,
         typer.Option(
             metavar="SIGN",
-            help="Say a check, or a sign of trouble (xid.79, cuda.802), in words, and check nothing.",
+            help="Describe a check, or a symptom (xid.79, cuda.802), and run nothing.",
         ),
     ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write what this machine says of itself, and judge nothing."
+            metavar="FILE", help="Write a snapshot of this machine to a file, and run no check."
         ),
     ] = None,
     snapshot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A machine that --record wrote, instead of this one."),
+        typer.Option(
+            metavar="FILE", help="Validate a snapshot of --record instead of this machine."
+        ),
     ] = None,
     dump: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write what a pool of nodes like this machine is planned by, and judge nothing.",
+            help="Write the machine inventory for the stack file, and run no check.",
         ),
     ] = None,
     nodes: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --dump: what `kubectl get nodes -o json` wrote of these nodes.",
+            help="With --dump: output of `kubectl get nodes -o json` for these nodes.",
         ),
     ] = None,
     in_use: Annotated[
-        bool, typer.Option("--in-use", help="Leave out what only an idle machine can pass.")
+        bool, typer.Option("--in-use", help="Skip checks that need an idle machine.")
     ] = False,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Check this machine's GPUs. Without a stack against what their product is known to be.
+    """Validate this machine's GPUs. Default: against the data sheet of the product.
 
-    Ends with exit code 8 when they do not pass; what was required and not run does not pass.
+    Exits with code 8 when a check fails or a required check did not run.
     """
     if explain is not None:
         trouble = find_trouble(explain)

@@ -56,81 +56,88 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
         ),
     ] = None,
     fail_on: Annotated[
-        Severity, typer.Option(help="The least severity that ends with exit code 3.")
+        Severity, typer.Option(help="Lowest severity that exits with code 3.")
     ] = Severity.REFUSE,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Levels, parameters and exceptions of rules, as YAML."),
+        typer.Option(
+            metavar="FILE", help="YAML file with levels, parameters and exceptions of rules."
+        ),
     ] = None,
     stack: Annotated[
         str | None,
         typer.Option(
             metavar="STACK",
-            help="Also the levels and exceptions of a stack's `policies`.",
+            help="Also apply the levels and exceptions of a stack's `policies`.",
             autocompletion=complete_stacks,
             show_default=False,
         ),
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What is known already and does not count."),
+        typer.Option(metavar="FILE", help="File with known findings, which do not count."),
     ] = None,
     write_baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write down what is open now, for --baseline."),
+        typer.Option(metavar="FILE", help="Write the open findings to a file for --baseline."),
     ] = None,
-    rules: Annotated[bool, typer.Option("--rules", help="List every rule instead.")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="List every rule and exit.")] = False,
     explain: Annotated[
         str | None,
         typer.Option(
             metavar="RULE",
-            help="Show the page about a rule instead.",
+            help="Show the documentation of a rule and exit.",
             autocompletion=complete_ids,
             show_default=False,
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULE", help="Hold against this rule alone; may be given again."),
+        typer.Option(metavar="RULE", help="Check this rule only; repeatable."),
     ] = None,
     skip: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULE", help="Leave a rule out; may be given again."),
+        typer.Option(metavar="RULE", help="Skip a rule; repeatable."),
     ] = None,
     exclude: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help="Leave out files of a folder: a name, a folder, or a pattern of paths.",
+            help="Exclude files of a folder: a name, a folder, or a pattern of paths.",
         ),
     ] = None,
     samples: Annotated[
         bool,
         typer.Option(
-            help="Look at examples, data of tests and copies of others' work too; they never fail."
+            help="Also check example files, test data and vendored copies; they never fail."
         ),
     ] = True,
     choices: Annotated[
         bool,
-        typer.Option(help="Count what can be defended as well, as a key that is the cloud's."),
+        typer.Option(
+            help="Also count advisory findings, such as the use of a provider-managed key."
+        ),
     ] = False,
     render: Annotated[
         bool,
         typer.Option(
-            help="Run `helm` and `kustomize` over copies of charts and kustomizations about GPUs."
+            help="Run `helm` and `kustomize` on copies of charts and kustomizations that concern "
+            "GPUs."
         ),
     ] = False,
     time_limit: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", min=1, help="Read and render no longer, then check no longer."
+            metavar="SECONDS",
+            min=1,
+            help="Time limit for reading and rendering, and again for checking.",
         ),
     ] = 120,
-    format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002  the option's name
+    format: Annotated[LintFormat, typer.Option(help="Output format.")] = LintFormat.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Hold files against the GPU rules.
+    """Check files against the GPU rules.
 
-    Kubernetes YAML, what Pulumi shows, Terraform files and plans.
+    Reads Kubernetes YAML, Pulumi previews and states, Terraform files and plans.
     """
     if rules:
         from gpuyard.cli.commands.linting.rules import show_rules
