@@ -23,9 +23,9 @@ LONG = 40
 """Longer stack files are shown in part."""
 
 MEANS = {
-    Severity.REFUSE: "Refuses: there is no plan until it is gone.",
-    Severity.WARN: "Warns: the platform can be made, and somebody should act.",
-    Severity.NOTE: "Notes: good to know; nothing need be done.",
+    Severity.REFUSE: "Severity refuse: there is no plan until you fix it.",
+    Severity.WARN: "Severity warn: the platform can be deployed, but change it.",
+    Severity.NOTE: "Severity note: for your information.",
 }
 LIVE = "Refuses: `gpuyard check --live` fails until it is gone; the plan itself stands."
 """Of a finding that an account gives."""

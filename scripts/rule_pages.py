@@ -31,11 +31,14 @@ LONG = 60
 """Longer files are shown in part."""
 
 MEANS = {
-    Severity.REFUSE: "Refuses: as it stands it does nothing, is unsafe, or fails.",
-    Severity.WARN: "Warns: it is risky, and somebody should act.",
-    Severity.NOTE: "Notes: good to know.",
+    Severity.REFUSE: "Severity refuse: it has no effect, is unsafe, or fails.",
+    Severity.WARN: "Severity warn: it is risky; change it.",
+    Severity.NOTE: "Severity note: for your information.",
 }
-CHOICE = "A choice: right, and can be defended; [shown apart](../guides/lint.md#choices), it does not count."
+CHOICE = (
+    "Advisory: correct, but a deliberate decision can justify it. gpuyard"
+    " [lists it apart](../guides/lint.md#choices) and does not count it."
+)
 AREAS = {
     "AWS": "Amazon EKS and EC2",
     "CAP": "Capacity and cost",

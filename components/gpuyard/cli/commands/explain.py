@@ -67,7 +67,7 @@ def explain(
     context: ContextOption = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Explain whether a job would start. Names its pool, conditions and preemptions, or the reason why not."""
+    """Explain whether a job would start. Names pool, conditions and preemptions, or the reason why not."""
     _check_source(running, context, live=live)
     judged = judge_stack(stack)
     if judged.plan is None:

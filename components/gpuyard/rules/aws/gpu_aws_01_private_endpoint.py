@@ -43,7 +43,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-AWS-01",
-    title="The EKS endpoint is private, or public to named networks only",
+    title="The EKS endpoint is private, or public to listed networks only",
     severity=Severity.REFUSE,
     why="Whoever holds a leaked token of a GPU cluster can use it from anywhere.",
     fix="Turn private access on; turn public access off or bound it by networks.",

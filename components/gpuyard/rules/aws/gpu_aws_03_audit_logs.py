@@ -32,7 +32,7 @@ def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 RULE = Rule(
     id="GPU-AWS-03",
-    title="EKS audit and authenticator logs are on",
+    title="EKS audit and authenticator logs are enabled",
     severity=Severity.WARN,
     why="Without them nobody can tell who took the GPUs, or the secrets.",
     fix="Turn on the audit and authenticator logs of the control plane.",

@@ -49,7 +49,7 @@ def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 RULE = Rule(
     id="GPU-AWS-04",
-    title="Launch templates require IMDSv2 and stop it at the node",
+    title="Launch templates require IMDSv2 with a hop limit of 1",
     severity=Severity.REFUSE,
     why="The node's role can pull every image and often read every bucket; a pod must not have it.",
     fix="Set httpTokens: required and httpPutResponseHopLimit: 1; nodes are replaced to take it up.",

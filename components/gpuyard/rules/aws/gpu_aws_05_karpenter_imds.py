@@ -53,7 +53,7 @@ def _of_class(resource: Resource) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-AWS-05",
-    title="Karpenter node classes require IMDSv2 and stop it at the node",
+    title="Karpenter node classes require IMDSv2 with a hop limit of 1",
     severity=Severity.REFUSE,
     why="The node's role can pull every image and often read every bucket; a pod must not have it.",
     fix="Leave metadataOptions to Karpenter, or write required and 1.",

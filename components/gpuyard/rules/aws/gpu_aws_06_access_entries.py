@@ -44,7 +44,7 @@ def _is_before_them(version: object) -> bool:
 
 RULE = Rule(
     id="GPU-AWS-06",
-    title="EKS access is by access entries",
+    title="EKS access uses access entries",
     severity=Severity.WARN,
     why="The CI role that made the cluster should not stay its hidden administrator.",
     fix="Use authenticationMode: API with access entries, without the creator's standing rights.",

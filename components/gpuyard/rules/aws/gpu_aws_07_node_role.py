@@ -95,7 +95,7 @@ def _roles(stack: Stack) -> tuple[set[Any], set[Any]]:
 
 RULE = Rule(
     id="GPU-AWS-07",
-    title="The role of GPU nodes has no rights to data",
+    title="The role of GPU nodes has no access to data",
     severity=Severity.WARN,
     why="What the node may do, every pod on it may do: one notebook reads every team's bucket.",
     fix="Leave nodes the policies that joining needs; give workloads roles by Pod Identity or IRSA.",

@@ -140,7 +140,7 @@ def _may_end(resource: Resource) -> bool:
 
 RULE = Rule(
     id="GPU-CAP-04",
-    title="A Karpenter pool of GPUs says when its nodes may be disturbed",
+    title="A Karpenter NodePool with GPUs sets disruption budgets",
     severity=Severity.WARN,
     why="The defaults suit web servers: they end a training run in its last hour.",
     fix="Write disruption budgets and expireAfter for GPU NodePools.",

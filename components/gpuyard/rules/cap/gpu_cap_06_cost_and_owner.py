@@ -87,7 +87,7 @@ def _untagged(pool: GpuPool, wanted: tuple[str, ...]) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-CAP-06",
-    title="GPU pools stay under the agreed cost and say whose they are",
+    title="GPU pools stay under the agreed cost and name an owner",
     severity=Severity.WARN,
     why="A bill without a name is nobody's, and grows.",
     fix="Agree on a ceiling (`usd_per_hour`) and on `tags`, such as owner and cost-center, for every pool.",

@@ -283,7 +283,7 @@ def _any_cuts(stack: Stack) -> bool:
 
 RULE = Rule(
     id="GPU-CFG-01",
-    title="A device-plugin configuration says what it shares, in words that are read",
+    title="A device-plugin configuration uses fields that the plugin reads",
     severity=Severity.REFUSE,
     why="The plugin drops unknown fields without a word, and without resources it stops: no GPU on the node.",
     fix="Write sharing.timeSlicing.resources (or mps.resources) with name and replicas, and nothing else.",

@@ -182,7 +182,7 @@ def _wrong(values: Mapping[str, Any], base: Path) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-CFG-02",
-    title="Every value for the GPU Operator is one that it reads",
+    title="GPU Operator values exist in its chart",
     severity=Severity.REFUSE,
     why="Helm takes any key without a word: a layout or a runtime that was set so was never set.",
     fix="Write values as the chart has them; MIG layouts are labels of nodes.",

@@ -231,7 +231,7 @@ def _overlay(spec: Any) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-CFG-03",
-    title="Karpenter objects are of the version and in the words that are served",
+    title="Karpenter objects use a served version and its fields",
     severity=Severity.REFUSE,
     why="An old version is rejected, and fields that moved are dropped: the pool makes other nodes, or none.",
     fix="Write karpenter.sh/v1 with a whole nodeClassRef; kubelet policies go into userData.",

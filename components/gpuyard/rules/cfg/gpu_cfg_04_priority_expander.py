@@ -104,7 +104,7 @@ def _has_other_pools_alone(stack: Stack) -> bool:
 
 RULE = Rule(
     id="GPU-CFG-04",
-    title="The priority expander has the highest number for what is tried first, and a rest",
+    title="The priority expander ranks the preferred groups highest and has a default",
     severity=Severity.WARN,
     why="Read as ranks, 1 the best, the numbers send every job to the pool that was meant as the last.",
     fix="Give the pool to try first the highest number, and everything else `.*` with the lowest.",

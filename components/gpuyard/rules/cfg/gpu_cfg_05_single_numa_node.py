@@ -75,7 +75,7 @@ def _violation(resource: Resource, path: Path, machine: str) -> Violation:
 
 RULE = Rule(
     id="GPU-CFG-05",
-    title="GPU nodes do not ask for one NUMA node",
+    title="GPU nodes do not require a single NUMA node",
     severity=Severity.REFUSE,
     why="The kubelet refuses the pod after it was placed, and again each time its controller makes it anew.",
     fix="Set the topology manager to best-effort or restricted on GPU nodes.",

@@ -59,7 +59,7 @@ def _node(resource: Resource, path: Path) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-GCP-02",
-    title="GKE workloads have identities of their own",
+    title="GKE workloads use Workload Identity",
     severity=Severity.REFUSE,
     why="A notebook that can ask for the node's token reads whatever the node may read.",
     fix="Use Workload Identity, the GKE metadata server, and an account of the nodes' own.",

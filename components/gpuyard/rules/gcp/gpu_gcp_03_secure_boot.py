@@ -54,7 +54,7 @@ def _compiled_there(pool: Resource) -> bool:
 
 RULE = Rule(
     id="GPU-GCP-03",
-    title="GKE GPU nodes boot securely",
+    title="GKE GPU nodes use secure boot",
     severity=Severity.WARN,
     why="GPU nodes load kernel modules by design; secure boot keeps that to signed ones.",
     fix="Turn secure boot and integrity monitoring on; use drivers that Google signs.",

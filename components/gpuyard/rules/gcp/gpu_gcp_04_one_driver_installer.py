@@ -69,7 +69,7 @@ def _installs(values: object) -> bool:
 
 RULE = Rule(
     id="GPU-GCP-04",
-    title="One party installs the GPU driver on GKE",
+    title="One installer provides the GPU driver on GKE",
     severity=Severity.REFUSE,
     why="Two installers fight over one kernel module, and the node offers no GPU.",
     fix="Set the driver installation mode of the pool, and switch the other party's off.",

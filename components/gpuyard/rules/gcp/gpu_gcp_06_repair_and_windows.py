@@ -101,7 +101,7 @@ def _repaired(properties: Mapping[str, Any]) -> bool:
 
 RULE = Rule(
     id="GPU-GCP-06",
-    title="GKE repairs GPU nodes, and upgrades them in a window",
+    title="GKE repairs GPU nodes and upgrades them in a maintenance window",
     severity=Severity.WARN,
     why="A drain in the middle of a run costs every GPU hour since the last checkpoint.",
     fix="Turn auto repair on; choose a release channel and a maintenance window.",

@@ -43,7 +43,7 @@ def _keyed(resource: Resource) -> bool:
 
 RULE = Rule(
     id="GPU-GCP-07",
-    title="GKE secrets and boot disks are under a customer key",
+    title="GKE secrets and boot disks are encrypted with a customer key",
     severity=Severity.NOTE,
     why="Model weights and registry credentials rest there; auditors ask whose key is around them.",
     fix="Give the cluster and its GPU pools keys of Cloud KMS.",

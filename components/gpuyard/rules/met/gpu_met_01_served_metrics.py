@@ -127,7 +127,7 @@ def _slip_in(metric: str, autoscaler: Autoscaler) -> tuple[str, str] | None:
 
 RULE = Rule(
     id="GPU-MET-01",
-    title="Alerts, dashboards and scalers ask for metrics that are served",
+    title="Alerts, dashboards and scalers query metrics that exist",
     severity=Severity.REFUSE,
     why="An alert on a name that nobody serves never fires, and a scaler on one never scales.",
     fix="Write names as the exporter's list of counters has them; what is not in it has to be added.",

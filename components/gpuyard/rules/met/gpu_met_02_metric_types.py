@@ -253,7 +253,7 @@ def _labels(each: Selector) -> Iterator[_Said]:
 
 RULE = Rule(
     id="GPU-MET-02",
-    title="Expressions use GPU metrics as what they are",
+    title="Expressions use GPU metrics by their type and labels",
     severity=Severity.WARN,
     why="A rate of a gauge, a ratio of the wrong parts or the wrong pod gives numbers that look right.",
     fix="Use deriv() for gauges, quantiles for histograms, exported_pod for whose work it is.",

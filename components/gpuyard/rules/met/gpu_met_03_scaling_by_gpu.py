@@ -143,7 +143,7 @@ def _sizes(resource: Resource) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-MET-03",
-    title="Autoscalers can see what they scale by",
+    title="Autoscalers can read the metrics that they scale on",
     severity=Severity.REFUSE,
     why="A resource that metrics-server has not, or a query of many figures: the workload keeps its size.",
     fix="Scale by a metric of the exporter, through KEDA or an adapter, and by one figure of it.",

@@ -94,7 +94,7 @@ def _adapter(resource: Resource) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-MET-04",
-    title="Scalers name KEDA's group and their rights, adapter rules their matchers",
+    title="KEDA scalers have their API group and permissions; adapter rules have matchers",
     severity=Severity.REFUSE,
     why="A scaler that cannot read its metric leaves GPUs idle, and says so in a status only.",
     fix="Write keda.sh/v1alpha1 with authenticationRef; keep <<.LabelMatchers>> in every metricsQuery.",

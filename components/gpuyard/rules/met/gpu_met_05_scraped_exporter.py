@@ -236,7 +236,7 @@ def _fields(words: Sequence[str]) -> Iterator[int]:
 
 RULE = Rule(
     id="GPU-MET-05",
-    title="The exporter is given a list of counters, and scraped at a port that it has",
+    title="The DCGM exporter has a counter list and a scraped port",
     severity=Severity.REFUSE,
     why="A monitor of a port that is not there scrapes nothing; an exporter that ends serves nothing.",
     fix="Write the port as the Service has it; give --collectors the path of a file.",

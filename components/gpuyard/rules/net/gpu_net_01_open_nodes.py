@@ -193,7 +193,7 @@ _CHECKS = {
 }
 RULE = Rule(
     id="GPU-NET-01",
-    title="GPU nodes admit nobody from outside, and no SSH",
+    title="GPU nodes accept no traffic from the internet, and no SSH",
     severity=Severity.REFUSE,
     why="An H100 that answers on the internet is found within hours, and mines until somebody looks.",
     fix="Admit named networks only; no port 22 on GPU nodes.",

@@ -138,7 +138,7 @@ def _old(resource: Resource, problem: str, fix: str) -> Violation:
 
 RULE = Rule(
     id="GPU-OLD-01",
-    title="Objects are of versions that stay",
+    title="Objects use API versions that are not deprecated",
     severity=Severity.NOTE,
     why="A deprecated version is served until it is not, and the upgrade that ends it is somebody else's.",
     fix="Write kueue.x-k8s.io/v1beta2, ray.io/v1, tekton.dev/v1, and TrainJobs.",

@@ -309,7 +309,7 @@ def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iter
 
 RULE = Rule(
     id="GPU-POD-02",
-    title="A GPU pod has no privileges and no devices of the host",
+    title="A GPU pod has no privileges and no host devices",
     severity=Severity.REFUSE,
     why="Privilege, the host's devices or its shared memory undo every share, slice and quota there is.",
     fix="Remove privileged, hostPID, hostIPC and hostPath devices; give /dev/shm an emptyDir with sizeLimit.",

@@ -183,7 +183,7 @@ def _then(resource: Resource) -> str:
 
 RULE = Rule(
     id="GPU-POD-03",
-    title="A GPU workload tolerates by name and runs a pinned image",
+    title="A GPU workload tolerates taints by key and runs a pinned image",
     severity=Severity.WARN,
     why="A wildcard toleration defeats every fence between pools; a moving tag gives one gang two programs.",
     fix="Name the taints to tolerate; pin images, best by digest; keep to the allowed registries.",

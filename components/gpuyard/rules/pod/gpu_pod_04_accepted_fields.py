@@ -190,7 +190,7 @@ def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]
 
 RULE = Rule(
     id="GPU-POD-04",
-    title="A GPU pod says only what is accepted and read",
+    title="A GPU pod uses valid resource requests and fields",
     severity=Severity.REFUSE,
     why="Such a pod is refused, never starts for want of its image, or runs without the limit it counts on.",
     fix="Write tags that exist, capabilities without CAP_, whole GPUs as limits; share by MIG or MPS.",

@@ -200,7 +200,7 @@ def _holds_the_socket(path: str) -> bool:
 
 RULE = Rule(
     id="GPU-POD-05",
-    title="Nodes are selected by labels that they have",
+    title="Node selectors use labels that nodes have",
     severity=Severity.WARN,
     why="A label of somebody's guide is on no node: the pod waits for ever, and the autoscaler adds nothing.",
     fix="Select by the labels of GPU feature discovery, of the cloud, or of your pools.",

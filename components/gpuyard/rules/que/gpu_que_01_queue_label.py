@@ -143,7 +143,7 @@ def _kind(job: Resource) -> str:
 
 RULE = Rule(
     id="GPU-QUE-01",
-    title="A GPU job names a queue of its namespace, as a label of its own",
+    title="A GPU job names a queue of its namespace in its own labels",
     severity=Severity.REFUSE,
     why="A job past the queue takes GPUs that others were promised; one in no queue never starts.",
     fix=f"Label the job itself {QUEUE_LABEL} with the name of a LocalQueue of its namespace.",

@@ -130,7 +130,7 @@ def _without_metadata(resource: Resource) -> dict[str, object]:
 
 RULE = Rule(
     id="GPU-QUE-02",
-    title="Priorities, cohorts and queues of Kueue are what is read",
+    title="Kueue priorities, cohorts and queues use fields that Kueue reads",
     severity=Severity.REFUSE,
     why="A priority in the wrong place is rejected, a cohort of the wrong name is none, of two one is.",
     fix="Write value at the top of a WorkloadPriorityClass, cohortName in queues, no name twice.",

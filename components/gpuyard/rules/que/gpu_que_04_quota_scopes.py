@@ -57,7 +57,7 @@ def _unscoped(quota: Resource) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-QUE-04",
-    title="A quota's scope names classes of pods, and counts pods only",
+    title="A quota scope names PriorityClasses and counts pods only",
     severity=Severity.REFUSE,
     why="Classes of Kueue are not those of pods: a quota scoped by one is never used up.",
     fix="Scope quotas by PriorityClass; limit Kueue's classes in queues; split off what is not of pods.",

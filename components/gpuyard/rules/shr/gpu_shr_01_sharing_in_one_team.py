@@ -97,7 +97,7 @@ def _shared(stack: Stack) -> Iterator[tuple[Resource, Path, str, set[str]]]:
 
 RULE = Rule(
     id="GPU-SHR-01",
-    title="Time-slicing and MPS stay inside one team",
+    title="Time-slicing and MPS stay within one team",
     severity=Severity.REFUSE,
     why="They give neither memory nor fault isolation: one team's out-of-memory is the other team's.",
     fix="Give each team shared GPUs of its own, or cut GPUs with MIG for teams that share a node.",

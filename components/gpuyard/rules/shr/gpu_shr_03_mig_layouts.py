@@ -197,7 +197,7 @@ def _single(stack: Stack) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-SHR-03",
-    title="MIG layouts are read and fit their GPU, and quotas and claims name slices that there are",
+    title="MIG layouts fit their GPU, and quotas and claims name existing slices",
     severity=Severity.REFUSE,
     why="An impossible layout fails on the node, with a label as its only word; a wrong name counts nothing.",
     fix="Take layouts that `gpuyard mig` proves, and names as nodes advertise them.",

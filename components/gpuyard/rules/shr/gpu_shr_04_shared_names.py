@@ -89,7 +89,7 @@ def _counts_gpus(stack: Stack) -> bool:
 
 RULE = Rule(
     id="GPU-SHR-04",
-    title="Time-sliced GPUs are not counted as whole ones, and nobody gets two turns",
+    title="Time-sliced GPUs are counted as shares, one for each pod",
     severity=Severity.WARN,
     why="Karpenter and quotas cannot tell a turn from a GPU by the same name; two turns are not two GPUs.",
     fix="Set renameByDefault and failRequestsGreaterThanOne.",

@@ -149,7 +149,7 @@ def _written(path: Path) -> Violation:
 
 RULE = Rule(
     id="GPU-STA-01",
-    title="Clusters and checkpoint stores are protected, and no secret is in plain text",
+    title="Clusters and checkpoint storage are protected, and secrets are not in plain text",
     severity=Severity.REFUSE,
     why="A fleet can be bought again; a month of training and a leaked key cannot be had back.",
     fix="Protect clusters and checkpoint stores from deletion; keep secrets in Secrets.",

@@ -190,7 +190,7 @@ def _remark(advisory: Advisory, found: ComponentVersion) -> str:
 
 RULE = Rule(
     id="GPU-STK-01",
-    title="No component is in a known-vulnerable range",
+    title="No component has a known vulnerability",
     severity=Severity.REFUSE,
     why="These run as root on every GPU node; several known faults lead from a container to the host.",
     fix="Take a version above the floor that NVIDIA's bulletins give.",

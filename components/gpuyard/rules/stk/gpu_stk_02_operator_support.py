@@ -45,7 +45,7 @@ def _status(version: str) -> OperatorStatus | None:
 
 RULE = Rule(
     id="GPU-STK-02",
-    title="The GPU Operator is inside its support window",
+    title="The GPU Operator version is supported",
     severity=Severity.WARN,
     why="Upgrades are supported from one line to the next only: later is more steps, each with a drain.",
     fix="Upgrade the operator line by line to the current one.",

@@ -71,7 +71,7 @@ def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 RULE = Rule(
     id="GPU-STK-03",
-    title="The Container Device Interface is on",
+    title="The Container Device Interface is enabled",
     severity=Severity.REFUSE,
     why="CDI gives a container the devices it was given, whatever its image or environment say.",
     fix="Leave cdi.enabled on.",

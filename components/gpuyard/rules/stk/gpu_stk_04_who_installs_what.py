@@ -49,7 +49,7 @@ def _twice(operator: Resource, path: tuple[str, ...], part: str, image: str) -> 
 
 RULE = Rule(
     id="GPU-STK-04",
-    title="Image and GPU Operator agree on who installs what",
+    title="Node image and GPU Operator do not install the same component",
     severity=Severity.REFUSE,
     why="Two drivers on one node fight over one kernel module; with none the node offers no GPU.",
     fix="Switch driver and toolkit off in the operator where the image has them, and on where it has not.",

@@ -103,7 +103,7 @@ def is_closed(chart: str, version: str) -> bool:
 
 RULE = Rule(
     id="GPU-STK-05",
-    title="Charts have exact versions and all their values here",
+    title="Charts have exact versions, and their values are in the repository",
     severity=Severity.REFUSE,
     why="Two clusters from one file should be alike, also when one is made a month later.",
     fix="Write exact chart versions; do not reuse values of earlier releases.",

@@ -40,7 +40,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-STK-06",
-    title="Custom resource definitions are installed and upgraded with their operator",
+    title="CRDs are installed and upgraded with their operator",
     severity=Severity.WARN,
     why="Helm never upgrades what stands in a chart's crds folder; the operator's hook does.",
     fix="Leave the operator's own upgrade hook on; do not skip definitions.",

@@ -156,7 +156,7 @@ def _a(word: str) -> str:
 
 RULE = Rule(
     id="GPU-STK-07",
-    title="GPU metrics are not served outside the cluster",
+    title="GPU metrics are not exposed outside the cluster",
     severity=Severity.REFUSE,
     why="The exporter has no password, and served profiles of its memory until CVE-2026-47483 was fixed.",
     fix="Make the Service a ClusterIP; let a NetworkPolicy admit Prometheus only.",

@@ -28,7 +28,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-TEN-02",
-    title="A GPU quota is keyed by requests.",
+    title="GPU quotas use the requests. prefix",
     severity=Severity.REFUSE,
     why="A namespace with an inert quota takes every GPU of the cluster, and nothing says so.",
     fix="Key GPU quotas by requests., as requests.nvidia.com/gpu.",

@@ -103,7 +103,7 @@ def _allows_dns(policy: Resource) -> bool:
 
 RULE = Rule(
     id="GPU-TEN-03",
-    title="Network policies deny by default, allow DNS, and name the outside by address",
+    title="Network policies deny by default, allow DNS, and list external addresses",
     severity=Severity.WARN,
     why="A policy that looks as if it let models be downloaded, and does not, is found out at night.",
     fix="Deny by default in teams' namespaces; allow DNS; allow the outside by ipBlock.",

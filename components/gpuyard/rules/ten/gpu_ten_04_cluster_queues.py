@@ -128,7 +128,7 @@ def _unlimited(queue: Resource) -> Iterator[Path]:
 
 RULE = Rule(
     id="GPU-TEN-04",
-    title="A cluster queue selects its namespaces and limits its borrowing",
+    title="A ClusterQueue selects its namespaces and limits borrowing",
     severity=Severity.REFUSE,
     why="A null selector admits nobody, an empty one everybody, and borrowing without limit is not a plan.",
     fix="Select namespaces by a label of the team, and give its GPUs a borrowingLimit.",

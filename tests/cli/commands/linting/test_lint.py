@@ -288,7 +288,7 @@ def test_a_stack_file_with_slips_or_none_at_all_is_refused_before_anything_is_re
 def test_every_rule_is_listed_with_its_severity_and_title(gpuyard):
     ended = gpuyard("lint", "--rules")
     assert ended.code == 0
-    assert "refuse  GPU-TEN-02  A GPU quota is keyed by requests" in ended.out
+    assert "refuse  GPU-TEN-02  GPU quotas use the requests" in ended.out
     listed = json.loads(gpuyard("lint", "--rules", "--format", "json").out)["rules"]
     assert [rule["id"] for rule in listed] == [rule.id for rule in ALL]
     assert listed[0]["docs"] == f"gpuyard why {ALL[0].id}"
@@ -332,7 +332,7 @@ def test_of_several_rules_a_summary_comes_first(gpuyard, folder):
     (folder / "a" / "pod.yaml").write_text(TAGGED)
     (folder / "a" / "pods.yaml").write_text(TAGGED)
     lines = gpuyard("lint", "a").out.splitlines()
-    assert lines[0].split()[:5] == ["refuse", "GPU-TEN-02", "1", "A", "GPU"]
+    assert lines[0].split()[:5] == ["refuse", "GPU-TEN-02", "1", "GPU", "quotas"]
     assert lines[1].split()[:3] == ["warn", "GPU-POD-03", "2"]
     # equal findings are one, with their places
     text = "\n".join(lines)
