@@ -16,31 +16,27 @@ from gpuyard.admission.sources import sources
 from gpuyard.admission.turns import crowded, turns
 from gpuyard.admission.volumes import volumes
 
-QUEUED = Requirement("GPU-ADM-01", "What asks for GPUs in a team's namespace names a queue", queued)
+QUEUED = Requirement("GPU-ADM-01", "Workloads of a team that request GPUs name a queue", queued)
 BYPASS = Requirement(
     "GPU-POD-01",
-    "A GPU is requested, never taken through the environment or the runtime class",
+    "GPUs are requested as resources, not through the environment or runtime class",
     bypasses,
 )
 PRIVILEGES = Requirement(
-    "GPU-ADM-02", "Pods of a team have no privilege and nothing of the node's own", privileges
+    "GPU-ADM-02", "Pods of a team have no privileges and no host resources", privileges
 )
 DEVICES = Requirement(
-    "GPU-ADM-03", "Pods of a team mount nothing of the host that hands out devices", devices
+    "GPU-ADM-03", "Pods of a team mount no host path that exposes devices", devices
 )
 PLACING = Requirement(
-    "GPU-ADM-04", "Pods of a team stay off nodes that are kept for others", placing
+    "GPU-ADM-04", "Pods of a team stay off nodes that are dedicated to others", placing
 )
 SOURCES = Requirement("GPU-ADM-05", "Images of a team come from allowed registries", sources)
-GUARANTEED = Requirement(
-    "GPU-ADM-06", "Training pods request as much CPU and memory as they may use", guaranteed
-)
-OWNED = Requirement("GPU-ADM-07", "Nobody in a team names the controller of what it makes", owned)
-TURNS = Requirement(
-    "GPU-ADM-08", "Pods of a team push nobody aside and end when they are told", turns
-)
-SHARES = Requirement("GPU-SHR-05", "A container asks for one share of a GPU at most", shares)
-VOLUMES = Requirement("GPU-ADM-09", "Pods of a team mount volumes of the cluster alone", volumes)
+GUARANTEED = Requirement("GPU-ADM-06", "Training pods have the Guaranteed QoS class", guaranteed)
+OWNED = Requirement("GPU-ADM-07", "Teams set no controller owner reference on their objects", owned)
+TURNS = Requirement("GPU-ADM-08", "Pods of a team preempt no others and honour termination", turns)
+SHARES = Requirement("GPU-SHR-05", "A container requests at most one share of a GPU", shares)
+VOLUMES = Requirement("GPU-ADM-09", "Pods of a team mount only volumes of the cluster", volumes)
 
 REQUIREMENTS = (
     QUEUED,
@@ -57,7 +53,7 @@ REQUIREMENTS = (
 )
 
 BELONGINGS = Requirement(
-    "GPU-ADM-10", "What a team makes beside pods takes nothing of others", belongings
+    "GPU-ADM-10", "Other objects of a team take nothing from other teams", belongings
 )
 """Of what has no pods, and of claims that StatefulSets make."""
 
