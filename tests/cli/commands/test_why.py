@@ -22,7 +22,9 @@ def test_a_page_is_shown_as_text_with_its_example_indented(gpuyard):
     assert lines[0] == "mig.placement"
     assert "What to do" in lines
     assert "    refuse  pools[1].sharing.mig: this layout does not fit on one A100-40: 10" in lines
-    assert "The layout does not fit on one GPU. Severity refuse: there is no plan" in words(ended.out)
+    assert "The layout does not fit on one GPU. Severity refuse: there is no plan" in words(
+        ended.out
+    )
 
 
 @pytest.mark.parametrize("mark", ["```", "**", "](", "# ", "This page is made from"])
