@@ -261,6 +261,11 @@ def validator_name(platform: str) -> str:
     return f"gpuyard-{platform}-validator"
 
 
+def cluster_queue_name(platform: str, team: str) -> str:
+    """The ClusterQueue of a team, by the name that the team had first."""
+    return f"{platform}-{team}"
+
+
 def work_name(platform: str) -> str:
     """The queue and the priority of the check that puts GPUs to work, its account and its token."""
     return f"gpuyard-{platform}-work"

@@ -1,7 +1,7 @@
 """Words that stand for a value which somebody fills in later: such a value is unknown, never wrong."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -99,3 +99,21 @@ def is_no_image(value: str) -> bool:
     """True for what no registry could serve: a placeholder, or a repository that is not in small letters."""
     repository = repository_of(value)
     return is_placeholder(value) or repository != repository.lower()
+
+
+_MOST_TIMES, _MORE_LETTERS = 4, 4096
+
+
+def substituted(pattern: re.Pattern[str], part: Callable[[re.Match[str]], str], text: str) -> str:
+    """The text with something in place of each match; unchanged where that makes it many times as long.
+
+    A few bytes of variables could become more than the memory holds.
+    """
+    found: list[str] = []
+    at, room = 0, _MOST_TIMES * len(text) + _MORE_LETTERS
+    for match in pattern.finditer(text):
+        found += (text[at : match.start()], part(match))
+        at, room = match.end(), room - len(found[-1])
+        if room < 0:
+            return text
+    return "".join((*found, text[at:]))

@@ -74,10 +74,11 @@ def check_fact_ages(draft: Draft) -> list[Finding]:
     """One warning for each kind with facts past the limit; without a day no age is known."""
     if draft.today is None or draft.spec.cloud is Cloud.SIMULATED:
         return []
+    pins = list(_pins(draft))
     used: Mapping[str, list[Row]] = {
         "prices": list(_prices(draft.bill)),
-        "bulletins": list(_bulletins(draft)),
-        "pins": list(_pins(draft)),
+        "bulletins": list(_bulletins()) if pins else [],
+        "pins": pins,
         "support windows": list(_windows(draft)),
     }
     return [
@@ -116,12 +117,11 @@ def _prices(bill: Bill) -> Iterator[Row]:
             yield f"the {fee.service} cluster", fee.as_of
 
 
-def _bulletins(draft: Draft) -> Iterator[Row]:
+def _bulletins() -> Iterator[Row]:
     """The table that every installed version is compared with."""
     from gpuyard.catalogue.cves import ADVISORIES
 
-    if next(_pins(draft), None):
-        yield "NVIDIA's security bulletins", ADVISORIES.as_of
+    yield "NVIDIA's security bulletins", ADVISORIES.as_of
 
 
 def _pins(draft: Draft) -> Iterator[Row]:

@@ -11,10 +11,10 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.lint.deployers.deployer import Deployer, changes_at, patches_at
 from gpuyard.lint.items import Item
-from gpuyard.lint.languages.hcl_values import substituted
 from gpuyard.lint.together.changes import Change, ObjectForm, ObjectPatch
 from gpuyard.lint.together.patching import name_at
 from gpuyard.manifests.fields import items, mapping, mappings, text
+from gpuyard.manifests.placeholders import substituted
 
 _FIELDS = ("namePrefix", "nameSuffix", "images")
 _AFTER = 9

@@ -14,6 +14,7 @@ from gpuyard.errors import UsageError
 from gpuyard.findings import Path
 from gpuyard.lint.languages.hcl import HclAttribute, HclForm, HclTerm
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
+from gpuyard.manifests.placeholders import substituted
 from gpuyard.spec.yaml.positions import Marks
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
@@ -34,7 +35,6 @@ _MOST_STEPS = 50
 _MOST_VALUES = 500_000
 """So much is made of locals at most, a stretch of text counting as a value."""
 _STRETCH = 64
-_MOST_TIMES, _MORE_LETTERS = 4, 4096
 
 
 @dataclass(slots=True)
@@ -223,21 +223,6 @@ class Module:
                 return UNKNOWN
             text = _filled(text, given)
         return self._part(text, _size(text), ())
-
-
-def substituted(pattern: re.Pattern[str], part: Callable[[re.Match[str]], str], text: str) -> str:
-    """The text with something in place of each match; unchanged where that makes it many times as long.
-
-    A few bytes of variables could become more than the memory holds.
-    """
-    found: list[str] = []
-    at, room = 0, _MOST_TIMES * len(text) + _MORE_LETTERS
-    for match in pattern.finditer(text):
-        found += (text[at : match.start()], part(match))
-        at, room = match.end(), room - len(found[-1])
-        if room < 0:
-            return text
-    return "".join((*found, text[at:]))
 
 
 def _filled(text: str, given: Any) -> str:

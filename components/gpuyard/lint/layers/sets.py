@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from gpuyard.lint.languages.hcl_values import substituted
 from gpuyard.manifests.fields import NotEvaluatedError, mapping, mappings
+from gpuyard.manifests.placeholders import substituted
 
 _WORD = re.compile(r"\{\{-?\s*\.?([A-Za-z][\w.-]*)\s*-?\}\}")
 """`{{name}}`, and `{{ .name }}` of Go templates; what is computed in a template is nobody's here."""

@@ -13,6 +13,8 @@ _SLOTS_BITS = 3
 """Eight parts: seven for the private subnets of zones, and one for all public ones."""
 _PUBLIC_SLOT = 2**_SLOTS_BITS - 1
 MOST_ZONES = _PUBLIC_SLOT
+EKS_ZONES = 2
+"""EKS puts its control plane into so many availability zones at least."""
 ANOTHER_ZONE = "another"
 """Stands for a zone whose name is known only when the cloud is asked."""
 
@@ -59,16 +61,21 @@ def zones_of(spec: PlatformSpec) -> tuple[str, ...]:
     return tuple(said or sorted({zone for pool in spec.pools for zone in pool.zones}))
 
 
+def is_local_zone(zone: str) -> bool:
+    """Whether it is a Local Zone of EC2, which takes nodes, and no control plane of EKS."""
+    form = EC2_ZONE.pattern.fullmatch(zone)
+    return form is not None and form["local"] is not None
+
+
 def without_local_zones(zones: Iterable[str]) -> list[str]:
-    """The availability zones: a Local Zone of EC2 takes nodes, and no control plane of EKS."""
-    read = {zone: EC2_ZONE.pattern.fullmatch(zone) for zone in zones}
-    return [zone for zone, form in read.items() if form is None or form["local"] is None]
+    """The availability zones, each once."""
+    return [zone for zone in dict.fromkeys(zones) if not is_local_zone(zone)]
 
 
 def zones_with_subnets(spec: PlatformSpec) -> tuple[str, ...]:
     """The same for EKS, which wants two availability zones: what is missing has no name yet."""
     named = zones_of(spec)
-    missing = 2 - len(without_local_zones(named))
+    missing = EKS_ZONES - len(without_local_zones(named))
     return (*named, *(f"{ANOTHER_ZONE}-{n}" for n in range(1, 1 + missing)))
 
 
@@ -84,7 +91,7 @@ def subnet_ranges(
     eighths = list(IPv4Network(cidr).subnets(prefixlen_diff=_SLOTS_BITS))
     public = list(eighths[_PUBLIC_SLOT].subnets(prefixlen_diff=_SLOTS_BITS))
     slots: dict[str, int] = {}
-    for zone in sorted(zones, key=lambda each: not without_local_zones([each])):
+    for zone in sorted(zones, key=is_local_zone):
         wanted = ord(zone[-1]) - ord("a")
         free = [n for n in reversed(range(_PUBLIC_SLOT)) if n not in slots.values()]
         slots[zone] = wanted if wanted in free else free[0]

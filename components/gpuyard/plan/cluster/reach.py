@@ -7,6 +7,7 @@ from gpuyard.catalogue.buying import ZONES, Form
 from gpuyard.catalogue.cluster.names import ADMINS, KEYS, NETWORKS, SUBNETS
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
 from gpuyard.plan.cluster.ranges import (
+    EKS_ZONES,
     MOST_ZONES,
     cluster_of,
     without_local_zones,
@@ -19,7 +20,6 @@ from gpuyard.spec.platform import Cloud
 _CLUSTER: Path = ("cluster",)
 _WIDEST = {4: 8, 6: 32}
 """By version of IP, the shortest prefix of a network that somebody may own; two halves are the world, too."""
-_EKS_ZONES = 2
 
 
 def check_endpoint(draft: Draft) -> list[Finding]:
@@ -114,7 +114,7 @@ def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
     """EKS puts its control plane into two availability zones, and refuses subnets of one."""
     if (
         draft.spec.cloud is not Cloud.AWS
-        or len(without_local_zones(zones)) >= _EKS_ZONES
+        or len(without_local_zones(zones)) >= EKS_ZONES
         or cluster_of(draft.spec).existing
     ):
         return []
@@ -175,7 +175,7 @@ def _too_few_subnets(draft: Draft) -> list[Finding]:
     subnets, tags = cluster.network.subnets, cluster.network.tags
     zones = zones_of(draft.spec)
     local = len(zones) - len(without_local_zones(zones))
-    needed = max(1 if cluster.existing else _EKS_ZONES + local, len(zones))
+    needed = max(1 if cluster.existing else EKS_ZONES + local, len(zones))
     if tags and len(zones) < needed:
         word, problem = "tags", "subnets are looked for in zones, and too few zones are named"
         fix = Fix(says="add zones: [ZONE, ZONE] to `cluster`")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gpuyard.findings import Finding, Fix, refuse, warn
+from gpuyard.names import cluster_queue_name
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.team_shares import monthly
 from gpuyard.plan.queueing.brakes import stop_of
@@ -75,7 +76,7 @@ def _plan_team(
         name=team.name,
         stable_name=team.stable_name,
         namespaces=plan_namespaces(team, draft.limits[index]),
-        cluster_queue=f"{spec.name}-{team.stable_name}",
+        cluster_queue=cluster_queue_name(spec.name, team.stable_name),
         local_queue=first_queue(team.queues),
         queues=dict(team.queues),
         groups=team.groups,

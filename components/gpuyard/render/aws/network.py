@@ -58,10 +58,12 @@ def _given(plan: PlatformPlan) -> NetworkParts:
     zones = zones_of(plan.spec)
     private, calls = subnets_by_zone(str(network.id), zones, marks)
     regional = without_local_zones(zones)
+    all_regional = len(regional) == len(zones)
+    control = ids if ids and all_regional else [private[zone] for zone in regional]
     return NetworkParts(
         vpc=str(network.id),
         private=private or {each: each for each in ids},
-        control=tuple((len(regional) == len(zones) and ids) or (private[z] for z in regional)),
+        control=tuple(control),
         calls=calls,
     )
 

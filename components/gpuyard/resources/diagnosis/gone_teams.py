@@ -13,7 +13,13 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.names import EXISTING_ANNOTATION, PLATFORM_LABEL, PROTECT_ANNOTATION, TEAM_LABEL
+from gpuyard.names import (
+    EXISTING_ANNOTATION,
+    PLATFORM_LABEL,
+    PROTECT_ANNOTATION,
+    TEAM_LABEL,
+    cluster_queue_name,
+)
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 
@@ -66,7 +72,7 @@ async def gone_teams(kubectl: Kubectl, plan: PlatformPlan) -> list[GoneNamespace
         if name not in known and not namespace["metadata"].get("deletionTimestamp"):
             left = await kubectl.names(",".join(f"{kind}s" for kind in _COUNTED), "-n", name)
             running = await kubectl.get("workloads.kueue.x-k8s.io", "-n", name) or {}
-            queue = f"{plan.name}-{namespace['metadata']['labels'][TEAM_LABEL]}"
+            queue = cluster_queue_name(plan.name, namespace["metadata"]["labels"][TEAM_LABEL])
             runs = admitted(running.get("items") or (), queue)
             said.append(told(kubectl, namespace, left, new, teams, runs))
     return said
