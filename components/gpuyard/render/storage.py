@@ -131,9 +131,9 @@ _ONE_MODE = {DatasetKind.FSX_LUSTRE, DatasetKind.CLASS}
 
 
 def _claim(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Object:
-    """It names no volume: that is for whoever makes volumes, and admission refuses it of everybody else.
+    """It names no volume: admission lets only the provisioner set `volumeName`.
 
-    A claim of a class is the only name of its data, so it is kept like a store.
+    No other object names the data of a claim with a storage class, so protection retains the claim too.
     """
     kept = data.kind is DatasetKind.CLASS and plan.storage.protect
     spec: Object = {
