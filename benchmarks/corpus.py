@@ -327,34 +327,35 @@ def table() -> tuple[dict[str, Row], Row]:
 
 
 HEAD = """\
-# Lint, compared
+# `gpuyard lint` and checkov on a test corpus
 
-`gpuyard lint` and checkov {version} over the same {files} files: `tests/lint/corpus`, in the style of
-public blueprints and guides, {wrong} with mistakes that people make and {sound} without. This page is made by
-`python benchmarks/corpus.py`; tests hold the rules to every file of it, and the page to what they find.
+This page compares `gpuyard lint` with checkov {version} on the {files} files of `tests/lint/corpus`. They follow public
+blueprints and guides: {wrong} contain common mistakes, and {sound} are correct. `python benchmarks/corpus.py` generates
+the page; the tests compare the rules with every file, and the page with the results.
 
-| | files | sound | mistakes | found by gpuyard | found by checkov | false alarms: gpuyard | checkov, same causes | checkov, all |
+| | files | correct | mistakes | found by gpuyard | found by checkov | false alarms: gpuyard | checkov, same causes | checkov, all |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
 """  # noqa: E501  a row of a table is one line
 COUNTING = """
-## How it is counted
+checkov has about a thousand checks for clouds and clusters, and none about GPUs. Run both.
 
-- The files are ours, written by people who know the rules: {recall} of the mistakes found is a figure about this
-  corpus, not about yours. Mistakes were marked line by line before the rules were run over them; afterwards marks were moved to
-  the line a rule points at, and findings that the reviewer had overlooked and agrees with were added (`EXPECTED.yaml`).
-- A mistake is one cause on one line. gpuyard has found it when the rule fires there; each file is taken alone.
-- checkov has found it when a check that names the same cause fails anywhere in the file, so it is never held to the line.
-  `benchmarks/corpus.py` lists which check is about which rule; a check that is not listed counts for nothing.
-- checkov gets what it reads best: manifests as they are, Terraform plans with their changes, and of Pulumi previews, which
-  it does not read, the same resources as a Terraform plan. Values of charts and text inside a ConfigMap it does not judge.
-- False alarms are findings on sound files (gpuyard's: on any file, where nobody expects them). "Same causes" counts checks that
-  are about the cause of a rule of ours; "all" counts every failed check, most of which are sound advice on hardening
-  that is not about GPUs and was not asked for here.
-- checkov is made for something else: it has a thousand checks for clouds and clusters, and none about GPUs. Run both.
+## Method
 
-## What gpuyard does not find yet
+- People who know the rules wrote the files, so {recall} is the recall on this corpus, not on your files. Mistakes were
+  marked line by line before the rules ran. Afterwards some marks were moved to the line that a rule reports, and findings
+  that the reviewer had overlooked and agreed with were added (`EXPECTED.yaml`).
+- A mistake is one cause on one line. gpuyard has found it if the rule reports that line, with each file linted alone.
+- checkov has found it if a check for the same cause fails anywhere in the file. `benchmarks/corpus.py` maps checks to
+  rules; an unmapped check does not count.
+- checkov reads manifests as they are, and Terraform plans with their changes. It does not read Pulumi previews, so it gets
+  the same resources as a Terraform plan. It does not check values of charts and text inside a ConfigMap.
+- False alarms of checkov are findings in correct files; those of gpuyard are unexpected findings in any file. "Same causes"
+  counts checks that are mapped to a rule. "All" counts every failed check: most of them are valid advice on hardening
+  that does not concern GPUs.
 
-Mistakes in the corpus that no rule is about, by file and line:
+## Mistakes that gpuyard does not find
+
+No rule covers these mistakes of the corpus, listed by file and line:
 
 """  # noqa: E501  a page, not code
 
