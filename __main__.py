@@ -5,10 +5,10 @@ The component's name does not follow the platform's: names in the state outlive 
 
 import pulumi
 
-from gpuyard.resources import Platform, prove, provider_of, settle_registrations
+from gpuyard.resources import Platform, await_registrations, provider_of, validate_platform
 
 config = pulumi.Config("gpuyard")
-plan = prove(config.require_object("platform")).plan
+plan = validate_platform(config.require_object("platform")).plan
 cluster = provider_of(plan, render_to=config.get("rendered"))
 opts = pulumi.ResourceOptions(providers=[cluster]) if cluster else None
 platform = Platform("platform", {"platform": plan}, opts)
@@ -20,4 +20,4 @@ pulumi.export("validation", platform.validation)
 pulumi.export("digest", platform.digest)
 pulumi.export("notes", platform.notes)
 
-settle_registrations()
+await_registrations()

@@ -19,7 +19,7 @@ REPOSITORIES = Path(__file__).with_name("lint-repositories.csv")
 VERDICTS = Path(__file__).with_name("lint-verdicts.csv")
 
 TRUE, DEBATABLE, FALSE = WORDS = ("true", "debatable", "false")
-SEVERITIES = ("refuse", "warn", "note")
+SEVERITIES = ("error", "warning", "info")
 THEN, TODAY, BOTH = WHEN = ("then", "today", "both")
 """When lint said it: as the repository was first looked at, with the rules as they are, or both."""
 SEED = "a second reading of the mended rules"

@@ -82,7 +82,7 @@ largest process took {memory} MiB of memory; the tests allow {most} MiB.
 `benchmarks/lint-verdicts.csv` has every finding with its place, verdict and reason;
 `benchmarks/lint-repositories.csv` has the repositories, commits and costs.
 `python benchmarks/lint_accuracy.py` regenerates this page.
-"""  # noqa: E501  lines of the page, not of the code
+"""
 
 
 def page() -> str:

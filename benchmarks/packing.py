@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from gpuyard.advice.packing.machines import MachinePacking, pack_machines, quick_machines
-from gpuyard.advice.packing.needs import PARTS, Need, eighths
+from gpuyard.advice.packing.needs import PARTS, Demand, eighths
 from gpuyard.advice.packing.slices import pack_slices, single_profile_gpus, slice_for
 from gpuyard.catalogue.mig import MIG_PRODUCTS
 
@@ -67,7 +67,7 @@ def slices(pods: list[tuple[Fraction, int, int]]) -> bool:
     print(f"  one GPU each          {len(parts):6,}")
     print(f"  single-profile GPUs   {single_profile_gpus(A100, demand):6,}")
     print(
-        f"  packed                {packing.least:6,}   bound {packing.bound:,}, gap {packing.gap}"
+        f"  packed                {packing.minimum_gpus:6,}   bound {packing.bound:,}, gap {packing.gap}"
     )
     rng = random.Random(0)  # noqa: S311  the same demand every time
     names = [p.name for p in A100.profiles if not p.variant]
@@ -91,14 +91,14 @@ def doubled(value: int, step: int) -> int:
     return step
 
 
-def needs(pods: list[tuple[Fraction, int, int]]) -> list[Need]:
+def needs(pods: list[tuple[Fraction, int, int]]) -> list[Demand]:
     """The pods as kinds: parts of a GPU in eighths, CPU and memory up to the next size."""
     kinds = Counter(
         (Fraction(eighths(gpus), PARTS), doubled(cpu, STEP_MILLI), doubled(memory, STEP_MIB))
         for gpus, cpu, memory in pods
     )
     return [
-        Need(
+        Demand(
             name=f"{gpus} GPU, {cpu // 1000} CPU, {memory // 1024} GiB",
             pods=count,
             gpus=gpus,
@@ -110,7 +110,7 @@ def needs(pods: list[tuple[Fraction, int, int]]) -> list[Need]:
     ]
 
 
-def machines(wanted: list[Need]) -> bool:
+def machines(wanted: list[Demand]) -> bool:
     """Dollars an hour for all GPU pods, three ways, on each cloud."""
     count = sum(n.pods for n in wanted)
     print(f"\n$/hour on demand for {count:,} pods of {len(wanted)} kinds")

@@ -52,8 +52,10 @@ def main(jobs: int = 2000, nodes: int = 250, longest: int = 35) -> int:
     expected = sum(course.evictions for course in found.forecast.courses)
     print(f"evictions: {found.seen.evictions}, foreseen {expected}")
     print(f"pairs of jobs admitted in the other order than foreseen: {apart.wrong_pairs:.2%}")
-    print(f"jobs more than {apart.far} places from where they were foreseen: {apart.moved:.2%}")
-    print(f"the furthest: {apart.furthest} places")
+    print(
+        f"jobs more than {apart.distance} places from where they were foreseen: {apart.moved:.2%}"
+    )
+    print(f"the furthest: {apart.max_distance} places")
     return 0
 
 

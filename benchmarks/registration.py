@@ -123,7 +123,7 @@ def child(side: str, count: int, address: str) -> None:
     from pulumi.runtime.settings import Settings, configure
     from pulumi.runtime.stack import run_in_stack
 
-    from gpuyard.resources.registrations import settle_registrations
+    from gpuyard.resources.registrations import await_registrations
 
     class Echo(Mocks):
         def call(self, args: Any) -> Any:
@@ -143,7 +143,7 @@ def child(side: str, count: int, address: str) -> None:
     def program() -> None:
         Group(build)
         if side in {"ours", "plain-settled"}:
-            settle_registrations()
+            await_registrations()
 
     monitor, engine = address.split(",") if address else (MockMonitor(Echo()), MockEngine(None))
 

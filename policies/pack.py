@@ -21,7 +21,13 @@ from pulumi_policy import (
 from gpuyard.findings import Severity, show_path
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Rule, Stack
-from gpuyard.rules.run import RuleOutcome, RuleVerdict, Strictness, check_resource, check_stack
+from gpuyard.rules.run import (
+    RuleConfiguration,
+    RuleOutcome,
+    RuleVerdict,
+    check_resource,
+    check_stack,
+)
 from pack_remedies import mended
 from pack_resources import resources
 from pack_settings import Held
@@ -55,7 +61,7 @@ SCHEMA = PolicyConfigSchema(
 
 def stops(outcome: RuleOutcome) -> bool:
     """What ends a preview: a grave violation, or a rule that failed and so has judged nothing."""
-    grave = outcome.severity is Severity.REFUSE and not outcome.choice
+    grave = outcome.severity is Severity.ERROR and not outcome.is_advisory
     return outcome.verdict is RuleVerdict.FAILED or (
         grave and outcome.verdict is RuleVerdict.VIOLATED
     )
@@ -63,7 +69,7 @@ def stops(outcome: RuleOutcome) -> bool:
 
 def advises(outcome: RuleOutcome) -> bool:
     """Everything else that is to be read, what could not be evaluated among it; no choices."""
-    said = outcome.verdict is not RuleVerdict.EXCEPTED and not outcome.choice
+    said = outcome.verdict is not RuleVerdict.EXEMPTED and not outcome.is_advisory
     return said and not stops(outcome)
 
 
@@ -136,7 +142,7 @@ class _OfOne:
         self._unknown = 0
         self.inputs: dict[str, Any] = {}
         """Of each Kubernetes object what the program gives, by URN."""
-        self._last: tuple[object, Strictness, list[RuleOutcome]] | None = None
+        self._last: tuple[object, RuleConfiguration, list[RuleOutcome]] | None = None
         for rule in rules:
             for kind in rule.kinds if rule.check else ():
                 self._by_kind.setdefault(kind, []).append(rule)
@@ -170,7 +176,9 @@ class _OfOne:
         )
         return [f"{line}: hold the state against the rules after the update"] if count else []
 
-    def _judge(self, args: ResourceValidationArgs, settings: Strictness) -> Iterator[RuleOutcome]:
+    def _judge(
+        self, args: ResourceValidationArgs, settings: RuleConfiguration
+    ) -> Iterator[RuleOutcome]:
         for resource in resources(args):
             for rule in self._by_kind.get(resource.group_kind, ()):
                 if rule.id not in settings.off:

@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuyard.rules.rule import UNKNOWN, Rule
-from gpuyard.rules.run import RuleVerdict, Strictness, check_resource
+from gpuyard.rules.run import RuleConfiguration, RuleVerdict, check_resource
 from pack_resources import plain, resource
 
 _RAW = "__target"
 """The key under which the engine's proxies give what they stand for; its own serializer reads it."""
 
 
-def mended(args: Any, rules: Sequence[Rule], settings: Strictness) -> Mapping[str, Any] | None:
+def mended(
+    args: Any, rules: Sequence[Rule], settings: RuleConfiguration
+) -> Mapping[str, Any] | None:
     """The properties with everything mended that is violated; None when nothing is.
 
     A rule that is off, or excepted for this resource, mends nothing; nor does one that needs a value which is
@@ -22,7 +24,7 @@ def mended(args: Any, rules: Sequence[Rule], settings: Strictness) -> Mapping[st
         if rule.remediate is None or rule.id in settings.off:
             continue
         found = resource(args, after)
-        if found is None or not rule.looks_at(found):
+        if found is None or not rule.applies_to(found):
             continue
         outcomes = check_resource(rule, found, settings)
         if outcomes and all(each.verdict is RuleVerdict.VIOLATED for each in outcomes):

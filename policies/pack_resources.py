@@ -5,13 +5,13 @@ from typing import Any
 
 from pulumi_policy.proxy import UnknownValueError
 
-from gpuyard.lint.inside import with_inside
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.embedded_values import with_embedded
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.lint.pulumi import UNKNOWN_TEXT, pulumi_resource
 from gpuyard.rules.rule import UNKNOWN, Resource
 from gpuyard.spec.yaml_tree import Document
 
-_NOWHERE = FilePlace("", Document(None, {}))
+_NOWHERE = FileLocation("", Document(None, {}))
 """A resource of the engine stands in no file."""
 
 
@@ -21,7 +21,7 @@ def resources(args: Any, inputs: Any = None) -> list[Resource]:
     Properties are its `inputs` where these are given.
     """
     found = resource(args, plain(args.props if inputs is None else inputs))
-    return [] if found is None else [each.resource for each in with_inside(Item(found, _NOWHERE))]
+    return [] if found is None else [each.resource for each in with_embedded(Item(found, _NOWHERE))]
 
 
 def resource(args: Any, properties: Mapping[str, Any]) -> Resource | None:

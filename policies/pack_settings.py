@@ -12,9 +12,9 @@ from typing import Any
 
 from pulumi_policy import policy as engine
 
-from gpuyard.lint.settings import expired, section_of, settings_of, together
+from gpuyard.lint.settings import expired_exemptions, merge_settings, section_of, settings_of
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import Strictness
+from gpuyard.rules.run import RuleConfiguration
 from gpuyard.spec.read import CONFIG_KEY
 from gpuyard.today import today
 from pack_resources import plain
@@ -30,12 +30,12 @@ class Held:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
-        self._read: list[tuple[str, Any, Strictness, tuple[str, ...]]] = []
-        self._sections: list[Strictness] = []
-        self._together: dict[int, Strictness] = {}
+        self._read: list[tuple[str, Any, RuleConfiguration, tuple[str, ...]]] = []
+        self._sections: list[RuleConfiguration] = []
+        self._together: dict[int, RuleConfiguration] = {}
         """By the identity of settings that were read: the same object each time, so that what was judged
         with it need not be judged again."""
-        self.shared: Strictness | None = None
+        self.shared: RuleConfiguration | None = None
         """None until the first policy has been asked: before that nobody can know it."""
 
     def stack(self, config: Mapping[str, str]) -> None:
@@ -45,14 +45,14 @@ class Held:
         except ValueError:
             return  # no platform, as the program will say
 
-    def first(self, args: Any) -> Strictness:
+    def first(self, args: Any) -> RuleConfiguration:
         """For the policy that all others follow."""
         if args.resource_type == PLATFORM:
             self._hear(plain(args.props).get("platform"))
         self.shared = self._with_sections(self._settings(OF_PACK, args.get_config()))
         return self.shared
 
-    def of(self, args: Any) -> Strictness:
+    def of(self, args: Any) -> RuleConfiguration:
         """For another policy: its own configuration, else that of the first."""
         own = args.get_config()
         if own or self.shared is None:
@@ -65,7 +65,7 @@ class Held:
 
     def over(self) -> list[str]:
         """Exceptions that have expired, once each."""
-        lines = (line for _, _, settings, _ in self._read for line in expired(settings))
+        lines = (line for _, _, settings, _ in self._read for line in expired_exemptions(settings))
         return [f"{line}: the rule holds there again" for line in dict.fromkeys(lines)]
 
     def _hear(self, platform: Any) -> None:
@@ -74,13 +74,13 @@ class Held:
             self._sections.append(heard)
             self._together.clear()
 
-    def _with_sections(self, settings: Strictness) -> Strictness:
+    def _with_sections(self, settings: RuleConfiguration) -> RuleConfiguration:
         """What is said for the pack counts before what a stack file says."""
         if id(settings) not in self._together:
-            self._together[id(settings)] = reduce(together, self._sections, settings)
+            self._together[id(settings)] = reduce(merge_settings, self._sections, settings)
         return self._together[id(settings)]
 
-    def _settings(self, whose: str, document: Any) -> Strictness:
+    def _settings(self, whose: str, document: Any) -> RuleConfiguration:
         # the engine's server gives a copy every time, of very few documents
         for _, known, settings, _ in self._read:
             if known == document:

@@ -24,14 +24,14 @@ TIES = frozenset({"conflicts", "exactlyOneOf", "requiredWith", "deprecated"})
 
 def table() -> dict[str, Any]:
     """Facts by kind and field."""
-    made: dict[str, Any] = {"sdk": {cloud: facts.sdk(cloud) for cloud in CLOUDS}, "kinds": {}}
+    created: dict[str, Any] = {"sdk": {cloud: facts.sdk(cloud) for cloud in CLOUDS}, "kinds": {}}
     for cloud in CLOUDS:
         text = "".join(sources(cloud))
         words = set(WORD.findall(text))
         for kind in sorted(facts.kinds(cloud)):
             if any(re.fullmatch(written, kind) for written in _written(text)):
-                made["kinds"][kind] = _kind(kind, words)
-    return made
+                created["kinds"][kind] = _kind(kind, words)
+    return created
 
 
 def _written(text: str) -> set[str]:
@@ -64,14 +64,14 @@ def _kind(kind: str, words: set[str]) -> dict[str, Any]:
 
 def _field(about: Mapping[str, Any]) -> dict[str, Any]:
     """What a comparison needs; what is left out is no, and text."""
-    made: dict[str, Any] = {} if about["type"] == "string" else {"type": about["type"]}
-    made |= {flag: about[flag] for flag in ("replace", "same") if about.get(flag)}
-    made |= {flag: True for flag in ("computed", "set", "writeOnly") if about.get(flag)}
+    created: dict[str, Any] = {} if about["type"] == "string" else {"type": about["type"]}
+    created |= {flag: about[flag] for flag in ("replace", "same") if about.get(flag)}
+    created |= {flag: True for flag in ("computed", "set", "writeOnly") if about.get(flag)}
     if about.get("default") is not None:
-        made["default"] = about["default"]
+        created["default"] = about["default"]
         if TIES & set(about):
-            made["tied"] = True
-    return made
+            created["depends_on_service"] = True
+    return created
 
 
 def text() -> str:

@@ -62,21 +62,24 @@ Named = Mapping[str, Source]
 
 def named_sources() -> Named:
     """Every source of the catalogue that is a constant, and those of the pins."""
-    found = pkgutil.walk_packages(catalogue.__path__, f"{catalogue.__name__}.")
-    return {**ages.sources_of(*(import_module(each.name) for each in found)), **ages.rows()["pins"]}
+    result = pkgutil.walk_packages(catalogue.__path__, f"{catalogue.__name__}.")
+    return {
+        **ages.sources_of(*(import_module(each.name) for each in result)),
+        **ages.rows()["pins"],
+    }
 
 
-def alone(found: Named) -> list[str]:
+def alone(result: Named) -> list[str]:
     """Sources that nothing else confirms."""
-    return sorted(name for name, source in found.items() if not source.second)
+    return sorted(name for name, source in result.items() if not source.second)
 
 
 def old(rows: Mapping[str, Named], day: date) -> list[str]:
     """Rows that are older than their kind may be."""
     return sorted(
         f"{kind}, {name}: of {source.as_of}, more than {ages.LIMITS[kind]} days ago"
-        for kind, found in rows.items()
-        for name, source in found.items()
+        for kind, result in rows.items()
+        for name, source in result.items()
         if (day - source.as_of).days > ages.LIMITS[kind]
     )
 
@@ -99,8 +102,8 @@ def run(folder: Path) -> int:
 
 def main() -> None:
     """What is alone and what is old, then the checks."""
-    found = named_sources()
-    for name in alone(found):
+    result = named_sources()
+    for name in alone(result):
         print(f"no second source: {name}")
     for line in old(ages.rows(), today()):
         print(f"old: {line}")

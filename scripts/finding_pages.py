@@ -23,20 +23,20 @@ LONG = 40
 """Longer stack files are shown in part."""
 
 MEANS = {
-    Severity.REFUSE: "Severity refuse: there is no plan until you fix it.",
-    Severity.WARN: "Severity warn: the platform can be deployed, but change it.",
-    Severity.NOTE: "Severity note: for your information.",
+    Severity.ERROR: "Severity error: there is no plan until you fix it.",
+    Severity.WARNING: "Severity warning: the platform can be deployed, but change it.",
+    Severity.INFO: "Severity info: for your information.",
 }
-LIVE = "Refuses: `gpuyard check --live` fails until it is gone; the plan itself stands."
+LIVE = "Severity error: `gpuyard check --live` fails until you fix it. The plan is not affected."
 """Of a finding that an account gives."""
 INDEX_HEAD = """\
 # Findings
 
-Everything that `gpuyard check` can say about a stack. `refuse` stops a plan; `warn` and `note` do not, unless
-`--fail-on` asks for it; warnings about old facts, `*.old`, never do. An id keeps its meaning.
+All findings of `gpuyard check`. An `error` stops the plan. A `warning` or an `info` does not, unless `--fail-on` says
+so; warnings about old facts (`*.old`) never do. The meaning of an id does not change.
 Each page has the reason, an example and the nearest fix.
 
-| finding | severity | says |
+| finding | severity | title |
 |---|---|---|
 """
 
@@ -54,8 +54,8 @@ def index() -> str:
 
 def severities(each: Proofs) -> list[Severity]:
     """What the finding can be, gravest first."""
-    found = {case.severity for case in each.cases if case.found}
-    return sorted(found, key=lambda severity: -severity.rank)
+    results = {case.severity for case in each.cases if case.found}
+    return sorted(results, key=lambda severity: -severity.rank)
 
 
 def page(each: Proofs) -> str:
@@ -80,7 +80,7 @@ def page(each: Proofs) -> str:
 
 
 def _means(each: Proofs, severity: Severity) -> str:
-    live = severity is Severity.REFUSE and each.id.startswith("live.")
+    live = severity is Severity.ERROR and each.id.startswith("live.")
     return LIVE if live else MEANS[severity]
 
 
@@ -95,12 +95,14 @@ def _example(case: Case) -> list[str]:
         return [_block("text", screen.getvalue())]
     show_judged(judged, console)
     account = case.raw.get("account")
-    beside = " --against state.json" if "against" in case.raw else ""
-    said = f"$ gpuyard check ./{proofs.FILE}{beside}{' --live' if account else ''}\n{screen.getvalue()}"
+    other = " --against state.json" if "against" in case.raw else ""
+    message = (
+        f"$ gpuyard check ./{proofs.FILE}{other}{' --live' if account else ''}\n{screen.getvalue()}"
+    )
     shown = [_block("yaml", _shortened(case.text)), *_deployed(case)]
     if account:
         shown += ["The account answers:", _block("json", json.dumps(account, indent=1))]
-    shown.append(_block("text", said))
+    shown.append(_block("text", message))
     if proofs.how_fixed(finding) == "applied" and finding.fix is not None:
         shown += ["The fix, applied:", _block("text", _change(case, finding.fix))]
     return shown
@@ -111,9 +113,9 @@ def _deployed(case: Case) -> list[str]:
     if "against" not in case.raw:
         return []
     steps = case.raw["against"].get("steps")
-    says = "The preview has this step:" if steps else "The platform that is deployed reported:"
+    message = "The preview has this step:" if steps else "The platform that is deployed reported:"
     text = yaml.safe_dump(steps or dict(case.raw["against"]), **proofs.COMPACT)
-    return [says, _block("yaml", text)]
+    return [message, _block("yaml", text)]
 
 
 def _change(case: Case, fix: Fix) -> str:
@@ -133,7 +135,7 @@ def _edge(cases: list[Case]) -> list[str]:
 def _verb(case: Case) -> str:
     if not case.found:
         return "Passes"
-    return "Refused" if case.severity is Severity.REFUSE else "Said"
+    return "Refused" if case.severity is Severity.ERROR else "Said"
 
 
 def _touched(case: Case) -> str:

@@ -33,7 +33,7 @@ SECONDS_PER_MUTANT = 60
 SHOWN = 70
 
 BILL = (
-    "tests/plan/money/test_rungs.py",
+    "tests/plan/money/test_capacity_prices.py",
     "tests/plan/money/test_prices.py",
     "tests/plan/money/test_bill.py",
     "tests/plan/money/test_budgets.py",
@@ -78,9 +78,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "plan/renames.py": ("tests/plan/pools/test_pool_refusals.py", "tests/plan/teams/test_teams.py"),
     "plan/sharing/fractions.py": ("tests/plan/sharing/test_fractions.py",),
-    "plan/capacity/ladder.py": ("tests/plan/capacity/test_ladder.py",),
+    "plan/capacity/ladder.py": ("tests/plan/capacity/test_capacity_options.py",),
     "plan/capacity/ladder_proofs.py": (
-        "tests/plan/capacity/test_ladder.py",
+        "tests/plan/capacity/test_capacity_options.py",
         "tests/plan/test_proofs.py",
     ),
     "plan/pools/numa.py": ("tests/plan/pools/test_pool_facts.py", "tests/plan/test_proofs.py"),
@@ -98,8 +98,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/plan/teams/test_teams.py",
     ),
     "plan/pools/topology.py": ("tests/plan/pools/test_pool_facts.py", "tests/plan/test_proofs.py"),
-    "plan/capacity/warm.py": ("tests/plan/capacity/test_warm.py",),
-    "plan/capacity/cron.py": ("tests/plan/capacity/test_warm.py",),
+    "plan/capacity/warm.py": ("tests/plan/capacity/test_keep_warm.py",),
+    "plan/capacity/cron.py": ("tests/plan/capacity/test_keep_warm.py",),
     "findings.py": ("tests/findings/test_findings.py",),
 }
 """The modules whose answers cost money or capacity, and the tests that speak for each."""
@@ -156,10 +156,10 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:  # noqa: C901, PLR0912  one cas
 
 
 def _with(node: ast.AST, **fields: object) -> ast.AST:
-    made = copy.copy(node)
+    created = copy.copy(node)
     for name, value in fields.items():
-        setattr(made, name, value)
-    return made
+        setattr(created, name, value)
+    return created
 
 
 def _is_none(node: ast.expr) -> bool:

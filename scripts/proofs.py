@@ -15,17 +15,17 @@ from typing import Any
 import yaml
 
 from gpuyard.catalogue.software.pins import PINS, Pin
-from gpuyard.changes.deployed import Stand, stand_of
-from gpuyard.changes.judging import judged_against
-from gpuyard.cli.stacks import judge_text
-from gpuyard.findings import Finding, Fix, Severity, in_order
-from gpuyard.judging import Judged
-from gpuyard.local_files import files_of
+from gpuyard.changes.comparison import compare_with_deployed
+from gpuyard.changes.deployed_state import DeployedState, deployed_state
+from gpuyard.cli.stacks import validate_text
+from gpuyard.findings import Finding, Fix, Severity, sort_findings
+from gpuyard.local_files import file_reader
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.software.support import check_pins
-from gpuyard.preflight.asking import Answer, Question
-from gpuyard.preflight.rounds import hear
+from gpuyard.preflight.probes import Probe, ProbeAnswer
+from gpuyard.preflight.run import run_probes
 from gpuyard.spec.read import CONFIG_KEY, Reading
+from gpuyard.stack_validation import ValidatedStack
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "plan" / "proofs"
 FILE = "stack.yaml"
@@ -122,12 +122,12 @@ def read(kind: str) -> Proofs:
 def _wrong(raw: Any) -> str:
     if not isinstance(raw, dict):
         return "a mapping is needed"
-    if lost := NEEDED - set(raw):
-        return f"lacks {', '.join(sorted(lost))}"
+    if missing := NEEDED - set(raw):
+        return f"lacks {', '.join(sorted(missing))}"
     if more := set(raw) - ALLOWED:
         return f"unknown: {', '.join(sorted(more))}"
-    said = (_wrong_cases(kind, raw[kind]) for kind in LEAST)
-    return next(filter(None, said), "")
+    messages = (_wrong_cases(kind, raw[kind]) for kind in LEAST)
+    return next(filter(None, messages), "")
 
 
 def _wrong_cases(kind: str, cases: list[Mapping[str, Any]]) -> str:
@@ -199,8 +199,8 @@ def expanded(value: Any, number: int | None = None) -> Any:
     `{n}` in a text is the number of the repetition.
     """
     if isinstance(value, dict) and "$times" in value:
-        made = [expanded(value["$each"], n) for n in range(value["$times"])]
-        return {k: v for each in made for k, v in each.items()} if value.get("$map") else made
+        created = [expanded(value["$each"], n) for n in range(value["$times"])]
+        return {k: v for each in created for k, v in each.items()} if value.get("$map") else created
     if isinstance(value, dict):
         return {expanded(k, number): expanded(v, number) for k, v in value.items()}
     if isinstance(value, list):
@@ -210,7 +210,7 @@ def expanded(value: Any, number: int | None = None) -> Any:
     return value
 
 
-def judged(case: Case) -> Judged:
+def judged(case: Case) -> ValidatedStack:
     """What `gpuyard check` says about a case."""
     if "pin" in case.raw:
         return _judged_pin(case.raw["pin"])
@@ -218,30 +218,32 @@ def judged(case: Case) -> Judged:
     return _asked(judged, case.raw["account"]) if "account" in case.raw else judged
 
 
-def judged_text(case: Case, text: str) -> Judged:
+def judged_text(case: Case, text: str) -> ValidatedStack:
     """The same of another stack file, beside the deployed platform that the case names.
 
     Nearly every stack gets warnings about old facts on the usual day: only cases of such a warning keep them.
     """
-    found = judge_text(text.encode(), FILE, case.today, files_of(FOLDER.parents[2]))
+    result = validate_text(text.encode(), FILE, case.today, file_reader(FOLDER.parents[2]))
     if "against" in case.raw:
-        found, _ = judged_against(found, _deployed(case.raw["against"]))
+        result, _ = compare_with_deployed(result, _deployed(case.raw["against"]))
     if case.id in AGE_WARNINGS:
-        return found
+        return result
     return replace(
-        found, findings=tuple(each for each in found.findings if each.id not in AGE_WARNINGS)
+        result, findings=tuple(each for each in result.findings if each.id not in AGE_WARNINGS)
     )
 
 
-def _deployed(said: Mapping[str, Any]) -> Stand:
+def _deployed(messages: Mapping[str, Any]) -> DeployedState:
     """What is deployed: the steps of a preview, or what the platform reported of pools and teams."""
     urn = "urn:pulumi:dev::lab::gpuyard:index:Platform::platform"
     platform = {"urn": urn, "type": "gpuyard:index:Platform"}
-    if "steps" in said:
-        return stand_of(
-            {"steps": [{"op": "same", "urn": urn, "oldState": platform}, *said["steps"]]}
+    if "steps" in messages:
+        return deployed_state(
+            {"steps": [{"op": "same", "urn": urn, "oldState": platform}, *messages["steps"]]}
         )
-    return stand_of({"version": 3, "deployment": {"resources": [{**platform, "outputs": said}]}})
+    return deployed_state(
+        {"version": 3, "deployment": {"resources": [{**platform, "outputs": messages}]}}
+    )
 
 
 _CALLERS = {
@@ -254,33 +256,33 @@ _CALLERS = {
 }
 
 
-def _asked(judged: Judged, account: Mapping[str, Any]) -> Judged:
+def _asked(judged: ValidatedStack, account: Mapping[str, Any]) -> ValidatedStack:
     """What `gpuyard check --live` says where the account gives these answers, and no others."""
     if judged.plan is None:
         return judged
     caller = {"caller": _CALLERS[judged.plan.cloud.value]}
 
-    def ask(questions: Sequence[Question]) -> dict[str, Answer]:
+    def ask(questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
         return {each.name: _recorded({**caller, **account}, each.name) for each in questions}
 
-    heard = hear(judged.plan, ask, judged.reading.signed)
-    return replace(judged, findings=tuple(in_order([*judged.findings, *heard.findings])))
+    response = run_probes(judged.plan, ask, judged.reading.credentials)
+    return replace(judged, findings=tuple(sort_findings([*judged.findings, *response.findings])))
 
 
-def _recorded(answers: Mapping[str, Any], name: str) -> Answer:
+def _recorded(answers: Mapping[str, Any], name: str) -> ProbeAnswer:
     """An answer as a file has it: a value, `{error: ParameterNotFound}`, or `{why: not allowed to ask}`."""
     if name not in answers:
-        return Answer(why="not recorded")
-    said = answers[name] if isinstance(answers[name], dict) else {}
-    if said.keys() & {"error", "why"}:
-        return Answer(error=said.get("error", ""), why=said.get("why", ""))
-    return Answer(value=answers[name])
+        return ProbeAnswer(failure_reason="not recorded")
+    message = answers[name] if isinstance(answers[name], dict) else {}
+    if message.keys() & {"error", "why"}:
+        return ProbeAnswer(error=message.get("error", ""), failure_reason=message.get("why", ""))
+    return ProbeAnswer(value=answers[name])
 
 
-def _judged_pin(pin: Mapping[str, str]) -> Judged:
+def _judged_pin(pin: Mapping[str, str]) -> ValidatedStack:
     source = next(iter(PINS.values())).source
     findings = check_pins([Pin(pin["name"], pin["version"], source, pin.get("component", ""))])
-    return Judged(Reading(None, ()), None, tuple(in_order(findings)))
+    return ValidatedStack(Reading(None, ()), None, tuple(sort_findings(findings)))
 
 
 def applied(platform: Any, fix: Fix) -> Any:

@@ -55,8 +55,8 @@ def git(*words: str, root: Path = ROOT) -> list[str]:
 
 def base(root: Path = ROOT) -> str:
     """What the tree is compared with: where this branch left `main`, or the last commit."""
-    found = git("merge-base", "main", "HEAD", root=root)
-    return found[0] if found else "HEAD"
+    result = git("merge-base", "main", "HEAD", root=root)
+    return result[0] if result else "HEAD"
 
 
 def changed(root: Path = ROOT) -> list[str]:
@@ -77,14 +77,14 @@ def module_of(path: str) -> str:
 
 def imported(text: str) -> set[str]:
     """Every name that a file imports, wherever in it: modules, and what may be one."""
-    found: set[str] = set()
+    results: set[str] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            results.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return found
+            results.add(node.module)
+            results.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return results
 
 
 def importers(root: Path = ROOT) -> dict[str, set[str]]:
@@ -98,19 +98,19 @@ def importers(root: Path = ROOT) -> dict[str, set[str]]:
     result: dict[str, set[str]] = {path: set() for path in files}
     for path in files:
         for name in imported((root / path).read_text(encoding="utf-8")):
-            if (found := by_module.get(name)) and found != path:
-                result[found].add(path)
+            if (matches := by_module.get(name)) and matches != path:
+                result[matches].add(path)
     return result
 
 
 def nearness(start: str, graph: Mapping[str, set[str]]) -> dict[str, int]:
     """Every file that depends on this one, and over how many imports."""
-    found, edge, steps = {start: 0}, {start}, 0
+    result, edge, steps = {start: 0}, {start}, 0
     while edge:
         steps += 1
-        edge = {user for path in edge for user in graph.get(path, ())} - set(found)
-        found.update(dict.fromkeys(edge, steps))
-    return found
+        edge = {user for path in edge for user in graph.get(path, ())} - set(result)
+        result.update(dict.fromkeys(edge, steps))
+    return result
 
 
 # ── The choice ───────────────────────────────────────────────────────────────────────────────────
@@ -140,8 +140,8 @@ def tests_below(folder: str, tests: Iterable[str]) -> list[str]:
     """Tests in this folder, or in the nearest one above it that has any."""
     place = Path(folder)
     while place.parts[:1] == ("tests",) and len(place.parts) > 1:
-        if found := [test for test in tests if Path(test).is_relative_to(place)]:
-            return found
+        if results := [test for test in tests if Path(test).is_relative_to(place)]:
+            return results
         place = place.parent
     return []
 
@@ -149,9 +149,9 @@ def tests_below(folder: str, tests: Iterable[str]) -> list[str]:
 def choose(files: Sequence[str], graph: Mapping[str, set[str]]) -> Choice:
     """The tests of these files, nearest first."""
     tests = sorted(path for path in graph if is_test(path))
-    if whole := [path for path in files if path in EVERYTHING]:
+    if complete := [path for path in files if path in EVERYTHING]:
         picked = [test for test in tests if test.startswith(tuple(f"{d}/" for d in DEFAULT))]
-        why = f"{whole[0]} is behind every test, so the default is run: {', '.join(DEFAULT)}"
+        why = f"{complete[0]} is behind every test, so the default is run: {', '.join(DEFAULT)}"
         return Choice(dict.fromkeys(picked, "default"), why=why)
     best: dict[str, tuple[int, str]] = {}
     for path in files:
@@ -171,10 +171,10 @@ def reached(
         if is_test(user) and user in graph:
             far = "itself" if not steps else "imports it" if steps == 1 else f"{steps} imports away"
             yield user, steps, f"{path}: {far}"
-    near = tests_below(mirror(path), tests)
-    for test in [] if is_test(path) else near:
-        beside = len(Path(test).parts) == min(len(Path(each).parts) for each in near)
-        yield test, 1 if beside else 2, f"{path}: its folder of tests"
+    suggestion = tests_below(mirror(path), tests)
+    for test in [] if is_test(path) else suggestion:
+        is_adjacent = len(Path(test).parts) == min(len(Path(each).parts) for each in suggestion)
+        yield test, 1 if is_adjacent else 2, f"{path}: its folder of tests"
 
 
 # ── Running it ───────────────────────────────────────────────────────────────────────────────────
@@ -214,8 +214,8 @@ def main() -> int:
     path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]).strip(
         os.pathsep
     )
-    given = {**os.environ, "PYTHONPATH": path, "GPUYARD_DEADLINE": str(SECONDS)}
-    return subprocess.run(command, cwd=ROOT, env=given, check=False).returncode
+    inputs = {**os.environ, "PYTHONPATH": path, "GPUYARD_DEADLINE": str(SECONDS)}
+    return subprocess.run(command, cwd=ROOT, env=inputs, check=False).returncode
 
 
 PLAIN = ("-m", "not search and not engine and not cluster and not gpu", "-n", "0")

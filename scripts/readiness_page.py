@@ -6,7 +6,7 @@
 from itertools import groupby
 from pathlib import Path
 
-from gpuyard.readiness.listed import ai_requirements, ai_source, readiness_checks
+from gpuyard.readiness.checks import ai_requirements, ai_source, readiness_checks
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "readiness.md"
 HEAD = """\
@@ -40,9 +40,9 @@ def page() -> str:
             )
             text += f"| {each.id} | {each.source} | {_cell(each.title)} | {run} |\n"
     text += "\n" + CONFORMANCE.format(source=ai_source())
-    for asked in ai_requirements():
-        named = ", ".join(asked.checks) or f"none: {asked.lacks}"
-        text += f"| `{asked.id}` | {asked.level} | {named} |\n"
+    for requested in ai_requirements():
+        named = ", ".join(requested.checks) or f"none: {requested.lacks}"
+        text += f"| `{requested.id}` | {requested.level} | {named} |\n"
     return text
 
 

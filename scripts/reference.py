@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.catalogue.troubles import TROUBLES, Area, Trouble
+from gpuyard.catalogue.known_issues import KNOWN_ISSUES, Area, KnownIssue
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
@@ -58,13 +58,13 @@ def parts(annotation: Any) -> Iterator[type]:
 
 def models(root: type[SpecModel]) -> list[type[SpecModel]]:
     """The model and all that its fields lead to, each once, in the order of the fields."""
-    found = [root]
-    for model in found:
+    results = [root]
+    for model in results:
         for field in model.model_fields.values():
             for each in parts(field.annotation):
-                if issubclass(each, SpecModel) and each not in found:
-                    found.append(each)
-    return found
+                if issubclass(each, SpecModel) and each not in results:
+                    results.append(each)
+    return results
 
 
 def words(text: str | None) -> str:
@@ -105,8 +105,8 @@ def section(model: type[SpecModel]) -> str:
 @cache
 def examples() -> dict[str, str]:
     """An example of each model as text, and BASE, which they are put over."""
-    found: dict[str, str] = yaml.safe_load(EXAMPLES.read_text(encoding="utf-8"))
-    return found
+    results: dict[str, str] = yaml.safe_load(EXAMPLES.read_text(encoding="utf-8"))
+    return results
 
 
 def stack_file() -> str:
@@ -117,17 +117,17 @@ def stack_file() -> str:
 def troubles() -> str:
     """The table of signs of trouble: docs/reference/troubles.md."""
     parts = [_TROUBLES_HEAD]
-    for area, rows in groupby(TROUBLES.values(), key=lambda each: each.area):
+    for area, rows in groupby(KNOWN_ISSUES.values(), key=lambda each: each.area):
         parts.append("\n".join(_signs(area, list(rows))) + "\n")
     return "\n".join(parts)
 
 
-def _signs(area: Area, rows: list[Trouble]) -> Iterator[str]:
+def _signs(area: Area, rows: list[KnownIssue]) -> Iterator[str]:
     yield f"## {_HEADINGS[area]}\n"
     yield "| sign | means | remedy | do | checks |\n|---|---|---|---|---|"
     for each in rows:
         checks = ", ".join(f"`{check}`" for check in each.checks)
-        yield f"| `{each.id}` | {each.means} | {each.remedy} | {each.do} | {checks} |"
+        yield f"| `{each.id}` | {each.meaning} | {each.remedy} | {each.remediation} | {checks} |"
     sources = dict.fromkeys(
         f"{each.source.title}, read on {each.source.checked_on}{each.source.doubt}" for each in rows
     )

@@ -110,8 +110,8 @@ class Remark:
 
 def csaf_files(folder: Path) -> list[Path]:
     """The bulletins by number: `ID.json` in the folder, or `YEAR/ID/ID.json` as in NVIDIA's repository."""
-    found = (path for path in folder.rglob("*.json") if path.stem.isdigit())
-    return sorted(found, key=lambda path: int(path.stem))
+    results = (path for path in folder.rglob("*.json") if path.stem.isdigit())
+    return sorted(results, key=lambda path: int(path.stem))
 
 
 class Tables:
@@ -139,9 +139,9 @@ class Tables:
             fixed = _by_place(products, status.get("fixed", []))
             ranges: dict[str, list[Range]] = {}
             for place in sorted(affected.keys() | fixed.keys()):
-                found = self._range(bulletin, place, affected.get(place, []), fixed.get(place, []))
-                if found is not None:
-                    ranges.setdefault(place[0], []).append(found)
+                result = self._range(bulletin, place, affected.get(place, []), fixed.get(place, []))
+                if result is not None:
+                    ranges.setdefault(place[0], []).append(result)
             for component, parts in sorted(ranges.items()):
                 self.rows.append(
                     Row(date, bulletin, entry["cve"], component, _score(entry), tuple(parts))
@@ -152,8 +152,10 @@ class Tables:
         for entry in entries:
             for each in chain.from_iterable(entry["product_status"].values()):
                 if each not in products:
-                    said = f"{entry['cve']}: product `{each}` is not in the bulletin's product tree"
-                    self.doubts.add(Remark(bulletin, "?", f"{said}; left out"))
+                    message = (
+                        f"{entry['cve']}: product `{each}` is not in the bulletin's product tree"
+                    )
+                    self.doubts.add(Remark(bulletin, "?", f"{message}; left out"))
 
     def _range(
         self, bulletin: str, place: tuple[str, str], affected: list[str], fixed: list[str]
@@ -162,9 +164,9 @@ class Tables:
         read = _RANGE.match(affected[0]) if len(affected) == 1 else None
         fix = _one_version(fixed)
         if read is None or fix is None:
-            said = f"affected {_quoted(affected)}, fixed {_quoted(fixed)}"
+            message = f"affected {_quoted(affected)}, fixed {_quoted(fixed)}"
             self.doubts.add(
-                Remark(bulletin, component, f"{said}: not one range and one fix; left out")
+                Remark(bulletin, component, f"{message}: not one range and one fix; left out")
             )
             return None
         if read["only"]:
@@ -174,8 +176,8 @@ class Tables:
             self.doubts.add(Remark(bulletin, component, reason))
         last, including = read["version"], (read["how"] or "up to").lower() != "prior to"
         if including and parse_version(component, last) >= parse_version(component, fix):
-            said = f"`{affected[0]}` is affected and {fix} is fixed: {last} is taken as affected"
-            self.doubts.add(Remark(bulletin, component, said))
+            message = f"`{affected[0]}` is affected and {fix} is fixed: {last} is taken as affected"
+            self.doubts.add(Remark(bulletin, component, message))
         return Range(branch, f"{'<=' if including else '<'}{last}", fix)
 
     def text(self) -> str:
@@ -222,22 +224,22 @@ def _products(
             known = _PLATFORM.match(here)
             component = COMPONENTS.get(branch["name"])
             product = branch["product"]
-            kept = None
+            retained = None
             if known and component:
                 line = known[1] if component == "driver" and known[1] else "*"
-                kept = (component, line, " ".join(product["name"].split()))
-            yield product["product_id"], kept
+                retained = (component, line, " ".join(product["name"].split()))
+            yield product["product_id"], retained
         yield from _products(branch.get("branches", []), here)
 
 
 def _by_place(products: Products, ids: list[str]) -> dict[tuple[str, str], list[str]]:
     """The ranges in words by (component, branch); products we do not keep are left out."""
-    found: dict[tuple[str, str], list[str]] = {}
+    results: dict[tuple[str, str], list[str]] = {}
     for each in ids:
-        if kept := products.get(each):
-            component, branch, words = kept
-            found.setdefault((component, branch), []).append(words)
-    return found
+        if retained := products.get(each):
+            component, branch, words = retained
+            results.setdefault((component, branch), []).append(words)
+    return results
 
 
 def _quoted(words: list[str]) -> str:

@@ -33,16 +33,16 @@ Runs = Mapping[str, AbstractSet[Step]]
 
 def runs_of(data: Path) -> Runs:
     """What each test ran, out of coverage's file; what importing ran belongs to nobody."""
-    found: dict[str, set[Step]] = defaultdict(set)
+    results: dict[str, set[Step]] = defaultdict(set)
     with sqlite3.connect(data) as db:
         rows = db.execute(
             "select context, path, fromno, tono from arc"
             " join context on context.id = context_id join file on file.id = file_id"
         )
         for test, path, start, end in rows:
-            found[test].add((path, start, end))
-    imported = found.pop("", set())
-    return {test: steps - imported for test, steps in found.items()}
+            results[test].add((path, start, end))
+    imported = results.pop("", set())
+    return {test: steps - imported for test, steps in results.items()}
 
 
 def needed(runs: Runs, seconds: Mapping[str, float]) -> set[str]:
@@ -52,12 +52,12 @@ def needed(runs: Runs, seconds: Mapping[str, float]) -> set[str]:
         for step in steps:
             runners[step].append(test)
     chosen = {tests[0] for tests in runners.values() if len(tests) == 1}
-    left = set(runners).difference(*(runs[test] for test in chosen))
-    while left:
+    remaining = set(runners).difference(*(runs[test] for test in chosen))
+    while remaining:
         others = (test for test in sorted(runs) if test not in chosen)
-        best = max(others, key=lambda t: len(runs[t] & left) / (seconds.get(t, 0) + LEAST))
+        best = max(others, key=lambda t: len(runs[t] & remaining) / (seconds.get(t, 0) + LEAST))
         chosen.add(best)
-        left -= runs[best]
+        remaining -= runs[best]
     return chosen
 
 
@@ -104,11 +104,13 @@ def main() -> None:
     """Measure, choose, write."""
     with tempfile.TemporaryDirectory() as folder:
         runs, seconds = record(Path(folder))
-    found = repeating(runs, seconds)
-    REPEATING.write_text("".join(f"{test}\n" for test in found), encoding="utf-8")
-    spared = sum(seconds.get(test, 0) for test in found)
+    result = repeating(runs, seconds)
+    REPEATING.write_text("".join(f"{test}\n" for test in result), encoding="utf-8")
+    spared = sum(seconds.get(test, 0) for test in result)
     total = sum(seconds.values())
-    print(f"{len(found)} of {len(seconds)} tests go untraced, {spared:.0f} of {total:.0f} s of CPU")
+    print(
+        f"{len(result)} of {len(seconds)} tests go untraced, {spared:.0f} of {total:.0f} s of CPU"
+    )
 
 
 if __name__ == "__main__":

@@ -13,14 +13,14 @@ import yaml
 
 from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.views.documents import tree
-from gpuyard.cli.views.linted import show_hits
+from gpuyard.cli.views.lint_report import show_hits
 from gpuyard.findings import Severity
-from gpuyard.lint.items import FilesRead
+from gpuyard.lint.items import LintInput
 from gpuyard.lint.read import read
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import Strictness
+from gpuyard.rules.run import RuleConfiguration
 from proofs import load
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,9 +31,9 @@ LONG = 60
 """Longer files are shown in part."""
 
 MEANS = {
-    Severity.REFUSE: "Severity refuse: it has no effect, is unsafe, or fails.",
-    Severity.WARN: "Severity warn: it is risky; change it.",
-    Severity.NOTE: "Severity note: for your information.",
+    Severity.ERROR: "Severity error: it has no effect, is unsafe, or fails.",
+    Severity.WARNING: "Severity warning: it is risky; change it.",
+    Severity.INFO: "Severity info: for your information.",
 }
 CHOICE = (
     "Advisory: correct, but a deliberate decision can justify it. gpuyard"
@@ -57,17 +57,17 @@ AREAS = {
 INDEX_HEAD = """\
 # Rules
 
-Everything that [`gpuyard lint`](../guides/lint.md) and the policy pack (`policies/RULES.md`) hold files
-and stacks against. `refuse` fails a lint run and stops a preview; `warn` and `note` do not, and a `choice` is
-shown apart. An id keeps its meaning.
+All rules of [`gpuyard lint`](../guides/lint.md) and of the policy pack (`policies/RULES.md`). An `error` fails a lint
+run and stops a preview. A `warning` or an `info` does not. A `choice` is shown separately. The meaning of an id does
+not change.
 """
 TABLE_HEAD = """\
 # Rules of the policy pack
 
-`pulumi preview --policy-pack policies` holds every resource against these rules, on any stack, without
-Pulumi Cloud. They are the rules of [`gpuyard lint`](../docs/guides/lint.md), and take the same settings.
-Rules that refuse stop the preview, all others advise; what a preview cannot know yet is said and counted, it
-is not passed. A [choice](../docs/guides/lint.md#choices) is only said where a level is set for its rule.
+`pulumi preview --policy-pack policies` checks every resource of any stack against these rules, without Pulumi
+Cloud. They are the rules of [`gpuyard lint`](../docs/guides/lint.md) and take the same settings. A rule of severity
+error stops the preview; all others advise. A value that is unknown at preview counts as not evaluated, not as
+passed. A [choice](../docs/guides/lint.md#choices) is reported only where the configuration sets a level for its rule.
 
 | policy | does |
 |---|---|
@@ -124,8 +124,8 @@ def word(rule: Rule) -> str:
 
 
 def _cases(rule: Rule) -> dict[str, Any]:
-    found: dict[str, Any] = load((CASES / f"{rule.id}.yaml").read_text(encoding="utf-8"))
-    return found
+    results: dict[str, Any] = load((CASES / f"{rule.id}.yaml").read_text(encoding="utf-8"))
+    return results
 
 
 def _cell(text: str) -> str:
@@ -179,21 +179,23 @@ def _example(rule: Rule, case: dict[str, Any]) -> list[str]:
     """A file that breaks the rule, and what is said about it."""
     name, language, text = _file(case)
     shown = [f"{case['name'][0].upper()}{case['name'][1:]}:", _block(language, text)]
-    if given := case.get("parameters"):
-        settings = {"parameters": {rule.id: given}}
+    if value := case.get("parameters"):
+        settings = {"parameters": {rule.id: value}}
         shown += ["With these settings:", _block("yaml", yaml.safe_dump(settings, sort_keys=False))]
-    option = " --config rules.yaml" if given else ""
-    said = f"$ gpuyard lint {name}{option}\n{_said(rule, read(text.encode(), name), given or {})}"
-    return [*shown, _block("text", said)]
+    option = " --config rules.yaml" if value else ""
+    message = (
+        f"$ gpuyard lint {name}{option}\n{_said(rule, read(text.encode(), name), value or {})}"
+    )
+    return [*shown, _block("text", message)]
 
 
-def _said(rule: Rule, reading: FilesRead, parameters: dict[str, Any]) -> str:
+def _said(rule: Rule, reading: LintInput, parameters: dict[str, Any]) -> str:
     screen = io.StringIO()
     console = Console(screen)
-    settings = Strictness(parameters={rule.id: parameters})
-    for number, hit in enumerate(report(reading, [rule], settings).hits):
+    settings = RuleConfiguration(parameters={rule.id: parameters})
+    for number, hit in enumerate(build_report(reading, [rule], settings).hits):
         if number:
-            console.say()
+            console.print()
         show_hits([hit], console)
     return screen.getvalue()
 
@@ -224,8 +226,8 @@ def _state(raw: dict[str, Any]) -> dict[str, Any]:
         inputs = {"chart": raw["chart"], "values": raw["values"]}
     else:
         token, name, inputs = raw["type"], raw["name"], raw["properties"]
-    made: dict[str, Any] = {"urn": f"urn:pulumi:dev::x::{token}::{name}", "type": token}
-    return {**made, **({"protect": True} if raw.get("protect") else {}), "inputs": inputs}
+    created: dict[str, Any] = {"urn": f"urn:pulumi:dev::x::{token}::{name}", "type": token}
+    return {**created, **({"protect": True} if raw.get("protect") else {}), "inputs": inputs}
 
 
 def _block(language: str, text: str) -> str:

@@ -1,13 +1,13 @@
 """What each word of a stack file does today: docs/reference/today.md, from the models and the plan's notes.
 
-`make golden` writes it. A word is said to have an effect only if tests/plan/test_deferred.py finds code that
+`make golden` writes it. A word is said to have an effect only if tests/plan/test_unimplemented.py finds code that
 reads it, and to have none only if `gpuyard check` says the same of a stack that has it.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from gpuyard.plan import deferred
+from gpuyard.plan import unimplemented
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
@@ -30,8 +30,8 @@ Made from the models and from what `gpuyard check` says of each word (`make gold
 What the fields mean is in [the reference](stack-file.md).
 """
 TABLES: tuple[tuple[str, type[SpecModel], Mapping[str, str], Mapping[str, str]], ...] = (
-    ("The platform", PlatformSpec, deferred.PLANNED, deferred.NOTHING),
-    ("A pool", Pool, deferred.POOL_PLANNED, deferred.POOL_NOTHING),
+    ("The platform", PlatformSpec, unimplemented.PLANNED, unimplemented.NO_EFFECT),
+    ("A pool", Pool, unimplemented.POOL_PLANNED, unimplemented.POOL_NOTHING),
     ("A team", Team, {}, {}),
 )
 
@@ -53,7 +53,7 @@ def _rows(
 ) -> Iterator[str]:
     meanings = field_meanings(model)
     for name in model.model_fields:
-        if name in deferred.IN_A_CLOUD:
+        if name in unimplemented.CLOUD_ONLY_FIELDS:
             lacks = words({**planned, **nothing}[name])
             yield f"| `{name}` | on aws and gcp | Elsewhere: {lacks} |"
         elif name in planned:

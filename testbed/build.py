@@ -38,8 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.print_env:
             print(environment_text(workspace), end="")
             return 0
-        wanted = [FAMILIES[name] for name in options.families or DEFAULT_FAMILIES]
-        return build(wanted, workspace, options.sources)
+        expected = [FAMILIES[name] for name in options.families or DEFAULT_FAMILIES]
+        return build(expected, workspace, options.sources)
     except (Lacks, BuildFailed, WrongChecksum) as problem:
         print(f"testbed: {problem}", file=sys.stderr)
         return problem.exit_code
@@ -48,17 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def build(wanted: Sequence[Family], workspace: Workspace, sources: Sources) -> int:
+def build(expected: Sequence[Family], workspace: Workspace, sources: Sources) -> int:
     """Bring the wanted families up to date."""
     engine = choose_engine(workspace.bin)
-    families = [family for family in wanted if family is not ENGINE or engine.source == "built"]
-    if ENGINE in wanted and engine.source == "official":
+    families = [family for family in expected if family is not ENGINE or engine.source == "built"]
+    if ENGINE in expected and engine.source == "official":
         print(f"engine: the official {engine.path} is used, nothing to build", file=sys.stderr)
     go = present_go(workspace)
     if not missing(families, workspace, go, sources):
         _record(workspace, engine)
         print(
-            f"Everything is built: {', '.join(family.name for family in wanted)} in {workspace.bin}",
+            f"Everything is built: {', '.join(family.name for family in expected)} in {workspace.bin}",
             file=sys.stderr,
         )
         return 0

@@ -57,14 +57,14 @@ def answering(
 ) -> tuple[list[Download], dict[str, list[str]]]:
     """The downloads whose hosts answer, and for each other host why not; all hosts are asked at once."""
     first = {_asked(d, mirror): d.at(mirror) for d in reversed(downloads)}
-    said: dict[str, str] = {}
+    messages: dict[str, str] = {}
 
     def ask(host: str, url: str) -> None:
         try:
             with _open(url, FIRST_ANSWER_SECONDS):
-                said[host] = ""
+                messages[host] = ""
         except CannotBeHad as problem:
-            said[host] = str(problem)
+            messages[host] = str(problem)
 
     asking = [threading.Thread(target=ask, args=pair, daemon=True) for pair in first.items()]
     until = time.monotonic() + FIRST_ANSWER_SECONDS
@@ -74,7 +74,7 @@ def answering(
         thread.join(max(0.0, until - time.monotonic()))
     silent: dict[str, list[str]] = {}
     for host in first:
-        if why := said.get(host, f"no answer in {FIRST_ANSWER_SECONDS:.0f} s"):
+        if why := messages.get(host, f"no answer in {FIRST_ANSWER_SECONDS:.0f} s"):
             silent.setdefault(why, []).append(host)
     deaf = {host for hosts in silent.values() for host in hosts}
     return [d for d in downloads if _asked(d, mirror) not in deaf], silent
@@ -158,10 +158,10 @@ class Fetching:
             tell(f"{self.received / 2**20:.0f} of {self.expected / 2**20:.0f} MiB")
             time.sleep(0.1)
         self.check()
-        wanted = {tool for download in self.downloads for tool, _ in download.programs}
+        expected = {tool for download in self.downloads for tool, _ in download.programs}
         return {
             tool: self._lost.get(tool, "it could not be read")
-            for tool in sorted(wanted - self._taken)
+            for tool in sorted(expected - self._taken)
         }
 
     def _take(self, download: Download) -> None:
@@ -175,8 +175,8 @@ class Fetching:
             size = self._receive(download.url, download.sha256, file)
             if download.image:
                 file, size = self._layer(download, file)
-            for tool, made in unpacked(file, download, folder):
-                self._put(tool, made, download)
+            for tool, created in unpacked(file, download, folder):
+                self._put(tool, created, download)
         except WrongChecksum as problem:
             self._refused.append(problem)
         except (CannotBeHad, OSError, ValueError, LookupError) as problem:
@@ -191,8 +191,8 @@ class Fetching:
         digest = sha256()
         size = 0
         with _open(url, SILENCE_SECONDS) as answer, file.open("wb") as out:
-            whole = int(answer.headers.get("Content-Length") or 0)
-            self.expected += whole
+            complete = int(answer.headers.get("Content-Length") or 0)
+            self.expected += complete
             try:
                 while chunk := answer.read(_CHUNK):
                     if self._stop.is_set():
@@ -203,8 +203,8 @@ class Fetching:
                     self.received += len(chunk)
             except (OSError, http.client.HTTPException) as problem:
                 raise CannotBeHad(f"it broke off after {size} bytes") from problem
-        if size < whole:
-            raise CannotBeHad(f"it broke off after {size} of {whole} bytes")
+        if size < complete:
+            raise CannotBeHad(f"it broke off after {size} of {complete} bytes")
         if digest.hexdigest() != expected:
             file.unlink()
             raise WrongChecksum(url, expected, digest.hexdigest())
@@ -224,12 +224,12 @@ class Fetching:
         file = index.with_name("layer")
         return file, self._receive(f"{image}/blobs/sha256:{digest}", digest, file)
 
-    def _put(self, tool: str, made: Path, download: Download) -> None:
+    def _put(self, tool: str, created: Path, download: Download) -> None:
         if self._stop.is_set():
             raise CannotBeHad("stopped")
-        made.chmod(0o755)
-        size = made.stat().st_size
-        made.replace(self.workspace.bin / tool)
+        created.chmod(0o755)
+        size = created.stat().st_size
+        created.replace(self.workspace.bin / tool)
         self.workspace.write_stamp(tool, Stamp(download.stamp, "", size))
         self._taken.add(tool)
 
@@ -247,7 +247,7 @@ def unpacked(file: Path, download: Download, folder: Path) -> list[tuple[str, Pa
     """The programs of a file that was verified; only they are read, and only their bytes are kept."""
     if [place for _, place in download.programs] == [""]:
         return [(download.programs[0][0], file)]
-    found = []
+    results = []
     place = ""
     try:
         with tarfile.open(file, "r:*") as archive:
@@ -257,7 +257,7 @@ def unpacked(file: Path, download: Download, folder: Path) -> list[tuple[str, Pa
                     raise CannotBeHad(f"{download.url} has no program {place}")
                 with source, (folder / tool).open("wb") as out:
                     shutil.copyfileobj(source, out, _CHUNK)
-                found.append((tool, folder / tool))
+                results.append((tool, folder / tool))
     except (KeyError, tarfile.TarError, EOFError) as problem:
         raise CannotBeHad(f"{download.url} has no program {place}") from problem
-    return found
+    return results

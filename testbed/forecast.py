@@ -51,8 +51,8 @@ def forecast(works: Sequence[Work], sources: Sources) -> list[str]:
             steps.append(f"copy {work.what} out of their modules")
     if coming and sources.choice == "auto":
         steps.append(f"build what cannot be reached: usually {clock(everything)} for all of it")
-    said = [line for step in steps for line in _wrapped(step)]
-    return [FIRST, *said, _room(taken=bool(coming), built=any(w.tools for w in rest)), LAST]
+    messages = [line for step in steps for line in _wrapped(step)]
+    return [FIRST, *messages, _room(taken=bool(coming), built=any(w.tools for w in rest)), LAST]
 
 
 def _room(*, taken: bool, built: bool) -> str:

@@ -88,7 +88,7 @@ class Go:
         flags: Sequence[str],
         packages: Sequence[str],
         target: Path,
-        heard: Callable[[Sequence[str]], None],
+        response: Callable[[Sequence[str]], None],
     ) -> None:
         """Install programs of a module folder into `target`, passing on what Go has said so far."""
         command = [self.program, "install", "-v", *flags, *packages]
@@ -101,7 +101,7 @@ class Go:
             text=True,
         ) as process:
             try:
-                _follow(process, lines, heard)
+                _follow(process, lines, response)
             except BaseException:
                 process.send_signal(signal.SIGINT)
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -135,7 +135,7 @@ class Go:
 
 
 def _follow(
-    process: "subprocess.Popen[str]", lines: list[str], heard: Callable[[Sequence[str]], None]
+    process: "subprocess.Popen[str]", lines: list[str], response: Callable[[Sequence[str]], None]
 ) -> None:
     """Pass on all lines so far, again and again: also while nothing is said, as when linking."""
     finished = threading.Event()
@@ -146,7 +146,7 @@ def _follow(
 
     threading.Thread(target=read, daemon=True).start()
     while not finished.wait(0.2):
-        heard(tuple(lines))
+        response(tuple(lines))
     process.wait()
 
 
@@ -158,19 +158,19 @@ class BuildFailed(Exception):
 
 def explain_failure(lines: Sequence[str], what: str, proxy: str) -> Exception:
     """Turn Go's output into one clear sentence."""
-    said = [line for line in lines if line and not line.startswith("go: downloading")]
-    if any("no space left on device" in line for line in said):
+    messages = [line for line in lines if line and not line.startswith("go: downloading")]
+    if any("no space left on device" in line for line in messages):
         return Lacks(
             f"The disk filled up while {what}; free about 6 GiB and run the same command again."
         )
-    if refused := next((line for line in said if _UNREACHABLE.search(line)), None):
+    if refused := next((line for line in messages if _UNREACHABLE.search(line)), None):
         where = _CREDENTIALS.sub("//", f"(GOPROXY is {proxy}): {refused.strip()[:300]}")
         return Lacks(
             f"No module source is reachable {where};"
             " set GOPROXY to one this machine may use and run the same command again,"
             " it goes on where it stopped."
         )
-    return BuildFailed(f"{what} failed: " + "\n  ".join(said[-12:] or ["Go gave no reason"]))
+    return BuildFailed(f"{what} failed: " + "\n  ".join(messages[-12:] or ["Go gave no reason"]))
 
 
 def version_of(program: str) -> str | None:
@@ -186,8 +186,8 @@ def version_of(program: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.match(r"go(\d+\.\d+(?:\.\d+)?)", result.stdout)
-    return found.group(1) if found else None
+    match = re.match(r"go(\d+\.\d+(?:\.\d+)?)", result.stdout)
+    return match.group(1) if match else None
 
 
 def is_new_enough(version: str) -> bool:

@@ -35,8 +35,8 @@ def official_pulumi(built_bin: Path, search: str | None = None) -> Path | None:
     folders = (search if search is not None else os.environ.get("PATH", "")).split(os.pathsep)
     ours = built_bin.resolve()
     others = [folder for folder in folders if folder and Path(folder).resolve() != ours]
-    found = shutil.which("pulumi", path=os.pathsep.join(others)) if others else None
-    return Path(found) if found and _version(found) >= OLDEST_PULUMI else None
+    result = shutil.which("pulumi", path=os.pathsep.join(others)) if others else None
+    return Path(result) if result and _version(result) >= OLDEST_PULUMI else None
 
 
 def choose_engine(built_bin: Path, search: str | None = None) -> Engine:
@@ -50,10 +50,10 @@ def _version(program: str) -> tuple[int, int]:
     """Major and minor of a pulumi program; (0, 0) when it does not say."""
     quiet = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"}
     try:
-        said = subprocess.run(
+        message = subprocess.run(
             [program, "version"], env=quiet, capture_output=True, text=True, timeout=30, check=False
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return 0, 0
-    found = re.match(r"v?(\d+)\.(\d+)", said.strip())
-    return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
+    match = re.match(r"v?(\d+)\.(\d+)", message.strip())
+    return (int(match.group(1)), int(match.group(2))) if match else (0, 0)

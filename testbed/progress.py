@@ -53,9 +53,9 @@ class Progress:
         usual = "" if self.usual_seconds is None else f" of usually {clock(self.usual_seconds)}"
         self._write(f"{self.what}: {doing} · {clock(self.elapsed)}{usual}", redraw=True)
 
-    def done(self, says: str) -> None:
+    def done(self, message: str) -> None:
         """The last line."""
-        self._write(f"{self.what}: {says} in {clock(self.elapsed)}")
+        self._write(f"{self.what}: {message} in {clock(self.elapsed)}")
 
     def _write(self, line: str, *, redraw: bool = False) -> None:
         if self.terminal:

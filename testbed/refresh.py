@@ -68,12 +68,12 @@ def _written(url: str, row: dict[str, Any]) -> str:
 
 
 def _row(
-    url: str, found: tuple[str, str] | None, known: dict[str, Any] | None, today: dt.date
+    url: str, results: tuple[str, str] | None, known: dict[str, Any] | None, today: dt.date
 ) -> dict[str, Any] | None:
     """The row of a file: the known one while it still holds, else a new one, else none."""
-    if found is None:
+    if results is None:
         return known
-    digest, source = found
+    digest, source = results
     if known and known["sha256"] != digest:
         raise ReleaseChanged(
             f"{url} was pinned with {known['sha256']} ({known['source']}), and {source} says {digest}"
@@ -91,12 +91,12 @@ def published(url: str, ask: Ask) -> tuple[str, str] | None:
         owner, repository, _, _, tag, name = parts.path.strip("/").split("/")
         address = f"https://api.github.com/repos/{owner}/{repository}/releases/tags/{tag}"
         listed = json.loads(ask(address) or b'{"assets": []}')
-        said = next((a.get("digest") or "" for a in listed["assets"] if a["name"] == name), "")
+        message = next((a.get("digest") or "" for a in listed["assets"] if a["name"] == name), "")
     else:
         address = f"{url}.sha256"
-        said = (ask(address) or b"").decode("ascii", "replace").strip()
-    found = re.match(r"(?:sha256:)?([0-9a-f]{64})\b", said)
-    return (found.group(1), address) if found else None
+        message = (ask(address) or b"").decode("ascii", "replace").strip()
+    match = re.match(r"(?:sha256:)?([0-9a-f]{64})\b", message)
+    return (match.group(1), address) if match else None
 
 
 def _ask(url: str) -> bytes | None:

@@ -192,9 +192,9 @@ class Sources:
             return []
         names = {tool.name for tool in tools}
         return [
-            found
+            result
             for release in RELEASES
-            if names & {name for name, _ in release.programs} and (found := offered(release))
+            if names & {name for name, _ in release.programs} and (result := offered(release))
         ]
 
 

@@ -55,14 +55,14 @@ def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tup
     """Copy the wanted files into `share/` as a whole; returns what could not be had, in words."""
     half = workspace.partial / "share"
     shutil.rmtree(half, ignore_errors=True)
-    for wanted in WANTED:
-        module = _module_folder(go, family, wanted.module)
-        files = sorted(module.glob(wanted.pattern))
+    for expected in WANTED:
+        module = _module_folder(go, family, expected.module)
+        files = sorted(module.glob(expected.pattern))
         if not files:
             raise BuildFailed(
-                f"module {wanted.module} has no {wanted.pattern} any more; correct testbed/shared_files.py"
+                f"module {expected.module} has no {expected.pattern} any more; correct testbed/shared_files.py"
             )
-        _copy(files, half / wanted.into)
+        _copy(files, half / expected.into)
     missing = _take_cluster_policy(go, workspace, half)
     old = workspace.partial / "old-share"
     if workspace.share.exists():
@@ -93,12 +93,12 @@ def _take_cluster_policy(go: Go, workspace: Workspace, half: Path) -> tuple[str,
             f"the ClusterPolicy CRD ({GPU_OPERATOR} is not served here): the simulated cluster goes without",
         )
     module = cache / "github.com" / "!n!v!i!d!i!a" / GPU_OPERATOR.rpartition("/")[2]
-    found = sorted(module.glob("**/nvidia.com_clusterpolicies.yaml"))
-    if not found:
+    results = sorted(module.glob("**/nvidia.com_clusterpolicies.yaml"))
+    if not results:
         return (
             f"the ClusterPolicy CRD (not in {GPU_OPERATOR}): the simulated cluster goes without",
         )
-    _copy(found[:1], half / "gpu-operator" / "crds")
+    _copy(results[:1], half / "gpu-operator" / "crds")
     return ()
 
 

@@ -25,8 +25,8 @@ class Work:
     @property
     def what(self) -> str:
         """The family and what it is, or which of its tools these are."""
-        whole = self.tools == self.family.tools
-        names = self.family.about if whole else ", ".join(tool.name for tool in self.tools)
+        is_complete = self.tools == self.family.tools
+        names = self.family.about if is_complete else ", ".join(tool.name for tool in self.tools)
         return f"{self.family.name} ({names or 'its shared files'})"
 
     @property
@@ -43,7 +43,7 @@ def missing(
     families: Iterable[Family], workspace: Workspace, go: Go | None, sources: Sources
 ) -> list[Work]:
     """What has to be taken or built, by family; empty when all is there."""
-    found = []
+    results = []
     for family in families:
         inputs = inputs_of(family)
         tools = tuple(
@@ -51,8 +51,8 @@ def missing(
         )
         shared = family is CLUSTER and not shared_files.are_fresh(workspace, inputs)
         if tools or shared:
-            found.append(Work(family, tools, shared))
-    return found
+            results.append(Work(family, tools, shared))
+    return results
 
 
 def _fresh(tool: Tool, inputs: str, workspace: Workspace, go: Go | None, sources: Sources) -> bool:
@@ -75,8 +75,10 @@ def get(lacking: Sequence[Work], workspace: Workspace, sources: Sources) -> None
     coming = {name for download in downloads for name, _ in download.programs}
     with Fetching(downloads, workspace, sources.mirror) as fetching:
         _build(_part(lacking, lambda tool: tool.name not in coming), workspace, fetching.check)
-        lost = _finished(fetching, sources)
-    _build(_part(lacking, lambda tool: tool.name in lost, shared=False), workspace, fetching.check)
+        dropped = _finished(fetching, sources)
+    _build(
+        _part(lacking, lambda tool: tool.name in dropped, shared=False), workspace, fetching.check
+    )
 
 
 def _answered(sources: Sources, downloads: Sequence[Download]) -> Sequence[Download]:
@@ -101,12 +103,12 @@ def _finished(fetching: Fetching, sources: Sources) -> Collection[str]:
     if not fetching.downloads:
         return ()
     progress = Progress("releases", None)
-    lost = fetching.finish(progress.show)
-    for name, why in lost.items():
+    dropped = fetching.finish(progress.show)
+    for name, why in dropped.items():
         if sources.choice == "releases":
             raise Lacks(f"The release of {name} could not be had: {why}; run it again.")
         print(f"{name}: its release could not be had ({why}); building it", file=sys.stderr)
-    return lost
+    return dropped
 
 
 def _part(
@@ -149,9 +151,9 @@ def _build_family(work: Work, workspace: Workspace, go: Go, check: Callable[[], 
             family.folder, family.install_flags(), family.packages(work.tools), target, heard
         )
     for tool in work.tools:
-        made = target / tool.built_as
-        size = made.stat().st_size
-        made.replace(workspace.bin / tool.name)
+        created = target / tool.built_as
+        size = created.stat().st_size
+        created.replace(workspace.bin / tool.name)
         workspace.write_stamp(tool.name, Stamp(inputs, go.version, size))
     left_out = shared_files.take_files(go, workspace, family, inputs) if work.shared else ()
     progress.done(f"{len(work.tools)} built")

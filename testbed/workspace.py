@@ -115,9 +115,9 @@ def inputs_of(family: Family) -> str:
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old text or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    other = path.with_name(f".{path.name}.{os.getpid()}")
+    other.write_text(text, encoding="utf-8")
+    other.replace(path)
 
 
 @contextlib.contextmanager

@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpuyard.errors import GpuYardError, PlanRefused, SpecError
+    from gpuyard.errors import GpuYardError, PlanRejected, SpecError
     from gpuyard.findings import Finding, Severity
-    from gpuyard.plan.platform import planned
+    from gpuyard.plan.platform import plan_or_raise
     from gpuyard.plan.records import PlatformPlan
     from gpuyard.spec.platform import PlatformSpec
     from gpuyard.spec.read import platform_spec, read_stack_file
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Finding",
     "GpuYardError",
-    "PlanRefused",
+    "PlanRejected",
     "PlatformPlan",
     "PlatformSpec",
     "Severity",
     "SpecError",
-    "planned",
+    "plan_or_raise",
     "platform_spec",
     "read_stack_file",
 ]
@@ -31,12 +31,12 @@ __all__ = [
 _HOMES = {
     "Finding": "findings",
     "GpuYardError": "errors",
-    "PlanRefused": "errors",
+    "PlanRejected": "errors",
     "PlatformPlan": "plan.records",
     "PlatformSpec": "spec.platform",
     "Severity": "findings",
     "SpecError": "errors",
-    "planned": "plan.platform",
+    "plan_or_raise": "plan.platform",
     "platform_spec": "spec.read",
     "read_stack_file": "spec.read",
 }

@@ -2,9 +2,9 @@
 
     GpuYardError
     ├── SpecError            the stack file does not say a platform        exit 3
-    ├── PlanRefused          the spec is well-formed but a proof refuses   exit 3
+    ├── PlanRejected          the spec is well-formed but a proof refuses   exit 3
     ├── UsageError           wrong arguments, or a file that can't be read exit 2
-    ├── EnvironmentLacks     a tool, cluster or credential is missing      exit 4
+    ├── EnvironmentMissing     a tool, cluster or credential is missing      exit 4
     └── LateValueMissing     render was not given a value known only later exit 2
 
 Findings (`gpuyard.findings`) are values, not exceptions: everything wrong is reported at once. The
@@ -36,13 +36,13 @@ class SpecError(GpuYardError):
     exit_code = 3
 
 
-class PlanRefused(GpuYardError):
+class PlanRejected(GpuYardError):
     """The spec is well-formed, but a proof refuses it; the message lists every finding."""
 
     exit_code = 3
 
 
-class EnvironmentLacks(GpuYardError):
+class EnvironmentMissing(GpuYardError):
     """A tool, a cluster or a credential that the command needs is not there."""
 
     exit_code = 4

@@ -16,16 +16,16 @@ _SHOWN = 12
 
 
 class Severity(StrEnum):
-    """How much a finding matters: refuse stops a plan, warn and note do not."""
+    """How much a finding matters: an error stops a plan, a warning and an info do not."""
 
-    REFUSE = "refuse"
-    WARN = "warn"
-    NOTE = "note"
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
 
     @property
     def rank(self) -> int:
         """Order for `--fail-on`: a larger rank is worse."""
-        return {"note": 0, "warn": 1, "refuse": 2}[self.value]
+        return {"info": 0, "warning": 1, "error": 2}[self.value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Fix:
     `value` None with a path means: delete what stands at that path.
     """
 
-    says: str
+    message: str
     at: Path | None = None
     value: object = None
 
@@ -48,7 +48,7 @@ class Finding:
     severity: Severity
     path: Path
     problem: str
-    given: str = ""
+    value: str = ""
     allowed: str = ""
     fix: Fix | None = None
 
@@ -58,28 +58,28 @@ class Finding:
         return show_path(self.path)
 
     @property
-    def more(self) -> str:
+    def docs_url(self) -> str:
         """The command that shows the page about it."""
         return f"gpuyard why {self.id}"
 
     def __str__(self) -> str:
         parts = [f"{self.where}: {self.problem}"]
-        if self.given:
-            parts.append(f"given: {self.given}")
+        if self.value:
+            parts.append(f"given: {self.value}")
         if self.allowed:
             parts.append(f"allowed: {self.allowed}")
         if self.fix is not None:
-            parts.append(f"fix: {self.fix.says}")
+            parts.append(f"fix: {self.fix.message}")
         return "\n  ".join(parts)
 
 
-def _found(
+def _finding(
     severity: Severity,
     kind: str,
     path: Path,
     problem: str,
     *,
-    given: str = "",
+    value: str = "",
     allowed: str = "",
     fix: Fix | None = None,
 ) -> Finding:
@@ -88,17 +88,17 @@ def _found(
         severity=severity,
         path=path,
         problem=problem,
-        given=given,
+        value=value,
         allowed=allowed,
         fix=fix,
     )
 
 
-refuse = partial(_found, Severity.REFUSE)
+error = partial(_finding, Severity.ERROR)
 """A finding that stops the plan."""
-warn = partial(_found, Severity.WARN)
+warning = partial(_finding, Severity.WARNING)
 """A finding that does not stop the plan, but somebody should act on."""
-note = partial(_found, Severity.NOTE)
+info = partial(_finding, Severity.INFO)
 """A finding that is good to know."""
 
 
@@ -115,12 +115,12 @@ def show_path(path: Path) -> str:
     return text or "(platform)"
 
 
-def refused(findings: Iterable[Finding]) -> bool:
+def has_errors(findings: Iterable[Finding]) -> bool:
     """True when a finding stops the plan."""
-    return any(f.severity is Severity.REFUSE for f in findings)
+    return any(f.severity is Severity.ERROR for f in findings)
 
 
-def in_order(findings: Iterable[Finding]) -> list[Finding]:
+def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Gravest first, then in the order of the file; ties keep their order."""
     return sorted(findings, key=lambda f: (-f.severity.rank, _sort_key(f.path), f.id))
 
@@ -129,12 +129,12 @@ def _sort_key(path: Path) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, s, "") if isinstance(s, int) else (1, 0, s) for s in path)
 
 
-def show(findings: Sequence[Finding]) -> str:
+def format_findings(findings: Sequence[Finding]) -> str:
     """All findings as plain text, for messages that have no screen of their own."""
-    return "\n".join(f"{f.severity.value} {f.id} {f}" for f in in_order(findings))
+    return "\n".join(f"{f.severity.value} {f.id} {f}" for f in sort_findings(findings))
 
 
-def listed(names: Iterable[str]) -> str:
+def format_list(names: Iterable[str]) -> str:
     """`a, b, c`; of very many the first, and how many more there are."""
     every = list(names)
     more = len(every) - _SHOWN

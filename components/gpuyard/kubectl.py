@@ -16,18 +16,18 @@ SECONDS = 45.0
 """A look at most: a sign-in takes some of it, and so does a server or a machine with much to do."""
 
 
-def look(config: str | None, context: str | None, *what: str) -> str | None:
+def get_objects(config: str | None, context: str | None, *what: str) -> str | None:
     """`kubectl get`, with the text of a kubeconfig, its path, or for None the ambient one."""
-    return said(config, context, "get", *what)
+    return run_kubectl(config, context, "get", *what)
 
 
-def said(config: str | None, context: str | None, *what: str) -> str | None:
+def run_kubectl(config: str | None, context: str | None, *what: str) -> str | None:
     """What any command says that only looks."""
     code, text = _ran(config, context, what)
     return text if code == 0 else None
 
 
-def change(config: str | None, context: str | None, *what: str) -> str:
+def patch_object(config: str | None, context: str | None, *what: str) -> str:
     """A command that changes something: what was said against it, empty when it is done."""
     code, text = _ran(config, context, what, errors=True)
     return "" if code == 0 else text.strip() or "kubectl could not be run"
@@ -55,10 +55,10 @@ def _ran(
 def as_object(text: str | None) -> dict[str, Any] | None:
     """What a look at JSON gave; None when it is none."""
     try:
-        found = json.loads(text or "")
+        result = json.loads(text or "")
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return result if isinstance(result, dict) else None
 
 
 def in_context(context: str | None) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from gpuyard.errors import UsageError
 MAX_DUMP = 1024 * 1024
 _AT_LEAST = 64 * 1024
 """A file of the system, such as those below /proc, says that it has nothing."""
-FULL = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG})
+DISK_FULL = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG})
 """Nothing more can be written there, whatever its name."""
 
 
-def files_of(folder: Path) -> Callable[[str], bytes]:
+def file_reader(folder: Path) -> Callable[[str], bytes]:
     """Whoever reads the files that a stack names, from a folder on."""
     return lambda name: read_regular(folder / name, MAX_DUMP, "a dump")
 
@@ -36,16 +36,16 @@ def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:
     Looked at before it is opened: opening a FIFO waits for ever, reading a device may never end.
     """
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise _refused(path, f"{_kind(found.st_mode)}, not a file. Give the path of {what}.")
-        if found.st_size > limit:
-            size = f"{found.st_size:,} bytes; at most {limit:,} are read. Is it the right file?"
+        result = path.stat()
+        if not stat.S_ISREG(result.st_mode):
+            raise _refused(path, f"{_kind(result.st_mode)}, not a file. Give the path of {what}.")
+        if result.st_size > limit:
+            size = f"{result.st_size:,} bytes; at most {limit:,} are read. Is it the right file?"
             raise _refused(path, size)
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(descriptor, "rb") as file:
             # as much as there is, for room for the limit is asked of the system else; some say they are empty
-            return file.read(min(limit, max(found.st_size, _AT_LEAST)) + 1)
+            return file.read(min(limit, max(result.st_size, _AT_LEAST)) + 1)
     except FileNotFoundError:
         raise _refused(path, "no such file") from None
     except PermissionError:
@@ -72,7 +72,7 @@ def write_file(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as e:
-        if e.errno in FULL:
+        if e.errno in DISK_FULL:
             raise
         raise UsageError(f"{shown_path(path)}: can't be written: {_unwritten(path, e)}") from None
 

@@ -61,8 +61,8 @@ FABRIC_LABEL = "gpuyard.dev/fabric"
 NVLINK_LABEL, NVLINK_GPUS_LABEL = "gpuyard.dev/nvlink", "gpuyard.dev/nvlink-gpus"
 """On nodes with NVLink between GPUs: its generation, and the GPUs of one NVLink domain."""
 
-OUR_DOMAIN = "gpuyard.dev"
-RESERVED_LABEL_DOMAINS = (OUR_DOMAIN, "kubernetes.io", "k8s.io", "nvidia.com", "karpenter.sh")
+GPUYARD_DOMAIN = "gpuyard.dev"
+RESERVED_LABEL_DOMAINS = (GPUYARD_DOMAIN, "kubernetes.io", "k8s.io", "nvidia.com", "karpenter.sh")
 CLOUD_LABEL_DOMAINS: Mapping[str, tuple[str, ...]] = {
     "aws": ("eks.amazonaws.com",),
     "gcp": ("cloud.google.com",),
@@ -89,7 +89,7 @@ MIG_STATE_LABEL = "nvidia.com/mig.config.state"
 """What the MIG manager says of itself: pending, rebooting, success, failed."""
 MIG_OFF = "all-disabled"
 """The layout that the operator gives a node without a label of ours: no GPU is cut."""
-PUT_OUT_LABEL = "gpuyard.dev/put-out"
+EVICTED_LABEL = "gpuyard.dev/put-out"
 """On a workload, while the GPUs that it ran on are cut anew."""
 PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"

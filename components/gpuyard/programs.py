@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from gpuyard.preflight.asking import Answer, Ended, Question, read
+from gpuyard.preflight.probes import CommandResult, Probe, ProbeAnswer, parse_answer
 
 SECONDS = 60.0
 """For one question; a sign-in takes some of it."""
@@ -19,14 +19,16 @@ AT_ONCE = 4
 _QUIET = {"AWS_PAGER": "", "CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}
 
 
-def ask(questions: Sequence[Question]) -> dict[str, Answer]:
+def run_commands(questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
     """Put all questions, and wait for each."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         ended = list(pool.map(_run, questions))
-    return {question.name: read(each) for question, each in zip(questions, ended, strict=True)}
+    return {
+        question.name: parse_answer(each) for question, each in zip(questions, ended, strict=True)
+    }
 
 
-def _run(question: Question) -> Ended:
+def _run(question: Probe) -> CommandResult:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             done = subprocess.run(  # noqa: S603  no shell; each word is one word
@@ -39,12 +41,14 @@ def _run(question: Question) -> Ended:
                 env={**os.environ, **_QUIET},
             )
         except subprocess.TimeoutExpired:
-            return Ended(failed=f"{question.program} did not answer within {SECONDS:.0f} seconds")
+            return CommandResult(
+                failed=f"{question.program} did not answer within {SECONDS:.0f} seconds"
+            )
         except FileNotFoundError:
-            return Ended(failed=f"{question.program} is not installed here")
+            return CommandResult(failed=f"{question.program} is not installed here")
         except (OSError, ValueError) as problem:
-            return Ended(failed=f"{question.program} does not run here ({problem})")
+            return CommandResult(failed=f"{question.program} does not run here ({problem})")
         out.seek(0)
         err.seek(0)
-        said, complained = (each.read().decode(errors="replace") for each in (out, err))
-        return Ended(done.returncode, said, complained)
+        output, complained = (each.read().decode(errors="replace") for each in (out, err))
+        return CommandResult(done.returncode, output, complained)

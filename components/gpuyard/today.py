@@ -11,12 +11,12 @@ TODAY = "GPUYARD_TODAY"
 
 def today() -> date:
     """The day in GPUYARD_TODAY, else today in UTC; UsageError when it is no day."""
-    given = os.environ.get(TODAY)
-    if not given:
+    value = os.environ.get(TODAY)
+    if not value:
         return datetime.now(UTC).date()
     try:
-        return date.fromisoformat(given)
+        return date.fromisoformat(value)
     except ValueError:
         raise UsageError(
-            f"{TODAY}={given} is no day. Write YEAR-MONTH-DAY, as in 2027-03-31."
+            f"{TODAY}={value} is no day. Write YEAR-MONTH-DAY, as in 2027-03-31."
         ) from None

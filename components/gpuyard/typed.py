@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict
 
 __all__ = [
-    "AcceptedFloor",
+    "AcceptedThreshold",
     "Addon",
     "Admission",
-    "Again",
     "Apply",
     "Block",
     "BlockPurchase",
     "Budget",
     "Capacity",
+    "CapacityOption",
     "Checkpoints",
     "Cloud",
     "Cluster",
@@ -31,11 +31,7 @@ __all__ = [
     "ControlPlaneLogs",
     "Dataset",
     "DatasetKind",
-    "Dump",
-    "DumpedAdapter",
-    "DumpedGpu",
-    "DumpedNode",
-    "DumpedNuma",
+    "DisruptionWindow",
     "Enforce",
     "Engine",
     "Fabric",
@@ -47,11 +43,17 @@ __all__ = [
     "HostShape",
     "Idle",
     "Interruption",
+    "InventoryAdapter",
+    "InventoryGpu",
+    "InventoryNode",
+    "InventoryNuma",
     "Isolation",
+    "KeepWarmWindow",
     "Latency",
     "Level",
     "Limits",
     "LogKind",
+    "MachineInventory",
     "MachinePrice",
     "MachinePriceMapping",
     "MachineShape",
@@ -71,7 +73,7 @@ __all__ = [
     "Policies",
     "Pool",
     "PoolChoice",
-    "PoolStop",
+    "PoolStopPolicy",
     "Preemption",
     "Prices",
     "PrivateEndpoints",
@@ -80,10 +82,10 @@ __all__ = [
     "Provisioning",
     "Queueing",
     "RdmaPlugin",
+    "RecurringCheck",
     "ReleaseChannel",
     "Reserved",
     "RuleException",
-    "Rung",
     "ScaleOn",
     "Scaling",
     "Service",
@@ -102,9 +104,7 @@ __all__ = [
     "TeamNamespace",
     "TeamNamespaceMapping",
     "Upgrade",
-    "Upkeep",
     "Validation",
-    "WarmWindow",
     "Weekday",
     "WorkerCluster",
     "Workloads",
@@ -149,7 +149,7 @@ class MachineShape(TypedDict):
 
 
 class Reserved(TypedDict):
-    """A form of Rung."""
+    """A form of CapacityOption."""
 
     reserved: str
     nodes: int
@@ -169,11 +169,11 @@ class BlockPurchase(TypedDict):
 
 
 class Block(TypedDict):
-    """A form of Rung."""
+    """A form of CapacityOption."""
 
     block: str
     nodes: int
-    buys: NotRequired[BlockPurchase | None]
+    purchase: NotRequired[BlockPurchase | None]
     """Buy the block of this offer: {hours: 48, starts: 2026-12-01, usd: 8000}. Default: nothing
     is bought.
     """
@@ -182,11 +182,11 @@ class Block(TypedDict):
 FlexStart = TypedDict(
     "FlexStart", {"flex-start": Literal[True] | None, "nodes": NotRequired[int | None]}
 )
-"""A form of Rung."""
+"""A form of CapacityOption."""
 
 
 class Spot(TypedDict):
-    """A form of Rung."""
+    """A form of CapacityOption."""
 
     spot: Literal[True] | None
     nodes: NotRequired[int | None]
@@ -196,7 +196,7 @@ class Spot(TypedDict):
 OnDemand = TypedDict(
     "OnDemand", {"on-demand": Literal[True] | None, "nodes": NotRequired[int | None]}
 )
-"""A form of Rung."""
+"""A form of CapacityOption."""
 
 
 Capacity = Literal["reserved", "block", "flex-start", "spot", "on-demand"]
@@ -204,23 +204,23 @@ Capacity = Literal["reserved", "block", "flex-start", "spot", "on-demand"]
 
 
 class Mode(TypedDict):
-    """A form of Rung."""
+    """A form of CapacityOption."""
 
     mode: Capacity
     """reserved, block, flex-start, spot or on-demand."""
     reservation: NotRequired[str | None]
-    """The reservation or capacity block these nodes come from; `cb-…` is an offer, which `buys`
-    agrees to.
+    """The reservation or capacity block these nodes come from; `cb-…` is an offer, which
+    `purchase` agrees to.
     """
     nodes: NotRequired[int | None]
     """At most this many nodes from this rung; without it, as many as the pool may have."""
-    buys: NotRequired[BlockPurchase | None]
+    purchase: NotRequired[BlockPurchase | None]
     """Buy the block of this offer: {hours: 48, starts: 2026-12-01, usd: 8000}. Default: nothing
     is bought.
     """
 
 
-Rung = (
+CapacityOption = (
     Literal["flex-start", "spot", "on-demand"]
     | Reserved
     | Block
@@ -274,7 +274,7 @@ Sharing = Literal["none", "dra"] | SharingMapping
 """How one GPU serves several pods; one method for all GPUs of a pool."""
 
 
-class WarmWindow(TypedDict):
+class KeepWarmWindow(TypedDict):
     """Hours in which a pool keeps nodes running although nothing asks for them."""
 
     cron: str
@@ -287,7 +287,7 @@ class WarmWindow(TypedDict):
     """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
 
 
-class Upkeep(TypedDict):
+class DisruptionWindow(TypedDict):
     """Hours in which Karpenter may replace nodes that are used: for an image, or labels."""
 
     cron: str
@@ -296,7 +296,7 @@ class Upkeep(TypedDict):
     """How long they last."""
     nodes: NotRequired[int]
     """How many nodes may go at a time. Default 1."""
-    most_days: NotRequired[int | None]
+    max_days: NotRequired[int | None]
     """Age at which a node goes, at any time and whatever runs on it. Default: none is too old."""
 
 
@@ -328,7 +328,7 @@ class Fabric(TypedDict):
     """
 
 
-class DumpedGpu(TypedDict):
+class InventoryGpu(TypedDict):
     """One GPU of a dump."""
 
     name: str
@@ -341,7 +341,7 @@ class DumpedGpu(TypedDict):
     """NVLinks that are up; null where it has none."""
 
 
-class DumpedNuma(TypedDict):
+class InventoryNuma(TypedDict):
     """One NUMA node of a dump, which has CPUs."""
 
     index: int
@@ -352,7 +352,7 @@ class DumpedNuma(TypedDict):
     """Its memory in MiB, as the kernel counts it."""
 
 
-class DumpedAdapter(TypedDict):
+class InventoryAdapter(TypedDict):
     """One RDMA device of a dump."""
 
     name: str
@@ -369,7 +369,7 @@ class DumpedAdapter(TypedDict):
     """The NUMA node of its bus; null where the host says none."""
 
 
-class DumpedNode(TypedDict):
+class InventoryNode(TypedDict):
     """One node that is like the machine of a dump."""
 
     name: str
@@ -378,7 +378,7 @@ class DumpedNode(TypedDict):
     """Its labels, but for those that say what it is."""
 
 
-class Dump(TypedDict):
+class MachineInventory(TypedDict):
     """A machine of your own, and the nodes that are like it."""
 
     version: str
@@ -387,15 +387,15 @@ class Dump(TypedDict):
     """Where it was taken."""
     driver: str | None
     """The driver that ran there; null where it said none."""
-    gpus: Sequence[DumpedGpu]
+    gpus: Sequence[InventoryGpu]
     """Its GPUs."""
     joined: bool | None
     """Every GPU reaches every other by NVLink; null where they have none."""
-    numa: Sequence[DumpedNuma]
+    numa: Sequence[InventoryNuma]
     """Its NUMA nodes; empty where the host says none."""
-    adapters: Sequence[DumpedAdapter]
+    adapters: Sequence[InventoryAdapter]
     """Its RDMA devices."""
-    nodes: Sequence[DumpedNode]
+    nodes: Sequence[InventoryNode]
     """Nodes that are like it; empty where nobody gave any."""
 
 
@@ -416,18 +416,18 @@ Provisioning = Literal["check-capacity", "atomic", "queued"]
 """
 
 
-PoolStop = Literal["hold"]
+PoolStopPolicy = Literal["hold"]
 """A brake for one pool: `hold` starts no new job in it."""
 
 
 class Upgrade(TypedDict):
     """How nodes of a pool are made anew: for another version, image, disk or setting."""
 
-    unavailable: NotRequired[int | None]
+    max_unavailable: NotRequired[int | None]
     """Nodes out of work at once. Default: on aws a tenth of a node group, on gcp one, none with
     a surge.
     """
-    surge: NotRequired[int]
+    max_surge: NotRequired[int]
     """Nodes made before old ones go. Default 0: a GPU is hardly had twice, and a reservation has
     no more.
     """
@@ -454,7 +454,7 @@ class Pool(TypedDict):
     """
     nodes: int | str
     """How many nodes, such as 4 or 0..16; bounds the sum over the capacity ladder."""
-    capacity: NotRequired[Sequence[Rung]]
+    capacity: NotRequired[Sequence[CapacityOption]]
     """The capacity ladder: ways to buy nodes, best first. Default on-demand: it needs no
     contract.
     """
@@ -474,21 +474,21 @@ class Pool(TypedDict):
     """Teams the pool is dedicated to: nobody else gets a guarantee in it or borrows from it.
     Default: all.
     """
-    warm: NotRequired[Sequence[WarmWindow]]
+    keep_warm: NotRequired[Sequence[KeepWarmWindow]]
     """Hours in which nodes are kept running. Default: nodes run when jobs ask for them."""
-    upkeep: NotRequired[Upkeep | None]
+    disruption_window: NotRequired[DisruptionWindow | None]
     """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is
     empty.
     """
-    moves_up: NotRequired[bool]
+    failback: NotRequired[bool]
     """What runs may be moved to a better rung that has nodes again, pod by pod. Default: it
     stays.
     """
     fabric: NotRequired[Fabric | None]
     """The network between nodes of your own. On aws and gcp the machine says it."""
-    dump: NotRequired[str | Dump | None]
-    """A file of `gpuyard validate --dump`: what nodes of your own are. Default: what `machine`
-    says.
+    inventory: NotRequired[str | MachineInventory | None]
+    """A file of `gpuyard validate --inventory`: what nodes of your own are. Default: what
+    `machine` says.
     """
     image: NotRequired[str | None]
     """What nodes boot from, by its catalogue name. Default: the cloud's own image with NVIDIA's
@@ -504,15 +504,15 @@ class Pool(TypedDict):
     """check-capacity, atomic or queued: admit a job when its nodes are there for sure. Default:
     none.
     """
-    stop: NotRequired[PoolStop | None]
+    stop_policy: NotRequired[PoolStopPolicy | None]
     """hold: no new job starts in it, what runs goes on. Default: none."""
     disk_gib: NotRequired[int | str | None]
     """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
     upgrade: NotRequired[Upgrade]
-    """How nodes are made anew: {unavailable: 1, drain_minutes: 30}. Default: few at once, none
-    further.
+    """How nodes are made anew: {max_unavailable: 1, drain_minutes: 30}. Default: few at once,
+    none further.
     """
-    formerly: NotRequired[list[str] | tuple[str, ...]]
+    previous_names: NotRequired[list[str] | tuple[str, ...]]
     """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its
     first name.
     """
@@ -656,7 +656,7 @@ class Team(TypedDict):
     """The priority, of `priorities`, that its jobs have when they name none. Default: none."""
     queues: NotRequired[Mapping[str, float]]
     """Its queues and their weights, {default: 1, interactive: 2}. Default: one, called default."""
-    stop: NotRequired[Stop | None]
+    stop_policy: NotRequired[Stop | None]
     """hold or drain: a brake for its queues. Default: none."""
     groups: NotRequired[list[str] | tuple[str, ...]]
     """Identity groups whose members may work in the team's namespace."""
@@ -672,7 +672,7 @@ class Team(TypedDict):
     """
     budget_usd_per_month: NotRequired[float | None]
     """Compared with the cost of its guarantees at full use. Default: no limit."""
-    images_from: NotRequired[list[str] | tuple[str, ...]]
+    allowed_images: NotRequired[list[str] | tuple[str, ...]]
     """Registries or repositories its images may come from. Default: what `admission` says."""
     egress_cidrs: NotRequired[list[str] | tuple[str, ...]]
     """Networks its pods may reach outside the cluster. Default: what `admission` says."""
@@ -680,7 +680,7 @@ class Team(TypedDict):
     """Keep its namespace, with volumes and secrets, when the team goes. Default on, simulated
     off.
     """
-    formerly: NotRequired[list[str] | tuple[str, ...]]
+    previous_names: NotRequired[list[str] | tuple[str, ...]]
     """Earlier names, oldest first: a renamed team keeps its namespace and queue under its first
     name.
     """
@@ -736,13 +736,13 @@ guarantee serves every profile.
 class Interruption(TypedDict):
     """How jobs meet nodes that go: by this the plan says what a spot notice loses."""
 
-    save_every_minutes: int
+    checkpoint_interval_minutes: int
     """Minutes from one checkpoint to the next."""
-    save_seconds: NotRequired[int]
+    checkpoint_seconds: NotRequired[int]
     """Seconds that writing one takes. Default 60."""
-    saves_on_notice: NotRequired[bool]
+    checkpoint_on_notice: NotRequired[bool]
     """Jobs write one when they are told to end, if they have the time. Default: they do not."""
-    most_lost_minutes: NotRequired[int]
+    max_lost_minutes: NotRequired[int]
     """Of work, expected at one notice; more is told. Default 60."""
 
 
@@ -784,7 +784,7 @@ class Queueing(TypedDict):
     """profiles or slices. Default profiles: what nodes advertise is what is counted."""
     interruption: NotRequired[Interruption | None]
     """What jobs on spot save, and how often. Default: not known."""
-    stop: NotRequired[Stop | None]
+    stop_policy: NotRequired[Stop | None]
     """hold or drain, for every queue of the platform: a brake for emergencies. Default: none."""
     clusters: NotRequired[Sequence[WorkerCluster]]
     """Clusters that run the jobs; this one only queues and sends them. Default: jobs run here."""
@@ -798,7 +798,7 @@ Gate = Literal["taint", "label", "none"]
 """What a node waits for that comes, now or later."""
 
 
-class Again(TypedDict):
+class RecurringCheck(TypedDict):
     """Nodes that have passed are checked again, each when it is idle."""
 
     cron: str
@@ -809,7 +809,7 @@ class Again(TypedDict):
     """For so long it waits for nodes to be idle; one that works all the time is not looked at."""
 
 
-class AcceptedFloor(TypedDict):
+class AcceptedThreshold(TypedDict):
     """A floor of the check that the nodes of a pool need not reach for a while."""
 
     pool: str
@@ -841,11 +841,11 @@ class Validation(TypedDict):
     """After so long without a verdict it has failed; nodes that still start need some of it."""
     gate: NotRequired[Gate | None]
     """taint, label or none. Default: taint where the check is required, else label."""
-    most_closed_percent: NotRequired[int]
+    max_unavailable_percent: NotRequired[int]
     """Of a pool's nodes that take jobs at most so many are closed by failed checks; one may
     always be.
     """
-    again: NotRequired[Again | None]
+    recurring: NotRequired[RecurringCheck | None]
     """When nodes that have passed are checked again. Default: when pool, driver, image or
     program change.
     """
@@ -853,14 +853,14 @@ class Validation(TypedDict):
     """Folder of each node that its node exporter reads (textfile collector). Default: no file is
     written.
     """
-    accepted: NotRequired[Sequence[AcceptedFloor]]
+    accepted_thresholds: NotRequired[Sequence[AcceptedThreshold]]
     """Floors that somebody lives below, each for a reason and a while. Default: none."""
 
 
 class Budget(TypedDict):
     """Limits on the bill of the whole platform."""
 
-    worst_usd_per_hour: float
+    max_usd_per_hour: float
     """The most the platform may cost in an hour, every pool at its maximum, at list price."""
 
 
@@ -934,7 +934,7 @@ class ControlPlaneLogs(TypedDict):
 
     kinds: NotRequired[Sequence[LogKind]]
     """Of api, audit, authenticator, controller-manager, scheduler. Default: all."""
-    keep_days: NotRequired[int]
+    retention_days: NotRequired[int]
     """Days at least that they are kept, on aws. Default 90."""
 
 
@@ -951,9 +951,9 @@ class Freeze(TypedDict):
 
     name: str
     """What it is for."""
-    begins: str
+    start: str
     """Its first day, in UTC."""
-    ends: str
+    end: str
     """The first day after it."""
 
 
@@ -1144,7 +1144,7 @@ class Checkpoints(TypedDict):
 
     bucket: NotRequired[str | None]
     """Name of a bucket that exists. Default: one is made."""
-    keep_days: NotRequired[int]
+    retention_days: NotRequired[int]
     """Days for which a checkpoint that was deleted or written over can be had back. Default 30."""
     teams: NotRequired[list[str] | tuple[str, ...]]
     """Teams that have a place in it, each its own. Default: all."""
@@ -1238,7 +1238,7 @@ Enforce = Literal["deny", "warn", "audit"]
 class Admission(TypedDict):
     """What every team's pods are held to; a team may narrow it for itself."""
 
-    images_from: NotRequired[list[str] | tuple[str, ...]]
+    allowed_images: NotRequired[list[str] | tuple[str, ...]]
     """Registries or repositories that images may come from. Default: any."""
     egress_cidrs: NotRequired[list[str] | tuple[str, ...]]
     """Networks that pods may reach outside the cluster. Default: none but what the cluster
@@ -1255,10 +1255,10 @@ class Admission(TypedDict):
     pod names. Default: those of the Secrets Store and of GCS FUSE, which give what a service
     account may have.
     """
-    longest_grace_seconds: NotRequired[int]
+    max_grace_period_seconds: NotRequired[int]
     """Seconds that pods with GPUs may take to end; queues count them no more from the beginning
-    of these on. Default 300; the `save_seconds` of `queueing.interruption` where that is
-    longer.
+    of these on. Default 300; the `checkpoint_seconds` of `queueing.interruption` where that
+    is longer.
     """
     guaranteed: NotRequired[bool]
     """Training pods must ask for as much CPU and memory as they are limited to. Default on."""
@@ -1370,7 +1370,7 @@ class PlatformDict(TypedDict):
     """
     apply: NotRequired[Apply]
     """cluster or render. Default cluster."""
-    consent: NotRequired[str | list[str] | tuple[str, ...]]
+    approved_changes: NotRequired[str | list[str] | tuple[str, ...]]
     """Digests of changes that take something away, as `check --against` printed them: you saw
     them.
     """

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from gpuyard_gate.look import look, read_settings
 from gpuyard_gate.loop import run
+from gpuyard_gate.reconcile import read_settings, reconcile
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """A look every few seconds."""
-    return run("gpuyard_gate", read_settings, look, arguments)
+    return run("gpuyard_gate", read_settings, reconcile, arguments)

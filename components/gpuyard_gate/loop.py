@@ -23,7 +23,7 @@ PAGE = 500
 """Objects in one answer."""
 
 
-class Told(Protocol):
+class AgentSettings(Protocol):
     """What every such program is told."""
 
     @property
@@ -32,7 +32,7 @@ class Told(Protocol):
         ...
 
 
-_Settings = TypeVar("_Settings", bound=Told)
+_Settings = TypeVar("_Settings", bound=AgentSettings)
 Say = Callable[[str], None]
 
 
@@ -43,24 +43,26 @@ def run(
     arguments: Sequence[str] | None,
 ) -> int:
     """With `--once` 0 after a look, 1 where it went wrong; 2 where it cannot begin."""
-    given = options(name).parse_args(arguments)
+    parsed_args = options(name).parse_args(arguments)
     try:
-        settings = read(given.settings.read_text(encoding="utf-8"))
+        settings = read(parsed_args.settings.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, KeyError) as problem:
         say(f"cannot begin: {problem!r}")
         return UNUSABLE
     while True:
-        fine = looked(given, lambda server: look(server, settings, say)) is not None
-        if given.once:
+        fine = run_once(parsed_args, lambda server: look(server, settings, say)) is not None
+        if parsed_args.once:
             return FINE if fine else FAILED
         time.sleep(settings.every_seconds)
 
 
-def looked(given: argparse.Namespace, look: Callable[[Server], int]) -> int | None:
+def run_once(parsed_args: argparse.Namespace, look: Callable[[Server], int]) -> int | None:
     """What a look comes to; None where it went wrong, which is said and tried again in the next one."""
     try:
-        token = (given.account / "token").read_text(encoding="utf-8").strip()
-        with closing(Server(given.server, token, str(given.account / "ca.crt"))) as server:
+        token = (parsed_args.account / "token").read_text(encoding="utf-8").strip()
+        with closing(
+            Server(parsed_args.server, token, str(parsed_args.account / "ca.crt"))
+        ) as server:
             return look(server)
     except (OSError, Refused, Unreachable, KeyError, TypeError, ValueError) as problem:
         say(f"left alone: {problem!r}")
@@ -75,10 +77,12 @@ def listed(server: Server, path: str, **query: str) -> Iterator[dict[str, Any]]:
     """
     more = ""
     while True:
-        asked = {"limit": PAGE, **query, "continue": more}
-        found = server.ask("GET", f"{path}?{urlencode({k: v for k, v in asked.items() if v})}")
-        yield from found["items"] or ()
-        if not (more := found["metadata"].get("continue", "")):
+        query_values = {"limit": PAGE, **query, "continue": more}
+        result = server.ask(
+            "GET", f"{path}?{urlencode({k: v for k, v in query_values.items() if v})}"
+        )
+        yield from result["items"] or ()
+        if not (more := result["metadata"].get("continue", "")):
             return
 
 

@@ -27,35 +27,35 @@ class Cluster:
     def namespace(self, name: str) -> Object | None:
         """A namespace; None when there is none, or it is going away."""
         try:
-            found: Object = self._server.ask("GET", f"/api/v1/namespaces/{name}")
+            result: Object = self._server.ask("GET", f"/api/v1/namespaces/{name}")
         except Refused as refused:
             if refused.status == NOT_FOUND:
                 return None
             raise
-        return None if "deletionTimestamp" in found["metadata"] else found
+        return None if "deletionTimestamp" in result["metadata"] else result
 
     def all(
         self, api_version: str, plural: str, namespace: str, *, label: str = "", bare: bool = False
     ) -> Iterator[Object]:
         """Every object of a kind, page by page; bare: without spec and status."""
-        path, more = place(api_version, plural, namespace), ""
+        path, more = resource_path(api_version, plural, namespace), ""
         kind = "application/json"
         if bare:
             kind = f"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{kind}"
         while True:
             query = {"limit": PAGE, "labelSelector": label, "continue": more}
-            asked = urlencode({key: value for key, value in query.items() if value})
-            found = self._server.ask("GET", f"{path}?{asked}", accept=kind)
+            query_string = urlencode({key: value for key, value in query.items() if value})
+            result = self._server.ask("GET", f"{path}?{query_string}", accept=kind)
             # Of bare objects none are null, not an empty list (Kubernetes 1.36).
-            yield from found["items"] or ()
-            if not (more := found["metadata"].get("continue", "")):
+            yield from result["items"] or ()
+            if not (more := result["metadata"].get("continue", "")):
                 return
 
     def patch(
         self, api_version: str, plural: str, namespace: str, name: str, change: Object
     ) -> bool:
         """A merge patch of one version of an object; False when there is another version now, or none."""
-        path = f"{place(api_version, plural, namespace)}/{quote(name)}"
+        path = f"{resource_path(api_version, plural, namespace)}/{quote(name)}"
         try:
             self._server.ask("PATCH", path, json.dumps(change), "application/merge-patch+json")
         except Refused as refused:
@@ -66,7 +66,7 @@ class Cluster:
 
     def event(self, event: dict[str, Any]) -> None:
         """Say something about an object, once: what was said under the same name is not said again."""
-        path = place("v1", "events", event["metadata"]["namespace"])
+        path = resource_path("v1", "events", event["metadata"]["namespace"])
         try:
             self._server.ask("POST", path, json.dumps(event), "application/json")
         except Refused as refused:
@@ -74,13 +74,13 @@ class Cluster:
                 raise
 
 
-def place(api_version: str, plural: str, namespace: str) -> str:
+def resource_path(api_version: str, plural: str, namespace: str) -> str:
     """The path of a kind in a namespace."""
     root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     return f"{root}/namespaces/{namespace}/{plural}"
 
 
-def inside(host: str, port: str, account: Path = ACCOUNT) -> Server:
+def in_cluster_config(host: str, port: str, account: Path = ACCOUNT) -> Server:
     """The API server of the cluster that this pod runs in."""
     token = (account / "token").read_text(encoding="utf-8").strip()
     name = f"[{host}]" if ":" in host else host

@@ -9,8 +9,8 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpuyard_idle.cluster import Cluster, inside
-from gpuyard_idle.run import Run
+from gpuyard_idle.cluster import Cluster, in_cluster_config
+from gpuyard_idle.run import ReclaimRun
 from gpuyard_idle.settings import SettingsError, read_settings
 from gpuyard_idle.web import Server, Unreachable
 
@@ -19,18 +19,18 @@ FINE, FAILED, UNUSABLE = 0, 1, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """One look. 0 fine, 1 something went wrong and what it concerned was left alone, 2 it cannot begin."""
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        settings = read_settings(given.settings.read_text(encoding="utf-8"))
-        server = _server(given.server, given.token_file, given.authority)
+        settings = read_settings(options.settings.read_text(encoding="utf-8"))
+        server = _server(options.server, options.token_file, options.authority)
         prometheus = Server(settings.prometheus)
     except (OSError, SettingsError, Unreachable) as problem:
         print(f"cannot begin: {problem}", file=sys.stderr)  # noqa: T201  a program's own voice
         return UNUSABLE
     with closing(server), closing(prometheus):
-        summary = Run(settings, Cluster(server), prometheus, given.now, _say).all()
-    for left in summary.problems:
-        _say(f"left alone: {left}")
+        summary = ReclaimRun(settings, Cluster(server), prometheus, options.now, _say).all()
+    for unhandled in summary.problems:
+        _say(f"left alone: {unhandled}")
     _say(json.dumps(summary.line()))
     return FAILED if summary.problems else FINE
 
@@ -55,14 +55,14 @@ def _server(url: str | None, token_file: Path | None, authority: str | None) -> 
         host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
         if not host:
             raise Unreachable("not in a cluster: give --server")
-        return inside(host, os.environ.get("KUBERNETES_SERVICE_PORT", "443"))
+        return in_cluster_config(host, os.environ.get("KUBERNETES_SERVICE_PORT", "443"))
     token = token_file.read_text(encoding="utf-8").strip() if token_file else ""
     return Server(url, token, authority)
 
 
 def _moment(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    result = datetime.fromisoformat(text)
+    return result if result.tzinfo else result.replace(tzinfo=UTC)
 
 
 def _say(text: str) -> None:

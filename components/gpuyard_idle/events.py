@@ -14,7 +14,7 @@ LONGEST = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class EventMessage:
     """One event: why, in one word and in sentences."""
 
     reason: str
@@ -22,7 +22,7 @@ class Say:
     serious: bool = True
 
 
-def keep(settings: Settings, unit: Unit, namespace: str) -> str:
+def keep_command(settings: Settings, unit: Unit, namespace: str) -> str:
     """The command that takes a unit out of all this; members may not edit pods."""
     command = f"kubectl label {unit.owner} -n {namespace} {settings.names.keep}=true"
     if unit.owner.group_kind != "Pod":
@@ -30,7 +30,7 @@ def keep(settings: Settings, unit: Unit, namespace: str) -> str:
     return f"{command} (administrators only), or make it again with that label"
 
 
-def warned(settings: Settings, team: Team, unit: Unit, now: datetime) -> Say:
+def warned_event(settings: Settings, team: Team, unit: Unit, now: datetime) -> EventMessage:
     """What is about to happen, when, and how to prevent it."""
     when = clock(now + timedelta(minutes=team.grace_minutes))
     then = (
@@ -38,16 +38,16 @@ def warned(settings: Settings, team: Team, unit: Unit, now: datetime) -> Say:
         if unit.stuck
         else f"It will be suspended at {when} unless they work again."
     )
-    return Say(
+    return EventMessage(
         "GpusIdle",
-        f"{_idle(team, unit)} {then} To keep it: {keep(settings, unit, team.namespace)}",
+        f"{_idle(team, unit)} {then} To keep it: {keep_command(settings, unit, team.namespace)}",
     )
 
 
-def suspended(settings: Settings, team: Team, unit: Unit) -> Say:
+def suspended_event(settings: Settings, team: Team, unit: Unit) -> EventMessage:
     """What has happened, and how to go on."""
     why = f"{_idle(team, unit)} The warning was {team.grace_minutes} minutes ago."
-    return Say("SuspendedIdle", f"Suspended. {why} {resume(settings, team, unit)}")
+    return EventMessage("SuspendedIdle", f"Suspended. {why} {resume(settings, team, unit)}")
 
 
 def resume(settings: Settings, team: Team, unit: Unit) -> str:
@@ -60,46 +60,48 @@ def resume(settings: Settings, team: Team, unit: Unit) -> str:
     if unit.owner.group_kind == "Pod":
         return "A pod cannot be resumed: make it again when you need it."
     return (
-        f"To go on: {keep(settings, unit, team.namespace)} (it queues again within minutes), or"
+        f"To go on: {keep_command(settings, unit, team.namespace)} (it queues again within minutes), or"
         f" kubectl patch workload {unit.workloads[0].name} -n {team.namespace} --type merge"
         """ -p '{"spec":{"active":true}}'"""
     )
 
 
-def would(team: Team, unit: Unit, *, suspend: bool) -> Say:
+def dry_run_event(team: Team, unit: Unit, *, suspend: bool) -> EventMessage:
     """What a dry run would have done."""
     what = "suspended" if suspend else "warned"
-    return Say(
+    return EventMessage(
         "GpusIdleDryRun", f"{_idle(team, unit)} Dry run: it would be {what} now.", serious=False
     )
 
 
-def forgotten(state: str) -> Say:
+def reset_event(state: str) -> EventMessage:
     """The warning is taken back."""
     why = {
         "busy": "Its GPUs work again",
         "kept": "It is to be kept",
         "unmeasured": "What its GPUs do is not known",
     }.get(state, "It has started anew")
-    return Say(
+    return EventMessage(
         "GpusIdleOver",
         f"{why}: the warning of idle GPUs is taken back.",
         serious=False,
     )
 
 
-def resumed(settings: Settings) -> Say:
+def resumed_event(settings: Settings) -> EventMessage:
     """It goes back to its queue."""
-    return Say(
+    return EventMessage(
         "ResumedIdle", f"Resumed: it has the label {settings.names.keep}=true.", serious=False
     )
 
 
-def event(namespace: str, owner: Any, say: Say, now: datetime, often: timedelta) -> dict[str, Any]:
+def event(
+    namespace: str, owner: Any, say: EventMessage, now: datetime, often: timedelta
+) -> dict[str, Any]:
     """The event, with a name that is the same for the same words within a while: said once, not every run."""
     number = int(now.timestamp() // often.total_seconds())
-    told = f"{owner.uid} {say.reason} {number}"
-    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
+    key = f"{owner.uid} {say.reason} {number}"
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     return {
         "apiVersion": "v1",
         "kind": "Event",

@@ -91,8 +91,8 @@ def _ask(server: Server, settings: Settings, query: str, now: datetime) -> list[
     form = urlencode({"query": query, "time": f"{now.timestamp():.0f}"})
     answer: Any = server.ask("POST", "/api/v1/query", form, "application/x-www-form-urlencoded")
     try:
-        kind, found = answer["data"]["resultType"], answer["data"]["result"]
-        pairs = [(each["metric"][settings.labels.pod], float(each["value"][1])) for each in found]
+        kind, result = answer["data"]["resultType"], answer["data"]["result"]
+        pairs = [(each["metric"][settings.labels.pod], float(each["value"][1])) for each in result]
     except (KeyError, TypeError, ValueError, IndexError) as problem:
         raise Unreachable(f"{server.url} does not answer as Prometheus does: {problem!r}") from None
     if kind != "vector":

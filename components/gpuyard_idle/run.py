@@ -12,16 +12,16 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from gpuyard_idle.act import Actor
+from gpuyard_idle.actions import ActionRunner
 from gpuyard_idle.cluster import Cluster
-from gpuyard_idle.judge import (
+from gpuyard_idle.decisions import (
     State,
     Step,
     Verdict,
+    is_resumable,
     state_before,
     state_measured,
     step_for,
-    wanted_back,
 )
 from gpuyard_idle.measure import Reading, readings
 from gpuyard_idle.settings import Settings, Team
@@ -32,12 +32,12 @@ from gpuyard_idle.workloads import (
     Object,
     Owner,
     Pod,
-    Scaled,
+    ScaledWorkload,
     Unit,
     Workload,
     deployment_of,
     ended,
-    gather,
+    group_units,
     read_pod,
     read_scaled,
     read_workload,
@@ -46,7 +46,7 @@ from gpuyard_idle.workloads import (
 T = TypeVar("T")
 
 
-class ForeignError(Exception):
+class UnmanagedError(Exception):
     """A namespace that is not this platform's, or not this team's."""
 
 
@@ -73,7 +73,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ReclaimRun:
     """One run over all teams."""
 
     settings: Settings
@@ -88,7 +88,7 @@ class Run:
         for team in self.settings.teams:
             try:
                 self._team(team, summary)
-            except (Refused, Unreachable, ForeignError) as problem:
+            except (Refused, Unreachable, UnmanagedError) as problem:
                 summary.problems.append(f"team {team.name}: {problem}")
         return summary
 
@@ -97,22 +97,25 @@ class Run:
         if space is None:
             return
         self._refuse_foreign(space, team)
-        view = View(self, team, space, summary.problems)
-        actor = Actor(self.cluster, self.settings, team, self.now)
+        view = NamespaceView(self, team, space, summary.problems)
+        actor = ActionRunner(self.cluster, self.settings, team, self.now)
         for verdict in self._verdicts(team, view):
             summary.states[verdict.state] += 1
             step = str(verdict.step)
-            if team.dry_run:
-                step = self._rehearse(verdict, team, actor)
-            else:
-                step = self._carry_out(verdict, team, actor, summary)
+            step = (
+                self._rehearse(verdict, team, actor)
+                if team.dry_run
+                else self._carry_out(verdict, team, actor, summary)
+            )
             if step == Step.NOTHING:
                 continue
             summary.steps[step] += 1
             summary.gpus += verdict.unit.gpus if step == Step.SUSPEND else 0
             self.say(f"{team.name} {verdict.unit.owner}: {verdict.state}, {step}")
 
-    def _carry_out(self, verdict: Verdict, team: Team, actor: Actor, summary: Summary) -> str:
+    def _carry_out(
+        self, verdict: Verdict, team: Team, actor: ActionRunner, summary: Summary
+    ) -> str:
         try:
             return str(verdict.step) if actor.carry_out(verdict) else "changed"
         except Refused as refused:
@@ -126,15 +129,17 @@ class Run:
             self.settings.platform,
             team.label,
         ):
-            raise ForeignError(
+            raise UnmanagedError(
                 f"namespace {team.namespace} has no labels {names.platform}={self.settings.platform}"
                 f" and {names.team}={team.label}: nothing in it is touched"
             )
 
-    def _verdicts(self, team: Team, view: "View") -> list[Verdict]:
+    def _verdicts(self, team: Team, view: "NamespaceView") -> list[Verdict]:
         """All of a team's units, judged before anything is done."""
-        found: list[Verdict] = [
-            Verdict(unit, State.KEPT, Step.RESUME) for unit in view.suspended() if view.keeps(unit)
+        results: list[Verdict] = [
+            Verdict(unit, State.EXEMPT, Step.RESUME)
+            for unit in view.suspended()
+            if view.keeps(unit)
         ]
         open_units: list[Unit] = []
         for unit in view.units():
@@ -142,18 +147,18 @@ class Run:
             if state is None:
                 open_units.append(unit)
             else:
-                found.append(Verdict(unit, state, step_for(unit, state, team, self.now)))
+                results.append(Verdict(unit, state, step_for(unit, state, team, self.now)))
         measured = self._measure(open_units, team, team.after_minutes)
         for unit in open_units:
             state = state_measured(unit, team, measured)
-            found.append(Verdict(unit, state, step_for(unit, state, team, self.now)))
-        return found
+            results.append(Verdict(unit, state, step_for(unit, state, team, self.now)))
+        return results
 
     def _measure(self, units: list[Unit], team: Team, minutes: int) -> dict[str, Reading]:
         pods = [pod.name for unit in units for pod in unit.pods if pod.gpus]
         return readings(self.prometheus, self.settings, team.namespace, pods, minutes, self.now)
 
-    def _rehearse(self, verdict: Verdict, team: Team, actor: Actor) -> str:
+    def _rehearse(self, verdict: Verdict, team: Team, actor: ActionRunner) -> str:
         """A dry run remembers nothing, so it asks how long the idleness has lasted already."""
         if verdict.state is not State.IDLE:
             return Step.NOTHING
@@ -166,19 +171,19 @@ class Run:
             and not unit.stuck
             and state_measured(unit, team, self._measure([unit], team, long)) is State.IDLE
         )
-        actor.rehearse(unit, suspend=suspend)
+        actor.dry_run(unit, suspend=suspend)
         return "would_suspend" if suspend else "would_warn"
 
 
-class View:
+class NamespaceView:
     """What is in a team's namespace, read in a few requests however much it is."""
 
-    def __init__(self, run: Run, team: Team, space: Object, problems: list[str]) -> None:
+    def __init__(self, run: ReclaimRun, team: Team, space: Object, problems: list[str]) -> None:
         self._run, self._team, self._problems = run, team, problems
         self._settings = run.settings
         self._kept = space["metadata"].get("labels", {}).get(self._settings.names.keep) == "true"
         self._workloads = list(self._read(read_workload, self._all(KUEUE, "workloads")))
-        self._scaled: dict[str, Scaled] = {}
+        self._scaled: dict[str, ScaledWorkload] = {}
         self._keepers: dict[str, set[str]] = {}
 
     def units(self) -> list[Unit]:
@@ -188,17 +193,17 @@ class View:
             return []
         labelled = self._all("v1", "pods", label=self._settings.names.pod_set)
         pods = list(self._read(read_pod, (each for each in labelled if not ended(each))))
-        return gather(running, pods, self._makers(pods), self._scalable(running, pods))
+        return group_units(running, pods, self._makers(pods), self._scalable(running, pods))
 
     def suspended(self) -> Iterator[Unit]:
         """What this program has suspended and nobody has resumed."""
         for workload in self._workloads:
-            if wanted_back(workload) and workload.owners:
+            if is_resumable(workload) and workload.owners:
                 yield Unit(owner=workload.owners[0], workloads=[workload])
         for kind in SCALED:
             for scaled in self._scaled_of(kind, label=f"{self._settings.names.keep}=true"):
                 if scaled.before is not None and scaled.replicas == 0:
-                    yield Unit(owner=scaled.itself, scaled=scaled)
+                    yield Unit(owner=scaled.reference, scaled=scaled)
 
     def keeps(self, unit: Unit) -> bool:
         """Whether namespace, owner or the unit itself is labelled to be left alone."""
@@ -211,8 +216,8 @@ class View:
             self._keepers[kind] = set()
             if plural := self._settings.kinds.get(kind):
                 label = f"{self._settings.names.keep}=true"
-                found = self._all(owner.api_version, plural, label=label, bare=True)
-                self._keepers[kind] = {each["metadata"]["uid"] for each in found}
+                result = self._all(owner.api_version, plural, label=label, bare=True)
+                self._keepers[kind] = {each["metadata"]["uid"] for each in result}
         return self._keepers[kind]
 
     def _makers(self, pods: list[Pod]) -> dict[str, Owner | None]:
@@ -221,18 +226,18 @@ class View:
             return {}
         return dict(map(deployment_of, self._all("apps/v1", "replicasets", bare=True)))
 
-    def _scalable(self, running: list[Workload], pods: list[Pod]) -> dict[str, Scaled]:
+    def _scalable(self, running: list[Workload], pods: list[Pod]) -> dict[str, ScaledWorkload]:
         """Deployments and StatefulSets, when anything that runs is of one."""
         kinds = {o.group_kind for w in running for o in w.owners}
         kinds |= {p.controller.group_kind for p in pods if p.controller}
-        wanted = {"apps/Deployment": {"apps/Deployment", "apps/ReplicaSet"}}
-        found: dict[str, Scaled] = {}
+        kinds_by_owner = {"apps/Deployment": {"apps/Deployment", "apps/ReplicaSet"}}
+        results: dict[str, ScaledWorkload] = {}
         for kind in SCALED:
-            if kinds & wanted.get(kind, {kind}):
-                found |= {each.itself.uid: each for each in self._scaled_of(kind)}
-        return found
+            if kinds & kinds_by_owner.get(kind, {kind}):
+                results |= {each.reference.uid: each for each in self._scaled_of(kind)}
+        return results
 
-    def _scaled_of(self, group_kind: str, label: str = "") -> list[Scaled]:
+    def _scaled_of(self, group_kind: str, label: str = "") -> list[ScaledWorkload]:
         kind = group_kind.rpartition("/")[2]
         listed = self._all("apps/v1", self._settings.kinds[group_kind], label=label)
         return list(self._read(partial(read_scaled, api_version="apps/v1", kind=kind), listed))
@@ -244,8 +249,8 @@ class View:
                 yield read(each, settings=self._settings)
             except (KeyError, TypeError, ValueError) as problem:
                 name = each["metadata"]["name"]
-                said = f"team {self._team.name}: {name} cannot be read: {problem!r}"
-                self._problems.append(said)
+                message = f"team {self._team.name}: {name} cannot be read: {problem!r}"
+                self._problems.append(message)
 
     def _all(
         self, api_version: str, plural: str, *, label: str = "", bare: bool = False

@@ -76,14 +76,14 @@ class Server:
         except _HUNG_UP as problem:
             raise Unreachable(f"{self.url} hung up: {problem}") from None
         try:
-            found = json.loads(data)
+            result = json.loads(data)
         except ValueError:
-            found = None
+            result = None
         if status >= FIRST_ERROR:
-            raise Refused(status, _message(found, data))
-        if not isinstance(found, dict):
+            raise Refused(status, _message(result, data))
+        if not isinstance(result, dict):
             raise Unreachable(f"{self.url} answered, but not in JSON")
-        return found
+        return result
 
     def _exchange(
         self, method: str, path: str, body: str | None, headers: dict[str, str]
@@ -109,8 +109,8 @@ def _trusted(authority: str | None) -> ssl.SSLContext:
         raise Unreachable(f"no certificate authority in {authority}: {problem}") from None
 
 
-def _message(found: Any, data: bytes) -> str:
+def _message(result: Any, data: bytes) -> str:
     """What a Kubernetes API server or Prometheus says of an error, else the beginning of the text."""
-    if isinstance(found, dict):
-        return str(found.get("message") or found.get("error") or "")
+    if isinstance(result, dict):
+        return str(result.get("message") or result.get("error") or "")
     return data[:200].decode(errors="replace")

@@ -51,7 +51,7 @@ class Pod:
     started: datetime | None
     controller: Owner | None
     kept: bool
-    itself: Owner
+    reference: Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +77,10 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scaled:
+class ScaledWorkload:
     """A Deployment or StatefulSet."""
 
-    itself: Owner
+    reference: Owner
     version: str
     replicas: int
     before: int | None
@@ -96,7 +96,7 @@ class Unit:
     owner: Owner
     workloads: list[Workload] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
-    scaled: Scaled | None = None
+    scaled: ScaledWorkload | None = None
     """Set where suspending means no replicas."""
     stuck: str = ""
     """Why it cannot be suspended."""
@@ -123,7 +123,7 @@ class Unit:
         return max(times) if times and len(times) == len(self.workloads) else None
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """A time as Kubernetes writes it."""
     return datetime.fromisoformat(text)
 
@@ -131,19 +131,23 @@ def moment(text: str) -> datetime:
 def read_pod(obj: Object, settings: Settings) -> Pod:
     """A pod; init containers count when they go on running beside the others."""
     spec, status, names = obj["spec"], obj.get("status", {}), settings.names
-    beside = [c for c in spec.get("initContainers", ()) if c.get("restartPolicy") == "Always"]
-    held = [each for c in [*spec["containers"], *beside] for each in _held(c, settings.resources)]
+    sidecars = [c for c in spec.get("initContainers", ()) if c.get("restartPolicy") == "Always"]
+    gpu_amounts = [
+        each
+        for c in [*spec["containers"], *sidecars]
+        for each in _gpu_limits(c, settings.resources)
+    ]
     started = status.get("startTime")
     return Pod(
         name=obj["metadata"]["name"],
         workload=_annotation(obj, names.workload),
-        gpus=sum(int(each) for each in held if each.isdecimal()),
-        claims=bool(spec.get("resourceClaims")) or not all(map(str.isdecimal, held)),
+        gpus=sum(int(each) for each in gpu_amounts if each.isdecimal()),
+        claims=bool(spec.get("resourceClaims")) or not all(map(str.isdecimal, gpu_amounts)),
         running=status.get("phase") == "Running" and "deletionTimestamp" not in obj["metadata"],
-        started=moment(started) if started else None,
+        started=parse_time(started) if started else None,
         controller=_controller(obj),
-        kept=_says(obj, names.keep),
-        itself=_itself(obj, "v1", "Pod"),
+        kept=_has_label(obj, names.keep),
+        reference=_itself(obj, "v1", "Pod"),
     )
 
 
@@ -152,39 +156,39 @@ def ended(obj: Object) -> bool:
     return obj.get("status", {}).get("phase") in {"Succeeded", "Failed"}
 
 
-def _held(container: Object, resources: Iterable[str]) -> list[str]:
+def _gpu_limits(container: Object, resources: Iterable[str]) -> list[str]:
     limits = container.get("resources", {}).get("limits", {})
     return [str(limits[name]) for name in resources if name in limits]
 
 
 def read_workload(obj: Object, settings: Settings) -> Workload:
     """A workload with the few conditions that matter here."""
-    names, found = settings.names, obj.get("status", {}).get("conditions", ())
-    since = {c["type"]: c["lastTransitionTime"] for c in found if c["status"] == "True"}
+    names, result = settings.names, obj.get("status", {}).get("conditions", ())
+    since = {c["type"]: c["lastTransitionTime"] for c in result if c["status"] == "True"}
     warned = _annotation(obj, names.warned)
     return Workload(
         name=obj["metadata"]["name"],
         version=obj["metadata"]["resourceVersion"],
         active=obj["spec"].get("active", True),
         finished="Finished" in since,
-        admitted=moment(since["Admitted"]) if "Admitted" in since else None,
-        warned=moment(warned) if warned else None,
+        admitted=parse_time(since["Admitted"]) if "Admitted" in since else None,
+        warned=parse_time(warned) if warned else None,
         suspended=bool(_annotation(obj, names.suspended)),
-        kept=_says(obj, names.keep),
+        kept=_has_label(obj, names.keep),
         owners=tuple(map(_reference, obj["metadata"].get("ownerReferences", ()))),
     )
 
 
-def read_scaled(obj: Object, api_version: str, kind: str, settings: Settings) -> Scaled:
+def read_scaled(obj: Object, api_version: str, kind: str, settings: Settings) -> ScaledWorkload:
     """A Deployment or StatefulSet."""
     before = _annotation(obj, settings.names.replicas)
-    return Scaled(
-        itself=_itself(obj, api_version, kind),
+    return ScaledWorkload(
+        reference=_itself(obj, api_version, kind),
         version=obj["metadata"]["resourceVersion"],
         replicas=obj["spec"].get("replicas", 1),
         before=int(before) if before.isdecimal() and len(before) <= MOST_DIGITS else None,
         controller=_controller(obj),
-        kept=_says(obj, settings.names.keep),
+        kept=_has_label(obj, settings.names.keep),
     )
 
 
@@ -193,11 +197,11 @@ def deployment_of(replica_set: Object) -> tuple[str, Owner | None]:
     return replica_set["metadata"]["uid"], _controller(replica_set)
 
 
-def gather(
+def group_units(
     workloads: Sequence[Workload],
     pods: Sequence[Pod],
     makers: Mapping[str, Owner | None],
-    scaled: Mapping[str, Scaled],
+    scaled: Mapping[str, ScaledWorkload],
 ) -> list[Unit]:
     """Running workloads by what people know them by, each with its pods."""
     units: dict[str, Unit] = {}
@@ -229,13 +233,13 @@ def _known_as(
         makes = makers.get(makes.uid) or makes
     if makes and makes.group_kind in SCALED:
         return makes, ""
-    first = next((pod.itself for pod in pods), None) or next(
-        iter(workload.owners), _nobody(workload)
+    first = next((pod.reference for pod in pods), None) or next(
+        iter(workload.owners), _workload_reference(workload)
     )
     return first, f"{makes} would make its pods anew" if makes else ""
 
 
-def _nobody(workload: Workload) -> Owner:
+def _workload_reference(workload: Workload) -> Owner:
     return Owner(KUEUE, "Workload", workload.name, workload.name)
 
 
@@ -248,13 +252,13 @@ def _reference(raw: Object) -> Owner:
 
 
 def _controller(obj: Object) -> Owner | None:
-    found = obj["metadata"].get("ownerReferences", ())
-    return next((_reference(each) for each in found if each.get("controller")), None)
+    result = obj["metadata"].get("ownerReferences", ())
+    return next((_reference(each) for each in result if each.get("controller")), None)
 
 
 def _annotation(obj: Object, name: str) -> str:
     return str(obj["metadata"].get("annotations", {}).get(name, ""))
 
 
-def _says(obj: Object, label: str) -> bool:
+def _has_label(obj: Object, label: str) -> bool:
     return bool(obj["metadata"].get("labels", {}).get(label) == "true")

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from gpuyard_gate.loop import run
-from gpuyard_requeue.look import look, read_settings
+from gpuyard_requeue.reconcile import read_settings, reconcile
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """A look every few seconds."""
-    return run("gpuyard_requeue", read_settings, look, arguments)
+    return run("gpuyard_requeue", read_settings, reconcile, arguments)

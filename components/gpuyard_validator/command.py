@@ -11,10 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuyard_validator import report as reports
-from gpuyard_validator.at_work import at_work, left
+from gpuyard_validator.background import at_work, left
 from gpuyard_validator.checks import CHECKS
-from gpuyard_validator.dump import dumped
-from gpuyard_validator.dump import schema as dump_schema
 from gpuyard_validator.expectations import (
     PROFILES,
     QUICK,
@@ -22,18 +20,20 @@ from gpuyard_validator.expectations import (
     Expectations,
     read_expectations,
     schema,
-    sound,
+    validated,
 )
 from gpuyard_validator.host import Host
-from gpuyard_validator.nccl.agent import Part, take_part
+from gpuyard_validator.inventory import inventory_document
+from gpuyard_validator.inventory import schema as inventory_schema
+from gpuyard_validator.nccl.agent import NodeAssignment, run_agent
 from gpuyard_validator.nccl.arithmetic import GIB, Operation
-from gpuyard_validator.nccl.hub import Run
+from gpuyard_validator.nccl.coordinator import CollectiveRun
 from gpuyard_validator.nccl.record import Collectives, Work
 from gpuyard_validator.nvml import NvmlReader, NvmlWatch
+from gpuyard_validator.rendezvous import job_of, wait_for_others
 from gpuyard_validator.results import Code, Report
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import CannotRead, Reader, SnapshotReader, recorded
-from gpuyard_validator.together import job_of, wait_for_others
 from gpuyard_validator.values import Malformed
 
 TOKEN_BYTES = 16
@@ -45,77 +45,77 @@ ROUNDS, SOAK_ROUNDS, LARGE_GIB = 20, 2000, 80
 def main(arguments: Sequence[str] | None = None) -> int:
     """One look. 0 passed, 1 failed, 2 nothing applied, 3 it cannot run."""
     parser = _parser()
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        return _do(given)
+        return _do(options)
     except (OSError, UnicodeError, Malformed, CannotRead) as problem:
-        said = f"cannot run: {problem}\n"
-        sys.stderr.write(said)
-        if given.termination_log:
-            _write(given.termination_log, said[: reports.DIGEST_BYTES // 4])
+        message = f"cannot run: {problem}\n"
+        sys.stderr.write(message)
+        if options.termination_log:
+            _write(options.termination_log, message[: reports.DIGEST_BYTES // 4])
         return Code.CANNOT_RUN
 
 
-def _do(given: argparse.Namespace) -> int:
-    if words := _words(given):
+def _do(options: argparse.Namespace) -> int:
+    if words := _text(options):
         sys.stdout.write(words)
         return Code.PASSED
-    reader = _reader(given.snapshot, given.root)
-    if given.record:
-        _write(given.record, recorded(reader.read()))
+    reader = _reader(options.snapshot, options.root)
+    if options.record:
+        _write(options.record, recorded(reader.read()))
         return Code.PASSED
-    if given.dump:
-        nodes = given.nodes.read_text(encoding="utf-8") if given.nodes else None
-        _write(given.dump, dumped(reader.read(), nodes))
+    if options.inventory:
+        nodes = options.nodes.read_text(encoding="utf-8") if options.nodes else None
+        _write(options.inventory, inventory_document(reader.read(), nodes))
         return Code.PASSED
-    if given.expect is None:
+    if options.expect is None:
         raise CannotRead("give --expect FILE")
-    expected = read_expectations(given.expect.read_text(encoding="utf-8"))
-    if given.profile:
-        expected = sound(replace(expected, profile=given.profile))
+    expected = read_expectations(options.expect.read_text(encoding="utf-8"))
+    if options.profile:
+        expected = validated(replace(expected, profile=options.profile))
     machine = reader.read()
-    if expected.profile != QUICK and given.snapshot is None:
-        machine = at_work(expected, machine, NvmlWatch(), given.deadline)
-    if given.first and expected.profile != QUICK:
-        machine = replace(machine, collectives=measured(given, expected, machine.node))
-    names = [name for name in given.check or CHECKS if name not in given.leave_out]
+    if expected.profile != QUICK and options.snapshot is None:
+        machine = at_work(expected, machine, NvmlWatch(), options.deadline)
+    if options.first and expected.profile != QUICK:
+        machine = replace(machine, collectives=measured(options, expected, machine.node))
+    names = [name for name in options.check or CHECKS if name not in options.leave_out]
     chosen = {name: CHECKS[name] for name in names}
     report = validate(expected, machine, chosen, _today())
-    _tell(report, given)
-    if report.code is Code.PASSED and given.together:
-        wait_for_others(job_of(given.together))
+    _report(report, options)
+    if report.code is Code.PASSED and options.together:
+        wait_for_others(job_of(options.together))
     return report.code
 
 
-def _words(given: argparse.Namespace) -> str:
+def _text(options: argparse.Namespace) -> str:
     """What is asked of the program itself, and of no machine."""
-    if given.schema or given.dump_schema:
-        return json.dumps(schema() if given.schema else dump_schema(), indent=2) + "\n"
-    return explained(given.explain) if given.explain else ""
+    if options.schema or options.inventory_schema:
+        return json.dumps(schema() if options.schema else inventory_schema(), indent=2) + "\n"
+    return explained(options.explain) if options.explain else ""
 
 
-def measured(given: argparse.Namespace, expected: Expectations, node: str) -> Collectives:
+def measured(options: argparse.Namespace, expected: Expectations, node: str) -> Collectives:
     """What collectives come to, together with the other nodes.
 
     Raises:
         CannotRead: the run cannot be begun.
     """
-    token = given.token_file.read_bytes().strip() if given.token_file else b""
+    token = options.token_file.read_bytes().strip() if options.token_file else b""
     if len(token) < TOKEN_BYTES:
         raise CannotRead(
             f"give --token-file FILE with at least {TOKEN_BYTES} bytes that strangers lack"
         )
-    host, _, port = given.first.rpartition(":")
-    together = expected.together
+    host, _, port = options.first.rpartition(":")
+    together = expected.collectives
     if (
         not port.isdecimal()
         or not host
         or together is None
-        or not 0 <= given.index < together.nodes
+        or not 0 <= options.index < together.nodes
     ):
         raise CannotRead("give --first HOST:PORT, and --index N below the number of nodes")
-    seconds = left(expected.profile, given.deadline)
-    run = Run(
+    seconds = left(expected.profile, options.deadline)
+    run = CollectiveRun(
         nodes=together.nodes,
         gpus=expected.gpus,
         work=work_of(expected),
@@ -124,10 +124,10 @@ def measured(given: argparse.Namespace, expected: Expectations, node: str) -> Co
         join_seconds=seconds * JOIN_SHARE,
         step_seconds=seconds * STEP_SHARE,
     )
-    return take_part(
-        Part(
+    return run_agent(
+        NodeAssignment(
             run=run,
-            index=given.index,
+            index=options.index,
             node=node,
             host=host.strip("[]"),
             port=int(port),
@@ -157,38 +157,38 @@ def _reader(snapshot: Path | None, root: Path) -> Reader:
     return SnapshotReader(snapshot.read_text(encoding="utf-8"))
 
 
-def _tell(report: Report, given: argparse.Namespace) -> None:
+def _report(report: Report, options: argparse.Namespace) -> None:
     """The digest for people to stderr, the whole for programs to stdout, the rest where it was asked for."""
-    said = reports.digest(report)
+    digest = reports.digest(report)
     sys.stdout.write(reports.as_json(report))
-    sys.stderr.write(said)
-    if given.termination_log:
-        _write(given.termination_log, reports.last_words(report))
-    if given.junit:
-        _write(given.junit, reports.as_junit(report))
-    if given.prometheus:
-        _write(given.prometheus, reports.as_prometheus(report, time.time()))
+    sys.stderr.write(digest)
+    if options.termination_log:
+        _write(options.termination_log, reports.termination_message(report))
+    if options.junit:
+        _write(options.junit, reports.as_junit(report))
+    if options.prometheus:
+        _write(options.prometheus, reports.as_prometheus(report, time.time()))
 
 
 def explained(name: str) -> str:
     """One check in words."""
     check = CHECKS[name]
     scope = "the node" if check.node else "each GPU"
-    must = "not run counts as failed" if check.must else "not run is told, and does not fail"
+    must = "not run counts as failed" if check.is_required else "not run is told, and does not fail"
     return (
-        f"{check.id} ({check.group}, {scope})\n  fails when {check.says}\n"
-        f"  then: {check.do}\n  required: {must}\n"
+        f"{check.id} ({check.group}, {scope})\n  fails when {check.description}\n"
+        f"  then: {check.remediation}\n  required: {must}\n"
     )
 
 
 def _write(path: Path, text: str) -> None:
     """All or nothing, so that who reads it meanwhile sees the old one; a mounted file is written in place."""
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text(text, encoding="utf-8")
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text, encoding="utf-8")
     try:
-        beside.replace(path)
+        temporary.replace(path)
     except OSError:
-        beside.unlink()
+        temporary.unlink()
         path.write_text(text, encoding="utf-8")
 
 
@@ -198,8 +198,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--expect", type=Path, help="what the node must be, as JSON that the plan has written")
     add("--snapshot", type=Path, help="a recorded machine instead of this one")
     add("--record", type=Path, help="write what this machine is, and judge nothing")
-    add("--dump", type=Path, help="write what a platform is planned by, and judge nothing")
-    add("--nodes", type=Path, help="what `kubectl get nodes -o json` wrote, for --dump")
+    add("--inventory", type=Path, help="write what a platform is planned by, and judge nothing")
+    add("--nodes", type=Path, help="what `kubectl get nodes -o json` wrote, for --inventory")
     add("--root", type=Path, default=Path("/"), help="where the host's /proc and /sys are")
     add(
         "--check",
@@ -234,7 +234,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--token-file", type=Path, help="what all nodes of a run know, and nobody else")
     add("--deadline", type=float, default=600.0, help="seconds for the whole run")
-    add("--dump-schema", action="store_true", help="the JSON Schema of what --dump writes")
+    add(
+        "--inventory-schema", action="store_true", help="the JSON Schema of what --inventory writes"
+    )
     add("--schema", action="store_true", help="the JSON Schema of expectations")
     add("--explain", choices=CHECKS, metavar="CHECK", help="one check in words")
     return parser

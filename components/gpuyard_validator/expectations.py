@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from gpuyard_validator.nccl.log import BETWEEN
+from gpuyard_validator.nccl.log import INTER_NODE
 from gpuyard_validator.values import Malformed, decode, parsed_as, schema_of
 
 SCHEMA = "gpuyard.dev/expectations/v3"
@@ -39,7 +39,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TogetherWith:
+class CollectivePeers:
     """Nodes that run collectives together, this one among them."""
 
     nodes: int
@@ -48,7 +48,7 @@ class TogetherWith:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptedFloor:
+class AcceptedThreshold:
     """Somebody has decided to live with less, for a reason and a while."""
 
     check: str
@@ -58,7 +58,7 @@ class AcceptedFloor:
     until: str
     """The last day it holds: 2027-01-31."""
 
-    def holds(self, today: str) -> bool:
+    def applies(self, today: str) -> bool:
         """Whether it is not over yet."""
         return today <= self.until
 
@@ -93,9 +93,9 @@ class Expectations:
     network: Network | None
     profile: str
     """quick, full or soak."""
-    together: TogetherWith | None
+    collectives: CollectivePeers | None
     """Null where no collective runs: in the profile quick."""
-    accepted: tuple[AcceptedFloor, ...]
+    accepted: tuple[AcceptedThreshold, ...]
     """Floors that somebody has lowered, each with its reason and last day."""
 
 
@@ -105,35 +105,37 @@ def read_expectations(text: str) -> Expectations:
     Raises:
         Malformed: it is none, or of another version.
     """
-    found: Expectations = decode(Expectations, parsed_as(SCHEMA, text, "expectations"))
-    return sound(found)
+    result: Expectations = decode(Expectations, parsed_as(SCHEMA, text, "expectations"))
+    return validated(result)
 
 
-def sound(found: Expectations) -> Expectations:
+def validated(result: Expectations) -> Expectations:
     """The same, where its parts go together.
 
     Raises:
         Malformed: they do not.
     """
-    for number, each in enumerate(found.accepted):
+    for number, each in enumerate(result.accepted):
         if wrong := _wrong_with(each):
             raise Malformed(f"accepted[{number}].{wrong}")
-    together = found.together
-    if found.profile not in PROFILES:
-        raise Malformed(f"profile: one of {', '.join(PROFILES)} is needed, not {found.profile!r}")
+    together = result.collectives
+    if result.profile not in PROFILES:
+        raise Malformed(f"profile: one of {', '.join(PROFILES)} is needed, not {result.profile!r}")
     if together is None:
-        if found.profile != QUICK:
-            raise Malformed(f"together: the profile {found.profile} runs collectives, and needs it")
-        return found
+        if result.profile != QUICK:
+            raise Malformed(
+                f"collectives: the profile {result.profile} runs collectives, and needs it"
+            )
+        return result
     if together.nodes < 1:
-        raise Malformed(f"together.nodes: at least 1 is needed, not {together.nodes}")
-    if together.between not in BETWEEN:
-        ways = ", ".join(BETWEEN)
-        raise Malformed(f"together.between: one of {ways} is needed, not {together.between!r}")
-    return found
+        raise Malformed(f"collectives.nodes: at least 1 is needed, not {together.nodes}")
+    if together.between not in INTER_NODE:
+        ways = ", ".join(INTER_NODE)
+        raise Malformed(f"collectives.between: one of {ways} is needed, not {together.between!r}")
+    return result
 
 
-def _wrong_with(accepted: AcceptedFloor) -> str:
+def _wrong_with(accepted: AcceptedThreshold) -> str:
     """What keeps a lowered floor from being one; empty where nothing does."""
     if accepted.value <= 0:
         return f"value: more than 0 is needed, not {accepted.value:g}"
@@ -148,6 +150,6 @@ def _wrong_with(accepted: AcceptedFloor) -> str:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of the document."""
-    made = schema_of(Expectations)
-    made["properties"]["schema"] = {"const": SCHEMA}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **made}
+    result = schema_of(Expectations)
+    result["properties"]["schema"] = {"const": SCHEMA}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **result}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuyard_validator.snapshot import BAD_VARIABLES, Adapter, NumaNode
-from gpuyard_validator.values import Answer, Missing, Why
+from gpuyard_validator.values import Answer, Missing, MissingReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +19,17 @@ class Host:
 
     def variables(self) -> Mapping[str, str]:
         """Those that a check looks for, and no others."""
-        found = self._environment()
-        return {name: found[name] for name in BAD_VARIABLES if name in found}
+        result = self._environment()
+        return {name: result[name] for name in BAD_VARIABLES if name in result}
 
     def _environment(self) -> Mapping[str, str]:
         return os.environ if self.environment is None else self.environment
 
     def node(self) -> str:
         """As the pod was told; else as the kernel calls itself."""
-        given = self._environment().get("NODE_NAME")
+        value = self._environment().get("NODE_NAME")
         name = self._read("proc/sys/kernel/hostname")
-        return given or (name.strip() if isinstance(name, str) else "unknown")
+        return value or (name.strip() if isinstance(name, str) else "unknown")
 
     def kernel_driver(self) -> Answer[str]:
         """The version in the first line of the driver's own file."""
@@ -39,7 +39,7 @@ class Host:
         for word in text.partition("\n")[0].split():
             if word[0].isdecimal() and word.count("."):
                 return word
-        return Missing(Why.MALFORMED, text[:80])
+        return Missing(MissingReason.MALFORMED, text[:80])
 
     def open_modules(self) -> Answer[bool]:
         """Whether that line calls the module open."""
@@ -57,7 +57,7 @@ class Host:
         """Every RDMA device; none at all is an answer too."""
         folder = self.root / "sys/class/infiniband"
         if not (self.root / "sys/class").is_dir():
-            return Missing(Why.FAILED, "there is no /sys")
+            return Missing(MissingReason.FAILED, "there is no /sys")
         if not folder.is_dir():
             return ()
         return tuple(self._adapter(each) for each in sorted(folder.iterdir()))
@@ -84,15 +84,15 @@ class Host:
     def numa(self) -> Answer[tuple[NumaNode, ...]]:
         """NUMA nodes with CPUs, by their numbers."""
         folder = self.root / "sys/devices/system/node"
-        found = [
+        results = [
             NumaNode(index=int(each.name[4:]), cpus=cpus, memory_mib=memory)
             for each in folder.glob("node[0-9]*")
             if (cpus := _count(_text(each / "cpulist")))
             and (memory := _total_mib(_text(each / "meminfo")))
         ]
-        if not found:
-            return Missing(Why.FAILED, "the kernel lists no NUMA node")
-        return tuple(sorted(found, key=lambda node: node.index))
+        if not results:
+            return Missing(MissingReason.FAILED, "the kernel lists no NUMA node")
+        return tuple(sorted(results, key=lambda node: node.index))
 
     def numa_of(self, address: str) -> Answer[int]:
         """The NUMA node of a device on the PCI bus, by its address as NVML writes it: 00000000:1B:00.0."""
@@ -103,7 +103,7 @@ class Host:
         try:
             return (self.root / path).read_text(encoding="utf-8", errors="replace")
         except OSError as problem:
-            return Missing(Why.FAILED, f"/{path}: {problem.strerror}")
+            return Missing(MissingReason.FAILED, f"/{path}: {problem.strerror}")
 
 
 def _text(path: Path) -> str:
@@ -115,10 +115,10 @@ def _text(path: Path) -> str:
 
 def _numa(device: Path) -> Answer[int]:
     """The kernel's word for a device's NUMA node; -1 is its word for none."""
-    found = _text(device / "numa_node")
-    if found.isdecimal():
-        return int(found)
-    return Missing(Why.NOT_SUPPORTED, f"numa_node says {found or 'nothing'}")
+    result = _text(device / "numa_node")
+    if result.isdecimal():
+        return int(result)
+    return Missing(MissingReason.NOT_SUPPORTED, f"numa_node says {result or 'nothing'}")
 
 
 def _count(ranges: str) -> int:

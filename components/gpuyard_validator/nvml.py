@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuyard_validator.host import Host
-from gpuyard_validator.load.record import Seen
+from gpuyard_validator.load.record import LoadSample
 from gpuyard_validator.snapshot import CannotRead, Fabric, Gpu, Instance, Snapshot
-from gpuyard_validator.values import Answer, Missing, T, Why
+from gpuyard_validator.values import Answer, Missing, MissingReason, T
 
 RECOVERY_ACTION = 230
 """Field of the recovery action; NVML calls it NVML_FI_DEV_GET_GPU_RECOVERY_ACTION since driver 570."""
@@ -20,13 +20,13 @@ _MIB = 1 << 20
 _NOT_SUPPORTED, _NO_PERMISSION, _NO_FUNCTION, _CORRUPT = 3, 4, 13, 14
 _LOST, _RESET_REQUIRED, _VERSION_MISMATCH, _DEPRECATED = 15, 16, 25, 26
 _WHY = {
-    _NOT_SUPPORTED: Why.NOT_SUPPORTED,
-    _NO_PERMISSION: Why.NO_PERMISSION,
-    _NO_FUNCTION: Why.NO_FUNCTION,
-    _VERSION_MISMATCH: Why.NO_FUNCTION,
-    _DEPRECATED: Why.NOT_SUPPORTED,
-    _LOST: Why.LOST,
-    _RESET_REQUIRED: Why.LOST,
+    _NOT_SUPPORTED: MissingReason.NOT_SUPPORTED,
+    _NO_PERMISSION: MissingReason.NO_PERMISSION,
+    _NO_FUNCTION: MissingReason.NO_FUNCTION,
+    _VERSION_MISMATCH: MissingReason.NO_FUNCTION,
+    _DEPRECATED: MissingReason.NOT_SUPPORTED,
+    _LOST: MissingReason.LOST,
+    _RESET_REQUIRED: MissingReason.LOST,
 }
 _PCI_VENDOR_BITS = 16
 
@@ -69,11 +69,11 @@ class NvmlReader:
 
     def _placed(self, nvml: Any, index: int, handles: list[Any]) -> Gpu:
         """One GPU, and the part of the host that its bus belongs to."""
-        found = _gpu(nvml, index, handles)
-        if not found.answers:
-            return found
+        result = _gpu(nvml, index, handles)
+        if not result.answers:
+            return result
         bus = _ask(nvml, nvml.nvmlDeviceGetPciInfo, handles[index])
-        return replace(found, numa=_then(bus, lambda b: self.host.numa_of(_text(b.busId))))
+        return replace(result, numa=_then(bus, lambda b: self.host.numa_of(_text(b.busId))))
 
 
 class NvmlWatch:
@@ -83,19 +83,19 @@ class NvmlWatch:
         self._nvml = _library()
         self._nvml.nvmlInit()
 
-    def look(self, index: int, task: str) -> Seen:
+    def sample(self, index: int, task: str) -> LoadSample:
         """One GPU now."""
         nvml = self._nvml
         handle = _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
         if isinstance(handle, Missing):
-            return Seen(task=task, looks=1)
+            return LoadSample(task=task, samples=1)
 
         def ask(name: str, *given: object) -> Answer[Any]:
             return _ask(nvml, getattr(nvml, name), handle, *given)
 
-        return Seen(
+        return LoadSample(
             task=task,
-            looks=1,
+            samples=1,
             reasons=_reasons(ask),
             margin=_margin(ask),
             milliwatts=ask("nvmlDeviceGetPowerUsage"),
@@ -110,7 +110,7 @@ class NvmlWatch:
 def _given_up(ask: Callable[..., Answer[Any]]) -> Answer[int]:
     """Rows that were remapped or wait to be; pages where the memory is older than that."""
     rows = ask("nvmlDeviceGetRemappedRows")
-    if isinstance(rows, Missing) and rows.why is Why.NOT_SUPPORTED:
+    if isinstance(rows, Missing) and rows.reason is MissingReason.NOT_SUPPORTED:
         return _retired(ask)
     return _then(rows, lambda r: int(r[0]) + int(r[1]) + int(r[2]) + int(r[3]))
 
@@ -127,9 +127,9 @@ def _ask(nvml: Any, question: Callable[..., T], *given: object) -> Answer[T]:
     try:
         return question(*given)
     except nvml.NVMLError as problem:
-        return Missing(_WHY.get(problem.value, Why.FAILED), str(problem))
+        return Missing(_WHY.get(problem.value, MissingReason.FAILED), str(problem))
     except UnicodeDecodeError as problem:
-        return Missing(Why.MALFORMED, str(problem))
+        return Missing(MissingReason.MALFORMED, str(problem))
 
 
 def _then(answer: Answer[Any], turn: Callable[[Any], T]) -> Answer[T]:
@@ -145,7 +145,9 @@ def _gpu(nvml: Any, index: int, handles: list[Any]) -> Gpu:
         return _ask(nvml, getattr(nvml, name), handle, *given)
 
     name, uuid = ask("nvmlDeviceGetName"), ask("nvmlDeviceGetUUID")
-    if any(isinstance(each, Missing) and each.why is Why.LOST for each in (name, uuid)):
+    if any(
+        isinstance(each, Missing) and each.reason is MissingReason.LOST for each in (name, uuid)
+    ):
         return Gpu(index=index, answers=False)
     remapped, ecc, mig = (
         ask(f"nvmlDeviceGet{what}") for what in ("RemappedRows", "EccMode", "MigMode")
@@ -199,22 +201,22 @@ def _gpu(nvml: Any, index: int, handles: list[Any]) -> Gpu:
     )
 
 
-def _text(found: str | bytes) -> str:
-    return found.decode(errors="replace") if isinstance(found, bytes) else found
+def _text(text: str | bytes) -> str:
+    return text.decode(errors="replace") if isinstance(text, bytes) else text
 
 
 def _field(nvml: Any, handle: Any, number: int, scope: int = 0) -> Answer[int]:
     """One field value; it carries a return code of its own beside that of the call."""
-    found = _ask(nvml, nvml.nvmlDeviceGetFieldValues, handle, [(number, scope)])
-    if isinstance(found, Missing):
-        return found
-    value = found[0]
+    result = _ask(nvml, nvml.nvmlDeviceGetFieldValues, handle, [(number, scope)])
+    if isinstance(result, Missing):
+        return result
+    value = result[0]
     if value.nvmlReturn:
-        why = _WHY.get(value.nvmlReturn, Why.FAILED)
+        why = _WHY.get(value.nvmlReturn, MissingReason.FAILED)
         return Missing(why, f"field {number}: code {value.nvmlReturn}")
     kinds = {1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal"}
     if value.valueType not in kinds:
-        return Missing(Why.MALFORMED, f"field {number} is of type {value.valueType}")
+        return Missing(MissingReason.MALFORMED, f"field {number} is of type {value.valueType}")
     return int(getattr(value.value, kinds[value.valueType]))
 
 
@@ -224,7 +226,7 @@ def _inforom(nvml: Any, handle: Any) -> Answer[bool]:
     except nvml.NVMLError as problem:
         if problem.value == _CORRUPT:
             return False
-        return Missing(_WHY.get(problem.value, Why.FAILED), str(problem))
+        return Missing(_WHY.get(problem.value, MissingReason.FAILED), str(problem))
     return True
 
 
@@ -237,42 +239,42 @@ def _instances(nvml: Any, handle: Any, mig: Answer[Any]) -> Answer[tuple[Instanc
     places = _ask(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle)
     if isinstance(places, Missing):
         return places
-    made = []
+    instances = []
     for place in range(places):
         try:
             device = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
         except nvml.NVMLError as problem:
             if problem.value == nvml.NVML_ERROR_NOT_FOUND:
                 continue
-            return Missing(_WHY.get(problem.value, Why.FAILED), str(problem))
-        found = _ask(nvml, nvml.nvmlDeviceGetAttributes_v2, device)
-        if isinstance(found, Missing):
-            return found
-        made.append(
+            return Missing(_WHY.get(problem.value, MissingReason.FAILED), str(problem))
+        result = _ask(nvml, nvml.nvmlDeviceGetAttributes_v2, device)
+        if isinstance(result, Missing):
+            return result
+        instances.append(
             Instance(
-                gpu_slices=int(found.gpuInstanceSliceCount),
-                compute_slices=int(found.computeInstanceSliceCount),
-                memory_mib=int(found.memorySizeMB),
+                gpu_slices=int(result.gpuInstanceSliceCount),
+                compute_slices=int(result.computeInstanceSliceCount),
+                memory_mib=int(result.memorySizeMB),
             )
         )
-    return tuple(made)
+    return tuple(instances)
 
 
 def _retired(ask: Callable[..., Answer[Any]]) -> Answer[int]:
     """Pages of both causes: many single errors, one double."""
     total = 0
     for cause in (0, 1):
-        found = ask("nvmlDeviceGetRetiredPages", cause)
-        if isinstance(found, Missing):
-            return found
-        total += len(found)
+        result = ask("nvmlDeviceGetRetiredPages", cause)
+        if isinstance(result, Missing):
+            return result
+        total += len(result)
     return total
 
 
 def _sram_status(nvml: Any, handle: Any) -> Answer[Any]:
     status = nvml.c_nvmlEccSramErrorStatus_v1_t()
-    found = _ask(nvml, nvml.nvmlDeviceGetSramEccErrorStatus, handle, byref(status))
-    return found if isinstance(found, Missing) else status
+    result = _ask(nvml, nvml.nvmlDeviceGetSramEccErrorStatus, handle, byref(status))
+    return result if isinstance(result, Missing) else status
 
 
 def _sram(nvml: Any, handle: Any, ask: Callable[..., Answer[Any]]) -> Answer[int]:
@@ -284,10 +286,10 @@ def _sram(nvml: Any, handle: Any, ask: Callable[..., Answer[Any]]) -> Answer[int
 
 
 def _reasons(ask: Callable[..., Answer[Any]]) -> Answer[int]:
-    found = ask("nvmlDeviceGetCurrentClocksEventReasons")
-    if isinstance(found, Missing) and found.why is Why.NO_FUNCTION:
+    result = ask("nvmlDeviceGetCurrentClocksEventReasons")
+    if isinstance(result, Missing) and result.reason is MissingReason.NO_FUNCTION:
         return ask("nvmlDeviceGetCurrentClocksThrottleReasons")
-    return found
+    return result
 
 
 def _margin(ask: Callable[..., Answer[Any]]) -> Answer[int]:
@@ -317,10 +319,10 @@ def _recoveries(nvml: Any, handle: Any) -> Answer[int]:
         return count
     total = 0
     for link in range(min(count, nvml.NVML_NVLINK_MAX_LINKS)):
-        found = _field(nvml, handle, LINK_RECOVERIES, link)
-        if isinstance(found, Missing):
-            return found
-        total += found
+        result = _field(nvml, handle, LINK_RECOVERIES, link)
+        if isinstance(result, Missing):
+            return result
+        total += result
     return total
 
 
@@ -346,12 +348,12 @@ def _unreachable(nvml: Any, index: int, handles: list[Any]) -> Answer[tuple[int,
 def _fabric(nvml: Any, handle: Any) -> Answer[Fabric]:
     """By the newest structure that the driver knows; those before 2 have no health."""
     info = nvml.c_nvmlGpuFabricInfo_v3_t()
-    found = _ask(nvml, nvml.nvmlDeviceGetGpuFabricInfoV, handle, byref(info))
-    if isinstance(found, Missing) and found.why is Why.NO_FUNCTION:
+    result = _ask(nvml, nvml.nvmlDeviceGetGpuFabricInfoV, handle, byref(info))
+    if isinstance(result, Missing) and result.reason is MissingReason.NO_FUNCTION:
         info = nvml.c_nvmlGpuFabricInfo_v2_t()
-        found = _ask(nvml, nvml.nvmlDeviceGetGpuFabricInfoV, handle, byref(info))
-    if isinstance(found, Missing):
-        return found
+        result = _ask(nvml, nvml.nvmlDeviceGetGpuFabricInfoV, handle, byref(info))
+    if isinstance(result, Missing):
+        return result
     text = bytes(info.clusterUuid).hex()
     cluster = "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
     return Fabric(
@@ -364,5 +366,5 @@ def _fabric(nvml: Any, handle: Any) -> Answer[Fabric]:
 
 
 def _processes(ask: Callable[..., Answer[Any]]) -> Answer[tuple[int, ...]]:
-    found = ask("nvmlDeviceGetComputeRunningProcesses")
-    return found if isinstance(found, Missing) else tuple(int(each.pid) for each in found)
+    result = ask("nvmlDeviceGetComputeRunningProcesses")
+    return result if isinstance(result, Missing) else tuple(int(each.pid) for each in result)

@@ -11,7 +11,7 @@ from gpuyard_validator.values import encode
 SCHEMA = "gpuyard.dev/validation-result/v1"
 DIGEST_BYTES = 4096
 """So much of a termination message the kubelet keeps."""
-FIGURES = "figures: "
+MEASUREMENTS_PREFIX = "figures: "
 """Begins the line of last words that programs read."""
 _TEXT_BYTES = 120
 _PART_BYTES, _PARTS = 40, 4
@@ -29,7 +29,7 @@ def as_json(report: Report) -> str:
         "pool": report.pool,
         "source": report.source,
         "driver": report.driver,
-        "parts": {part: list(found) for part, found in report.parts.items()},
+        "parts": {part: list(result) for part, result in report.parts.items()},
         "verdict": report.verdict,
         "exit_code": int(report.code),
         "action": worst_action(report.against).value,
@@ -52,7 +52,7 @@ def digest(report: Report) -> str:
     ran = sum(report.count(s) for s in (Status.PASS, Status.WARN, Status.FAIL, Status.ERROR))
     pool = f", pool {report.pool}" if report.pool else ""
     head = f"{report.verdict}: node {report.node}{pool}: {ran} checks ran,"
-    text = _cut(f"{head} {len(report.against)} against it", DIGEST_BYTES // 4) + "\n"
+    text = _truncate(f"{head} {len(report.against)} against it", DIGEST_BYTES // 4) + "\n"
     lines = [_line(each) for each in report.against]
     lines += [_line(each) for each in report.results if each.evidence.status is Status.WARN]
     for number, line in enumerate(lines):
@@ -62,36 +62,38 @@ def digest(report: Report) -> str:
     return text
 
 
-def last_words(report: Report) -> str:
+def termination_message(report: Report) -> str:
     """The digest, and what was measured as far as there is room: nobody can ask a pod that is gone.
 
     The figures are a line of JSON: by check the lowest value, the highest, the floor, the unit, and which of
     `sources` says so; and `parts`, which nodes of a pool should have alike.
     """
-    said, sources, told = digest(report), dict[str, int](), dict[str, list[object]]()
-    line = _line_of_figures(report, told, sources)
-    if _over(said, line):
-        return said
+    text, sources, figures = digest(report), dict[str, int](), dict[str, list[object]]()
+    line = _line_of_figures(report, figures, sources)
+    if _over(text, line):
+        return text
     for check, (least, most, floor, unit, source) in _measured(report):
-        told[check] = [least, most, floor, unit, sources.setdefault(source, len(sources))]
-        wider = _line_of_figures(report, told, sources)
-        if _over(said, wider):
+        figures[check] = [least, most, floor, unit, sources.setdefault(source, len(sources))]
+        wider = _line_of_figures(report, figures, sources)
+        if _over(text, wider):
             break
         line = wider
-    return said + line
+    return text + line
 
 
-def _line_of_figures(report: Report, told: Mapping[str, object], sources: Mapping[str, int]) -> str:
+def _line_of_figures(
+    report: Report, figures: Mapping[str, object], sources: Mapping[str, int]
+) -> str:
     parts = {
-        part: [_cut(each, _PART_BYTES) for each in found[:_PARTS]]
-        for part, found in report.parts.items()
+        part: [_truncate(each, _PART_BYTES) for each in result[:_PARTS]]
+        for part, result in report.parts.items()
     }
-    more = {"parts": parts, "checks": told, "sources": list(sources)}
-    return f"{FIGURES}{json.dumps(more, separators=(',', ':'))}\n"
+    more = {"parts": parts, "checks": figures, "sources": list(sources)}
+    return f"{MEASUREMENTS_PREFIX}{json.dumps(more, separators=(',', ':'))}\n"
 
 
-def _over(said: str, line: str) -> bool:
-    return len(f"{said}{line}".encode()) > DIGEST_BYTES
+def _over(text: str, line: str) -> bool:
+    return len(f"{text}{line}".encode()) > DIGEST_BYTES
 
 
 _Measured = tuple[float, float, float | None, str, str]
@@ -104,9 +106,9 @@ def _measured(report: Report) -> Iterator[tuple[str, _Measured]]:
         values = [value for each in seen if (value := _number(each.value)) is not None]
         if not values:
             continue
-        floors = {_number(each.floor) for each in seen if _number(each.value) is not None}
+        floors = {_number(each.threshold) for each in seen if _number(each.value) is not None}
         floor = floors.pop() if len(floors) == 1 else None
-        unit, source = (_cut(text, _TEXT_BYTES) for text in (seen[0].unit, seen[0].source))
+        unit, source = (_truncate(text, _TEXT_BYTES) for text in (seen[0].unit, seen[0].source))
         yield check, (min(values), max(values), floor, unit, source)
 
 
@@ -123,16 +125,16 @@ def _number(value: object) -> float | None:
 
 def _line(result: Result) -> str:
     seen = result.evidence
-    said = f"{seen.status}: {result.check} on {result.scope}: {seen.reason}"
+    text = f"{seen.status}: {result.check} on {result.scope}: {seen.reason}"
     if seen.status in (Status.FAIL, Status.WARN):
-        said += f"; value {seen.value}, floor {seen.floor} {seen.unit}".rstrip()
-        said += f" ({seen.source}); needs: {seen.action}"
+        text += f"; value {seen.value}, floor {seen.threshold} {seen.unit}".rstrip()
+        text += f" ({seen.source}); needs: {seen.action}"
     if seen.status is Status.SKIP:
-        said = f"required and {said}"
-    return _cut(said, 400) + "\n"
+        text = f"required and {text}"
+    return _truncate(text, 400) + "\n"
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate(text: str, most: int) -> str:
     """At most so many bytes, and no half character."""
     raw = " ".join(text.split()).encode(errors="replace")
     return raw.decode() if len(raw) <= most else raw[: most - 3].decode(errors="ignore") + "…"
@@ -146,19 +148,19 @@ def as_junit(report: Report) -> str:
         tests=str(len(report.results)),
         failures=str(sum(r.counts_against and not _broke(r) for r in report.results)),
         errors=str(sum(map(_broke, report.results))),
-        skipped=str(sum(_left_out(r) for r in report.results)),
+        skipped=str(sum(_is_excluded(r) for r in report.results)),
     )
     for each in report.results:
         case = SubElement(
             suite, "testcase", classname=each.check, name=_clean(f"{each.check} {each.scope}")
         )
-        said = _clean(_line(each).strip())
+        text = _clean(_line(each).strip())
         if _broke(each):
-            SubElement(case, "error", message=said)
+            SubElement(case, "error", message=text)
         elif each.counts_against:
-            SubElement(case, "failure", message=said)
-        elif _left_out(each):
-            SubElement(case, "skipped", message=said)
+            SubElement(case, "failure", message=text)
+        elif _is_excluded(each):
+            SubElement(case, "skipped", message=text)
     indent(suite)
     return tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -167,7 +169,7 @@ def _broke(result: Result) -> bool:
     return result.evidence.status is Status.ERROR
 
 
-def _left_out(result: Result) -> bool:
+def _is_excluded(result: Result) -> bool:
     return result.evidence.status is Status.SKIP and not result.counts_against
 
 

@@ -21,7 +21,7 @@ class Action(StrEnum):
     """What a node needs."""
 
     NONE = "none"
-    LOOK = "look"
+    INVESTIGATE = "look"
     """Somebody has to look: configuration, other people's processes, a cable."""
     RESET = "reset"
     REBOOT = "reboot"
@@ -33,7 +33,7 @@ class Code(IntEnum):
 
     PASSED = 0
     FAILED = 1
-    NOTHING = 2
+    NO_GPUS = 2
     """No check applied; never where the check is required."""
     CANNOT_RUN = 3
 
@@ -44,7 +44,7 @@ class Evidence:
 
     status: Status
     value: object
-    floor: object
+    threshold: object
     source: str
     """Where the floor comes from."""
     unit: str = ""
@@ -88,9 +88,9 @@ class Report:
     def against(self) -> tuple[Result, ...]:
         """Why it does not pass, gravest first."""
         order = list(Status)
-        found = (r for r in self.results if r.counts_against)
+        results = (r for r in self.results if r.counts_against)
         return tuple(
-            sorted(found, key=lambda r: (order.index(r.evidence.status), r.check, r.scope))
+            sorted(results, key=lambda r: (order.index(r.evidence.status), r.check, r.scope))
         )
 
     @property
@@ -100,7 +100,7 @@ class Report:
             return Code.FAILED
         if any(r.evidence.status is not Status.SKIP for r in self.results):
             return Code.PASSED
-        return Code.FAILED if self.required else Code.NOTHING
+        return Code.FAILED if self.required else Code.NO_GPUS
 
     @property
     def verdict(self) -> str:

@@ -6,13 +6,13 @@ from functools import partial
 
 from gpuyard_validator.checks import CHECKS, Check
 from gpuyard_validator.checks.inventory import FIRMWARE
-from gpuyard_validator.expectations import AcceptedFloor, Expectations
+from gpuyard_validator.expectations import AcceptedThreshold, Expectations
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status
 from gpuyard_validator.snapshot import Snapshot
-from gpuyard_validator.values import Malformed, NotKnown, ToldBy
+from gpuyard_validator.values import Malformed, ReportedBy, UnknownValue
 
 SILENT = "gpu.answers"
-NO_DAY = "9999-12-31"
+NO_DATE = "9999-12-31"
 """On no day that is known no accepted floor holds."""
 
 
@@ -20,7 +20,7 @@ def validate(
     expected: Expectations,
     machine: Snapshot,
     checks: Mapping[str, Check] = CHECKS,
-    today: str = NO_DAY,
+    today: str = NO_DATE,
 ) -> Report:
     """The report; a check that breaks down is an error in it, never an end of it.
 
@@ -30,59 +30,59 @@ def validate(
     for number, each in enumerate(expected.accepted):
         if each.check not in CHECKS or not CHECKS[each.check].unit:
             raise Malformed(f"accepted[{number}].check: {each.check!r} has no floor to be lowered")
-    holding = tuple(each for each in expected.accepted if each.holds(today))
-    wanted = replace(expected, accepted=holding)
-    found = [
-        replace(one, evidence=settled(one.evidence, check, expected.accepted, today))
+    holding = tuple(each for each in expected.accepted if each.applies(today))
+    active = replace(expected, accepted=holding)
+    results = [
+        replace(one, evidence=apply_accepted(one.evidence, check, expected.accepted, today))
         for check in checks.values()
-        for one in _results(check, wanted, machine)
+        for one in _results(check, active, machine)
     ]
-    failed = {each.check for each in found if each.counts_against}
+    failed = {each.check for each in results if each.counts_against}
     return Report(
         node=machine.node,
         pool=expected.pool,
         source=machine.source,
         driver=machine.driver if isinstance(machine.driver, str) else "",
         required=expected.required,
-        results=tuple(_excused(each, failed) for each in found),
-        parts=parts_of(machine),
+        results=tuple(_excused(each, failed) for each in results),
+        parts=part_versions(machine),
     )
 
 
-def parts_of(machine: Snapshot) -> dict[str, tuple[str, ...]]:
+def part_versions(machine: Snapshot) -> dict[str, tuple[str, ...]]:
     """Driver and firmware, as far as they are known: one node cannot say whether the others have the same."""
-    told = {"driver": [machine.driver]} | {
+    versions = {"driver": [machine.driver]} | {
         part: [getattr(gpu, part) for gpu in machine.gpus] for part in FIRMWARE
     }
     known_ones = {
-        part: tuple(sorted({each for each in found if isinstance(each, str)}))
-        for part, found in told.items()
+        part: tuple(sorted({each for each in result if isinstance(each, str)}))
+        for part, result in versions.items()
     }
-    return {part: found for part, found in known_ones.items() if found}
+    return {part: result for part, result in known_ones.items() if result}
 
 
-def settled(
-    found: Evidence, check: Check, accepted: Iterable[AcceptedFloor], today: str
+def apply_accepted(
+    result: Evidence, check: Check, accepted: Iterable[AcceptedThreshold], today: str
 ) -> Evidence:
     """What failed at its floor, at the one that is accepted: reaching that is told, and does not fail.
 
     What is over, or asks for more, changes nothing but the words.
     """
-    value, floor = found.value, found.floor
-    fails = found.status is Status.FAIL and found.unit == check.unit
+    value, floor = result.value, result.threshold
+    fails = result.status is Status.FAIL and result.unit == check.unit
     if not fails or not isinstance(value, int | float) or not isinstance(floor, int | float):
-        return found
+        return result
     mine = [each for each in accepted if each.check == check.id]
-    lower = [each for each in mine if each.holds(today) and each.value < floor]
+    lower = [each for each in mine if each.applies(today) and each.value < floor]
     if not lower:
-        over = [f"{e.value:g} was accepted until {e.until}" for e in mine if not e.holds(today)]
-        return replace(found, source="; ".join([found.source, *over]))
+        over = [f"{e.value:g} was accepted until {e.until}" for e in mine if not e.applies(today)]
+        return replace(result, source="; ".join([result.source, *over]))
     one = min(lower, key=lambda each: each.value)
-    said = f"accepted until {one.until}: {one.reason} (else {floor:g}: {found.source})"
+    source = f"accepted until {one.until}: {one.reason} (else {floor:g}: {result.source})"
     if value < one.value:
-        return replace(found, floor=one.value, source=said)
-    reason = f"{found.reason}: accepted for a while"
-    return replace(found, status=Status.WARN, floor=one.value, source=said, reason=reason)
+        return replace(result, threshold=one.value, source=source)
+    reason = f"{result.reason}: accepted for a while"
+    return replace(result, status=Status.WARN, threshold=one.value, source=source, reason=reason)
 
 
 def _excused(result: Result, failed: set[str]) -> Result:
@@ -93,7 +93,7 @@ def _excused(result: Result, failed: set[str]) -> Result:
 
 
 def _results(check: Check, expected: Expectations, machine: Snapshot) -> Iterator[Result]:
-    must = expected.required and check.must
+    must = expected.required and check.is_required
     if reason := check.applies(expected):
         yield _result(check, "node", _skipped(f"does not apply: {reason}"))
         return
@@ -116,21 +116,21 @@ def _results(check: Check, expected: Expectations, machine: Snapshot) -> Iterato
 def _evidence(judge: Callable[[], Evidence]) -> Evidence:
     try:
         return judge()
-    except (NotKnown, ToldBy) as problem:
+    except (UnknownValue, ReportedBy) as problem:
         return _skipped(f"not run: {problem}", getattr(problem, "check", ""))
     except Exception as problem:  # noqa: BLE001  one broken check hides no other
         return Evidence(
             status=Status.ERROR,
             value=None,
-            floor=None,
+            threshold=None,
             source="",
             reason=f"the check broke down: {type(problem).__name__}: {problem}",
-            action=Action.LOOK,
+            action=Action.INVESTIGATE,
         )
 
 
 def _skipped(reason: str, source: str = "") -> Evidence:
-    return Evidence(status=Status.SKIP, value=None, floor=None, source=source, reason=reason)
+    return Evidence(status=Status.SKIP, value=None, threshold=None, source=source, reason=reason)
 
 
 def _result(check: Check, scope: str, evidence: Evidence, *, must: bool = False) -> Result:

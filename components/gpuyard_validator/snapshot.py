@@ -10,7 +10,7 @@ from typing import Protocol
 
 from gpuyard_validator.load.record import Load
 from gpuyard_validator.nccl.record import Collectives
-from gpuyard_validator.values import UNASKED, Answer, Malformed, decode, encode
+from gpuyard_validator.values import NOT_QUERIED, Answer, Malformed, decode, encode
 
 BAD_VARIABLES = (
     "NSIGHT_CUDA_DEBUGGER",
@@ -59,55 +59,55 @@ class Gpu:
     """One GPU."""
 
     index: int
-    answers: Answer[bool] = UNASKED
+    answers: Answer[bool] = NOT_QUERIED
     """False when it is lost or wants a reset before it says anything."""
-    name: Answer[str] = UNASKED
-    uuid: Answer[str] = UNASKED
-    serial: Answer[str] = UNASKED
-    pci_id: Answer[str] = UNASKED
-    memory_mib: Answer[int] = UNASKED
-    vbios: Answer[str] = UNASKED
-    gsp_firmware: Answer[str] = UNASKED
-    inforom_image: Answer[str] = UNASKED
-    inforom_valid: Answer[bool] = UNASKED
-    persistence: Answer[bool] = UNASKED
-    compute_mode: Answer[int] = UNASKED
-    ecc_current: Answer[bool] = UNASKED
-    ecc_pending: Answer[bool] = UNASKED
-    mig_current: Answer[bool] = UNASKED
-    mig_pending: Answer[bool] = UNASKED
-    instances: Answer[tuple[Instance, ...]] = UNASKED
-    recovery_action: Answer[int] = UNASKED
-    unrepairable: Answer[bool] = UNASKED
-    repair_pending: Answer[bool] = UNASKED
-    remapped_uncorrectable: Answer[int] = UNASKED
-    remap_pending: Answer[bool] = UNASKED
-    remap_failure: Answer[bool] = UNASKED
-    retired_pages: Answer[int] = UNASKED
-    retired_pending: Answer[bool] = UNASKED
-    sram_uncorrected: Answer[int] = UNASKED
-    sram_threshold: Answer[bool] = UNASKED
-    dram_uncorrected: Answer[int] = UNASKED
-    clock_reasons: Answer[int] = UNASKED
-    thermal_margin: Answer[int] = UNASKED
+    name: Answer[str] = NOT_QUERIED
+    uuid: Answer[str] = NOT_QUERIED
+    serial: Answer[str] = NOT_QUERIED
+    pci_id: Answer[str] = NOT_QUERIED
+    memory_mib: Answer[int] = NOT_QUERIED
+    vbios: Answer[str] = NOT_QUERIED
+    gsp_firmware: Answer[str] = NOT_QUERIED
+    inforom_image: Answer[str] = NOT_QUERIED
+    inforom_valid: Answer[bool] = NOT_QUERIED
+    persistence: Answer[bool] = NOT_QUERIED
+    compute_mode: Answer[int] = NOT_QUERIED
+    ecc_current: Answer[bool] = NOT_QUERIED
+    ecc_pending: Answer[bool] = NOT_QUERIED
+    mig_current: Answer[bool] = NOT_QUERIED
+    mig_pending: Answer[bool] = NOT_QUERIED
+    instances: Answer[tuple[Instance, ...]] = NOT_QUERIED
+    recovery_action: Answer[int] = NOT_QUERIED
+    unrepairable: Answer[bool] = NOT_QUERIED
+    repair_pending: Answer[bool] = NOT_QUERIED
+    remapped_uncorrectable: Answer[int] = NOT_QUERIED
+    remap_pending: Answer[bool] = NOT_QUERIED
+    remap_failure: Answer[bool] = NOT_QUERIED
+    retired_pages: Answer[int] = NOT_QUERIED
+    retired_pending: Answer[bool] = NOT_QUERIED
+    sram_uncorrected: Answer[int] = NOT_QUERIED
+    sram_threshold: Answer[bool] = NOT_QUERIED
+    dram_uncorrected: Answer[int] = NOT_QUERIED
+    clock_reasons: Answer[int] = NOT_QUERIED
+    thermal_margin: Answer[int] = NOT_QUERIED
     """Degrees until it slows down."""
-    power_limit_mw: Answer[int] = UNASKED
-    power_default_mw: Answer[int] = UNASKED
-    max_sm_mhz: Answer[int] = UNASKED
-    pcie_generation: Answer[int] = UNASKED
+    power_limit_mw: Answer[int] = NOT_QUERIED
+    power_default_mw: Answer[int] = NOT_QUERIED
+    max_sm_mhz: Answer[int] = NOT_QUERIED
+    pcie_generation: Answer[int] = NOT_QUERIED
     """The most that GPU and slot can do together: an idle link is slower."""
-    pcie_width: Answer[int] = UNASKED
-    nvlinks: Answer[tuple[bool, ...]] = UNASKED
+    pcie_width: Answer[int] = NOT_QUERIED
+    nvlinks: Answer[tuple[bool, ...]] = NOT_QUERIED
     """By link that the device has: whether it is active."""
-    nvlink_recoveries: Answer[int] = UNASKED
-    unreachable: Answer[tuple[int, ...]] = UNASKED
+    nvlink_recoveries: Answer[int] = NOT_QUERIED
+    unreachable: Answer[tuple[int, ...]] = NOT_QUERIED
     """Indexes of GPUs that it does not reach by NVLink."""
-    fabric: Answer[Fabric] = UNASKED
-    processes: Answer[tuple[int, ...]] = UNASKED
-    utilization: Answer[int] = UNASKED
-    load: Answer[Load] = UNASKED
+    fabric: Answer[Fabric] = NOT_QUERIED
+    processes: Answer[tuple[int, ...]] = NOT_QUERIED
+    utilization: Answer[int] = NOT_QUERIED
+    load: Answer[Load] = NOT_QUERIED
     """What came of it at work; nothing is asked of it in the profile quick."""
-    numa: Answer[int] = UNASKED
+    numa: Answer[int] = NOT_QUERIED
     """The NUMA node that its bus belongs to."""
 
 
@@ -131,7 +131,7 @@ class Adapter:
     link: str
     """InfiniBand or Ethernet; EFA's is unspecified."""
     gbps: float
-    numa: Answer[int] = UNASKED
+    numa: Answer[int] = NOT_QUERIED
     """The NUMA node that its bus belongs to."""
 
 
@@ -143,17 +143,17 @@ class Snapshot:
     source: str
     """Who made it: nvml, or where a recorded one comes from."""
     gpus: tuple[Gpu, ...]
-    driver: Answer[str] = UNASKED
-    kernel_driver: Answer[str] = UNASKED
+    driver: Answer[str] = NOT_QUERIED
+    kernel_driver: Answer[str] = NOT_QUERIED
     """Version of the kernel's module, which the library's must equal."""
-    open_modules: Answer[bool] = UNASKED
+    open_modules: Answer[bool] = NOT_QUERIED
     """Whether the kernel's module is the open one, which shares memory by dma-buf."""
-    modules: Answer[tuple[str, ...]] = UNASKED
-    environment: Answer[Mapping[str, str]] = UNASKED
+    modules: Answer[tuple[str, ...]] = NOT_QUERIED
+    environment: Answer[Mapping[str, str]] = NOT_QUERIED
     """Bad variables alone: a record is handed on, and others may be secrets."""
-    adapters: Answer[tuple[Adapter, ...]] = UNASKED
-    numa: Answer[tuple[NumaNode, ...]] = UNASKED
-    collectives: Answer[Collectives] = UNASKED
+    adapters: Answer[tuple[Adapter, ...]] = NOT_QUERIED
+    numa: Answer[tuple[NumaNode, ...]] = NOT_QUERIED
+    collectives: Answer[Collectives] = NOT_QUERIED
     """What ran together with other nodes; nothing does in the profile quick."""
 
 
@@ -178,12 +178,12 @@ class SnapshotReader:
     def read(self) -> Snapshot:
         """It, as it was."""
         try:
-            found: Snapshot = decode(Snapshot, json.loads(self.text))
+            result: Snapshot = decode(Snapshot, json.loads(self.text))
         except (ValueError, RecursionError) as problem:
             raise CannotRead(f"the snapshot is not JSON: {problem}") from None
         except Malformed as problem:
             raise CannotRead(f"not a snapshot: {problem}") from None
-        return found
+        return result
 
 
 def recorded(snapshot: Snapshot) -> str:

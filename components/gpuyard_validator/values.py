@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_typ
 T = TypeVar("T")
 
 
-class Why(StrEnum):
+class MissingReason(StrEnum):
     """Why a value is unknown."""
 
     UNASKED = "unasked"
@@ -39,18 +39,18 @@ class Why(StrEnum):
 class Missing:
     """No value, and why."""
 
-    why: Why
+    reason: MissingReason
     detail: str = ""
 
     def __str__(self) -> str:
-        return f"{self.why}: {self.detail}" if self.detail else str(self.why)
+        return f"{self.reason}: {self.detail}" if self.detail else str(self.reason)
 
 
-UNASKED = Missing(Why.UNASKED)
+NOT_QUERIED = Missing(MissingReason.UNASKED)
 Answer: TypeAlias = Union[T, Missing]  # noqa: UP007  `Answer[int]` needs the old spelling
 
 
-class NotKnown(Exception):
+class UnknownValue(Exception):
     """A check needs what the machine did not say."""
 
     def __init__(self, what: str, missing: Missing) -> None:
@@ -58,7 +58,7 @@ class NotKnown(Exception):
         self.missing = missing
 
 
-class ToldBy(Exception):
+class ReportedBy(Exception):
     """A check has nothing to say where another has failed, which is named."""
 
     def __init__(self, check: str) -> None:
@@ -73,7 +73,7 @@ class Malformed(Exception):
 def known(answer: Answer[T], what: str) -> T:
     """The value; without one the check that asks has not run."""
     if isinstance(answer, Missing):
-        raise NotKnown(what, answer)
+        raise UnknownValue(what, answer)
     return answer
 
 
@@ -84,10 +84,10 @@ def parsed(text: str, what: str) -> object:
         Malformed: it is not JSON.
     """
     try:
-        found: object = json.loads(text)
+        result: object = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise Malformed(f"{what}: not JSON: {problem}") from None
-    return found
+    return result
 
 
 def parsed_as(schema: str, text: str, what: str) -> object:
@@ -119,12 +119,12 @@ def decode(kind: Any, raw: object, place: str = "") -> Any:
     origin = get_origin(wanted)
     if origin is tuple:
         if not isinstance(raw, list):
-            raise Malformed(f"{place}: a list is needed, not {_said(raw)}")
+            raise Malformed(f"{place}: a list is needed, not {_shortened(raw)}")
         inner = get_args(wanted)[0]
         return tuple(decode(inner, each, f"{place}[{n}]") for n, each in enumerate(raw))
     if origin is Mapping:
         if not isinstance(raw, dict):
-            raise Malformed(f"{place}: an object is needed, not {_said(raw)}")
+            raise Malformed(f"{place}: an object is needed, not {_shortened(raw)}")
         inner = get_args(wanted)[1]
         return {str(name): decode(inner, each, f"{place}.{name}") for name, each in raw.items()}
     return _decode_plain(wanted, raw, place)
@@ -133,7 +133,7 @@ def decode(kind: Any, raw: object, place: str = "") -> Any:
 def encode(value: object) -> Any:
     """The same as JSON."""
     if isinstance(value, Missing):
-        return {"missing": value.why.value, **({"detail": value.detail} if value.detail else {})}
+        return {"missing": value.reason.value, **({"detail": value.detail} if value.detail else {})}
     if is_dataclass(value):
         return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, tuple):
@@ -182,24 +182,28 @@ def _is_union(kind: Any) -> bool:
 def _decode_answer(wanted: Any, raw: object, place: str) -> Any:
     if isinstance(raw, dict) and "missing" in raw:
         try:
-            return Missing(Why(raw["missing"]), str(raw.get("detail", "")))
+            return Missing(MissingReason(raw["missing"]), str(raw.get("detail", "")))
         except ValueError:
-            return Missing(Why.MALFORMED, f"{place}: no such reason {_said(raw['missing'])}")
+            return Missing(
+                MissingReason.MALFORMED, f"{place}: no such reason {_shortened(raw['missing'])}"
+            )
     try:
         return decode(wanted, raw, place)
     except Malformed as problem:
-        return Missing(Why.MALFORMED, str(problem))
+        return Missing(MissingReason.MALFORMED, str(problem))
 
 
 def _decode_record(wanted: Any, raw: object, place: str) -> Any:
     if not isinstance(raw, dict):
-        raise Malformed(f"{place or 'document'}: an object is needed, not {_said(raw)}")
-    hints, given = _hints(wanted), {f.name: f for f in fields(wanted)}
+        raise Malformed(f"{place or 'document'}: an object is needed, not {_shortened(raw)}")
+    hints, fields_by_name = _hints(wanted), {f.name: f for f in fields(wanted)}
     dot = f"{place}." if place else ""
-    if strange := sorted(set(map(str, raw)) - set(given)):
-        raise Malformed(f"{dot}{strange[0]}: no such field; there are {', '.join(given)}")
+    if unexpected := sorted(set(map(str, raw)) - set(fields_by_name)):
+        raise Malformed(
+            f"{dot}{unexpected[0]}: no such field; there are {', '.join(fields_by_name)}"
+        )
     values = {}
-    for name, field in given.items():
+    for name, field in fields_by_name.items():
         if name in raw:
             values[name] = decode(hints[name], raw[name], dot + name)
         elif field.default is MISSING:
@@ -211,10 +215,10 @@ def _decode_plain(wanted: Any, raw: object, place: str) -> Any:
     if wanted is float and type(raw) is int:
         return float(raw)
     if type(raw) is not wanted or (wanted is float and raw != raw):  # noqa: PLR0124  not a number
-        raise Malformed(f"{place}: {_NAMES[wanted]} is needed, not {_said(raw)}")
+        raise Malformed(f"{place}: {_NAMES[wanted]} is needed, not {_shortened(raw)}")
     return raw
 
 
-def _said(raw: object) -> str:
+def _shortened(raw: object) -> str:
     text = repr(raw)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

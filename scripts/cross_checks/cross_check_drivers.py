@@ -34,20 +34,22 @@ def listed(readme: str) -> Iterator[tuple[str, str]]:
 
 def firsts(releases: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """The lowest release of each device and name, of (tag, README) pairs in any order."""
-    found: dict[tuple[str, str], str] = {}
+    results: dict[tuple[str, str], str] = {}
     for tag, readme in sorted(releases, key=lambda each: counted(each[0])):
         for device in listed(readme):
-            found.setdefault(device, tag)
-    return found
+            results.setdefault(device, tag)
+    return results
 
 
-def table(found: dict[tuple[str, str], str]) -> str:
+def table(results: dict[tuple[str, str], str]) -> str:
     """One line for each device of the catalogue and each name it goes by."""
     ours = {gpu.pci_id for gpu in GPUS.values()}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows((pci, name, tag) for (pci, name), tag in sorted(found.items()) if pci in ours)
+    writer.writerows(
+        (pci, name, tag) for (pci, name), tag in sorted(results.items()) if pci in ours
+    )
     return out.getvalue()
 
 

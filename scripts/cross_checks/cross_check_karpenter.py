@@ -38,12 +38,12 @@ _SPEED = re.compile(r'"(?P<type>[a-z0-9.-]+)": +(?P<mbps>\d+),')
 def machines(page: str) -> Iterator[dict[str, str]]:
     """One row for each type of the page; what it has no line of is 0."""
     for part in page.split("\n### `")[1:]:
-        found = dict.fromkeys(COLUMNS, "0") | {"type": part.partition("`")[0]}
+        result = dict.fromkeys(COLUMNS, "0") | {"type": part.partition("`")[0]}
         for line in part.splitlines():
             cells = _CELLS.match(line)
             if cells and cells["name"] in _FIELDS:
-                found[_FIELDS[cells["name"]]] = cells["value"]
-        yield found
+                result[_FIELDS[cells["name"]]] = cells["value"]
+        yield result
 
 
 def speeds(table: str) -> Mapping[str, str]:
@@ -75,8 +75,8 @@ def main() -> None:
             ["git", "-C", clone, *arguments], check=True, capture_output=True, text=True
         ).stdout
 
-    made = git("log", "-1", "--format=%h of %cs", "--", TYPES, BANDWIDTHS).strip()
-    origin = f"aws/karpenter-provider-aws {made}"
+    created = git("log", "-1", "--format=%h of %cs", "--", TYPES, BANDWIDTHS).strip()
+    origin = f"aws/karpenter-provider-aws {created}"
     TARGET.write_text(
         table(git("show", f"HEAD:{TYPES}"), git("show", f"HEAD:{BANDWIDTHS}"), origin),
         encoding="utf-8",

@@ -65,10 +65,10 @@ def amazon_rows(scripts: Iterator[str]) -> Iterator[dict[str, object]]:
 def _entries(text: str) -> list[dict[str, Any]]:
     """The array of one file; a file that is none, as the one of inf2, has no entries."""
     try:
-        found: list[dict[str, Any]] = json.loads(text[text.index("[") : text.rindex("]") + 1])
+        results: list[dict[str, Any]] = json.loads(text[text.index("[") : text.rindex("]") + 1])
     except ValueError:
         return []
-    return found
+    return results
 
 
 def _shown(price: float | None, hours: int = 1) -> str:
@@ -77,12 +77,12 @@ def _shown(price: float | None, hours: int = 1) -> str:
 
 def table(rows: Iterator[dict[str, object]]) -> str:
     """One line for each machine, in catalogue order."""
-    found = {str(row["type"]): row for row in rows}
+    results = {str(row["type"]): row for row in rows}
     out = io.StringIO()
     columns: list[str] = list(COLUMNS)
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(found[name] for name in MACHINES if name in found)
+    writer.writerows(results[name] for name in MACHINES if name in results)
     return out.getvalue()
 
 

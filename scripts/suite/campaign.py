@@ -44,10 +44,10 @@ class Campaign:
 
 def pytest(*places: str, needs: str = "", **environment: object) -> Run:
     """Tests at these places, with what their environment says; "" takes a name out of it."""
-    given = {name: str(value) for name, value in environment.items()}
+    inputs = {name: str(value) for name, value in environment.items()}
     if needs:
-        given["GPUYARD_REQUIRE"] = needs
-    return Run((*PYTEST, *places), given)
+        inputs["GPUYARD_REQUIRE"] = needs
+    return Run((*PYTEST, *places), inputs)
 
 
 LIVE = "engine,cluster"
@@ -222,10 +222,10 @@ def listed() -> str:
 
 def started(run: Run) -> int:
     """Run it to its end; its exit code."""
-    kept = {name: value for name, value in os.environ.items() if name not in run.environment}
-    given = {**kept, **{name: value for name, value in run.environment.items() if value}}
+    retained = {name: value for name, value in os.environ.items() if name not in run.environment}
+    inputs = {**retained, **{name: value for name, value in run.environment.items() if value}}
     return subprocess.run(
-        [sys.executable, *run.arguments], cwd=ROOT, env=given, check=False
+        [sys.executable, *run.arguments], cwd=ROOT, env=inputs, check=False
     ).returncode
 
 
@@ -235,21 +235,21 @@ def campaign(name: str, count: int | None, seed: int) -> int:
     many = each.count if count is None else count
     print(f"campaign {name}: {many:,} {each.unit}, seed {seed}: {each.says}", flush=True)
     began = time.monotonic()
-    made = each.make(many, seed)
-    codes = [started(run) for run in (made if isinstance(made, list) else [made])]
+    created = each.make(many, seed)
+    codes = [started(run) for run in (created if isinstance(created, list) else [created])]
     code = next((code for code in codes if code), 0)
     ended = "passed" if code == 0 else f"failed (exit code {code})"
     print(f"campaign {name}: {ended} after {time.monotonic() - began:,.0f} s", flush=True)
     return code
 
 
-def arguments(given: Sequence[str]) -> argparse.Namespace:
+def arguments(inputs: Sequence[str]) -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", nargs="?", choices=[*CAMPAIGNS, "all"])
     parser.add_argument("--count", type=positive, help="how many; each has its own default")
     parser.add_argument("--seed", type=int, default=0, help="other numbers than the usual ones")
-    return parser.parse_args(given)
+    return parser.parse_args(inputs)
 
 
 def positive(text: str) -> int:
@@ -259,14 +259,14 @@ def positive(text: str) -> int:
     return value
 
 
-def main(given: Sequence[str]) -> int:
+def main(inputs: Sequence[str]) -> int:
     """List, or run what is named."""
-    asked = arguments(given)
-    if asked.name is None:
+    requested = arguments(inputs)
+    if requested.name is None:
         print(listed())
         return 0
-    names = list(CAMPAIGNS) if asked.name == "all" else [asked.name]
-    codes = [campaign(name, asked.count, asked.seed) for name in names]
+    names = list(CAMPAIGNS) if requested.name == "all" else [requested.name]
+    codes = [campaign(name, requested.count, requested.seed) for name in names]
     return next((code for code in codes if code), 0)
 
 

@@ -106,15 +106,15 @@ def _rendered(stack: Path) -> Entries:
         yield f"{stack.stem} render", run("render", f"./{stack.name}", "--out", folder)["code"]
         for file in sorted(each for each in Path(folder).rglob("*") if each.is_file()):
             text = file.read_text(encoding="utf-8")
-            found = list(yaml.load_all(text, LOADER)) if file.suffix == ".yaml" else text
-            yield f"{stack.stem} {file.relative_to(folder)}", found
+            results = list(yaml.load_all(text, LOADER)) if file.suffix == ".yaml" else text
+            yield f"{stack.stem} {file.relative_to(folder)}", results
 
 
 def _cloud_resources(stack: Path) -> Entries:
-    from gpuyard.cli.stacks import judge_stack
+    from gpuyard.cli.stacks import validate_stack
     from gpuyard.render.cloud_graph import graph_of
 
-    plan = judge_stack(str(stack)).plan
+    plan = validate_stack(str(stack)).plan
     if plan and (graph := graph_of(plan)):
         yield f"{stack.stem} cloud resources", [_plain(each) for each in graph.resources]
 
@@ -135,8 +135,8 @@ def findings() -> Entries:
 
     for name in proofs.ids():
         for case in proofs.read(name).cases:
-            found = proofs.judged(case).findings
-            yield case.label, [finding_document(each) for each in found]
+            result = proofs.judged(case).findings
+            yield case.label, [finding_document(each) for each in result]
 
 
 def rules() -> Entries:
@@ -144,7 +144,7 @@ def rules() -> Entries:
     from gpuyard.findings import show_path
     from gpuyard.lint.read import read
     from gpuyard.rules import RULES
-    from gpuyard.rules.run import Strictness, evaluate
+    from gpuyard.rules.run import RuleConfiguration, evaluate
     from proofs import LEAST, load
 
     formats = import_module("kit.cases.front_ends")
@@ -157,7 +157,7 @@ def rules() -> Entries:
                 text = write(case["resources"])
             except formats.NoTwinError:
                 continue
-            settings = Strictness(parameters={rule.id: case.get("parameters", {})})
+            settings = RuleConfiguration(parameters={rule.id: case.get("parameters", {})})
             resources = [item.resource for item in read(text.encode(), file).items]
             yield (
                 f"{rule.id} {kind} {n} as {front}",
@@ -201,11 +201,11 @@ def names() -> Entries:
 
 def _definitions(body: list[ast.stmt], within: str = "") -> Iterator[str]:
     for node in body:
-        found = [
+        results = [
             getattr(node, "name", None),
             *getattr(node, "targets", [getattr(node, "target", None)]),
         ]
-        defined = [each.id if isinstance(each, ast.Name) else each for each in found]
+        defined = [each.id if isinstance(each, ast.Name) else each for each in results]
         yield from (within + each for each in defined if isinstance(each, str) and each[0] != "_")
         if isinstance(node, ast.ClassDef):
             yield from _definitions(node.body, f"{within}{node.name}.")
@@ -222,10 +222,10 @@ OUTPUTS: tuple[Callable[[], Entries], ...] = (stacks, findings, rules, lint, sch
 
 
 def _write(file: Path) -> None:
-    record = {make.__name__: {name: _entry(found) for name, found in make()} for make in OUTPUTS}
+    record = {make.__name__: {name: _entry(result) for name, result in make()} for make in OUTPUTS}
     record |= {"names": dict(names()), "import_seconds": dict(import_seconds())}
     file.write_text(json.dumps(record, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(", ".join(f"{section}: {len(found)}" for section, found in record.items()))
+    print(", ".join(f"{section}: {len(result)}" for section, result in record.items()))
 
 
 def _renamed(value: Any, words: Words, pattern: re.Pattern[str]) -> Any:
@@ -240,16 +240,16 @@ def _renamed(value: Any, words: Words, pattern: re.Pattern[str]) -> Any:
 def _names_after(
     before: dict[str, list[str]], table: dict[str, Words], modules: Words
 ) -> dict[str, list[str]]:
-    found = {}
+    results = {}
     for module, listed in before.items():
         words = table["*"] | table[f"components/{module.replace('.', '/')}.py"]
         for old in sorted(modules, key=lambda each: -each.count(".")):
             if f"{module}.".startswith(f"{old}."):
                 module = modules[old] + module[len(old) :]  # noqa: PLW2901
-        found[module] = sorted(
+        results[module] = sorted(
             ".".join(words.get(part, part) for part in each.split(".")) for each in listed
         )
-    return found
+    return results
 
 
 def _compare(first: Path, second: Path, renames: Path | None) -> int:
@@ -293,14 +293,14 @@ def _difference(a: Any, b: Any, place: str = "$") -> str | None:
     if isinstance(a, dict) and isinstance(b, dict):
         if a.keys() != b.keys():
             return f"{place}: {sorted(a.keys() - b.keys())}, then {sorted(b.keys() - a.keys())}"
-        found = (_difference(a[key], b[key], f"{place}.{key}") for key in a)
+        results = (_difference(a[key], b[key], f"{place}.{key}") for key in a)
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        found = (
+        results = (
             _difference(x, y, f"{place}[{n}]") for n, (x, y) in enumerate(zip(a, b, strict=True))
         )
     else:
         return None if a == b else f"{place}: {str(a)[:60]}, then {str(b)[:60]}"
-    return next(filter(None, found), None)
+    return next(filter(None, results), None)
 
 
 def _main() -> int:

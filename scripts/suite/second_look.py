@@ -22,10 +22,10 @@ ENDED = re.compile(r"^(?:FAILED|ERROR) (?P<test>(?P<file>tests/\S+?\.py)\S*)", r
 
 def failures(log: str) -> dict[str, list[str]]:
     """What failed, by file."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for each in ENDED.finditer(log):
-        found.setdefault(each["file"], []).append(each["test"])
-    return found
+        results.setdefault(each["file"], []).append(each["test"])
+    return results
 
 
 def by_pytest(files: Sequence[str]) -> int:
@@ -36,17 +36,17 @@ def by_pytest(files: Sequence[str]) -> int:
 
 def look(log: str, again: Callable[[Sequence[str]], int] = by_pytest) -> int:
     """0 where all that failed passes alone, else 1."""
-    found = failures(log)
-    if not found or len(found) > FEW:
+    result = failures(log)
+    if not result or len(result) > FEW:
         print(
-            f"second look: none; {len(found)} files failed, and 1 to {FEW} would be looked at again"
+            f"second look: none; {len(result)} files failed, and 1 to {FEW} would be looked at again"
         )
         return 1
-    print(f"\nsecond look, with nothing beside them: {' '.join(found)}", flush=True)
-    if again(list(found)):
+    print(f"\nsecond look, with nothing beside them: {' '.join(result)}", flush=True)
+    if again(list(result)):
         print("second look: what failed fails again")
         return 1
-    for test in (each for tests in found.values() for each in tests):
+    for test in (each for tests in result.values() for each in tests):
         print(f"UNSTEADY {test}: failed beside the others and passed alone; mend its race")
     return 0
 

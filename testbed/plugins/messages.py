@@ -18,10 +18,10 @@ def alone() -> None:
     """
     path: list[str] | None = None
     for name in PARENTS:
-        found = importlib.machinery.PathFinder.find_spec(name, path)
-        if found is None or found.submodule_search_locations is None:
+        result = importlib.machinery.PathFinder.find_spec(name, path)
+        if result is None or result.submodule_search_locations is None:
             return  # the import that follows says best what is missing
-        path = list(found.submodule_search_locations)
+        path = list(result.submodule_search_locations)
         module = ModuleType(name)
         module.__path__ = path
         sys.modules[name] = module

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.names import CHECK_RESULT_LABEL, CHECKED_LABEL, POOL_LABEL
 from gpuyard.simulate.api import Api, ApiObject
 from gpuyard.simulate.validation.machine import FAULTS
@@ -37,11 +37,13 @@ _EVENTS = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name="
 @contextmanager
 def with_the_check(pulumi: Engine, say: Callable[[str], None]) -> Generator[None]:
     """The platform with its nodes checked, and afterwards as its stack file says."""
-    whole = yaml.safe_load((ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_text(encoding="utf-8"))
-    whole["config"]["gpuyard:platform"]["validation"] = CHECK
+    complete = yaml.safe_load(
+        (ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_text(encoding="utf-8")
+    )
+    complete["config"]["gpuyard:platform"]["validation"] = CHECK
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "Pulumi.checked.yaml")
-        file.write_text(yaml.safe_dump(whole), encoding="utf-8")
+        file.write_text(yaml.safe_dump(complete), encoding="utf-8")
         say(
             "  pulumi up, with `validation` in the stack file: nodes take jobs once they have passed"
         )
@@ -57,7 +59,7 @@ def _deploy(pulumi: Engine, *words: str) -> None:
     """Its lines are many and not what the scene is about."""
     try:
         pulumi.ask(*_UP, *words)
-    except EnvironmentLacks as problem:
+    except EnvironmentMissing as problem:
         raise TimeoutError(f"the deployment of the scene failed: {problem}") from None
 
 
@@ -72,7 +74,7 @@ def all_passed(api: Api) -> bool:
 def breaks(api: Api, node: str) -> str:
     """A GPU of a node breaks and the node is checked again: what is said of it when it is closed."""
     _mark(api, node, json.dumps(NO_SPARE_ROWS))
-    api.merge(f"/api/v1/nodes/{node}", {"metadata": {"labels": {CHECKED_LABEL: None}}})
+    api.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": {CHECKED_LABEL: None}}})
     wait(lambda: _closed(_node(api, node)), f"{node} to be closed")
     events = api.call("GET", f"{_EVENTS}{node},reason=NodeFailedCheck")["items"]
     return str(events[-1]["message"]) if events else _result(_node(api, node))
@@ -85,12 +87,12 @@ def mended(api: Api, node: str) -> None:
 
 
 def _mark(api: Api, node: str, faults: str | None) -> None:
-    api.merge(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: faults}}})
+    api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: faults}}})
 
 
 def _node(api: Api, name: str) -> ApiObject:
-    found: Any = api.call("GET", f"/api/v1/nodes/{name}")
-    return dict(found)
+    result: Any = api.call("GET", f"/api/v1/nodes/{name}")
+    return dict(result)
 
 
 def _closed(node: ApiObject) -> bool:

@@ -18,7 +18,7 @@ from gpuyard.names import (
 from gpuyard.plan.records import OperatorParts, PlatformPlan, PoolPlan
 from gpuyard.render.aws.karpenter.nodes import karpenter_pools
 from gpuyard.render.aws.pools import disk_gib
-from gpuyard.render.gcp.inside.driver import driver_objects
+from gpuyard.render.gcp.in_cluster.driver import driver_objects
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.kueue.configuration import kueue_configuration_object
@@ -41,32 +41,32 @@ _PATHS = {
 
 def play(api: Api, plan: PlatformPlan) -> str:
     """Put them into the cluster; says which."""
-    made = objects(plan)
-    for each in made:
+    created = objects(plan)
+    for each in created:
         path = f"{_PATHS[each['kind']]}/{each['metadata']['name']}"
         query = f"?fieldManager={MANAGER}&force=true"
         api.call("PATCH", path + query, each, "application/apply-patch+yaml")
-    return ", ".join([*(each["metadata"]["name"] for each in made), *_play_karpenter(api, plan)])
+    return ", ".join([*(each["metadata"]["name"] for each in created), *_play_karpenter(api, plan)])
 
 
 def _play_karpenter(api: Api, plan: PlatformPlan) -> list[str]:
     """Its kinds and first nodes; says what was played. More nodes never come: nothing here scales."""
     pools = karpenter_pools(plan)
-    wanted = {node["metadata"]["name"]: node for each in pools for node in _nodes(plan, each)}
-    there = {
+    expected = {node["metadata"]["name"]: node for each in pools for node in _nodes(plan, each)}
+    existing = {
         node["metadata"]["name"]
         for node in api.call("GET", f"{_NODES}?labelSelector={POOL_OF_NODE}")["items"]
     }
-    for name in there - wanted.keys():
+    for name in existing - expected.keys():
         api.call("DELETE", f"{_NODES}/{name}")
     # A node that is there keeps the taints that programs in the cluster gave it.
-    for name in wanted.keys() - there:
-        api.call("POST", _NODES, wanted[name])
+    for name in expected.keys() - existing:
+        api.call("POST", _NODES, expected[name])
     if not pools:
         return []
     for each in crds.of_karpenter(find_tools()):
         api.apply(each)
-    return [f"Karpenter with {len(wanted)} nodes, and no autoscaling"]
+    return [f"Karpenter with {len(expected)} nodes, and no autoscaling"]
 
 
 def _nodes(plan: PlatformPlan, pool: PoolPlan) -> list[ApiObject]:
@@ -78,22 +78,22 @@ def _nodes(plan: PlatformPlan, pool: PoolPlan) -> list[ApiObject]:
         EFA_INTERFACES: str(machine.efa_interfaces),
         DRIVER: str(IMAGES["al2023-nvidia"].driver),
     }
-    made = node_objects(plan, pool)
-    for meta in (node["metadata"] for node in made):
+    created = node_objects(plan, pool)
+    for meta in (node["metadata"] for node in created):
         meta["annotations"] |= notes
         meta["labels"][POOL_OF_NODE] = pool.stable_name
-    return made
+    return created
 
 
 def objects(plan: PlatformPlan) -> list[ApiObject]:
     """As their charts make them, with the values that the plan says."""
     config = kueue_configuration_object(plan)
-    made: list[ApiObject] = [_unowned(config)]
+    created: list[ApiObject] = [_unowned(config)]
     if plan.operator is not None:
-        made.append(_cluster_policy(plan, plan.operator))
+        created.append(_cluster_policy(plan, plan.operator))
     if plan.cloud is Cloud.GCP and plan.spec.cluster_exists:
-        made += [_unowned(each) for each in driver_objects(plan)]
-    return made
+        created += [_unowned(each) for each in driver_objects(plan)]
+    return created
 
 
 def _unowned(obj: ApiObject) -> ApiObject:

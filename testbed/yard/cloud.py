@@ -16,14 +16,14 @@ from typing import Any
 
 import yaml
 
-from gpuyard.errors import EnvironmentLacks, GpuYardError, SpecError, UsageError
-from gpuyard.findings import show
-from gpuyard.judging import judge
+from gpuyard.errors import EnvironmentMissing, GpuYardError, SpecError, UsageError
+from gpuyard.findings import format_findings
 from gpuyard.names import GPU
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.simulate.api import Api
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.read import read_stack_file
+from gpuyard.stack_validation import validate
 from testbed.plugins import environment
 from testbed.plugins.cloud import installing
 from testbed.plugins.cloud.account import CALLER
@@ -83,9 +83,9 @@ class Stand:
         Raises:
             SpecError: the stack file is none, or its platform is refused.
         """
-        judged = judge(read_stack_file(self.file.read_bytes(), self.stack))
+        judged = validate(read_stack_file(self.file.read_bytes(), self.stack))
         if judged.plan is None:
-            raise SpecError(show(judged.findings))
+            raise SpecError(format_findings(judged.findings))
         return judged.plan
 
     def write(self) -> None:
@@ -108,21 +108,21 @@ class Stand:
 
     def content(self) -> dict[str, Any]:
         """The stack file, read."""
-        found: dict[str, Any] = yaml.safe_load(self.file.read_text(encoding="utf-8"))
-        return found
+        results: dict[str, Any] = yaml.safe_load(self.file.read_text(encoding="utf-8"))
+        return results
 
     def engine(self, kubeconfig: Path) -> "CloudEngine":
         """The engine with the fakes of both providers, and the control plane behind the account."""
-        found = environment.find()
-        if found is None:
-            raise EnvironmentLacks("no Pulumi engine; `make tools` builds one")
-        if not found.needs_our_plugins:
-            raise EnvironmentLacks(
+        result = environment.find()
+        if result is None:
+            raise EnvironmentMissing("no Pulumi engine; `make tools` builds one")
+        if not result.needs_our_plugins:
+            raise EnvironmentMissing(
                 "the fakes of clouds need the engine that `make tools` builds,"
-                f" and {found.path} is an official one; take it from PATH for this command"
+                f" and {result.path} is an official one; take it from PATH for this command"
             )
         state = self.home / "state"
-        env = environment.variables(found, state=state, passphrase=local.PASSPHRASE)
+        env = environment.variables(result, state=state, passphrase=local.PASSPHRASE)
         env.update(installing.install(state / "home", self.account))
         env.update(control_plane.put(self.account, kubeconfig))
         env.update({key: value for key, value in PLACE.items() if key not in env})
@@ -148,10 +148,10 @@ class CloudEngine:
         return subprocess.run(command, cwd=self.project, env=self.env, check=False).returncode
 
     def ask(self, *arguments: str) -> Any:
-        """Run a command for its JSON; EnvironmentLacks when it fails."""
-        asked = () if arguments[:2] == ("stack", "init") else ("--json",)
+        """Run a command for its JSON; EnvironmentMissing when it fails."""
+        requested = () if arguments[:2] == ("stack", "init") else ("--json",)
         done = subprocess.run(
-            ["pulumi", *arguments, *asked],  # noqa: S607
+            ["pulumi", *arguments, *requested],  # noqa: S607
             cwd=self.project,
             env=self.env,
             check=False,
@@ -159,8 +159,8 @@ class CloudEngine:
             text=True,
         )
         if done.returncode:
-            raise EnvironmentLacks(f"pulumi {' '.join(arguments)}: {done.stderr.strip()}")
-        return json.loads(done.stdout) if asked else None
+            raise EnvironmentMissing(f"pulumi {' '.join(arguments)}: {done.stderr.strip()}")
+        return json.loads(done.stdout) if requested else None
 
 
 class UpFailed(GpuYardError):
@@ -169,47 +169,49 @@ class UpFailed(GpuYardError):
     exit_code = 1
 
 
-def set_pace(stand: Stand, asked: str) -> str:
+def set_pace(state: Stand, requested: str) -> str:
     """Let nodes take so many times what the plan says that they take; what is to be said of it.
 
     Raises:
         UsageError: nothing can take so long.
     """
     try:
-        factor = float(asked)
+        factor = float(requested)
     except ValueError:
         factor = math.nan
     if not 0 <= factor < math.inf:
-        raise UsageError(f"PACE is a number such as 0.05, not {asked!r}; with 0 nodes come at once")
-    stand.account.mkdir(parents=True, exist_ok=True)
-    pace.write(stand.account, factor=factor)
+        raise UsageError(
+            f"PACE is a number such as 0.05, not {requested!r}; with 0 nodes come at once"
+        )
+    state.account.mkdir(parents=True, exist_ok=True)
+    pace.write(state.account, factor=factor)
     return f"New nodes take {factor:g} times as long as the plan says (PACE)."
 
 
-def set_reserved(stand: Stand, file: Path) -> str:
+def set_reserved(state: Stand, file: Path) -> str:
     """Let the fake account hold what a file says that somebody reserved; what is to be said of it.
 
     Raises:
         UsageError: it is no such file.
     """
     try:
-        held = {side.value: reservations.held_in(file, side.value) for side in NAMES}
+        blocked = {side.value: reservations.held_in(file, side.value) for side in NAMES}
     except (OSError, ValueError) as problem:
         raise UsageError(f"RESERVED names a file of reservations: {problem}") from None
-    reservations.write(stand.account, held)
-    return f"The fake account holds {sum(map(len, held.values()))} reservations (RESERVED)."
+    reservations.write(state.account, blocked)
+    return f"The fake account holds {sum(map(len, blocked.values()))} reservations (RESERVED)."
 
 
-def deploy(stand: Stand, engine: CloudEngine, say: Callable[[str], None]) -> bool:
+def deploy(state: Stand, engine: CloudEngine, say: Callable[[str], None]) -> bool:
     """`pulumi up` with the policy pack; true when something changed."""
-    stand.write()
-    if project := stand.write_first():
+    state.write()
+    if project := state.write_first():
         say(
             "pulumi up of the first stack, which makes the cluster that the second finds by its name"
         )
         _up(CloudEngine(engine.env, project), first.STACK)
     say("pulumi up")
-    return _up(engine, stand.stack)
+    return _up(engine, state.stack)
 
 
 def _up(engine: CloudEngine, stack: str) -> bool:
@@ -234,13 +236,13 @@ def gangs(plan: PlatformPlan) -> list[Gang]:
 
 def try_gang(api: Api, plan: PlatformPlan, say: Callable[[str], None]) -> None:
     """Run a job whose nodes are there from the beginning; without one, say which is not tried and why."""
-    found = gangs(plan)
-    waits = {shape.name for shape in plan.shapes if shape.from_zero}
-    for gang in (each for each in found if each.name not in waits):
+    result = gangs(plan)
+    waits = {shape.name for shape in plan.shapes if shape.scales_from_zero}
+    for gang in (each for each in result if each.name not in waits):
         say(f"a job of the shape {gang.name}: {gang}")
         say(f"  all {gang.pods} pods run, on {', '.join(run_gang(api, gang))}")
         return
-    for gang in found:
+    for gang in result:
         say(
             f"not tried: a job of the shape {gang.name}: its nodes are started by an autoscaler, which the"
             " fake does not run"

@@ -32,11 +32,11 @@ class Stage:
         self.say(f"  submit {gang}")
         submit(self.api, gang)
 
-    def until(self, gang: Gang, done: Callable[[State], bool], told: str) -> State:
+    def until(self, gang: Gang, done: Callable[[State], bool], message: str) -> State:
         """Wait until a job is as the scene tells, and say what was seen."""
-        wait(lambda: done(look(self.api, gang)), f"{gang} to be {told}")
+        wait(lambda: done(look(self.api, gang)), f"{gang} to be {message}")
         state = look(self.api, gang)
-        self.say(f"  {gang.team}/{gang.name}: {told}")
+        self.say(f"  {gang.team}/{gang.name}: {message}")
         return state
 
     def runs_whole(self, gang: Gang) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gpuyard.errors import EnvironmentLacks, GpuYardError, UsageError
+from gpuyard.errors import EnvironmentMissing, GpuYardError, UsageError
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from testbed.yard import cloud
@@ -54,12 +54,12 @@ def main() -> int:
 
 def _of_a_cloud() -> int:
     """A fake account goes as a whole: nobody has to unprotect what was never there."""
-    stand = cloud.Stand(STACK)
+    state = cloud.Stand(STACK)
     try:
         cluster.require_own(NAME or STACK, ROOT)
-        there = cluster.down(NAME or STACK) or stand.home.exists()
-        shutil.rmtree(stand.home, ignore_errors=True)
-        if not there and not stand.file.exists():
+        existing = cluster.down(NAME or STACK) or state.home.exists()
+        shutil.rmtree(state.home, ignore_errors=True)
+        if not existing and not state.file.exists():
             raise UsageError(f"there is no stack {STACK}{_up_now()}")
     except GpuYardError as e:
         say(f"down: {e}")
@@ -67,8 +67,8 @@ def _of_a_cloud() -> int:
     except KeyboardInterrupt:
         say(f"down: interrupted; `{make('down', STACK)}` goes on where it stopped")
         return INTERRUPTED
-    gone = "The control plane, the fake account and the stack's state are gone."
-    say(gone if there else f"Nothing was up{_up_now()}.")
+    removed = "The control plane, the fake account and the stack's state are gone."
+    say(removed if existing else f"Nothing was up{_up_now()}.")
     return 0
 
 
@@ -85,7 +85,7 @@ def _destroy(pulumi: Engine, kubeconfig: Path) -> None:
     try:
         for line in recover(pulumi, connect(kubeconfig)):
             say(f"recovered: {line}")
-    except EnvironmentLacks as problem:
+    except EnvironmentMissing as problem:
         say(f"not recovered: {problem}")
     with _freeing(connect(kubeconfig)):
         pulumi.run(

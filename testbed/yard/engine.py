@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuyard import recovery
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.names import KUEUE_API, PLATFORM_LABEL
 from gpuyard.simulate.api import Api, ApiObject
 from testbed.plugins import environment
@@ -46,7 +46,7 @@ class Engine:
         return subprocess.run(command, cwd=ROOT, env=self.env, check=False).returncode
 
     def ask(self, *arguments: str) -> str:
-        """Run a command for its output; EnvironmentLacks when it fails."""
+        """Run a command for its output; EnvironmentMissing when it fails."""
         done = subprocess.run(
             ["pulumi", *arguments],  # noqa: S607
             cwd=ROOT,
@@ -56,16 +56,16 @@ class Engine:
             text=True,
         )
         if done.returncode:
-            raise EnvironmentLacks(f"pulumi {' '.join(arguments)}: {done.stderr.strip()}")
+            raise EnvironmentMissing(f"pulumi {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
 
 
 def engine(kubeconfig: str, state: Path | None = None) -> Engine:
     """The engine of this machine for a cluster, with the stack's own state or another."""
-    found = environment.find()
-    if found is None:
-        raise EnvironmentLacks("no Pulumi engine; `make tools` builds one")
-    env = environment.variables(found, state=state or STATE, passphrase=PASSPHRASE)
+    result = environment.find()
+    if result is None:
+        raise EnvironmentMissing("no Pulumi engine; `make tools` builds one")
+    env = environment.variables(result, state=state or STATE, passphrase=PASSPHRASE)
     env["KUBECONFIG"] = kubeconfig
     return Engine(env)
 
@@ -89,8 +89,8 @@ def recover(pulumi: Engine, api: Api) -> list[str]:
     kubectl, which that needs, is nothing that a newcomer must have: the simulated cluster is asked directly.
     """
     stack = recovery.PulumiStack(STACK, ROOT, pulumi.env)
-    found = recovery.recover(stack, lambda _: lambda one: _live(api, one), only_after_a_kill=True)
-    return [*found.did, *found.left]
+    result = recovery.recover(stack, lambda _: lambda one: _live(api, one), only_after_a_kill=True)
+    return [*result.actions, *result.remaining]
 
 
 def state_is_broken() -> bool:
@@ -116,7 +116,7 @@ def wait_for_deletions(api: Api, seconds: float = 180) -> None:
     deadline = time.monotonic() + seconds
     while names := _terminating(api):
         if time.monotonic() > deadline:
-            raise EnvironmentLacks(
+            raise EnvironmentMissing(
                 f"{', '.join(names)} are being deleted and do not end; a finalizer holds them, or something"
                 " in them: `kubectl get KIND/NAME -o yaml` says which"
             )
@@ -141,8 +141,8 @@ def _terminating(api: Api) -> list[str]:
 
 def _going(api: Api, path: str) -> list[str]:
     """Names of the platform's objects of a kind that are being deleted."""
-    found = api.get(f"{path}?labelSelector={PLATFORM_LABEL}") or {"items": []}
-    items = (item["metadata"] for item in found["items"])
+    result = api.get(f"{path}?labelSelector={PLATFORM_LABEL}") or {"items": []}
+    items = (item["metadata"] for item in result["items"])
     return [str(meta["name"]) for meta in items if meta.get("deletionTimestamp")]
 
 

@@ -30,16 +30,16 @@ platform = pulumi.Config("gpuyard").require_object("platform")
 
 def first_of_two(second: Mapping[str, Any]) -> dict[str, Any] | None:
     """The platform of that cluster; None where the `second` makes its own. Pools say where subnets lie."""
-    asked = second.get("cluster") or {}
-    if not asked.get("existing") or second["cloud"] not in _COMPONENTS:
+    requested = second.get("cluster") or {}
+    if not requested.get("existing") or second["cloud"] not in _COMPONENTS:
         return None
-    made = {key: value for key, value in asked.items() if key not in {"existing", "network"}}
-    kept = {key: second[key] for key in _KEPT if key in second}
+    created = {key: value for key, value in requested.items() if key not in {"existing", "network"}}
+    retained = {key: second[key] for key in _KEPT if key in second}
     return {
-        "name": asked["existing"],
+        "name": requested["existing"],
         "system": _SYSTEM[second["cloud"]],
-        **kept,
-        **({"cluster": made} if made else {}),
+        **retained,
+        **({"cluster": created} if created else {}),
     }
 
 
@@ -62,5 +62,5 @@ def write(folder: Path, second: Mapping[str, Any], options: Mapping[str, Any]) -
 
 def salt_in(file: Path) -> dict[str, Any]:
     """What the engine wrote into a stack file; it goes with the state, not with the file."""
-    kept = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return {key: value for key, value in kept.items() if key == "encryptionsalt"}
+    retained = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {key: value for key, value in retained.items() if key == "encryptionsalt"}

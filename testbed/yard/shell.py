@@ -29,9 +29,9 @@ def main() -> int:  # noqa: RET503  it ends by becoming the shell
     """Replace this process by the user's shell."""
     try:
         if sys.argv[1:] == [COPY]:
-            stand = cloud.Stand(STACK)
-            stand.plan()
-            stand.write()
+            state = cloud.Stand(STACK)
+            state.plan()
+            state.write()
             return 0
         cluster.require_own(NAME or STACK, ROOT)
         now = cluster.status(NAME or STACK)
@@ -44,10 +44,10 @@ def main() -> int:  # noqa: RET503  it ends by becoming the shell
         if simulated(STACK):
             env = engine(now.kubeconfig).env
         else:
-            stand = cloud.Stand(STACK)
-            env = stand.engine(Path(now.kubeconfig)).env
+            state = cloud.Stand(STACK)
+            env = state.engine(Path(now.kubeconfig)).env
             env["KUBECONFIG"] = now.kubeconfig
-            env["PATH"] = f"{write_pulumi(stand, env['PATH'])}{os.pathsep}{env['PATH']}"
+            env["PATH"] = f"{write_pulumi(state, env['PATH'])}{os.pathsep}{env['PATH']}"
     except GpuYardError as e:
         say(f"shell: {e}")
         return e.exit_code
@@ -60,15 +60,15 @@ def main() -> int:  # noqa: RET503  it ends by becoming the shell
     os.execvpe(shell, [shell], env)  # noqa: S606  the user's own shell
 
 
-def write_pulumi(stand: cloud.Stand, path: str) -> Path:
+def write_pulumi(state: cloud.Stand, path: str) -> Path:
     """A `pulumi` for the repository's own folder that deploys to the fake account; returns its folder."""
-    folder = stand.home / "bin"
+    folder = state.home / "bin"
     folder.mkdir(parents=True, exist_ok=True)
     words = {
         "script": ROOT / "scripts" / "shell",
         "copy": COPY,
         "pulumi": shutil.which("pulumi", path=path),
-        "file": stand.copy,
+        "file": state.copy,
     }
     text = _PULUMI.format(**{key: shlex.quote(str(each)) for key, each in words.items()})
     (folder / "pulumi").write_text(text, encoding="utf-8")

@@ -21,9 +21,9 @@ def summary(
     lines = ["", f"The platform {plan.name} {done} ({seconds:.0f} s).", ""]
     lines += ["Pools", *_rows(_pools(plan)), ""]
     lines += ["Teams", *_rows(_teams(plan)), ""]
-    nobody = ", ".join(_amount(plan, q) for q in plan.queueing.unassigned)
-    if nobody:
-        lines += [f"Nobody's, free to borrow: {nobody}", ""]
+    unassigned = ", ".join(_amount(plan, q) for q in plan.queueing.unassigned)
+    if unassigned:
+        lines += [f"Nobody's, free to borrow: {unassigned}", ""]
     lines += [_bill(plan), f"kubeconfig: {shlex.quote(kubeconfig)}", ""]
     lines += (
         _of_a_stack(stack)

@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from gpuyard.errors import EnvironmentLacks, GpuYardError, SpecError, UsageError
-from gpuyard.findings import show
-from gpuyard.plan import planned
+from gpuyard.errors import EnvironmentMissing, GpuYardError, SpecError, UsageError
+from gpuyard.findings import format_findings
+from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import connect
@@ -93,11 +93,11 @@ def simulated(stack: str) -> bool:
 
 def in_a_cloud(began: float) -> int:
     """Bring a stack of a cloud up on a fake account, with a simulated control plane inside its cluster."""
-    stand = cloud.Stand(STACK)
+    state = cloud.Stand(STACK)
     try:
         cluster.require_own(NAME or STACK, ROOT)
         show_plan()
-        plan = stand.plan()
+        plan = state.plan()
         if plan.cloud not in cloud.NAMES:
             raise UsageError(
                 f"stack {STACK} has `cloud: {plan.cloud.value}`, which has no fake:"
@@ -109,12 +109,12 @@ def in_a_cloud(began: float) -> int:
             " The control plane inside is real and runs here;"
             " its nodes are fakes, made of what node groups ask for."
         )
-        if asked := os.environ.get("PACE"):
-            say(cloud.set_pace(stand, asked))
+        if requested := os.environ.get("PACE"):
+            say(cloud.set_pace(state, requested))
         shipped = ROOT / "stacks" / "reservations" / f"{STACK}.json"
-        held = os.environ.get("RESERVED") or (shipped if shipped.exists() else None)
-        if held:
-            say(cloud.set_reserved(stand, Path(held)))
+        blocked = os.environ.get("RESERVED") or (shipped if shipped.exists() else None)
+        if blocked:
+            say(cloud.set_reserved(state, Path(blocked)))
         announce()
         build_tools()
         outcome = cluster.up(NAME or STACK, say, ROOT)
@@ -123,7 +123,7 @@ def in_a_cloud(began: float) -> int:
         api = connect(kubeconfig)
         say(f"played, as somebody must install them on a real cluster: {charts.play(api, plan)}")
         try:
-            changed = cloud.deploy(stand, stand.engine(kubeconfig), say)
+            changed = cloud.deploy(state, state.engine(kubeconfig), say)
         except cloud.UpFailed:
             fail_if_dead()
             raise
@@ -151,12 +151,12 @@ def local_plan() -> PlatformPlan:
 
     Raises:
         SpecError: the stack file was edited after its plan was shown, and is none any more.
-        PlanRefused: so edited, it is refused.
+        PlanRejected: so edited, it is refused.
     """
     reading = read_stack_file((ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_bytes(), STACK)
     if reading.spec is None:
-        raise SpecError(show(reading.findings))
-    return planned(reading.spec)
+        raise SpecError(format_findings(reading.findings))
+    return plan_or_raise(reading.spec)
 
 
 def announce() -> None:
@@ -214,12 +214,12 @@ def fail_if_dead() -> None:
     """Name the parts of the cluster that ended while the engine ran: it only saw requests fail.
 
     Raises:
-        EnvironmentLacks: a part has ended.
+        EnvironmentMissing: a part has ended.
     """
     dead = [part for part in cluster.status(NAME or STACK).parts if part.alive is False]
     if dead:
         logs = ", ".join(f"{part.name} (log {part.log})" for part in dead)
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             f"parts of the cluster ended meanwhile: {logs}; `{make('up', STACK)}` starts them and goes on"
         )
 

@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.queued import ELASTIC, TIME
-from gpuyard.admission.requirements import refusals
+from gpuyard.admission.requirements import denials
 from gpuyard.lint.kubernetes import resource
 from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
@@ -38,7 +38,7 @@ def changed(before, after, **known):
     was = workload(resource(before))
     found = workload(resource(after))
     asked = replace(found, was=was, **known)
-    return [str(each) for each in refusals(asked, MAIN)]
+    return [str(each) for each in denials(asked, MAIN)]
 
 
 GROWN = (
@@ -407,8 +407,8 @@ def test_nothing_says_that_it_is_what_was_counted_for_something_else(part, word,
     for value in with_pods_of(part, word, name):
         found = workload(resource(value))
         said = JOINED.format(kind=value["kind"], name=name)
-        assert [str(each) for each in refusals(found, MAIN)] == ([said] if refused else [])
-        assert list(refusals(replace(found, by_controller=True), MAIN)) == []
+        assert [str(each) for each in denials(found, MAIN)] == ([said] if refused else [])
+        assert list(denials(replace(found, by_controller=True), MAIN)) == []
         assert changed(value, value) == []
 
 
@@ -431,7 +431,7 @@ def test_pods_of_a_group_have_no_longest_time_of_kueue(part):
 
 def refused_of(values, **known):
     found = (replace(workload(resource(value)), **known) for value in values)
-    return [[str(each) for each in refusals(one, MAIN)] for one in found]
+    return [[str(each) for each in denials(one, MAIN)] for one in found]
 
 
 def test_neither_do_jobs_nor_what_makes_them():
@@ -439,7 +439,7 @@ def test_neither_do_jobs_nor_what_makes_them():
     job = {**waiting(), "metadata": {"name": "x", **said}}
     cron = waiting("CronJob", jobTemplate={"metadata": said, "spec": {"template": {}}})
     for value in (job, cron):
-        (found,) = refusals(workload(resource(value)), MAIN)
+        (found,) = denials(workload(resource(value)), MAIN)
         assert str(found) == JOINED.format(kind=value["kind"], name="job-x-1")
     assert changed(waiting(), job) == [JOINED.format(kind="Job", name="job-x-1")]
 
@@ -460,7 +460,7 @@ def test_a_gang_keeps_no_pods_when_it_goes():
     said = [KEEPS.format(kind="Job")]
     for other in ("Job", "RayCluster"):
         value = kept(waiting(other, version="ray.io/v1" if other != "Job" else "batch/v1"))
-        found = [str(each) for each in refusals(workload(resource(value)), MAIN)]
+        found = [str(each) for each in denials(workload(resource(value)), MAIN)]
         assert found == [KEEPS.format(kind=other)]
     assert changed(gang, kept(gang)) == said
     assert changed(kept(gang, ["example.org/x"]), kept(gang)) == said
@@ -481,7 +481,7 @@ def test_a_gang_that_is_to_go_is_kept_by_nobody_of_the_team():
         " Kueue takes it for gone; remove the finalizer"
         for name in ("example.org/kept", "batch.kubernetes.io/job-tracking")
     ]
-    assert [str(each) for each in refusals(workload(resource(stays)), MAIN)] == said
+    assert [str(each) for each in denials(workload(resource(stays)), MAIN)] == said
     assert changed(gang, stays) == said
     assert changed(kept(gang, ["example.org/kept"]), stays) == said[1:]
     assert changed(stays, gang) == changed(stays, stays) == []
@@ -558,6 +558,6 @@ def test_what_stands_in_a_queue_is_started_by_its_queue(before, after, refused):
     ],
 )
 def test_kinds_that_stand_for_their_pods_name_a_queue(value, said):
-    found = [str(each) for each in refusals(workload(resource(value)), MAIN)]
+    found = [str(each) for each in denials(workload(resource(value)), MAIN)]
     label = f"label it {QUEUE_LABEL}: main"
     assert found == ([f"GPU-ADM-01: {said}; {label}"] if said else [])

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.cli.stacks import judge_text
+from gpuyard.cli.stacks import validate_text
 from gpuyard.findings import Severity
 from kit.generated import platforms
 from kit.searches import examples
@@ -78,8 +78,8 @@ def slip_of(number):
 
 def judged(raw):
     """What check says about it, as it would stand in a file; notes are no matter of fixes."""
-    found = judge_text(stack_file(raw), "stack.yaml", TODAY).findings
-    return [f for f in found if f.severity is not Severity.NOTE]
+    found = validate_text(stack_file(raw), "stack.yaml", TODAY).findings
+    return [f for f in found if f.severity is not Severity.INFO]
 
 
 def as_written(raw):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.admission.bypass import bypasses_of
-from gpuyard.admission.host import hands_out_devices
-from gpuyard.admission.images import allowed, prefix, repository
+from gpuyard.admission.bypass import pod_bypasses
+from gpuyard.admission.host import exposes_device_path
+from gpuyard.admission.images import is_allowed_image, normalized_prefix, repository
 from gpuyard.admission.parameters import (
     SHARES,
     TeamParameters,
@@ -12,11 +12,11 @@ from gpuyard.admission.parameters import (
     parameters_of,
     read_parameters,
 )
-from gpuyard.admission.placing import NOT_OF_TEAMS, placing
+from gpuyard.admission.placement import NOT_OF_TEAMS, check_placement
+from gpuyard.admission.priority_and_termination import CROWDED
 from gpuyard.admission.requirement import Workload
-from gpuyard.admission.requirements import REQUIREMENTS, refusals
-from gpuyard.admission.shares import shares
-from gpuyard.admission.turns import CROWDED
+from gpuyard.admission.requirements import REQUIREMENTS, denials
+from gpuyard.admission.shares import check_shares
 from gpuyard.manifests.pods import Pod
 from gpuyard.plan.records import Taint
 from gpuyard.spec.sections import Enforce
@@ -65,7 +65,7 @@ def test_a_repository_in_full(image, full):
     ],
 )
 def test_a_prefix_in_full(given, full):
-    assert prefix(given) == full
+    assert normalized_prefix(given) == full
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_prefix_in_full(given, full):
     ],
 )
 def test_a_prefix_ends_where_a_part_of_the_path_does(image, prefixes, fits):
-    assert allowed(image, prefixes) is fits
+    assert is_allowed_image(image, prefixes) is fits
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_prefix_ends_where_a_part_of_the_path_does(image, prefixes, fits):
     ],
 )
 def test_what_hands_out_devices(path, does):
-    assert hands_out_devices(path) is does
+    assert exposes_device_path(path) is does
 
 
 DRIVERS = ("secrets-store.csi.k8s.io", "gcsfuse.csi.storage.gke.io")
@@ -117,18 +117,20 @@ def teams_of(*teams, **more):
 
 
 def test_a_team_has_what_the_platform_says_unless_it_says_itself():
-    own = team("own", guarantee={"train": 8}, images_from=["nvcr.io/team/"])
+    own = team("own", guarantee={"train": 8}, allowed_images=["nvcr.io/team/"])
     usual = team("usual", guarantee={"train": 8}, queues={"main": 1.0, "fast": 2.0})
-    plan = teams_of(own, usual, admission={"images_from": ["nginx", "nginx"], "guaranteed": False})
+    plan = teams_of(
+        own, usual, admission={"allowed_images": ["nginx", "nginx"], "guaranteed": False}
+    )
     assert parameters_of(plan, plan.team("own")) == TeamParameters(
-        images_from=("nvcr.io/team",),
+        allowed_image_prefixes=("nvcr.io/team",),
         taints=(),
         guaranteed=False,
         queues=("default",),
         csi_drivers=DRIVERS,
     )
     assert parameters_of(plan, plan.team("usual")) == TeamParameters(
-        images_from=("docker.io/library/nginx",),
+        allowed_image_prefixes=("docker.io/library/nginx",),
         taints=(),
         guaranteed=False,
         queues=("fast", "main"),
@@ -190,8 +192,8 @@ def test_a_team_whose_gpus_gke_shares_is_told_that_they_are_shares():
     assert shared.annotations()[SHARES] == "nvidia.com/gpu"
     two = {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 2}}}]}
     asked = Workload("Pod", {}, (Pod((), {}, two),))
-    assert list(shares(asked, whole)) == []
-    (slip,) = shares(asked, shared)
+    assert list(check_shares(asked, whole)) == []
+    (slip,) = check_shares(asked, shared)
     assert slip.problem.startswith("container c asks for more than one nvidia.com/gpu")
 
 
@@ -201,9 +203,9 @@ def test_a_team_whose_gpus_gke_shares_is_told_that_they_are_shares():
         TeamParameters(),
         TeamParameters(shares=("nvidia.com/gpu",)),
         TeamParameters(longest_grace=900),
-        TeamParameters(images_from=(), taints=(), guaranteed=False, queues=("main",)),
+        TeamParameters(allowed_image_prefixes=(), taints=(), guaranteed=False, queues=("main",)),
         TeamParameters(
-            images_from=("nvcr.io", "docker.io/library"),
+            allowed_image_prefixes=("nvcr.io", "docker.io/library"),
             taints=(Taint("gpuyard.dev/pool", "vip"), Taint("a/b", "", "NoExecute")),
             queues=("main", "default"),
             accounts=("system:serviceaccounts:pipelines",),
@@ -223,9 +225,9 @@ def test_parameters_are_read_back_as_they_were_written(limits):
     ("admission", "queueing", "longest"),
     [
         ({}, {}, 300),
-        ({"longest_grace_seconds": 900}, {}, 900),
-        ({}, {"interruption": {"save_every_minutes": 10}}, 300),
-        ({}, {"interruption": {"save_every_minutes": 20, "save_seconds": 600}}, 600),
+        ({"max_grace_period_seconds": 900}, {}, 900),
+        ({}, {"interruption": {"checkpoint_interval_minutes": 10}}, 300),
+        ({}, {"interruption": {"checkpoint_interval_minutes": 20, "checkpoint_seconds": 600}}, 600),
     ],
 )
 def test_pods_with_gpus_end_in_the_time_that_the_platform_gives_them(admission, queueing, longest):
@@ -247,12 +249,12 @@ def test_a_pod_with_too_many_containers_is_told_that_alone():
     def said(containers, first, was=None):
         spec = {"containers": [image] * containers, "initContainers": [image] * first, **debuggers}
         made = Workload("Pod", {}, (Pod((), {}, spec),), was=was)
-        return made, [str(each) for each in refusals(made, TeamParameters())]
+        return made, [str(each) for each in denials(made, TeamParameters())]
 
     fits, of_each = said(30, 10)
     assert len(of_each) == 40
     crowded, words = said(31, 10)
-    slip = CROWDED.slip((), most="40")
+    slip = CROWDED.violation((), most="40")
     assert words == [f"GPU-ADM-08: {slip.problem}; {slip.fix}"]
     assert said(31, 10, was=fits)[1] == words
     assert words[0] not in said(32, 10, was=crowded)[1]
@@ -266,7 +268,7 @@ def test_every_requirement_has_an_id_of_its_own():
 @pytest.mark.parametrize("more", [{"operator": "Exists"}, {"value": "hold"}])
 def test_the_brake_of_a_pool_is_tolerated_by_nobody(more):
     spec = {"containers": [], "tolerations": [{"key": "gpuyard.dev/stop", **more}]}
-    (slip,) = placing(Workload("Pod", {}, (Pod((), {}, spec),)), TeamParameters())
+    (slip,) = check_placement(Workload("Pod", {}, (Pod((), {}, spec),)), TeamParameters())
     assert slip.path == ("spec", "tolerations", 0)
     assert "past the brake of a pool that is stopped" in slip.problem
 
@@ -288,7 +290,7 @@ def test_annotations_name_no_devices_to_plugins_of_the_runtime(annotation, gpus,
     limits = {"nvidia.com/gpu": gpus}
     spec = {"containers": [{"name": "a", "resources": {"limits": limits}}]}
     pod = Pod((), {"annotations": {annotation: "- path: /dev/nvidia0"}}, spec)
-    found = [slip.path for slip in bypasses_of(pod)]
+    found = [slip.path for slip in pod_bypasses(pod)]
     assert found == ([("metadata", "annotations", annotation)] if refused else [])
 
 
@@ -296,6 +298,6 @@ def test_annotations_name_no_devices_to_plugins_of_the_runtime(annotation, gpus,
 def test_a_node_of_the_clusters_own_programs_is_tolerated_by_nobody(key):
     spec = {"containers": [], "tolerations": [{"key": key, "operator": "Exists"}]}
     workload = Workload("Pod", {}, (Pod((), {}, spec),))
-    (slip,) = placing(workload, TeamParameters())
+    (slip,) = check_placement(workload, TeamParameters())
     assert slip.path == ("spec", "tolerations", 0)
     assert slip.problem.startswith(f"the toleration of {key} lets the pod onto a node that takes")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirements import refusals
+from gpuyard.admission.requirements import denials
 from gpuyard.lint.kubernetes import resource
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
@@ -29,7 +29,7 @@ MAIN = TeamParameters(queues=("main",))
 
 def changed(before, after, **known):
     asked = replace(workload(resource(after)), was=workload(resource(before)), **known)
-    return [str(each) for each in refusals(asked, MAIN) if "GPU-ADM-01" in str(each)]
+    return [str(each) for each in denials(asked, MAIN) if "GPU-ADM-01" in str(each)]
 
 
 def said(kind):
@@ -89,7 +89,7 @@ LEAST = (
 
 
 def fresh(value, **known):
-    found = refusals(replace(workload(resource(value)), **known), MAIN)
+    found = denials(replace(workload(resource(value)), **known), MAIN)
     return [str(each) for each in found if "GPU-ADM-01" in str(each)]
 
 

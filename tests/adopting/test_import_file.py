@@ -1,6 +1,6 @@
 """The file that `pulumi import` takes, and the state that comes of it."""
 
-from gpuyard.adopting.import_file import import_file, with_names_given
+from gpuyard.adopting.import_file import import_file, with_explicit_names
 from gpuyard.catalogue.software.providers import PROVIDERS
 from kit.clouds.running import COMPONENT, running
 
@@ -45,7 +45,7 @@ def test_names_that_the_program_does_not_give_count_as_the_engines():
         "type": "gpuyard:index:Platform",
     }
     deployment = {"resources": [top, role, vpc, other], "manifest": {}}
-    made = with_names_given(deployment, ["lab", "lab-role", "lab-vpc"])
+    made = with_explicit_names(deployment, ["lab", "lab-role", "lab-vpc"])
     wanted = {**role, "inputs": {**role["inputs"], "__defaults": ["name", "path"]}}
     assert made == {"resources": [top, wanted, vpc, other], "manifest": {}}
-    assert with_names_given({}, [])["resources"] == []
+    assert with_explicit_names({}, [])["resources"] == []

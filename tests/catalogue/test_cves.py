@@ -11,9 +11,9 @@ from gpuyard.catalogue.cves import (
     _rows,
     advisories,
     branch_of,
-    floor,
     known_vulnerabilities,
     maintained,
+    minimum_fixed_version,
     newest,
 )
 from gpuyard.catalogue.tables import advisories as table
@@ -48,7 +48,7 @@ def test_a_row_is_whole(row):
     assert 0 < row.score <= 10
     assert (row.branch is None) == (row.component != "driver")
     assert row.branch is None or row.bound.startswith(f"{row.branch}.")
-    assert row.branch is None or row.fixed.startswith(f"{row.branch}.")
+    assert row.branch is None or row.fixed_in.startswith(f"{row.branch}.")
 
 
 @pytest.mark.parametrize(
@@ -71,18 +71,18 @@ def test_a_row_is_whole(row):
     ],
 )
 def test_the_floor_of_a_component(component, branch, version):
-    assert str(floor(component, branch)) == version
+    assert str(minimum_fixed_version(component, branch)) == version
 
 
 @every("row", advisories(), ids=lambda r: f"{r.cve}-{r.component}-{r.branch}")
 def test_nothing_is_known_against_a_floor_and_something_just_below(row):
-    lowest = floor(row.component, row.branch)
-    if not lowest.above:
+    lowest = minimum_fixed_version(row.component, row.branch)
+    if not lowest.unaffected_above:
         assert ids(row.component, lowest.version) == []
-        assert lowest.holds(lowest.version)
+        assert lowest.is_fixed(lowest.version)
     assert ids(row.component, f"{lowest.version}-rc.1")
-    assert not lowest.holds(f"{lowest.version}-rc.1")
-    assert row in known_vulnerabilities(row.component, f"{row.fixed}-rc.1")
+    assert not lowest.is_fixed(f"{lowest.version}-rc.1")
+    assert row in known_vulnerabilities(row.component, f"{row.fixed_in}-rc.1")
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_one_step_makes_the_difference(component, bad, good):
 
 
 def test_a_floor_in_doubt_is_above_its_version():
-    lowest = floor("dcgm-exporter")
-    assert not lowest.holds("4.5.3-4.8.2")
-    assert lowest.holds("4.6.0-4.8.3")
+    lowest = minimum_fixed_version("dcgm-exporter")
+    assert not lowest.is_fixed("4.5.3-4.8.2")
+    assert lowest.is_fixed("4.6.0-4.8.3")
     assert "4.8.2 is taken as affected" in known_vulnerabilities("dcgm-exporter", "4.8.2")[0].doubt
 
 
@@ -144,8 +144,8 @@ def test_a_branch_counts_for_itself():
 
 
 def test_what_no_bulletin_lists_has_no_floor_and_is_not_called_safe():
-    assert floor("kueue") is None
-    assert floor("driver", "620") is None
+    assert minimum_fixed_version("kueue") is None
+    assert minimum_fixed_version("driver", "620") is None
     assert maintained("620") is None
     assert ids("kueue", "0.1") == []
 

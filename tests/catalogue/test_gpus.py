@@ -43,7 +43,7 @@ def test_a_gpu_has_memory_and_an_architecture_that_fits_its_compute_capability(g
 @every("gpu", ROWS)
 def test_memory_named_in_a_spelling_is_the_memory(gpu):
     """A GH200 is named for the memory of its processor."""
-    for spelling in (gpu.product, *gpu.also):
+    for spelling in (gpu.product, *gpu.aliases):
         if "GH200" in spelling and gpu.memory_gib == 96:
             continue
         for word in spelling.split("-"):
@@ -59,14 +59,14 @@ def test_the_product_is_a_label_value(gpu):
 
 @every("gpu", ROWS)
 def test_a_gpu_is_found_by_each_of_its_spellings_whatever_the_case(gpu):
-    for spelling in (gpu.name, gpu.product, *gpu.also):
+    for spelling in (gpu.name, gpu.product, *gpu.aliases):
         assert find_gpu(spelling) is gpu
         assert find_gpu(spelling.lower()) is gpu
         assert find_gpu(spelling.upper()) is gpu
 
 
 def test_no_two_gpus_share_a_spelling():
-    spellings = [s.lower() for g in GPUS.values() for s in {g.name, g.product, *g.also}]
+    spellings = [s.lower() for g in GPUS.values() for s in {g.name, g.product, *g.aliases}]
     assert sorted(set(spellings)) == sorted(spellings)
 
 
@@ -195,7 +195,7 @@ def test_boards_for_export_have_slower_links_and_are_cut_alike():
     for name, like in (("A800-40", "A100-40"), ("A800-80", "A100-80"), ("H800", "H100")):
         ours, theirs = GPUS[name], GPUS[like]
         assert ours.nvlink_gbps == 400 < theirs.nvlink_gbps
-        assert (ours.cut_like, ours.memory_gib) == (like, theirs.memory_gib)
+        assert (ours.partitioned_like, ours.memory_gib) == (like, theirs.memory_gib)
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import pytest
 from gpuyard.catalogue.metrics import (
     DCGM_DEFAULT,
     KUEUE,
-    MEANT,
+    METRIC_ALIASES,
     NOT_UNDER_MIG,
     kueue_type,
-    meant_by,
+    suggested_metric,
 )
 from kit.levels import upstream
 
@@ -26,8 +26,8 @@ def test_the_default_is_the_exporter_s_and_the_operator_s(name):
 
 def test_every_name_of_the_exporter_s_first_version_leads_to_one_that_is_served():
     old = rows("1.x-compatibility-metrics.csv")
-    assert {name: meant_by(name) for name in old if meant_by(name) is None} == {}
-    assert all(meant_by(name) in DCGM_DEFAULT for name in old)
+    assert {name: suggested_metric(name) for name in old if suggested_metric(name) is None} == {}
+    assert all(suggested_metric(name) in DCGM_DEFAULT for name in old)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def test_every_name_of_the_exporter_s_first_version_leads_to_one_that_is_served(
     ],
 )
 def test_a_name_of_a_guide_leads_to_a_field(guide, field):
-    assert meant_by(guide) == field
+    assert suggested_metric(guide) == field
 
 
 def test_names_are_meant_for_what_is_served():
-    assert set(MEANT.values()) <= set(DCGM_DEFAULT)
+    assert set(METRIC_ALIASES.values()) <= set(DCGM_DEFAULT)
     assert set(DCGM_DEFAULT) >= NOT_UNDER_MIG
     assert [name for name in KUEUE if name.startswith("kueue_")] == []
 

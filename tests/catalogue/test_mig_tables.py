@@ -7,14 +7,14 @@ import pytest
 import yaml
 
 from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.mig import ALSO_CUT_AS, MIG_PRODUCTS
-from gpuyard.plan.sharing.mig import place
+from gpuyard.catalogue.mig import ALTERNATIVE_PRODUCTS, MIG_PRODUCTS
+from gpuyard.plan.sharing.mig import place_profiles
 from kit.every import every
 from kit.levels import upstream
 
 PRODUCTS = [
     *(pytest.param(product, id=name) for name, product in MIG_PRODUCTS.items()),
-    *(pytest.param(product, id=f"{name} too") for name, product in ALSO_CUT_AS.items()),
+    *(pytest.param(product, id=f"{name} too") for name, product in ALTERNATIVE_PRODUCTS.items()),
 ]
 
 
@@ -91,9 +91,11 @@ def test_most_products_are_gpus_of_the_catalogue():
     assert set(MIG_PRODUCTS) - set(GPUS) == {"H100-96"}
 
 
-@pytest.mark.parametrize("gpu", [pytest.param(g, id=n) for n, g in GPUS.items() if g.cut_like])
+@pytest.mark.parametrize(
+    "gpu", [pytest.param(g, id=n) for n, g in GPUS.items() if g.partitioned_like]
+)
 def test_a_gpu_that_is_cut_like_another_has_its_geometry_under_its_own_name(gpu):
-    other = MIG_PRODUCTS[gpu.cut_like]
+    other = MIG_PRODUCTS[gpu.partitioned_like]
     assert gpu.name not in MIG_PRODUCTS
     assert (gpu.mig.gpu, gpu.mig.profiles) == (gpu.name, other.profiles)
 
@@ -156,7 +158,7 @@ def test_layouts_of_the_example_are_legal_on_the_gpu_it_is_for():
 
 def assert_legal(product, slices):
     assert {name for name in slices if product.profile(name)} == set(slices), "profiles we lack"
-    assert place(product, slices) is not None, slices
+    assert place_profiles(product, slices) is not None, slices
 
 
 def test_a_uniform_layout_of_upstream_holds_the_maximum_of_its_profile():
@@ -201,7 +203,7 @@ PCI_NOT_IN_THE_MAP = {
 def test_upstream_cuts_a_gpu_of_that_device_id_as_we_do():
     for gpu in GPUS.values():
         if gpu.mig and gpu.pci_id and gpu.pci_id not in PCI_NOT_IN_THE_MAP:
-            assert PRODUCT_OF[f"0X{gpu.pci_id}10DE"] == (gpu.cut_like or gpu.name)
+            assert PRODUCT_OF[f"0X{gpu.pci_id}10DE"] == (gpu.partitioned_like or gpu.name)
         if not gpu.mig:
             assert f"0X{gpu.pci_id}10DE" not in PRODUCT_OF
     assert {g.pci_id for g in GPUS.values()} >= set(PCI_NOT_IN_THE_MAP)
@@ -221,7 +223,7 @@ def fits(layout):
     """Products that can be cut so; of one profile alone, only those whose maximum that is."""
     for gpu, product in MIG_PRODUCTS.items():
         profiles = [product.profile(name) for name in layout]
-        if None in profiles or place(product, layout) is None:
+        if None in profiles or place_profiles(product, layout) is None:
             continue
         if len(layout) > 1 or profiles[0].max_count == next(iter(layout.values())):
             yield gpu

@@ -5,16 +5,6 @@ import itertools
 import pytest
 
 from gpuyard.catalogue import node_pools
-from gpuyard.catalogue.buying import (
-    BLOCK_SIZES,
-    CALENDAR,
-    CAPACITY_BLOCK,
-    FLEX_START,
-    ULTRASERVER_BLOCK,
-    ULTRASERVERS,
-    ULTRASERVERS_SOURCE,
-    stay,
-)
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.catalogue.node_pools import (
     QUEUED_TAINT,
@@ -25,6 +15,16 @@ from gpuyard.catalogue.node_pools import (
     may_be_compact,
     most_in_pool,
     workload_policy,
+)
+from gpuyard.catalogue.purchasing import (
+    BLOCK_SIZES,
+    CALENDAR,
+    CAPACITY_BLOCK,
+    FLEX_START,
+    ULTRASERVER_BLOCK,
+    ULTRASERVERS,
+    ULTRASERVERS_SOURCE,
+    lifetime_of,
 )
 from gpuyard.catalogue.sources import Source
 from kit.every import every
@@ -89,7 +89,7 @@ def test_every_fact_has_a_source():
     ],
 )
 def test_how_long_bought_nodes_stay(name, mode, found):
-    assert stay(MACHINES[name], mode) is found
+    assert lifetime_of(MACHINES[name], mode) is found
 
 
 def test_an_ultraserver_is_left_sooner_than_other_machines():

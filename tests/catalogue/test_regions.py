@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.catalogue.buying import REGIONS, ZONES
 from gpuyard.catalogue.cluster.places import region_names
 from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.regions import in_region, listed_regions
+from gpuyard.catalogue.purchasing import REGIONS, ZONES
+from gpuyard.catalogue.regions import listed_regions, prices_in_region
 
 HOME = {"aws": "us-east-1", "gcp": "us-central1"}
 
@@ -24,7 +24,7 @@ def test_every_listed_price_is_of_a_machine_in_the_catalogue_and_of_its_size(clo
     seen = 0
     for region in listed_regions(cloud):
         for machine in MACHINES.values():
-            there = in_region(machine, region)
+            there = prices_in_region(machine, region)
             if machine.cloud == cloud and there.region == region:
                 seen += 1
                 assert 1 / 3 < there.on_demand.low / machine.on_demand.low < 3, (
@@ -45,7 +45,7 @@ def test_every_listed_price_is_of_a_machine_in_the_catalogue_and_of_its_size(clo
     ],
 )
 def test_a_machine_has_the_prices_of_the_region(name, region, usd, spot):
-    there = in_region(MACHINES[name], region)
+    there = prices_in_region(MACHINES[name], region)
     assert (there.region, there.on_demand.low, there.on_demand.high) == (region, usd, usd)
     assert (there.spot.low if there.spot else None) == spot
     assert there.vcpus == MACHINES[name].vcpus
@@ -62,7 +62,7 @@ def test_a_machine_has_the_prices_of_the_region(name, region, usd, spot):
     ],
 )
 def test_where_no_price_is_listed_it_keeps_its_own_with_the_name_of_their_region(name, region):
-    assert in_region(MACHINES[name], region) is MACHINES[name]
+    assert prices_in_region(MACHINES[name], region) is MACHINES[name]
 
 
 @pytest.mark.parametrize("cloud", ["aws", "gcp"])

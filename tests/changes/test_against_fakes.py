@@ -3,9 +3,9 @@
 import pytest
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.changes.announced import announced
-from gpuyard.changes.deployed import stand_of
-from gpuyard.changes.graphs import Fate
+from gpuyard.changes.deployed_state import deployed_state
+from gpuyard.changes.graphs import ResourceAction
+from gpuyard.changes.planned_changes import plan_changes
 from gpuyard.render.cloud.graph import names_in
 from gpuyard.render.cloud_graph import graph_of
 from kit.clouds.deployments import NAME, Deployment
@@ -22,7 +22,7 @@ def verdicts(cloud, number):
     first, second = changed(cloud, number)
     deployment = Deployment(graph_of(first), PLACES[cloud])
     wanted = graph_of(second)
-    said = announced(second, wanted, stand_of(deployment.export(first)), NAME)
+    said = plan_changes(second, wanted, deployed_state(deployment.export(first)), NAME)
     ours = {each.name: each for each in said.resources}
     return ours, deployment.next(wanted)
 
@@ -33,15 +33,19 @@ def differences(cloud, number):
 
 
 def _differences(cloud, number, ours, theirs):
-    asked = {name for name, each in ours.items() if each.asks and each.verdict is Fate.SAME}
-    hang = {name for name, each in ours.items() if each.hangs}
+    asked = {
+        name
+        for name, each in ours.items()
+        if each.has_queried_inputs and each.action is ResourceAction.SAME
+    }
+    hang = {name for name, each in ours.items() if each.may_be_replaced}
     for each in graph_of(changed(cloud, number)[1]).resources:
         if hang & {name.partition(".")[0] for name in names_in(each.inputs)}:
             hang.add(each.name)
     return {
-        name: (ours[name].verdict.value, verdict, [str(each) for each in ours[name].fields])
+        name: (ours[name].action.value, verdict, [str(each) for each in ours[name].fields])
         for name, verdict in theirs.items()
-        if ours[name].verdict.value != verdict
+        if ours[name].action.value != verdict
         and not (name in asked and verdict == "update")
         and not (name in hang and verdict == "replace")
     }
@@ -53,8 +57,8 @@ def test_what_is_announced_is_what_the_provider_does(cloud):
     for number in range(8):
         ours, theirs = verdicts(cloud, number)
         assert _differences(cloud, number, ours, theirs) == {}, number
-        seen |= {each.verdict for each in ours.values()}
-    assert seen >= {Fate.SAME, Fate.UPDATE, Fate.REPLACE}
+        seen |= {each.action for each in ours.values()}
+    assert seen >= {ResourceAction.SAME, ResourceAction.UPDATE, ResourceAction.REPLACE}
 
 
 @pytest.mark.repeats("test_what_is_announced_is_what_the_provider_does")

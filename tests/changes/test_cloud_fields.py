@@ -22,7 +22,7 @@ def test_it_has_every_field_that_a_graph_gives():
     for cloud in cloud_fields.CLOUDS:
         for number in range(6):
             for each in graph_of(changed(cloud, number)[0]).resources:
-                known = cloud_kind(each.kind).below
+                known = cloud_kind(each.kind).nested_fields
                 for name, value in each.inputs.items():
                     assert name in known[""], f"{each.kind} {name}"
                     if (

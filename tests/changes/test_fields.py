@@ -2,14 +2,14 @@
 
 from gpuyard.changes.conditions import CONDITIONS
 from gpuyard.changes.fields import field_changes
-from gpuyard.changes.settling import Mark
+from gpuyard.changes.unknown_values import UnknownMarker
 from kit.every import every
 
 GROUP, POOL = "aws:eks/nodeGroup:NodeGroup", "gcp:container/nodePool:NodePool"
 ROLE, TEMPLATE = "aws:iam/role:Role", "aws:ec2/launchTemplate:LaunchTemplate"
 SUBNET, VPC = "aws:ec2/subnet:Subnet", "aws:ec2/vpc:Vpc"
 CLUSTER, GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
-LATER, ASKED = Mark.LATER, Mark.ASKED
+LATER, ASKED = UnknownMarker.COMPUTED, UnknownMarker.QUERIED
 SIZES = {"minSize": 0, "maxSize": 2, "desiredSize": 1}
 TAINT = {"key": "a", "value": "b", "effect": "NO_SCHEDULE"}
 OTHER = {**TAINT, "key": "c"}
@@ -25,7 +25,7 @@ OTHER = {**TAINT, "key": "c"}
         (GROUP, {"amiType": "A"}, {"amiType": ASKED}, {}),
         (GROUP, {}, {"amiType": ASKED}, {"amiType": True}),
         (GROUP, {"amiType": ASKED}, {"amiType": "A"}, {}),
-        (GROUP, {"scalingConfig": SIZES}, {"scalingConfig": {**SIZES, "maxSize": 4}}, {"scalingConfig.maxSize": False}),  # noqa: E501
+        (GROUP, {"scalingConfig": SIZES}, {"scalingConfig": {**SIZES, "maxSize": 4}}, {"scalingConfig.maxSize": False}),
         (GROUP, {"scalingConfig": SIZES}, {"scalingConfig": LATER}, {"scalingConfig": False}),
         (GROUP, {"scalingConfig": SIZES}, {}, {"scalingConfig": False,
          "scalingConfig.maxSize": False, "scalingConfig.desiredSize": False}),
@@ -42,7 +42,7 @@ OTHER = {**TAINT, "key": "c"}
         (GROUP, {"subnetIds": ["a", "b"]}, {"subnetIds": ["b", ASKED]}, {}),
         (GROUP, {"subnetIds": ["a"]}, {"subnetIds": [LATER]}, {"subnetIds[0]": True}),
         (GROUP, {"subnetIds": ["a"]}, {"subnetIds": LATER}, {"subnetIds": True}),
-        (GROUP, {"launchTemplate": {"id": "lt", "version": "3"}}, {"launchTemplate": {"id": "lt", "version": 3}}, {}),  # noqa: E501
+        (GROUP, {"launchTemplate": {"id": "lt", "version": "3"}}, {"launchTemplate": {"id": "lt", "version": 3}}, {}),
         (GROUP, {"forceUpdateVersion": True}, {"forceUpdateVersion": True}, {}),
         (ROLE, {"assumeRolePolicy": '{"a":1,"b":2}'}, {"assumeRolePolicy": '{"b": 2, "a": 1}'}, {}),
         (ROLE, {"assumeRolePolicy": "no json"}, {"assumeRolePolicy": "{}"}, {"assumeRolePolicy": False}),
@@ -60,7 +60,9 @@ OTHER = {**TAINT, "key": "c"}
 )  # fmt: skip
 def test_each_difference_and_whether_it_replaces(kind, old, new, found):
     def of(values):
-        return {each.path: each.replaces for each in field_changes(kind, values[0], values[1])}
+        return {
+            each.path: each.forces_replacement for each in field_changes(kind, values[0], values[1])
+        }
 
     assert {
         path: flag for path, flag in of((old, new)).items() if path not in of((old, old))
@@ -83,7 +85,7 @@ def test_fields_that_somebody_else_owns_are_not_looked_at():
         ("aws:s3/bucketVersioning:BucketVersioning", "expectedBucketOwner", {}, {}, "1", "2", True),
         ("aws:ec2/natGateway:NatGateway", "availabilityZoneAddresses", {}, {}, [1], [2], False),
         ("aws:ec2/natGateway:NatGateway", "availabilityZoneAddresses", {}, {}, [1], [], True),
-        ("aws:ec2/natGateway:NatGateway", "secondaryPrivateIpAddressCount", {}, {"connectivityType": "private"},  # noqa: E501
+        ("aws:ec2/natGateway:NatGateway", "secondaryPrivateIpAddressCount", {}, {"connectivityType": "private"},
          1, 2, True),
         ("aws:ec2/natGateway:NatGateway", "secondaryPrivateIpAddressCount", {}, {}, 1, 2, False),
         (SUBNET, "ipv6CidrBlock", {"assignIpv6AddressOnCreation": True}, {}, "a", "b", True),
@@ -91,7 +93,7 @@ def test_fields_that_somebody_else_owns_are_not_looked_at():
         (VPC, "cidrBlock", {}, {"ipv4NetmaskLength": 16}, "a", "b", False),
         (VPC, "instanceTenancy", {}, {}, "dedicated", "default", False),
         (VPC, "instanceTenancy", {}, {}, "default", "dedicated", True),
-        ("aws:ec2/vpcEndpoint:VpcEndpoint", "privateDnsEnabled", {}, {"vpcEndpointType": "Interface"}, 1, 0, False),  # noqa: E501
+        ("aws:ec2/vpcEndpoint:VpcEndpoint", "privateDnsEnabled", {}, {"vpcEndpointType": "Interface"}, 1, 0, False),
         (CLUSTER, "encryptionConfig", {}, {}, {"a": 1}, None, True),
         (CLUSTER, "vpcConfig.controlPlaneEgressMode", {}, {}, "CUSTOMER_ROUTED", "AWS_MANAGED", True),
         ("aws:fsx/lustreFileSystem:LustreFileSystem", "fileSystemTypeVersion", {}, {}, "2.15", "2.12", True),

@@ -3,8 +3,8 @@
 import pytest
 
 from gpuyard.catalogue.cloud_fields import cloud_kind
-from gpuyard.changes.deployed import Deployed
-from gpuyard.changes.graphs import Fate, graph_changes, roots
+from gpuyard.changes.deployed_state import DeployedResource
+from gpuyard.changes.graphs import ResourceAction, graph_changes, roots
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
 
@@ -22,7 +22,7 @@ ZONES = CloudCall(
 def there(**rows):
     """Resources of this kind, with an id of their name, these outputs and what the provider fills in."""
     return {
-        name: Deployed(
+        name: DeployedResource(
             urn=f"urn::platform-{name}",
             kind=kind,
             id=f"{name}-1",
@@ -35,7 +35,9 @@ def there(**rows):
 def _filled(kind):
     fields = cloud_kind(kind).fields
     return {
-        name: each.default for name, each in fields.items() if "." not in name and not each.tied
+        name: each.default
+        for name, each in fields.items()
+        if "." not in name and not each.depends_on_service
     }
 
 
@@ -52,7 +54,7 @@ def of(*nodes, calls=()):
 
 
 def words(changes):
-    return {each.name: each.verdict.value for each in changes}
+    return {each.name: each.action.value for each in changes}
 
 
 def test_a_new_network_takes_what_stands_in_it():
@@ -80,15 +82,15 @@ def test_a_new_network_takes_what_stands_in_it():
         "b": "create",
         "old": "delete",
     }
-    assert found["a"].because == ("vpc",)
-    assert [each.verdict for each in changes if each.name == "other"] == [
-        Fate.CREATE,
-        Fate.DELETE,
+    assert found["a"].reason == ("vpc",)
+    assert [each.action for each in changes if each.name == "other"] == [
+        ResourceAction.CREATE,
+        ResourceAction.DELETE,
     ]
     assert {root: [each.name for each in taken] for root, taken in roots(changes).items()} == {
         "vpc": ["vpc", "a"]
     }
-    assert graph_changes(wanted, {})[0].verdict is Fate.CREATE
+    assert graph_changes(wanted, {})[0].action is ResourceAction.CREATE
 
 
 def test_a_change_of_a_template_is_a_new_version_for_its_group():
@@ -122,7 +124,7 @@ def test_what_rests_on_something_deleted_first_goes_with_it_though_its_name_stay
     )
     changes = graph_changes(graph, before)
     assert words(changes) == {"c": "replace", "g": "replace", "a": "same"}
-    assert changes[1].because == ("c",)
+    assert changes[1].reason == ("c",)
 
 
 def test_what_the_provider_filled_in_stays_known_when_a_block_changes():
@@ -139,8 +141,10 @@ def test_what_the_provider_filled_in_stays_known_when_a_block_changes():
 def test_an_answer_of_the_cloud_is_what_it_was_unless_the_question_excludes_it(zone, verdict):
     graph = of(("s", SUBNET, {"availabilityZone": Late("zones.names.0")}), calls=(ZONES,))
     (found,) = graph_changes(graph, there(s=(SUBNET, {"availabilityZone": zone})))
-    assert found.verdict.value == verdict
-    assert (found.asks, found.hangs) == ((True, True) if verdict == "same" else (False, True))
+    assert found.action.value == verdict
+    assert (found.has_queried_inputs, found.may_be_replaced) == (
+        (True, True) if verdict == "same" else (False, True)
+    )
 
 
 def test_an_output_that_nobody_has_seen_is_known_later():

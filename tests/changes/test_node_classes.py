@@ -3,9 +3,9 @@
 import pytest
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.changes.announced import announced
-from gpuyard.changes.deployed import Stand, stand_of
-from gpuyard.changes.node_classes import reclassed
+from gpuyard.changes.deployed_state import DeployedState, deployed_state
+from gpuyard.changes.node_classes import changed_node_classes
+from gpuyard.changes.planned_changes import plan_changes
 from gpuyard.plan.records.late import bind
 from gpuyard.render.aws.karpenter import nodes
 from gpuyard.render.cloud_graph import graph_of
@@ -33,46 +33,46 @@ def state(plan, name=NAME, change=lambda spec: spec):
 
 
 def stand(plan, **more):
-    return stand_of({"version": 3, "deployment": {"resources": state(plan, **more)}})
+    return deployed_state({"version": 3, "deployment": {"resources": state(plan, **more)}})
 
 
 def test_what_was_deployed_is_no_change():
-    assert reclassed(of(), stand(of()), NAME) == []
+    assert changed_node_classes(of(), stand(of()), NAME) == []
 
 
 def test_another_release_of_images_is_a_change_of_every_pool_and_a_disk_of_its_own(monkeypatch):
     """Another minor is none: Karpenter takes the image of the release for the cluster's own."""
     before = stand(of())
-    assert reclassed(of(disk_gib=900), before, NAME) == ["burst"]
-    assert reclassed(of("1.35"), before, NAME) == []
+    assert changed_node_classes(of(disk_gib=900), before, NAME) == ["burst"]
+    assert changed_node_classes(of("1.35"), before, NAME) == []
     monkeypatch.setattr(nodes, "AL2023_RELEASES", {"1.34": "1.34.12-20270101"})
-    assert reclassed(of(), before, NAME) == ["burst", "other"]
+    assert changed_node_classes(of(), before, NAME) == ["burst", "other"]
 
 
 def test_labels_of_nodes_are_in_the_template_and_bounds_are_not():
-    assert reclassed(of(labels={"rack": "r1"}), stand(of()), NAME) == ["burst"]
+    assert changed_node_classes(of(labels={"rack": "r1"}), stand(of()), NAME) == ["burst"]
     more = {"nodes": "0..8", "scaling": "karpenter"}
     pools = [pool("base", nodes=1), pool("burst", **more), pool("other", **more)]
     plan = planned(platform(pools, cloud="aws", kubernetes="1.34"), "aws")
-    assert reclassed(plan, stand(of()), NAME) == []
+    assert changed_node_classes(plan, stand(of()), NAME) == []
 
 
 @pytest.mark.parametrize("change", [lambda spec: None, lambda spec: {}, lambda spec: "[secret]"])
 def test_a_class_of_which_nothing_can_be_read_is_another(change):
-    assert reclassed(of(), stand(of(), change=change), NAME) == ["burst", "other"]
+    assert changed_node_classes(of(), stand(of(), change=change), NAME) == ["burst", "other"]
 
 
 def test_an_overlay_of_shares_makes_no_node():
     shared = of(sharing={"time_slicing": 2})
     assert "NodeOverlay" in {obj["kind"] for obj in karpenter_nodes(shared)}
-    assert reclassed(shared, stand(shared), NAME) == []
+    assert changed_node_classes(shared, stand(shared), NAME) == []
 
 
 def test_what_is_new_or_of_another_platform_changes_nothing():
-    assert reclassed(of(), Stand((), {}), NAME) == []
-    assert reclassed(of(disk_gib=900), stand(of(), name="another"), NAME) == []
+    assert changed_node_classes(of(), DeployedState((), {}), NAME) == []
+    assert changed_node_classes(of(disk_gib=900), stand(of(), name="another"), NAME) == []
     fixed = planned(platform([pool("base", nodes=1)], cloud="aws"), "aws")
-    assert reclassed(fixed, stand(of()), NAME) == []
+    assert changed_node_classes(fixed, stand(of()), NAME) == []
 
 
 def test_karpenter_is_told_after_a_pool_whose_nodes_are_made_anew():
@@ -80,15 +80,15 @@ def test_karpenter_is_told_after_a_pool_whose_nodes_are_made_anew():
     before, after = of(), of("1.35", disk_gib=900)
     whole = Deployment(graph_of(before), Place(cloud="aws", region="us-east-1")).export(before)
     whole["deployment"]["resources"] += state(before)
-    said = announced(after, graph_of(after), stand_of(whole))
-    assert said.turns == (("base",), ("burst",))
+    said = plan_changes(after, graph_of(after), deployed_state(whole))
+    assert said.rollout_waves == (("base",), ("burst",))
     smaller = of(disk_gib=900)
-    assert announced(smaller, graph_of(smaller), stand_of(whole)).turns == ()
+    assert plan_changes(smaller, graph_of(smaller), deployed_state(whole)).rollout_waves == ()
 
 
 def test_a_list_of_another_length_is_another():
     longer = {"subnetSelectorTerms": [{"id": each} for each in "abcdef"]}
-    assert reclassed(of(), stand(of(), change=lambda spec: spec | longer), NAME) == [
+    assert changed_node_classes(of(), stand(of(), change=lambda spec: spec | longer), NAME) == [
         "burst",
         "other",
     ]

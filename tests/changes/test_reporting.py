@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from gpuyard.changes.announced import announced
-from gpuyard.changes.deployed import Stand, stand_told
-from gpuyard.changes.reporting import report_objects, written_down
+from gpuyard.changes.deployed_state import DeployedState, deployed_state_from_engine
+from gpuyard.changes.planned_changes import plan_changes
+from gpuyard.changes.reporting import report_objects, reported_state
 from gpuyard.names import REPORT_CONFIGMAP
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
@@ -24,11 +24,13 @@ def plan(driver=OLD, guarantee=8, **more):
 def stand(before, **platform_has):
     """What the engine tells of a state: the outputs of each resource."""
     there = {"type": "kubernetes:core/v1:ConfigMap", "outputs": report_objects(before)[0]}
-    return stand_told({PLATFORM: {"type": "gpuyard:index:Platform", **platform_has}, MAP: there})
+    return deployed_state_from_engine(
+        {PLATFORM: {"type": "gpuyard:index:Platform", **platform_has}, MAP: there}
+    )
 
 
 def test_the_report_of_a_whole_deployment_is_read_again():
-    found = written_down(stand(plan()), "lab")
+    found = reported_state(stand(plan()), "lab")
     assert found["pools"]["dev"] == {
         "machine": "g6.12xlarge",
         "nodes": "2",
@@ -40,30 +42,30 @@ def test_the_report_of_a_whole_deployment_is_read_again():
         "vision": {"guarantee": {"train nvidia.com/gpu": 8}},
         "speech": {"guarantee": {}},
     }
-    assert written_down(stand(plan()), "another") == {}
-    assert written_down(Stand((), {}), "lab") == {}
+    assert reported_state(stand(plan()), "another") == {}
+    assert reported_state(DeployedState((), {}), "lab") == {}
 
 
 @pytest.mark.parametrize("left", [{}, {"outputs": None}])
 def test_after_a_deployment_that_ended_early_the_same_change_is_seen_again(left):
-    said = announced(plan(NEW, guarantee=4), None, stand(plan(), **left), "lab")
-    assert said.driven == {"train": OLD, "dev": OLD}
-    assert said.turns == (("dev",), ("train",))
-    assert [(lost.team, left) for lost, left in said.lowered] == [("vision", 4)]
+    said = plan_changes(plan(NEW, guarantee=4), None, stand(plan(), **left), "lab")
+    assert said.driver_rollouts == {"train": OLD, "dev": OLD}
+    assert said.rollout_waves == (("dev",), ("train",))
+    assert [(lost.team, left) for lost, left in said.reduced_quotas] == [("vision", 4)]
     cut = plan_of(platform([cut_pool("dev")], cloud="simulated"))
-    gone = announced(cut, None, stand(plan(), **left), "lab")
-    assert {loss.digest for loss in gone.losses} != set()
+    gone = plan_changes(cut, None, stand(plan(), **left), "lab")
+    assert {loss.digest for loss in gone.disruptions} != set()
 
 
 def test_the_outputs_of_a_whole_deployment_come_first():
     """A release before this one has written nothing down, or something that is older."""
-    said = announced(plan(NEW), None, stand(plan(), outputs={"pools": {}}), "lab")
-    assert (said.driven, said.turns) == ({}, ())
+    said = plan_changes(plan(NEW), None, stand(plan(), outputs={"pools": {}}), "lab")
+    assert (said.driver_rollouts, said.rollout_waves) == ({}, ())
 
 
 def test_where_there_is_no_platform_yet_nothing_is_compared():
     _, report = stand(plan()).resources
-    assert announced(plan(NEW), None, Stand((report,), {}), "lab").driven == {}
+    assert plan_changes(plan(NEW), None, DeployedState((report,), {}), "lab").driver_rollouts == {}
 
 
 @pytest.mark.parametrize(
@@ -72,9 +74,9 @@ def test_where_there_is_no_platform_yet_nothing_is_compared():
 def test_what_nobody_can_read_says_nothing(data):
     obj = {**report_objects(plan())[0], "data": data}
     there = {MAP: {"type": "kubernetes:core/v1:ConfigMap", "outputs": obj}}
-    assert written_down(stand_told(there), "lab") == {"pools": {}, "teams": {}}
+    assert reported_state(deployed_state_from_engine(there), "lab") == {"pools": {}, "teams": {}}
     bare = {MAP: {"type": "kubernetes:core/v1:ConfigMap", "outputs": {"metadata": 7}}}
-    assert written_down(stand_told(bare), "lab") == {}
+    assert reported_state(deployed_state_from_engine(bare), "lab") == {}
 
 
 def test_it_is_text_of_one_line_under_a_name_of_its_own():

@@ -3,7 +3,7 @@
 import pytest
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.changes.deployed import stand_of
+from gpuyard.changes.deployed_state import deployed_state
 from gpuyard.changes.sizes import with_sizes
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudCall, Within
@@ -25,7 +25,7 @@ def resized(before, after):
     plan = of(before)
     state = Deployment(graph_of(plan), Place(cloud="aws", region="us-east-1")).export(plan)
     graph = graph_of(of(after))
-    return with_sizes(graph, stand_of(state).of_clouds(NAME, graph))
+    return with_sizes(graph, deployed_state(state).cloud_resources(NAME, graph))
 
 
 @pytest.mark.parametrize(("before", "after"), [("0..2", "1..2"), ("0..12", "2..10"), (2, "3..4")])

@@ -118,7 +118,7 @@ def test_the_text_of_a_refusal_has_the_same_and_the_line(gpuyard, write, monkeyp
     ended = gpuyard("check", path)
     assert ended.code == 3
     flat = " ".join(ended.out.split())
-    for part in (f"refuse {where}: {problem}", f"given {given}", f"allowed {allowed}"):
+    for part in (f"error {where}: {problem}", f"given {given}", f"allowed {allowed}"):
         assert " ".join(part.split()) in flat
     if fix:
         assert f"fix {fix}" in flat
@@ -226,7 +226,7 @@ def test_spec_and_proofs_refuse_together_each_at_its_own_place(gpuyard, write):
         ("mig.placement", "pools[1].sharing.mig"),
         ("quota.over_capacity", "teams[1].guarantee.train"),
     ]
-    assert document["counts"] == {"refuse": 4, "warn": 0, "note": 0}
+    assert document["counts"] == {"error": 4, "warning": 0, "info": 0}
     assert len({f["line"] for f in document["findings"]}) == 4
 
 

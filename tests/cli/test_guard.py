@@ -8,7 +8,7 @@ import typer
 from typer.main import get_command
 
 from gpuyard.cli import app, guard
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 
 
 def raising(monkeypatch, error):
@@ -34,7 +34,7 @@ def raising(monkeypatch, error):
         ),
         (RecursionError(), 1, "RecursionError."),
         (MemoryError(), 1, "MemoryError."),
-        (EnvironmentLacks("no tool"), 4, "gpuyard: no tool\n"),
+        (EnvironmentMissing("no tool"), 4, "gpuyard: no tool\n"),
         (OSError(28, "No space left on device"), 4, "can't write: No space left on device"),
         (KeyboardInterrupt(), 130, ""),
         (typer.Abort(), 130, ""),

@@ -116,7 +116,7 @@ def test_a_quota_that_is_too_small_is_found_with_the_command_that_asks_for_more(
     ended = check(ON_AWS, "--format", "json")
     shown = json.loads(ended.out)
     (found,) = [each for each in shown["findings"] if each["id"] == "live.quota"]
-    assert (ended.code, found["severity"], found["where"]) == (3, "refuse", "pools[0]")
+    assert (ended.code, found["severity"], found["where"]) == (3, "error", "pools[0]")
     assert "--quota-code L-417A185B --desired-value 384 --region us-east-1" in found["fix"]["says"]
     assert shown["failed"] is True
     standard = [each for each in shown["live"]["not_asked"] if "m7i" in each["about"]]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuyard.cli.commands.check import show_judged
-from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.terminal.text import clean
 from gpuyard.cli.views.cost import show_cost
@@ -46,16 +46,16 @@ def is_sentence(text, path):
 def answer(path: Path) -> int:
     """Check a file as the command does; the exit code, once everything it says has been looked at."""
     try:
-        judged = judge_stack(str(path))
+        judged = validate_stack(str(path))
     except UsageError as e:
         return e.exit_code if is_sentence(str(e), path) else -1
     root = judged.reading.document.value
-    refuses = [f for f in judged.findings if f.severity is Severity.REFUSE]
+    refuses = [f for f in judged.findings if f.severity is Severity.ERROR]
     assert (judged.plan is None) == bool(refuses)
     for finding in judged.findings:
         assert finding.problem.strip(), finding
         assert finding.id.count(".") == 1, finding
-        assert "\n" not in finding.problem + finding.given + finding.allowed
+        assert "\n" not in finding.problem + finding.value + finding.allowed
         if finding.id not in {"spec.no_platform", "spec.duplicate_key"}:
             assert finding.path or finding.id.startswith("spec."), finding
             # what is missing or could be said has no place yet; everything above it has
@@ -65,7 +65,7 @@ def answer(path: Path) -> int:
             assert reached(root, (*above, *finding.path)) >= least, finding
             assert judged.line_of(finding), finding
     screen = io.StringIO()
-    show_judged(judged, Console(screen), Severity.REFUSE)
+    show_judged(judged, Console(screen), Severity.ERROR)
     if judged.plan is not None:
         show_plan(judged.plan, judged.findings, Console(screen))
         show_cost(judged.plan, Console(screen))

@@ -76,7 +76,7 @@ def test_without_a_command_it_shows_what_there_is():
 def test_colour_only_where_it_is_wanted_and_never_the_only_sign(stack, env, coloured):
     ended = start("check", stack(REFUSED), env=env)
     assert (b"\x1b[" in ended.stdout) is coloured
-    assert b"refuse" in ended.stdout
+    assert b"error" in ended.stdout
 
 
 @pytest.mark.parametrize(("columns", "most"), [("60", 60), ("", 80), ("500", 100), ("x", 80)])
@@ -176,8 +176,8 @@ def test_a_check_in_a_pipe_loads_no_painter_and_builds_the_models_once():
         "import sys\n"
         "from gpuyard.spec.platform import PlatformSpec\n"
         "from gpuyard.spec.queueing import QueueingSpec\n"
-        "from gpuyard.spec.pools import Pool, Rung, Sharing\n"
-        "models = (PlatformSpec, QueueingSpec, Pool, Rung, Sharing)\n"
+        "from gpuyard.spec.pools import Pool, CapacityOptionSpec, Sharing\n"
+        "models = (PlatformSpec, QueueingSpec, Pool, CapacityOptionSpec, Sharing)\n"
         "assert not any(model.__pydantic_complete__ for model in models)\n"
         "from gpuyard.cli import main\n"
         "code = main(['check', 'local'])\n"

@@ -13,7 +13,7 @@ def test_a_name_is_found_from_anywhere_in_the_project(gpuyard, project):
 
 def test_a_file_below_is_shown_as_a_relative_path(gpuyard, project, monkeypatch):
     monkeypatch.chdir(project)
-    assert gpuyard("check", "prod").out.startswith("fine    stacks/Pulumi.prod.yaml: ")
+    assert gpuyard("check", "prod").out.startswith("ok      stacks/Pulumi.prod.yaml: ")
 
 
 @pytest.mark.parametrize(

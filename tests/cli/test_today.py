@@ -39,10 +39,10 @@ def test_a_command_that_gets_no_day_says_so_in_a_sentence(gpuyard, write, monkey
     ("of", "day", "code", "severities"),
     [
         ("none 1.36", "2027-04-28", 0, []),
-        ("none 1.36", "2027-04-29", 0, ["warn"]),
-        ("none 1.36", "2027-06-28", 0, ["warn"]),
-        ("aws 1.34", "2027-12-01", 0, ["warn"]),
-        ("aws 1.34", "2027-12-02", 3, ["refuse"]),
+        ("none 1.36", "2027-04-29", 0, ["warning"]),
+        ("none 1.36", "2027-06-28", 0, ["warning"]),
+        ("aws 1.34", "2027-12-01", 0, ["warning"]),
+        ("aws 1.34", "2027-12-02", 3, ["error"]),
     ],
 )
 def test_check_warns_of_an_end_of_support_and_then_refuses(

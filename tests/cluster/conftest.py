@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.simulate import cluster, state, tools
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
@@ -25,7 +25,7 @@ def absent() -> str | None:
     """Why there can be no cluster here, None when there can."""
     try:
         tools.find_tools(Path(__file__).parent)
-    except EnvironmentLacks as problem:
+    except EnvironmentMissing as problem:
         return str(problem)
     return None
 

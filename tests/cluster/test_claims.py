@@ -64,7 +64,7 @@ def pod(name: str, template: str, *more: str, space: str = "default") -> dict[st
 
 def submit(lab: QueueLab, name: str, template: str) -> None:
     """A job of one pod that claims by a template of its team."""
-    job: dict[str, Any] = pod(name, template, space=lab.plan.teams[0].home.name)
+    job: dict[str, Any] = pod(name, template, space=lab.plan.teams[0].default_namespace.name)
     made = {
         "metadata": {"labels": {"job": name}},
         "spec": {**job["spec"], "restartPolicy": "Never"},
@@ -104,7 +104,7 @@ def test_slices_say_what_each_node_has(lab: QueueLab):
 
 
 def test_who_claims_what_is_there_runs_and_who_claims_more_waits(lab: QueueLab):
-    home = lab.plan.teams[0].home.name
+    home = lab.plan.teams[0].default_namespace.name
     # One after the other: Kueue takes jobs of the same second in any order.
     for name in ("first", "second"):
         submit(lab, name, "half")
@@ -142,7 +142,7 @@ def test_a_claim_for_a_slice_that_is_not_there_waits(lab: QueueLab):
 
 
 def test_a_team_finds_its_templates_and_claims_no_other_class(lab: QueueLab):
-    home = lab.plan.teams[0].home.name
+    home = lab.plan.teams[0].default_namespace.name
     found = lab.api.call("GET", f"{RESOURCES}/namespaces/{home}/resourceclaimtemplates")["items"]
     assert [each["metadata"]["name"] for each in found] == ["half", "rack"]
     path = f"/apis/resource.nvidia.com/v1beta1/namespaces/{home}/computedomains/rack"

@@ -64,7 +64,7 @@ class Yard:
         self.change(kind, name, {"metadata": {"labels": {KEEP_IDLE_LABEL: "true"}}})
 
     def change(self, kind: str, name: str, change: Value) -> None:
-        self.api.merge(self.path(kind, name), change)
+        self.api.patch(self.path(kind, name), change)
 
     def delete(self, kind: str, name: str) -> None:
         if self.get(kind, name):
@@ -377,11 +377,11 @@ def test_each_right_is_needed(running: Yard):
     rules = yard.api.call("GET", path)["rules"]
     for right in NEEDED:
         less = [{**r, "resources": [n for n in r["resources"] if n != right]} for r in rules]
-        yard.api.merge(path, {"rules": [r for r in less if r["resources"]]})
+        yard.api.patch(path, {"rules": [r for r in less if r["resources"]]})
         try:
             reality.wait(partial(lacks, yard, right), f"the run to miss {right}")
         finally:
-            yard.api.merge(path, {"rules": rules})
+            yard.api.patch(path, {"rules": rules})
     reality.wait(lambda: not yard.look(WARNED)[1]["problems"], "all rights to be back")
 
 
@@ -390,7 +390,7 @@ def lacks(yard: Yard, right: str) -> bool:
     gone = {"metadata": {"annotations": {"gpuyard.dev/idle-warned": None}}}
     for workload in yard.lab.listed(f"{reality.KUEUE}/namespaces/idl-a/workloads"):
         name = workload["metadata"]["name"]
-        yard.api.merge(f"{reality.KUEUE}/namespaces/idl-a/workloads/{name}", gone)
+        yard.api.patch(f"{reality.KUEUE}/namespaces/idl-a/workloads/{name}", gone)
     return any(f"{right}" in each and "403" in each for each in yard.look(WARNED)[1]["problems"])
 
 

@@ -77,7 +77,7 @@ def end(api: Api, name: str) -> None:
     """Let the pods of a job be over: while they run, nobody need be quick to see it."""
     for pod in pods(api, name):
         path = f"{SPACE}/pods/{pod['metadata']['name']}"
-        api.merge(path, {"metadata": {"annotations": {"sim.gpuyard.dev/duration": "0s"}}})
+        api.patch(path, {"metadata": {"annotations": {"sim.gpuyard.dev/duration": "0s"}}})
 
 
 def test_one_gang_runs_the_next_waits_and_then_runs(api: Api, until: Until):

@@ -269,7 +269,7 @@ def end(api: Api, name: str) -> None:
     """Let the pods of a job be over."""
     for pod in listed(api, PODS, name):
         over = {"metadata": {"annotations": {"sim.gpuyard.dev/duration": "0s"}}}
-        api.merge(f"{PODS}/{pod['metadata']['name']}", over)
+        api.patch(f"{PODS}/{pod['metadata']['name']}", over)
 
 
 # ── tests, in the order of a cluster's life ───────────────────────────────────────────────────────
@@ -285,7 +285,7 @@ def test_a_gang_runs_where_it_has_room_and_its_status_comes_back(connected: Site
     """Three nodes are only in the east: the west is asked too, and keeps nothing."""
     job = work("gang", 3, None)  # it is to be seen running, here and there
     said = told(connected, job)
-    assert (said.verdict, said.says) == (Verdict.STARTS, "sent to one of west, east")
+    assert (said.verdict, said.message) == (Verdict.STARTS, "sent to one of west, east")
     name = submit(connected, job)
     until(lambda: job_status(connected.hub, name).get("active") == 3)
     assert workload(connected.hub, name)["status"]["clusterName"] == "hub-east"
@@ -397,11 +397,11 @@ def with_jobsets(connected: Sites, until: Until) -> Iterator[Sites]:
                 api.apply(kind)
             until(lambda a=api: a.get("/apis/jobset.x-k8s.io/v1alpha2"))
         changed = {KUEUE_CONFIG_KEY: yaml.safe_dump(values)}
-        sites.hub.merge(kueue_manager.CONFIG_MAP, {"data": changed})
+        sites.hub.patch(kueue_manager.CONFIG_MAP, {"data": changed})
         up(name)
         yield sites
     finally:
-        sites.hub.merge(kueue_manager.CONFIG_MAP, {"data": before["data"]})
+        sites.hub.patch(kueue_manager.CONFIG_MAP, {"data": before["data"]})
         for api in (sites.hub, sites.east):
             for kind in kinds:
                 delete(api, f"{DEFINITIONS}/{kind['metadata']['name']}")

@@ -47,7 +47,7 @@ def test_a_job_that_is_suspended_and_enlarged_in_one_change_is_counted_anew(kueu
         create(lab.api, path_of(made).rpartition("/")[0], made)
         lab.expect("a", "some", "admitted")
         soon(lambda: lab.running("a", "some") == 1, "a running pod")
-        lab.api.merge(path_of(made), {"spec": {"suspend": True, "parallelism": 3}})
+        lab.api.patch(path_of(made), {"spec": {"suspend": True, "parallelism": 3}})
         soon(lambda: lab.used()["a"] == 6, "three pods counted")
         lab.expect("a", "some", "admitted")
         soon(lambda: lab.running("a", "some") == 3, "three running pods")
@@ -236,7 +236,7 @@ def test_hold_keeps_what_runs_and_drain_ends_it(kueue: Api):
 
 
 def _stop(given: dict[str, str], where: str) -> Raw:
-    return {"stop": given[where]} if where in given else {}
+    return {"stop_policy": given[where]} if where in given else {}
 
 
 def test_kueue_killed_midway_loses_nothing(kueue: Api, started: cluster.Outcome):

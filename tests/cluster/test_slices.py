@@ -46,7 +46,7 @@ def asks(lab: Lab, name: str, pods: int, resource: str, kind: str = "Job", team:
     spec = pod_spec(amounts)
     meta: Value = {
         "name": name,
-        "namespace": lab.plan.teams[team].home.name,
+        "namespace": lab.plan.teams[team].default_namespace.name,
         "labels": {"job": name},
     }
     if kind == "Pod":
@@ -111,7 +111,9 @@ def test_the_namespace_is_held_by_the_name_of_the_profile(counting: Api):
         assert submitted(lab, asks(lab, "first", 1, MIG3, "Pod")).what == "runs"
         second = submitted(lab, asks(lab, "second", 1, MIG3, "Pod"))
         assert (second.what, MIG_SLICES in second.says) == ("waits", True)
-        used = f"/api/v1/namespaces/{lab.plan.teams[0].home.name}/resourcequotas/gpuyard"
+        used = (
+            f"/api/v1/namespaces/{lab.plan.teams[0].default_namespace.name}/resourcequotas/gpuyard"
+        )
         reality.wait(
             lambda: lab.api.call("GET", used)["status"]["used"][f"requests.{MIG3}"] == "2",
             "a quota that counts both",
@@ -134,9 +136,9 @@ def test_a_queue_with_two_kinds_of_slices_sends_pods_where_their_profile_is_not(
         (group,) = queue["spec"]["resourceGroups"]
         big = {"name": MIG_SLICES, "nominalQuota": "6", "borrowingLimit": "0"}
         group["flavors"].append({"name": "kinds-big", "resources": [big]})
-        counting.merge(path, {"spec": {"resourceGroups": [group]}})
+        counting.patch(path, {"spec": {"resourceGroups": [group]}})
         quota = "/api/v1/namespaces/kinds-team/resourcequotas/gpuyard"
-        counting.merge(quota, {"spec": {"hard": {f"requests.{MIG3}": "1"}}})
+        counting.patch(quota, {"spec": {"hard": {f"requests.{MIG3}": "1"}}})
         probe = asks(lab, "probe", 1, MIG3, "Pod")
         reality.wait(lambda: taken(counting, probe), "the namespace's quota to be known")
         seen = lab.submitted(asks(lab, "wants-three", 1, MIG3))

@@ -46,7 +46,7 @@ def zones(lab: QueueLab, name: str, pods: int, whose: str = "t") -> list[str]:
 def submitted(lab: QueueLab, name: str, foreseen: Verdict, **shape: Any) -> None:
     """Submit a job after what `explain` says of it, in view of the cluster as it is."""
     found = lab.explained(job(lab.namespace("t"), name, **shape))
-    assert found.verdict is foreseen, found.says
+    assert found.verdict is foreseen, found.message
     lab.submit("t", name, **shape)
 
 
@@ -105,7 +105,7 @@ def test_jobs_that_say_nothing_are_tied_to_nodes_that_hold_them(kueue: Api):
 
 def test_a_brake_holds_a_pool_with_a_topology(kueue: Api):
     with QueueLab(kueue, blocks("brake")) as lab:
-        lab.becomes(blocks("brake", stop="hold"))
+        lab.becomes(blocks("brake", stop_policy="hold"))
         lab.submit("t", "held")
         lab.expect("t", "held", "waits")
         lab.becomes(blocks("brake"))
@@ -245,7 +245,7 @@ def test_a_leader_and_its_workers_share_a_block(kueue: Api):
             found = job_set(lab.namespace("t"), parts, notes)
             said = lab.explained(found)
             assert (said.verdict, said.admitted) == (foreseen, foreseen is Verdict.STARTS), (
-                said.says
+                said.message
             )
             state, message = outcome(lab, workload_of(found))
             wanted = "admitted" if foreseen is Verdict.STARTS else "waits"

@@ -7,9 +7,9 @@ import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
 import sizes
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.render.files import render_files
-from gpuyard.render.gpu_operator.joining import differences
+from gpuyard.render.gpu_operator.existing_operator import differences
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.spec.read import read_stack_file
@@ -29,7 +29,7 @@ def block(name):
 @pytest.fixture(scope="module")
 def plan():
     reading = read_stack_file(block("Pulumi.blue.yaml").encode(), "Pulumi.blue.yaml")
-    return planned(reading.spec)
+    return plan_or_raise(reading.spec)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def joined():
     """The same platform beside an operator that is there already."""
     reading = read_stack_file(block("Pulumi.blue.yaml").encode(), "Pulumi.blue.yaml")
     there = OperatorSpec(install=False)
-    return planned(reading.spec.model_copy(update={"gpu_operator": there}))
+    return plan_or_raise(reading.spec.model_copy(update={"gpu_operator": there}))
 
 
 def test_an_operator_that_has_the_values_of_the_page_is_as_the_plan_needs_it(joined):

@@ -13,7 +13,7 @@ import readiness_page
 import reference
 import sizes
 import words_today
-from gpuyard.local_files import files_of
+from gpuyard.local_files import file_reader
 from gpuyard.plan import plan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
@@ -82,7 +82,7 @@ def found_in(value, model):
 def test_an_example_is_of_its_section_and_no_proof_refuses_it(model):
     texts = reference.examples()
     platform = yaml.safe_load(texts["BASE"]) | yaml.safe_load(texts[model.__name__])
-    reading = read_platform(platform, files=files_of(sizes.ROOT))
+    reading = read_platform(platform, files=file_reader(sizes.ROOT))
     assert reading.spec is not None, reading.findings
     assert found_in(reading.spec, model)
     found, findings = plan(reading.spec)

@@ -6,7 +6,7 @@ import yaml
 
 import rule_pages
 from gpuyard.lint.read import read
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from kit.every import every
 from kit.pages import blocks
@@ -34,8 +34,10 @@ def test_the_first_example_is_caught_and_the_last_is_not(rule):
     caught = {}
     for kind in ("bad", "good"):
         name, _, text = rule_pages._file(cases[kind][0])
-        settings = rule_pages.Strictness(parameters={rule.id: cases[kind][0].get("parameters", {})})
-        caught[kind] = report(read(text.encode(), name), [rule], settings).hits
+        settings = rule_pages.RuleConfiguration(
+            parameters={rule.id: cases[kind][0].get("parameters", {})}
+        )
+        caught[kind] = build_report(read(text.encode(), name), [rule], settings).hits
     assert caught["bad"]
     assert caught["good"] == ()
     assert f"more     gpuyard why {rule.id}" in page(rule.id)
@@ -52,8 +54,8 @@ def test_the_index_and_the_table_of_the_pack_have_every_rule_with_its_severity(g
     words = {rule.id: rule_pages.word(rule) for rule in RULES}
     assert (words["GPU-AWS-02"], words["GPU-AWS-01"], words["GPU-AWS-03"]) == (
         "choice",
-        "refuse",
-        "warn",
+        "error",
+        "warning",
     )
 
 

@@ -55,10 +55,10 @@ def test_a_kind_without_a_crd_is_named(stack):
 LATE = """
     from gpuyard.resources import ClusterProvider
     ours = ClusterProvider("ours", "ours", settings["kubeconfig"])
-    ours.brings.add(f"{NAMESPACE}.example.org")
+    ours.chart_api_groups.add(f"{NAMESPACE}.example.org")
     k8s.apiextensions.CustomResource("late", api_version=f"{NAMESPACE}.example.org/v1", kind="Late",
         metadata={"name": "late", "namespace": NAMESPACE}, spec={"a": 1},
-        opts=pulumi.ResourceOptions(provider=ours, hooks=ours.explains))
+        opts=pulumi.ResourceOptions(provider=ours, hooks=ours.error_hooks))
 """
 
 
@@ -94,7 +94,7 @@ SILENT = """
     from gpuyard.resources import ClusterProvider
     ours = ClusterProvider("ours", "ours", settings["kubeconfig"])
     k8s.core.v1.ConfigMap("kept", metadata={"name": "kept", "namespace": NAMESPACE}, data={"a": "b"},
-        opts=pulumi.ResourceOptions(provider=ours, hooks=ours.explains))
+        opts=pulumi.ResourceOptions(provider=ours, hooks=ours.error_hooks))
 """
 
 

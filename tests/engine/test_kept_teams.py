@@ -51,7 +51,7 @@ def test_a_team_that_goes_leaves_its_namespace_and_comes_back_to_it(stack, api, 
     assert (
         "The stack file has no team speech; its namespace stays, with 1 volume claim and 1 secret in it.\n"
     ) in said
-    assert "if talk is another name for it, write `formerly: [speech]` there;" in said
+    assert "if talk is another name for it, write `previous_names: [speech]` there;" in said
     assert "when nobody needs it: kubectl delete namespace speech" in said
     stack.up()
     assert here(api, "Secret", "key")
@@ -87,7 +87,7 @@ def test_a_team_whose_workloads_run_is_refused_and_loses_nothing_until_they_have
     for refused in (stack.preview(fails=True), stack.up(fails=True)):
         assert (
             "error: The stack file has no team speech; its namespace stays, with 1 volume claim and 1 secret"
-            " in it.\n      fix: wait until speech/job-a has ended, or add the team again with `stop: drain`,"
+            " in it.\n      fix: wait until speech/job-a has ended, or add the team again with `stop_policy: drain`,"
             " run `pulumi up`, and remove it then: its queue cannot be deleted before;"
         ) in refused.output
     assert here(api, "ResourceQuota", "gpuyard")

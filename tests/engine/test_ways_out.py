@@ -175,8 +175,8 @@ def test_what_holds_a_namespace_is_named_where_the_program_runs(
 
 
 RENDER = """
-from gpuyard.resources import Platform, prove, provider_of
-plan = prove(json.loads(Path("platform.json").read_text())).plan
+from gpuyard.resources import Platform, provider_of, validate_platform
+plan = validate_platform(json.loads(Path("platform.json").read_text())).plan
 Platform("lab", {"platform": plan}, pulumi.ResourceOptions(providers=[provider_of(plan, "lab")]))
 """
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard import names
-from gpuyard.explain.sentences import nodes
+from gpuyard.explain.messages import nodes
 from gpuyard.plan.queueing import kueue
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
@@ -125,7 +125,7 @@ def test_a_namespace_holds_what_its_team_can_have():
     quotas = {o["metadata"]["namespace"]: o["spec"]["hard"] for o in objects("ResourceQuota")}
     for team in plan.teams:
         for resource, amount in team.hard.items():
-            assert quotas[team.home.name][resource] == str(amount)
+            assert quotas[team.default_namespace.name][resource] == str(amount)
 
 
 def test_kueue_counts_devices_and_nothing_else_and_knows_these_kinds():

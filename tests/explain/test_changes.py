@@ -121,7 +121,7 @@ def test_one_change_suffices(value, says, at, to, by_hand):
     found = said(local(), value)
     assert found.verdict is Verdict.NEVER
     (change,) = found.changes
-    assert (change.says, change.at, change.value) == (says, at, to)
+    assert (change.message, change.at, change.value) == (says, at, to)
     assert said(local(), changed(value, **by_hand)).verdict is Verdict.STARTS
 
 
@@ -134,19 +134,22 @@ def affinity(*pools):
 def test_an_affinity_that_no_pool_meets_is_removed():
     value = job(affinity=affinity("gone"))
     (change,) = said(local(), value).changes
-    assert change.says == "remove the required node affinity"
+    assert change.message == "remove the required node affinity"
     assert said(local(), changed(value, affinity={})).verdict is Verdict.STARTS
 
 
 def test_a_selector_that_leads_astray_is_removed():
     wrong = {"node.kubernetes.io/instance-type": "g6.12xlarge"}
     (change,) = said(local(), job(nodeSelector=wrong, namespace="speech")).changes
-    assert change.says == "remove nodeSelector node.kubernetes.io/instance-type: g6.12xlarge"
+    assert change.message == "remove nodeSelector node.kubernetes.io/instance-type: g6.12xlarge"
 
 
 def test_a_queue_label_that_leads_nowhere_is_removed():
     (change,) = said(local(), job(labels={"kueue.x-k8s.io/queue-name": "gold"})).changes
-    assert (change.says, change.value) == ("remove the label kueue.x-k8s.io/queue-name: gold", None)
+    assert (change.message, change.value) == (
+        "remove the label kueue.x-k8s.io/queue-name: gold",
+        None,
+    )
 
 
 def test_a_pool_is_named_by_the_label_that_queues_see():
@@ -160,7 +163,7 @@ def test_a_pool_is_named_by_the_label_that_queues_see():
 
 def test_two_changes_where_one_does_not_do():
     value = job(gpus=9, labels={"kueue.x-k8s.io/queue-name": "gold"})
-    assert [c.says for c in said(local(), value).changes] == [
+    assert [c.message for c in said(local(), value).changes] == [
         "remove the label kueue.x-k8s.io/queue-name: gold",
         "ask for 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu",
     ]
@@ -168,7 +171,7 @@ def test_two_changes_where_one_does_not_do():
 
 def test_a_name_and_a_number_at_once():
     (change,) = said(local(), job(gpus=9, resource="nvidia.com/gpus")).changes
-    assert change.says == "ask for 8 nvidia.com/gpu instead of 9 nvidia.com/gpus"
+    assert change.message == "ask for 8 nvidia.com/gpu instead of 9 nvidia.com/gpus"
     assert change.value == "nvidia.com/gpu: 8"
 
 
@@ -181,7 +184,7 @@ def test_nothing_small_helps():
 
 def test_a_namespace_of_a_team_is_named():
     (change,) = said(local(), job(namespace="default")).changes
-    assert change.says == "submit it in the namespace of a team, such as vision"
+    assert change.message == "submit it in the namespace of a team, such as vision"
     assert (change.at, change.value) == ("metadata.namespace", "vision")
     (change,) = said(local(), job(namespace="default", resource=SHARE)).changes
     assert change.value == "speech"
@@ -209,7 +212,7 @@ def test_a_job_that_would_wait_may_start_elsewhere():
 def test_what_would_start_on_an_empty_platform_is_better_than_nothing():
     full = state_of(running("vision", 8, 3))
     found = said(local(), job(pods=4, gpus=8), full)
-    assert [c.says for c in found.changes] == ["run 3 pods instead of 4"]
+    assert [c.message for c in found.changes] == ["run 3 pods instead of 4"]
 
 
 # ── the same in the stack file ────────────────────────────────────────────────────────────────────
@@ -254,9 +257,11 @@ def test_a_number_in_quotes_is_written_without():
     quoted = job(pods="2")  # type: ignore[arg-type]
     answer = said(local(), quoted)
     assert answer.verdict is Verdict.NEVER
-    assert "Kubernetes does not accept it: spec.parallelism: '2' is no whole number" in answer.says
+    assert (
+        "Kubernetes does not accept it: spec.parallelism: '2' is no whole number" in answer.message
+    )
     (change,) = answer.changes
-    assert (change.says, change.at, change.value) == (
+    assert (change.message, change.at, change.value) == (
         "write spec.parallelism: 2",
         "spec.parallelism",
         2,

@@ -50,7 +50,7 @@ def test_what_agrees_agrees(answer, seen):
 @pytest.mark.parametrize(
     ("answer", "seen", "says"),
     [
-        (FITS, Seen("waits", says="no quota"), "said starts (on 1 node of train, running already), seen waits (no quota)"),  # noqa: E501
+        (FITS, Seen("waits", says="no quota"), "said starts (on 1 node of train, running already), seen waits (no quota)"),
         (FITS, Seen("stuck"), "seen stuck"),
         (FITS, Seen("refused"), "seen refused"),
         (FITS, Seen("runs", ("dev",), 1), "said (('train',), ()), seen (('dev',), ())"),

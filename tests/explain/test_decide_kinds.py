@@ -20,7 +20,7 @@ ALL = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
 def test_pods_without_gpus_find_no_node_where_all_have_some():
     found = said(local(), job(gpus=None, requests={"cpu": 1}))
     assert (found.verdict, found.admitted) == (NEVER, True)
-    assert found.says == (
+    assert found.message == (
         "1 pod (spec.template.spec) asks for no GPU, and every node here is a GPU node, whose taint"
         " such pods do not tolerate"
     )
@@ -31,11 +31,11 @@ def test_pods_without_gpus_stand_on_gpu_nodes_only_where_that_is_not_refused():
     assert found.verdict is NEVER
     assert (
         "the toleration of nvidia.com/gpu lets it fill nodes whose GPUs others wait for"
-        in found.says
+        in found.message
     )
     told = local(admission={"enforce": "warn"})
     found = said(told, job(gpus=None, tolerations=ALL))
-    assert (found.verdict, found.nodes, found.says) == (
+    assert (found.verdict, found.nodes, found.message) == (
         STARTS,
         1,
         "it asks for nothing that a queue counts",
@@ -44,7 +44,7 @@ def test_pods_without_gpus_stand_on_gpu_nodes_only_where_that_is_not_refused():
     told = local(teams=many, admission={"enforce": "warn"})
     full = said(told, job(pods=661, gpus=None, tolerations=ALL))
     assert full.verdict is NEVER
-    assert "661 pods (spec.template.spec) ask for no GPU" in full.says
+    assert "661 pods (spec.template.spec) ask for no GPU" in full.message
 
 
 def test_elsewhere_pods_without_gpus_go_to_other_nodes():
@@ -55,7 +55,7 @@ def test_elsewhere_pods_without_gpus_go_to_other_nodes():
     )
     found = said(scaling(), job(gpus=None, nodeSelector={"gpuyard.dev/pool": "train"}))
     assert found.verdict is NEVER
-    assert "the nodes it selects are GPU nodes" in found.says
+    assert "the nodes it selects are GPU nodes" in found.message
 
 
 def launcher(count=1, **rest):
@@ -82,7 +82,7 @@ def test_a_job_set_is_one_workload_of_all_its_pods():
 
 def test_a_change_names_the_template_where_a_job_has_several():
     (change,) = said(local(), jobset(workers(1, 1), workers(1, 9))).changes
-    assert change.says == (
+    assert change.message == (
         "ask for 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu, at"
         " spec.replicatedJobs[1].template.spec.template.spec: nvidia.com/gpu"
     )
@@ -102,7 +102,7 @@ def test_a_queue_label_that_leads_nowhere():
     label = {"kueue.x-k8s.io/queue-name": "gold"}
     found = said(local(), job(labels=label))
     assert (found.verdict, found.queue) == (NEVER, None)
-    assert found.says == (
+    assert found.message == (
         "its label kueue.x-k8s.io/queue-name names the queue gold, and team vision has only default:"
         " no queue ever looks at it"
     )
@@ -112,7 +112,7 @@ def test_a_queue_label_that_leads_nowhere():
 def test_what_the_api_server_refuses_is_never():
     found = said(local(), job(gpus="500m"))
     assert (found.verdict, found.admitted) == (NEVER, False)
-    assert found.says.startswith(
+    assert found.message.startswith(
         "Kubernetes does not accept it: nvidia.com/gpu: 500m is no whole number"
     )
 
@@ -120,8 +120,8 @@ def test_what_the_api_server_refuses_is_never():
 def test_a_namespace_without_a_team_passes_by_the_queues():
     found = said(local(), job(namespace="default"))
     assert (found.verdict, found.team, found.queue) == (NEVER, None, None)
-    assert found.says == (
-        "namespace default belongs to no team, so no queue takes care of it; pool train: its nodes have the taint"  # noqa: E501
+    assert found.message == (
+        "namespace default belongs to no team, so no queue takes care of it; pool train: its nodes have the taint"
         " nvidia.com/gpu=present:NoSchedule, which the pods do not tolerate"
     )
     found = said(local(), job(namespace="default", tolerations=ALL))
@@ -132,7 +132,7 @@ def test_a_namespace_without_a_team_passes_by_the_queues():
     found = said(
         local(), job(namespace="x", tolerations=ALL, nodeSelector={"gpuyard.dev/pool": "dev"})
     )
-    assert [r.why for r in found.reasons][:2] == [
+    assert [r.reason for r in found.reasons][:2] == [
         "its nodes do not have gpuyard.dev/pool=dev",
         "one pod wants 1 nvidia.com/gpu, and a node has no nvidia.com/gpu",
     ]
@@ -148,9 +148,10 @@ def test_the_team_can_be_named():
 
 def test_no_pods_at_all():
     found = said(local(), job(pods=0, gpus=8))
-    assert (found.verdict, found.says) == (STARTS, "it asks for no pods at all")
+    assert (found.verdict, found.message) == (STARTS, "it asks for no pods at all")
     assert (
-        said(local(), job(pods=0, gpus=8, kind="Deployment")).says == "it asks for no pods at all"
+        said(local(), job(pods=0, gpus=8, kind="Deployment")).message
+        == "it asks for no pods at all"
     )
 
 
@@ -163,7 +164,7 @@ def test_replicas_start_one_by_one():
         3,
         ("train",),
     )
-    assert found.reasons[0].why == "3 nodes"
+    assert found.reasons[0].reason == "3 nodes"
     found = said(scaling(), job(pods=2, gpus=8, kind="Deployment"))
     assert (found.nodes_to_start, found.conditions) == (
         {"train": 1},
@@ -174,10 +175,10 @@ def test_replicas_start_one_by_one():
 def test_some_replicas_start_and_the_rest_never():
     found = said(local(), job(pods=8, gpus=4, kind="Deployment"))
     assert (found.verdict, found.pods_started) == (NEVER, 6)
-    assert found.says.startswith(
+    assert found.message.startswith(
         "6 of 8 pods start; for the next, 4 nvidia.com/gpu of train are not free"
     )
-    assert found.changes[0].says == "run 6 pods instead of 8"
+    assert found.changes[0].message == "run 6 pods instead of 8"
 
 
 def test_some_replicas_start_and_the_rest_waits():
@@ -254,7 +255,7 @@ def test_a_bare_pod_waits_in_its_queue_while_the_quota_is_used_up():
     found = said(local(), job(gpus=8, kind="Pod"), state_of(running("vision", 8, 3)))
     as_a_job = said(local(), job(gpus=8), state_of(running("vision", 8, 3)))
     assert (found.verdict, found.admitted) == (WAITS, False)
-    assert (found.says, found.conditions) == (as_a_job.says, as_a_job.conditions)
+    assert (found.message, found.conditions) == (as_a_job.message, as_a_job.conditions)
     assert found.meanwhile.startswith("It waits in its queue: the pod exists")
     assert as_a_job.meanwhile == "It waits whole in its queue, and none of its pods exists."
 
@@ -264,7 +265,7 @@ def test_a_bare_pod_beyond_its_namespaces_quota_is_refused_where_policies_only_w
         return local(admission={"enforce": "warn"}, **more)
 
     found = said(warned(), job(gpus=8, kind="Pod"), state_of(running("vision", 8, 3)))
-    assert (found.verdict, found.admitted, found.says) == (WAITS, False, FULL)
+    assert (found.verdict, found.admitted, found.message) == (WAITS, False, FULL)
     assert found.meanwhile.startswith("Kubernetes refuses the pod, and nothing waits")
     assert found.conditions
     plan = warned(priorities={"high": 10})
@@ -293,12 +294,13 @@ def test_claims_need_a_pool_that_hands_out_by_claim():
     found = said(local(), job(gpus=None, resourceClaims=CLAIMS))
     assert found.verdict is NEVER
     assert (
-        found.says == "it claims devices (DRA), and no pool hands out GPUs by claim (sharing: dra)"
+        found.message
+        == "it claims devices (DRA), and no pool hands out GPUs by claim (sharing: dra)"
     )
     plan = plan_of(platform([pool(sharing="dra")], [team(guarantee={"train": 8})]))
     found = said(plan, job(pods=2, gpus=None, resourceClaims=CLAIMS))
     assert (found.verdict, found.nodes) == (STARTS, 1)
-    assert found.asks == {"gpuyard.dev/gpu-claim": 4}
+    assert found.requests == {"gpuyard.dev/gpu-claim": 4}
     assert said(plan, job(pods=5, gpus=None, resourceClaims=CLAIMS)).verdict is NEVER
     busy = state_of(running("vision", 7, resource="gpuyard.dev/gpu-claim"))
     bare = said(plan, job(gpus=None, resourceClaims=CLAIMS, kind="Pod"), busy)
@@ -310,7 +312,7 @@ def test_what_a_device_plugin_refuses_never_starts():
     two = job(gpus=2, resource=SHARE, namespace="speech")
     found = said(plan, two)
     assert found.verdict is Verdict.NEVER
-    assert found.says == (
+    assert found.message == (
         "the device plugin refuses its pods (UnexpectedAdmissionError): a container asks for"
         " 2 nvidia.com/gpu.shared and gets 1: shares of a GPU are turns on it, not more of it"
     )
@@ -324,6 +326,6 @@ def test_what_a_device_plugin_refuses_never_starts():
     spec["containers"] = spec["containers"] * 2
     assert said(plan, one_each).verdict is Verdict.STARTS
     spec["containers"][0] = {"resources": {"limits": {SHARE: 2, "gpu": 1}}}
-    assert said(plan, one_each).says.startswith(
+    assert said(plan, one_each).message.startswith(
         "Kubernetes does not accept it: `gpu` is no resource"
     )

@@ -52,4 +52,4 @@ def test_nobody_gives_more_than_all_rungs_together(words, pods, nodes):
     found = said(ladder(**words), whole_nodes(pods))
     assert found.verdict is Verdict.NEVER
     asks = f"{pods} pods with 47 CPUs and 1 nvidia.com/gpu"
-    assert found.says == f"its queue sends it to train, whose {nodes} do not hold {asks}"
+    assert found.message == f"its queue sends it to train, whose {nodes} do not hold {asks}"

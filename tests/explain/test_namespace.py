@@ -33,7 +33,7 @@ def test_a_container_larger_than_any_node_is_not_let_in(kind):
         value = job(kind=kind, requests={"cpu": 193})
     found = said(local(), value)
     assert (found.verdict, found.admitted) == (NEVER, False)
-    assert found.says == (
+    assert found.message == (
         "one of its containers asks for 193 CPUs, or is limited to them, and the LimitRange of"
         " namespace vision allows one 192 CPUs"
     )
@@ -43,7 +43,7 @@ def test_a_limit_counts_as_much_as_a_request():
     value = job()
     value["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"] = "3Ti"
     found = said(local(), value)
-    assert "asks for 3072 GiB, or is limited to them" in found.says
+    assert "asks for 3072 GiB, or is limited to them" in found.message
     assert found.verdict is NEVER
 
 
@@ -58,26 +58,26 @@ def test_a_job_of_no_pods_has_no_container():
 
 def test_the_limit_of_a_team_holds_for_one_container_as_well():
     found = said(limited(cpu=64), job(requests={"cpu": 65}))
-    assert found.says.endswith("allows one 64 CPUs")
-    assert [c.says for c in found.changes] == ["ask for 64 CPUs per pod instead of 65 CPUs"]
+    assert found.message.endswith("allows one 64 CPUs")
+    assert [c.message for c in found.changes] == ["ask for 64 CPUs per pod instead of 65 CPUs"]
 
 
 def test_other_namespaces_have_no_such_limit():
     found = said(local(), job(gpus=None, namespace="elsewhere", requests={"cpu": 500}))
-    assert "LimitRange" not in found.says
+    assert "LimitRange" not in found.message
 
 
 # ── all pods together ─────────────────────────────────────────────────────────────────────────────
 def test_a_gang_beyond_the_quota_is_admitted_and_never_whole():
     found = said(limited(cpu=300), job(pods=4, gpus=8, requests={"cpu": 100}))
     assert (found.verdict, found.admitted, found.pods_started) == (NEVER, True, 0)
-    assert found.says == (
+    assert found.message == (
         "its pods ask for 400 CPUs together, and the ResourceQuota of namespace vision holds 300 CPUs"
     )
     assert (found.conditions, found.meanwhile) == ((), "")
     assert found.pools == ("train",)
     assert found.stack_change == "let team vision have more: teams[0].limits.cpu: 400"
-    assert [c.says for c in found.changes] == ["ask for 75 CPUs per pod instead of 100 CPUs"]
+    assert [c.message for c in found.changes] == ["ask for 75 CPUs per pod instead of 100 CPUs"]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_gang_beyond_the_quota_is_admitted_and_never_whole():
 )
 def test_memory_and_the_number_of_pods_are_counted_as_well(limits, requests, asked, word):
     found = said(limited(**limits), job(pods=2, requests=requests))
-    assert found.says.startswith(f"its pods ask for {asked} together")
+    assert found.message.startswith(f"its pods ask for {asked} together")
     assert found.stack_change.endswith(word)
 
 
@@ -102,7 +102,7 @@ def test_what_runs_already_is_counted_and_then_it_waits():
         pods.requests["cpu"] = 100_000
     found = said(plan, job(pods=2, gpus=8, requests={"cpu": 100}), busy)
     assert (found.verdict, found.admitted) == (WAITS, True)
-    assert found.says == (
+    assert found.message == (
         "its pods ask for 200 CPUs together, and the ResourceQuota of namespace vision holds"
         " 300 CPUs and its pods have 200 CPUs"
     )
@@ -143,7 +143,7 @@ def test_a_pod_whose_sidecars_are_too_many_never_comes():
     value["spec"]["containers"] *= 2
     found = said(limited(cpu=10), value)
     assert (found.verdict, found.admitted) == (NEVER, False)
-    assert "its pods ask for 12 CPUs together" in found.says
+    assert "its pods ask for 12 CPUs together" in found.message
 
 
 def test_pods_of_a_stateful_set_exist_before_they_are_admitted():
@@ -162,7 +162,7 @@ def test_pods_of_a_stateful_set_exist_before_they_are_admitted():
 def test_of_a_deployment_so_many_pods_start_as_the_quota_holds():
     found = said(limited(cpu=10), job(kind="Deployment", pods=4, requests={"cpu": 4}))
     assert (found.verdict, found.pods_started, found.admitted) == (NEVER, 2, False)
-    assert found.says == (
+    assert found.message == (
         "2 of 4 pods start; for the next, its pods ask for 12 CPUs together, and the ResourceQuota"
         " of namespace vision holds 10 CPUs"
     )
@@ -170,7 +170,7 @@ def test_of_a_deployment_so_many_pods_start_as_the_quota_holds():
 
 def test_what_finds_no_node_stays_what_is_said():
     found = said(limited(cpu=500), job(gpus=16))
-    assert found.says.startswith("its queue sends it to train")
+    assert found.message.startswith("its queue sends it to train")
 
 
 # ── what is not said ──────────────────────────────────────────────────────────────────────────────
@@ -179,23 +179,23 @@ def test_a_container_that_names_nothing_gets_the_defaults_of_the_namespace():
     five["spec"]["template"]["spec"]["containers"] += [{"name": f"s{i}"} for i in range(4)]
     assert said(limited(cpu=2), five).verdict is STARTS
     found = said(limited(cpu=1), five)
-    assert found.says.startswith("its pods ask for 1.5 CPUs together")
-    assert found.asks == {GPU: 24}
+    assert found.message.startswith("its pods ask for 1.5 CPUs together")
+    assert found.requests == {GPU: 24}
 
 
 def test_a_limit_alone_is_its_request():
     value = job(pods=2)
     value["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "8"
-    assert "16 CPUs together" in said(limited(cpu=15), value).says
+    assert "16 CPUs together" in said(limited(cpu=15), value).message
 
 
 def test_sentences_name_what_the_job_names():
     found = said(one_team([pool(nodes=2)], {"train": 16}), job(pods=3, gpus=5))
-    assert found.says.endswith("do not hold 3 pods with 5 nvidia.com/gpu")
+    assert found.message.endswith("do not hold 3 pods with 5 nvidia.com/gpu")
     found = said(
         local(), job(pods=2, gpus=1, resource=SHARE, namespace="speech", requests={"cpu": 40})
     )
-    assert "with 40 CPUs and 1 nvidia.com/gpu.shared" in found.says
+    assert "with 40 CPUs and 1 nvidia.com/gpu.shared" in found.message
 
 
 # ── several namespaces ────────────────────────────────────────────────────────────────────────────
@@ -221,7 +221,7 @@ def test_a_job_is_held_to_the_part_of_its_own_namespace():
     assert (found.verdict, found.team, found.namespace) == (STARTS, "vision", "vision")
     found = said(plan, inside("dev", requests=asks))
     assert (found.verdict, found.team, found.namespace) == (NEVER, "vision", "dev")
-    assert found.says.endswith("LimitRange of namespace dev allows one 25 CPUs")
+    assert found.message.endswith("LimitRange of namespace dev allows one 25 CPUs")
 
 
 def test_what_runs_in_another_namespace_takes_no_room_in_this_one_but_of_the_queue():
@@ -248,10 +248,10 @@ def test_a_bare_pod_meets_the_gpus_of_its_own_namespace_only():
     plan = two()
     there = running("vision", 8, pods=20, namespace="dev")
     here = said(plan, inside("dev", kind="Pod"), state_of(there))
-    assert "the ResourceQuota of namespace dev holds 160 nvidia.com/gpu" in here.says
+    assert "the ResourceQuota of namespace dev holds 160 nvidia.com/gpu" in here.message
     other = said(plan, inside("vision", kind="Pod"), state_of(there))
     assert other.verdict is WAITS
-    assert "ResourceQuota" not in other.says
+    assert "ResourceQuota" not in other.message
 
 
 def test_a_job_of_nobody_is_sent_home():

@@ -3,7 +3,7 @@
 from gpuyard.explain import Verdict
 from gpuyard.explain.running import read_running
 from gpuyard.names import GATE_TAINT
-from gpuyard.scheduler.desk import Desk
+from gpuyard.scheduler.model import SchedulerModel
 from kit.cases.explain import GPU, SLICE, job, local, one_team, said
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
@@ -95,7 +95,7 @@ def test_a_node_that_takes_none_of_the_pods_is_named(one, why, mended):
     found = said(plan, job(gpus=8), state_of(plan, one))
     assert found.verdict is Verdict.WAITS
     assert found.admitted
-    assert found.says == f"its quota is free, but train is not as planned: {why}"
+    assert found.message == f"its quota is free, but train is not as planned: {why}"
     assert found.conditions == (
         f"when in train a node has room for 1 pod with 8 nvidia.com/gpu, for example when {mended}",
     )
@@ -118,7 +118,7 @@ def test_what_its_pods_do_not_mind_keeps_none_away():
 def test_nodes_that_are_missing_are_named_where_the_plan_names_them():
     plan = local(pools=[pool(), cut_pool(nodes=2), shared_pool()])
     found = said(plan, job(gpus=4, **ON_SERVE), state_of(plan, *trains()))
-    assert found.says == (
+    assert found.message == (
         "its quota is free, but serve is not as planned: 0 of 2 nodes are there"
         " (serve-000 and serve-001 are missing)"
     )
@@ -130,7 +130,7 @@ def test_nodes_of_ones_own_that_are_missing_have_no_names():
     one = node("n0", rack="7")
     assert said(plan, job(gpus=8), state_of(plan, one)).verdict is Verdict.STARTS
     found = said(plan, job(2, gpus=8), state_of(plan, one))
-    assert found.says == "its quota is free, but train is not as planned: 1 of 2 nodes is there"
+    assert found.message == "its quota is free, but train is not as planned: 1 of 2 nodes is there"
     assert found.conditions == (
         "when in train nodes have room for 2 pods with 8 nvidia.com/gpu, for example when 1 more runs",
     )
@@ -144,7 +144,7 @@ def test_nodes_that_a_job_can_start_are_not_missing():
     labels = {**plan.pool("train").node_selector}
     out = [node(f"train-{i}", spec=CORDONED, **labels) for i in range(2)]
     found = said(plan, job(2, gpus=8), state_of(plan, *out))
-    assert found.says.endswith("train-0 and train-1 are cordoned")
+    assert found.message.endswith("train-0 and train-1 are cordoned")
 
 
 def test_of_several_faults_the_one_that_decides_is_the_example():
@@ -157,7 +157,7 @@ def test_of_several_faults_the_one_that_decides_is_the_example():
         node("train-003", spec=CORDONED),
     )
     found = said(plan, job(gpus=8), state)
-    assert found.says.endswith(
+    assert found.message.endswith(
         "train-000, train-002 and train-003 are cordoned;"
         " train-001 gives out 4 nvidia.com/gpu instead of 8"
     )
@@ -165,14 +165,14 @@ def test_of_several_faults_the_one_that_decides_is_the_example():
         "for example when train-000, train-002 and train-003 are uncordoned"
     )
     both = said(plan, job(3, gpus=8, namespace="speech"), state)
-    assert both.verdict is Verdict.STARTS or both.says.startswith("its quota is free")
+    assert both.verdict is Verdict.STARTS or both.message.startswith("its quota is free")
 
 
 def test_many_nodes_are_named_in_part():
     plan = one_team([pool(nodes=6)], borrow={"train": 48})
     out = [node(f"train-{i:03d}", spec=CORDONED) for i in range(6)]
     found = said(plan, job(6, gpus=8), state_of(plan, *out))
-    assert "train-000, train-001, train-002 and 3 more are cordoned" in found.says
+    assert "train-000, train-001, train-002 and 3 more are cordoned" in found.message
     assert (
         "for example when train-000, train-001, train-002 and 3 more are uncordoned"
         in (found.conditions[0])
@@ -193,7 +193,7 @@ def test_others_may_hold_what_is_left_of_a_pool():
     row = {"team": "search", "pool": "train", "gpus": 8, "name": "index", "nodes": ["train-001"]}
     values = trains(*(node(f"train-{i:03d}", spec=CORDONED if i != 1 else None) for i in range(4)))
     found = said(plan, job(gpus=8), state_of(plan, *values, row))
-    assert found.says == "its quota is free, but no node of train has any nvidia.com/gpu left"
+    assert found.message == "its quota is free, but no node of train has any nvidia.com/gpu left"
     assert found.conditions[0].endswith("for example when index of team search ends")
     (caution,) = found.cautions
     assert caution == (
@@ -204,7 +204,7 @@ def test_others_may_hold_what_is_left_of_a_pool():
 
 def test_a_node_with_more_than_planned_holds_more():
     plan = plan_of(platform([pool(select={"rack": "7"}, nodes=1)], [team(borrow={"train": 8})]))
-    room = plan.pool("train").room.cpu
+    room = plan.pool("train").allocatable.cpu
     large = job(gpus=8, requests={"cpu": room + 2})
     assert said(plan, large).verdict is Verdict.NEVER
     state = state_of(plan, node("n0", rack="7", status=gives(**{GPU: "8", "cpu": f"{room + 2}"})))
@@ -216,7 +216,7 @@ def test_a_queue_that_places_pods_keeps_a_job_from_unfit_nodes():
     state = state_of(plan, node("train-000"), node("train-001", spec=CORDONED))
     found = said(plan, job(2, gpus=8), state)
     assert (found.verdict, found.admitted) == (Verdict.WAITS, False)
-    assert found.says.endswith("train-001 is cordoned")
+    assert found.message.endswith("train-001 is cordoned")
     assert found.conditions[0].endswith("for example when train-001 is uncordoned")
     assert said(plan, job(gpus=8), state).verdict is Verdict.STARTS
 
@@ -240,7 +240,7 @@ def test_a_pod_on_a_node_that_is_gone_holds_no_room():
 def test_claimed_gpus_stand_in_no_nodes_own_words():
     plan = plan_of(platform([pool(sharing="dra")], [team(guarantee={"train": 8})]))
     state = state_of(plan, *trains(node("train-000", status=gives())))
-    (first, *_) = Desk(plan, state).rooms["train"]
+    (first, *_) = SchedulerModel(plan, state).rooms["train"]
     assert first.free["gpuyard.dev/gpu-claim"] == 8
 
 
@@ -248,7 +248,7 @@ def test_no_amount_that_nobody_can_read_counts():
     plan = local()
     odd = node("train-000", status={"allocatable": {GPU: "many", 3: 4}})
     state = state_of(plan, *trains(odd))
-    assert state.states["train-000"].gives is None
+    assert state.states["train-000"].allocatable is None
     assert said(plan, job(gpus=8), state).verdict is Verdict.STARTS
 
 
@@ -260,7 +260,7 @@ def test_a_slice_that_a_node_was_not_cut_into_is_missing_there():
     less = {"allocatable": {**SERVE, SLICE: "2"}}
     state = state_of(plan, *trains(), node("serve-000", "serve", status=less))
     found = said(plan, job(gpus=4, **ON_SERVE), state)
-    assert found.says.endswith(f"serve-000 gives out 2 {SLICE} instead of 8")
+    assert found.message.endswith(f"serve-000 gives out 2 {SLICE} instead of 8")
 
 
 def test_pods_without_gpus_beside_a_gang_that_waits_for_nodes_find_others():
@@ -277,7 +277,7 @@ def test_pods_without_gpus_beside_a_gang_that_waits_for_nodes_find_others():
     labels = {**plan.pool("train").node_selector}
     nodes = [node("a", **labels), node("b", spec=CORDONED, **labels)]
     found = said(plan, ray, state_of(plan, *nodes))
-    assert found.says == "its quota is free, but train is not as planned: b is cordoned"
+    assert found.message == "its quota is free, but train is not as planned: b is cordoned"
 
 
 # ── a little less CPU than planned, as every real node has ──────────────────────────────────────────
@@ -294,17 +294,19 @@ def test_a_lost_gpu_is_named_and_not_the_cpus_that_all_nodes_lack_a_few_of():
     wants = job(2, gpus=8, requests={"cpu": "1"})
     assert said(plan, wants, state_of(plan, slightly("a"), slightly("b"))).verdict is Verdict.STARTS
     found = said(plan, wants, state_of(plan, slightly("a", **{GPU: "7"}), slightly("b")))
-    assert found.says.endswith("train is not as planned: a gives out 7 nvidia.com/gpu instead of 8")
+    assert found.message.endswith(
+        "train is not as planned: a gives out 7 nvidia.com/gpu instead of 8"
+    )
     assert found.conditions[0].endswith("for example when a gives out 8 nvidia.com/gpu")
     found = said(plan, wants, state_of(plan, slightly("a")))
-    assert "CPUs" not in found.says
+    assert "CPUs" not in found.message
 
 
 def test_cpus_are_named_where_fewer_pods_fit_because_of_them():
     plan = two_nodes()
     wants = job(2, gpus=8, requests={"cpu": "191"})
     found = said(plan, wants, state_of(plan, slightly("a"), slightly("b")))
-    assert found.says.endswith("a and b give out 190 CPUs instead of 192 CPUs")
+    assert found.message.endswith("a and b give out 190 CPUs instead of 192 CPUs")
 
 
 def test_cpus_are_named_where_pods_of_several_sizes_together_need_them():
@@ -321,7 +323,7 @@ def test_cpus_are_named_where_pods_of_several_sizes_together_need_them():
     }
     assert said(plan, value).verdict is Verdict.STARTS
     found = said(plan, value, state_of(plan, slightly("a")))
-    assert found.says.endswith("a gives out 190 CPUs instead of 192 CPUs")
+    assert found.message.endswith("a gives out 190 CPUs instead of 192 CPUs")
 
 
 def spec(gpus, cpu):
@@ -338,7 +340,7 @@ def test_a_stranger_is_named_with_its_namespace():
         "status": {"phase": "Running"},
     }
     found = said(plan, job(2, gpus=8), state_of(plan, slightly("a"), slightly("b"), stranger))
-    assert found.says == (
+    assert found.message == (
         "its quota is free, but train has room for 1 of its 2 pods: 8 nvidia.com/gpu on 1 node,"
         " and one pod wants 8 nvidia.com/gpu"
     )

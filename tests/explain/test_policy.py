@@ -3,9 +3,9 @@
 import pytest
 
 from gpuyard.explain import Verdict
-from gpuyard.explain.answer import arrive
+from gpuyard.explain.answer import submit
 from gpuyard.manifests.workloads import read_job
-from gpuyard.scheduler.desk import EMPTY, Desk
+from gpuyard.scheduler.model import EMPTY, SchedulerModel
 from kit.cases.explain import job, local, pod_spec, said
 
 HOST = (
@@ -17,14 +17,14 @@ HOST = (
 def test_a_job_that_the_policy_refuses_never_starts():
     found = said(local(), job(hostNetwork=True))
     assert (found.verdict, found.admitted, found.changes) == (Verdict.NEVER, False, ())
-    assert found.says == f"the platform's policy refuses it: {HOST}"
+    assert found.message == f"the platform's policy refuses it: {HOST}"
     assert found.queue == "default"
 
 
 def test_everything_that_is_wrong_is_said():
     toleration = {"operator": "Exists"}
     found = said(local(), job(hostNetwork=True, tolerations=[toleration]))
-    assert found.says.count("GPU-ADM-") == 2
+    assert found.message.count("GPU-ADM-") == 2
 
 
 @pytest.mark.parametrize(
@@ -38,34 +38,34 @@ def test_a_policy_that_lets_pass_is_a_caution(enforce, does):
 
 def test_what_the_api_server_refuses_is_said_first():
     found = said(local(), job(gpus="0.5", hostNetwork=True))
-    assert found.says.startswith("Kubernetes does not accept it")
+    assert found.message.startswith("Kubernetes does not accept it")
 
 
 def test_a_namespace_of_no_team_is_held_to_nothing():
     found = said(local(), job(namespace="elsewhere", hostNetwork=True))
-    assert "policy" not in found.says
+    assert "policy" not in found.message
 
 
 def test_a_team_without_a_default_queue_has_to_name_one():
     teams = [{"name": "vision", "guarantee": {"train": 8}, "queues": {"main": 1.0}}]
     plan = local(teams=teams)
-    says = said(plan, job()).says
+    says = said(plan, job()).message
     assert says.endswith("names no queue; label it kueue.x-k8s.io/queue-name: main")
     cron = {
         "kind": "CronJob",
         "metadata": {"name": "x", "namespace": "vision"},
         "spec": {"jobTemplate": {"spec": {"template": {"spec": pod_spec()}}}},
     }
-    assert "label its spec.jobTemplate" in said(plan, cron).says
-    assert "label it " in said(plan, job(kind="Pod")).says
-    assert "label its spec.template" in said(plan, job(kind="Deployment")).says
+    assert "label its spec.jobTemplate" in said(plan, cron).message
+    assert "label it " in said(plan, job(kind="Pod")).message
+    assert "label its spec.template" in said(plan, job(kind="Deployment")).message
 
 
 def test_the_class_of_a_pod_is_its_own_label():
     training = {"gpuyard.dev/class": "training"}
     for labels in ({"labels": training}, {"pod_labels": training}):
-        assert "GPU-ADM-06" in said(local(), job(**labels)).says
-    assert "GPU-ADM-06" in said(local(), job(kind="Pod", labels=training)).says
+        assert "GPU-ADM-06" in said(local(), job(**labels)).message
+    assert "GPU-ADM-06" in said(local(), job(kind="Pod", labels=training)).message
     assert (
         said(local(admission={"guaranteed": False}), job(labels=training)).verdict is Verdict.STARTS
     )
@@ -74,5 +74,5 @@ def test_the_class_of_a_pod_is_its_own_label():
 def test_what_the_policy_refuses_does_not_run_before_others():
     plan = local()
     refused = read_job(job(hostNetwork=True))
-    assert not arrive(Desk(plan, EMPTY), refused, plan.team("vision"))
-    assert arrive(Desk(plan, EMPTY), read_job(job()), plan.team("vision"))
+    assert not submit(SchedulerModel(plan, EMPTY), refused, plan.team("vision"))
+    assert submit(SchedulerModel(plan, EMPTY), read_job(job()), plan.team("vision"))

@@ -10,9 +10,9 @@ import sizes
 from gpuyard import names
 from gpuyard.explain import Verdict, explain
 from gpuyard.manifests.workloads import read_job
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
+from gpuyard.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
 from gpuyard.spec.read import read_stack_file
 from kit.cases.explain import job, said
 from kit.generated import platforms
@@ -54,7 +54,7 @@ def questions(draw):
         gpus=draw(st.integers(0, offer.per_node + 1)),
         resource=draw(st.sampled_from([offer.resource, offer.resource, "nvidia.com/gpus"])),
         kind=draw(st.sampled_from(["Job", "Job", "Deployment", "Pod"])),
-        namespace=team.home.name,
+        namespace=team.default_namespace.name,
         requests={"cpu": draw(st.sampled_from([1, 8, 500]))},
     )
     if draw(st.integers(0, 5)) == 0:
@@ -68,7 +68,7 @@ def questions(draw):
 def states(draw, plan):
     """Jobs that run, within each team's quota."""
     jobs = []
-    desk = Desk(plan, PlatformState())
+    desk = SchedulerModel(plan, PlatformState())
     for number in range(draw(st.integers(0, 4))):
         team = draw(st.sampled_from(plan.teams))
         keys = [
@@ -82,7 +82,9 @@ def states(draw, plan):
         amount = draw(st.integers(1, desk.quotas.available(team.name, key)))
         pods = (Pods(pool=key[0], requests={key[1]: 1}, count=amount),)
         jobs.append(
-            Running(name=f"j{number}", team=team.name, uses={key: amount}, pods=pods, since=number)
+            RunningJob(
+                name=f"j{number}", team=team.name, uses={key: amount}, pods=pods, since=number
+            )
         )
         desk.quotas.take(team.name, jobs[-1].uses)
     return PlatformState(tuple(jobs))
@@ -90,7 +92,7 @@ def states(draw, plan):
 
 def braked(plan):
     """Whether a brake is on: then jobs wait for nobody, but for its release."""
-    return any(one.stop for one in (*plan.teams, *plan.pools))
+    return any(one.stop_policy for one in (*plan.teams, *plan.pools))
 
 
 @few
@@ -99,7 +101,7 @@ def test_on_an_empty_platform_nobody_waits_for_anybody(question):
     plan, value = question
     found = said(plan, value)
     if braked(plan):
-        assert found.verdict is not Verdict.WAITS or "stop" in found.says
+        assert found.verdict is not Verdict.WAITS or "stop_policy" in found.message
     else:
         assert found.verdict in {Verdict.STARTS, Verdict.NEVER}
     assert found.preempts == ()
@@ -114,7 +116,7 @@ def test_every_job_gets_an_answer_that_agrees_with_itself(data):
     plan, value = data.draw(questions())
     state = data.draw(states(plan))
     found = said(plan, value, state)
-    assert found.says
+    assert found.message
     assert bool(found.conditions) >= (found.verdict is Verdict.WAITS)
     assert bool(found.meanwhile) is (found.verdict is Verdict.WAITS)
     assert not found.preempts or found.admitted or value["kind"] == "Deployment"
@@ -132,7 +134,7 @@ def test_what_starts_on_a_busy_platform_without_evicting_fits_beside_the_others(
     found = said(plan, value, state)
     assume(found.verdict is Verdict.STARTS and not found.preempts)
     team = next(t for t in plan.teams if t.name == found.team)
-    for resource, amount in found.asks.items():
+    for resource, amount in found.requests.items():
         hard = team.hard.get(f"requests.{resource}")
         if hard is not None:
             used = sum(
@@ -157,14 +159,14 @@ def plans_with_shapes():
     """Of made-up platforms few have a shape that is proved; so the stacks that people wrote as well."""
     written = [sizes.ROOT / "stacks" / "Pulumi.local.yaml"]
     written += sorted((sizes.ROOT / "tests" / "golden_stacks").glob("*.yaml"))
-    stacks = [planned(read_stack_file(path.read_bytes(), path.name).spec) for path in written]
+    stacks = [plan_or_raise(read_stack_file(path.read_bytes(), path.name).spec) for path in written]
     return [plan for plan in (*map(plan_at, good()), *stacks) if plan.shapes]
 
 
 def enough(plan, shape, team):
     """Whether the team has quota for all of the shape, and nobody has put the brake on."""
     quota = team.quota(shape.pool, shape.resource)
-    stopped = team.stop or plan.pool(shape.pool).stop
+    stopped = team.stop_policy or plan.pool(shape.pool).stop_policy
     needs = shape.per_node * shape.nodes
     return not stopped and quota is not None and quota.nominal + quota.borrow >= needs
 
@@ -175,7 +177,7 @@ def job_of(plan, shape, team):
         pods=shape.nodes,
         gpus=shape.per_node,
         resource=shape.resource,
-        namespace=team.home.name,
+        namespace=team.default_namespace.name,
         nodeSelector={"gpuyard.dev/pool": pool.stable_name},
         labels={names.QUEUE_LABEL: team.local_queue},
     )
@@ -197,7 +199,7 @@ def test_a_shape_that_is_proved_starts_for_a_team_with_quota_enough():
     assert len(cases) > 50
     for plan, shape, team in cases:
         found = said(plan, job_of(plan, shape, team))
-        assert (found.verdict, found.pools) == (Verdict.STARTS, (shape.pool,)), found.says
+        assert (found.verdict, found.pools) == (Verdict.STARTS, (shape.pool,)), found.message
 
 
 anything = st.recursive(
@@ -218,4 +220,4 @@ def test_no_manifest_makes_it_fail(number, value):
     for kind in ("Job", "Deployment", "JobSet"):
         read = read_job({**value, "kind": kind})
         assert read is not None
-        assert explain(plan_at(number), read).says
+        assert explain(plan_at(number), read).message

@@ -29,23 +29,23 @@ def test_a_job_waits_in_the_queue_it_names(label, queue):
 def test_a_queue_that_the_team_does_not_have_is_never():
     found = said(several(default=1, night=1), job(labels={QUEUE_LABEL: "nigth"}))
     assert (found.verdict, found.queue) == (NEVER, None)
-    assert found.says == (
+    assert found.message == (
         f"its label {QUEUE_LABEL} names the queue nigth, and team vision has only default and night:"
         " no queue ever looks at it"
     )
-    assert [c.says for c in found.changes] == [f"remove the label {QUEUE_LABEL}: nigth"]
+    assert [c.message for c in found.changes] == [f"remove the label {QUEUE_LABEL}: nigth"]
 
 
 def test_a_job_without_a_label_where_no_queue_is_the_default_is_in_none():
     found = said(several("warn", batch=1, night=1), job())
     assert (found.verdict, found.queue) == (NEVER, None)
-    assert found.says == (
+    assert found.message == (
         f"it has no label {QUEUE_LABEL}, and team vision has no queue called default, only batch and"
         " night, so no queue takes care of it; pool train: its nodes have the taint"
         " nvidia.com/gpu=present:NoSchedule, which the pods do not tolerate"
     )
     (change,) = found.changes
-    assert (change.says, change.at, change.value) == (
+    assert (change.message, change.at, change.value) == (
         f"label it {QUEUE_LABEL}: batch",
         f"metadata.labels.{QUEUE_LABEL}",
         "batch",
@@ -54,11 +54,11 @@ def test_a_job_without_a_label_where_no_queue_is_the_default_is_in_none():
 
 def test_the_policy_refuses_a_job_without_a_label_and_the_change_is_the_same():
     found = said(several(batch=1, night=1), job())
-    assert found.says == (
+    assert found.message == (
         "the platform's policy refuses it: GPU-ADM-01: this Job asks for GPUs and names no queue;"
         f" label it {QUEUE_LABEL}: batch"
     )
-    assert [c.says for c in found.changes] == [f"label it {QUEUE_LABEL}: batch"]
+    assert [c.message for c in found.changes] == [f"label it {QUEUE_LABEL}: batch"]
 
 
 def test_a_wrong_label_where_no_queue_is_the_default_is_to_be_another():
@@ -94,13 +94,13 @@ def test_more_adapters_than_the_machine_has_are_never(cloud):
     plan = one_team([pool()], {"train": 16}, cloud=cloud)
     found = said(plan, with_adapters(33))
     assert (found.verdict, found.admitted) == (NEVER, True)
-    assert "one pod wants 33 vpc.amazonaws.com/efa, and a node has 32" in found.says
+    assert "one pod wants 33 vpc.amazonaws.com/efa, and a node has 32" in found.message
 
 
 def test_adapters_of_a_machine_without_any_are_never_on_a_cloud_that_is_known():
     plan = one_team([pool(machine="g6.xlarge")], {"train": 4}, cloud="aws")
     found = said(plan, with_adapters(1, gpus=1))
-    assert "wants 1 vpc.amazonaws.com/efa, and a node has no vpc.amazonaws.com/efa" in found.says
+    assert "wants 1 vpc.amazonaws.com/efa, and a node has no vpc.amazonaws.com/efa" in found.message
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_what_nobody_knows_of_nodes_is_said_and_not_refused(cloud, name):
     found = said(one_team([pool(**machine)], {"train": 8}, cloud=cloud), with_adapters(1, name))
     assert found.verdict is STARTS
     assert found.cautions == (f"whether its nodes have {name} is not known here",)
-    assert found.asks == {GPU: 8}
+    assert found.requests == {GPU: 8}
 
 
 def test_fake_nodes_have_no_huge_pages():
     found = said(one_team([pool()], {"train": 8}), with_adapters("2Mi", "hugepages-2Mi"))
     assert found.verdict is NEVER
-    assert "a node has no hugepages-2Mi" in found.says
+    assert "a node has no hugepages-2Mi" in found.message
 
 
 def test_adapters_are_used_up_like_devices():

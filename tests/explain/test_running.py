@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gpuyard.explain import Verdict
 from gpuyard.explain.running import ROW, read_running
-from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
+from gpuyard.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
 from kit.cases.explain import GPU, SLICE, job, local, pod_spec, said
 from kit.searches import examples
 from kit.stacks import plan_of, platform, pool, team
@@ -28,7 +28,7 @@ def test_a_line_is_a_job_with_its_pods_and_its_quota():
         {"team": "vision", "pool": "train", "pods": 2, "gpus": 4, "name": "sweep", "priority": 3}
     )
     assert state.jobs == (
-        Running(
+        RunningJob(
             name="sweep",
             team="vision",
             uses={("train", GPU): 8},
@@ -171,7 +171,7 @@ def test_a_cluster_like_this_is_in_pieces():
     state = read(*things, workload(gpus="16"))
     found = said(local(), job(gpus=8, namespace="speech"), state)
     assert found.verdict is Verdict.WAITS
-    assert "train has 4 nvidia.com/gpu on 4 nodes" in found.says
+    assert "train has 4 nvidia.com/gpu on 4 nodes" in found.message
 
 
 def test_over_and_unbound_pods_hold_no_room():
@@ -274,21 +274,21 @@ def test_what_cannot_be_read_of_a_workload_counts_nothing():
 
 # ── what the state means ──────────────────────────────────────────────────────────────────────────
 def test_pods_without_a_node_are_packed():
-    desk = Desk(local(), read({"team": "vision", "pool": "train", "pods": 3, "gpus": 4}))
+    desk = SchedulerModel(local(), read({"team": "vision", "pool": "train", "pods": 3, "gpus": 4}))
     free = sorted((n.free[GPU], n.count, bool(n.hosts)) for n in desk.rooms["train"])
     assert free == [(0, 1, False), (4, 1, False), (8, 0, False), (8, 2, False)]
 
 
 def test_more_nodes_may_run_than_the_plan_knows():
     state = PlatformState((), {f"n{i}": "train" for i in range(6)})
-    assert Desk(local(), state).running_nodes("train") == 6
+    assert SchedulerModel(local(), state).running_nodes("train") == 6
 
 
 def test_a_node_may_hold_what_its_pool_does_not_advertise():
-    odd = Running(
+    odd = RunningJob(
         name="x", team=None, uses={}, pods=(Pods(pool="train", requests={"a/b": 1}, node="n"),)
     )
-    assert Desk(local(), PlatformState((odd,))).rooms["train"][0].free["a/b"] == -1
+    assert SchedulerModel(local(), PlatformState((odd,))).rooms["train"][0].free["a/b"] == -1
 
 
 leaves = (
@@ -299,8 +299,8 @@ leaves = (
     | st.sampled_from(["Pod", "Workload", "train"])
 )
 KEYS = [
-    "kind", "metadata", "spec", "status", "admission", "podSetAssignments", "flavors", "resourceUsage", "conditions",  # noqa: E501
-    "labels", "ownerReferences", "nodeName", "team", "pool", "pods", "gpus", "per_pod", "nodes", "containers", GPU,  # noqa: E501
+    "kind", "metadata", "spec", "status", "admission", "podSetAssignments", "flavors", "resourceUsage", "conditions",
+    "labels", "ownerReferences", "nodeName", "team", "pool", "pods", "gpus", "per_pod", "nodes", "containers", GPU,
 ]  # fmt: skip
 values = st.recursive(
     leaves,
@@ -316,4 +316,4 @@ values = st.recursive(
 def test_anything_at_all_is_read(found):
     state, problems = read_running(local(), found)
     assert all(isinstance(p, str) for p in problems)
-    Desk(local(), state)
+    SchedulerModel(local(), state)

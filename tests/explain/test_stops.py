@@ -20,22 +20,25 @@ def stopped(queueing=None, pools=None, enforce="deny", **rest):
 @pytest.mark.parametrize(
     ("platforms", "teams", "brakes", "verb"),
     [
-        ("hold", None, "queueing.stop: hold", "is"),
-        (None, "drain", "teams[0].stop: drain", "is"),
-        ("drain", "hold", "queueing.stop: drain and teams[0].stop: hold", "are"),
+        ("hold", None, "queueing.stop_policy: hold", "is"),
+        (None, "drain", "teams[0].stop_policy: drain", "is"),
+        ("drain", "hold", "queueing.stop_policy: drain and teams[0].stop_policy: hold", "are"),
     ],
 )
 def test_a_job_in_a_stopped_queue_waits_for_the_brake(platforms, teams, brakes, verb):
-    plan = stopped({"stop": platforms} if platforms else None, **({"stop": teams} if teams else {}))
+    plan = stopped(
+        {"stop_policy": platforms} if platforms else None,
+        **({"stop_policy": teams} if teams else {}),
+    )
     found = said(plan, job(gpus=8))
     assert (found.verdict, found.admitted, found.pods_started, found.nodes) == (WAITS, False, 0, 0)
-    assert found.says == f"its queue is stopped: {brakes}"
+    assert found.message == f"its queue is stopped: {brakes}"
     assert found.conditions == (f"when {brakes} {verb} taken away",)
     assert found.meanwhile == "It waits whole in its queue, and none of its pods exists."
 
 
 def test_what_can_never_start_is_told_so_whatever_is_stopped():
-    found = said(stopped(stop="hold"), job(gpus=9))
+    found = said(stopped(stop_policy="hold"), job(gpus=9))
     assert found.verdict is NEVER
 
 
@@ -43,7 +46,7 @@ def test_a_stopped_queue_evicts_nobody():
     plan = plan_of(
         platform(
             None,
-            [team(guarantee={"train": 32}, stop="hold"), team("b", borrow={"train": 32})],
+            [team(guarantee={"train": 32}, stop_policy="hold"), team("b", borrow={"train": 32})],
             cloud="simulated",
         )
     )
@@ -52,50 +55,50 @@ def test_a_stopped_queue_evicts_nobody():
 
 
 def test_pods_that_queue_one_by_one_wait_too():
-    found = said(stopped(stop="hold"), job(pods=2, gpus=8, kind="Deployment"))
+    found = said(stopped(stop_policy="hold"), job(pods=2, gpus=8, kind="Deployment"))
     assert (found.verdict, found.pods_started) == (WAITS, 0)
 
 
 def test_a_job_goes_past_a_stopped_pool_where_there_is_another():
     plan = plan_of(
         platform(
-            [pool(stop="hold"), pool("other")],
+            [pool(stop_policy="hold"), pool("other")],
             [team(guarantee={"train": 8, "other": 8})],
             cloud="simulated",
         )
     )
     found = said(plan, job(gpus=8))
     assert (found.verdict, found.pools) == (STARTS, ("other",))
-    assert found.reasons[0].why == "it is stopped: no new job starts there"
+    assert found.reasons[0].reason == "it is stopped: no new job starts there"
     pinned = said(plan, job(gpus=8, nodeSelector={"gpuyard.dev/pool": "train"}))
     assert pinned.verdict is WAITS
     assert [c.value for c in pinned.changes] == [{"gpuyard.dev/pool": "other"}]
 
 
 def test_a_job_whose_only_pool_is_stopped_waits_for_the_brake():
-    found = said(stopped(pools=[pool(stop="hold")]), job(gpus=8))
+    found = said(stopped(pools=[pool(stop_policy="hold")]), job(gpus=8))
     assert (found.verdict, found.admitted, found.pools) == (WAITS, False, ("train",))
-    assert found.says == "pool train is stopped: no new job starts there"
-    assert found.conditions == ("when pools[0].stop: hold is taken away",)
+    assert found.message == "pool train is stopped: no new job starts there"
+    assert found.conditions == ("when pools[0].stop_policy: hold is taken away",)
 
 
 def test_a_stopped_pool_that_is_full_too_waits_for_both():
     busy = state_of(running("vision", 8, 2))
-    found = said(stopped(pools=[pool(stop="hold")]), job(gpus=8), busy)
+    found = said(stopped(pools=[pool(stop_policy="hold")]), job(gpus=8), busy)
     assert found.conditions == (
-        "when pools[0].stop: hold is taken away",
+        "when pools[0].stop_policy: hold is taken away",
         "when team vision's own jobs return 8 nvidia.com/gpu of train (they have 16)",
     )
 
 
 def test_more_than_a_stopped_pool_could_ever_give_is_never():
-    assert said(stopped(pools=[pool(stop="hold")]), job(pods=3, gpus=8)).verdict is NEVER
+    assert said(stopped(pools=[pool(stop_policy="hold")]), job(pods=3, gpus=8)).verdict is NEVER
 
 
 def test_pods_that_tolerate_the_brake_of_a_pool_pass_it_where_no_policy_refuses_them():
-    plan = stopped(pools=[pool(stop="hold")], enforce="warn")
+    plan = stopped(pools=[pool(stop_policy="hold")], enforce="warn")
     named = job(gpus=8, tolerations=[{"key": STOP_TAINT, "operator": "Exists"}])
     assert said(plan, named).verdict is STARTS
-    assert said(stopped(pools=[pool(stop="hold")]), named).verdict is NEVER
+    assert said(stopped(pools=[pool(stop_policy="hold")]), named).verdict is NEVER
     gpus = job(gpus=8, tolerations=[{"key": GPU, "operator": "Exists"}])
     assert said(plan, gpus).verdict is WAITS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.findings import listed
+from gpuyard.findings import format_list
 from kit.stacks import only, platform, pool, shape
 
 
@@ -18,7 +18,7 @@ from kit.stacks import only, platform, pool, shape
     ],
 )
 def test_a_finding_names_a_dozen_at_most(count, text):
-    assert listed(f"n{i}" for i in range(count)) == text
+    assert format_list(f"n{i}" for i in range(count)) == text
 
 
 def test_pools_that_cannot_start_a_shape_for_one_reason_are_named_together():

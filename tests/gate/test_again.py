@@ -9,15 +9,19 @@ import pytest
 
 from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard.render.validation.gate import gate_objects
-from gpuyard_gate import again, loop
-from gpuyard_gate.again import look, read_settings, uses
-from gpuyard_gate.judge import Node, Said, change_for
-from gpuyard_gate.look import read_settings as read_gate_settings
+from gpuyard_gate import loop, recurring
+from gpuyard_gate.decisions import CheckOutcome, Node, change_for
+from gpuyard_gate.reconcile import read_settings as read_gate_settings
+from gpuyard_gate.recurring import read_settings, reconcile, uses_gpus
 from gpuyard_idle.web import Refused, Unreachable
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
-ASKED = {"image": "x", "again": {"cron": "0 3 * * 0", "hours": 1}, "most_closed_percent": 50}
+ASKED = {
+    "image": "x",
+    "recurring": {"cron": "0 3 * * 0", "hours": 1},
+    "max_unavailable_percent": 50,
+}
 OBJECTS = gate_objects(plan_of(platform([pool()], cloud="simulated", validation=ASKED)))
 TEXTS = {
     o["metadata"]["name"]: o["data"][SETTINGS_FILE]
@@ -80,7 +84,7 @@ class Cluster:
 
 
 def looked(cluster):
-    return look(cluster, SETTINGS, "run-1", lambda _: None)
+    return reconcile(cluster, SETTINGS, "run-1", lambda _: None)
 
 
 def test_what_is_idle_is_sent_and_what_works_waits_until_it_is():
@@ -141,7 +145,7 @@ def test_a_refused_change_is_tried_again_and_keeps_no_other():
     ],
 )
 def test_a_pod_works_on_gpus_where_it_asks_for_some(spec, wanted):
-    assert uses({"spec": spec}, ["nvidia.com/gpu"]) is wanted
+    assert uses_gpus({"spec": spec}, ["nvidia.com/gpu"]) is wanted
 
 
 def test_a_node_that_was_sent_keeps_taking_jobs_until_it_fails():
@@ -152,8 +156,8 @@ def test_a_node_that_was_sent_keeps_taking_jobs_until_it_fails():
     judged = lambda said: change_for(Node(raw, GATE.names), GATE.pools[0], said, may_close=True)  # noqa: E731
     assert judged(None) is None
     opened, closed = (
-        judged(Said(0, "passed: node a")),
-        judged(Said(1, "failed: x\nfail: gpu.count on node")),
+        judged(CheckOutcome(0, "passed: node a")),
+        judged(CheckOutcome(1, "failed: x\nfail: gpu.count on node")),
     )
     assert opened.labels == PASSED
     assert "unschedulable" not in opened.spec
@@ -202,9 +206,9 @@ def ended(words, monkeypatch, looks):
         return found
 
     monkeypatch.setattr(loop, "Server", lambda *_: type("S", (), {"close": lambda _: None})())
-    monkeypatch.setattr(again, "look", one)
-    monkeypatch.setattr(again, "time", clock)
-    return again.main(words), clock.now
+    monkeypatch.setattr(recurring, "reconcile", one)
+    monkeypatch.setattr(recurring, "time", clock)
+    return recurring.main(words), clock.now
 
 
 def test_it_ends_when_no_node_is_left_or_its_time_is_over(words, monkeypatch, capsys):
@@ -224,8 +228,8 @@ def test_one_look_says_whether_any_is_left(words, monkeypatch, left, code):
 def test_without_settings_it_cannot_begin(words, text, capsys, monkeypatch):
     Path(words[1]).write_text(text)
     monkeypatch.setattr(sys, "argv", ["again", *words])
-    monkeypatch.delitem(sys.modules, "gpuyard_gate.again")
+    monkeypatch.delitem(sys.modules, "gpuyard_gate.recurring")
     with pytest.raises(SystemExit) as caught:
-        runpy.run_module("gpuyard_gate.again", run_name="__main__")
+        runpy.run_module("gpuyard_gate.recurring", run_name="__main__")
     assert caught.value.code == 2
     assert "cannot begin" in capsys.readouterr().out

@@ -11,9 +11,16 @@ import pytest
 from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard_gate import command, loop
-from gpuyard_gate import look as looking
-from gpuyard_gate.judge import Change, Node, Said, change_for, most_closed, said_of
-from gpuyard_gate.look import look, read_settings
+from gpuyard_gate import reconcile as looking
+from gpuyard_gate.decisions import (
+    Change,
+    CheckOutcome,
+    Node,
+    change_for,
+    check_outcome,
+    max_unavailable_nodes,
+)
+from gpuyard_gate.reconcile import read_settings, reconcile
 from gpuyard_idle.web import Refused, Unreachable
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
@@ -33,13 +40,13 @@ LABELLED = read_settings(told("label")).pools[0]
 GPU = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 WAITS = dict(NAMES.taint)
 CORDON = {"unschedulable": True}
-GOOD = Said(0, "passed: node n, pool train: 30 checks ran, 0 against it")
+GOOD = CheckOutcome(0, "passed: node n, pool train: 30 checks ran, 0 against it")
 WORDS = "failed: node n\nfail: memory.remapped_rows on gpu 3: no spare; value True, floor False; needs: {}"
-BAD = Said(1, WORDS.format("replace"))
+BAD = CheckOutcome(1, WORDS.format("replace"))
 NOW, OLD = {NAMES.checked: POOL.digest}, {NAMES.checked: "000000"}
 PASSED, FAILED = {NAMES.result: "passed"}, {NAMES.result: "memory.remapped_rows"}
 NARROW = {NAMES.result: "pcie.width"}
-MINE, SAYS = {NAMES.closed: "true"}, {NAMES.says: BAD.text}
+MINE, SAYS = {NAMES.tainted_since: "true"}, {NAMES.says: BAD.text}
 
 
 def node(labels=None, notes=None, *, taints=(GPU, WAITS), boot="", name="n", **spec):
@@ -89,14 +96,14 @@ def merged(there, change):
         (node(), BAD, {"may_close": False}, ("NodeFailedCheck", NOW | FAILED, True, True)),
         (
             node(),
-            Said(1, "fail: A/B!"),
+            CheckOutcome(1, "fail: A/B!"),
             {},
             ("NodeFailedCheck", NOW | {NAMES.result: "failed"}, True, True),
         ),
         # not judged is not passed
-        (node(), Said(3, "no driver"), {}, ("NodeNotChecked", {}, True, False)),
-        (node(notes={NAMES.says: "no driver"}), Said(3, "no driver"), {}, None),
-        (node(), Said(2, ""), {}, ("NodeNotChecked", {}, True, False)),
+        (node(), CheckOutcome(3, "no driver"), {}, ("NodeNotChecked", {}, True, False)),
+        (node(notes={NAMES.says: "no driver"}), CheckOutcome(3, "no driver"), {}, None),
+        (node(), CheckOutcome(2, ""), {}, ("NodeNotChecked", {}, True, False)),
         # one that passed: its taint may come back with its node group, and goes
         (node(NOW | PASSED), None, {}, ("NodeChecked", NOW | PASSED, False, False)),
         (node(NOW | PASSED, taints=[GPU]), GOOD, {}, None),
@@ -180,9 +187,9 @@ def test_what_becomes_of_a_node(raw, said, more, then):
 
 def test_what_programs_read_of_last_words_is_written_on_no_node():
     raw = node()
-    said = Said(0, f'{GOOD.text}\nfigures: {{"checks": {{}}}}\n')
+    said = CheckOutcome(0, f'{GOOD.text}\nfigures: {{"checks": {{}}}}\n')
     change = change_for(Node(raw, NAMES), POOL, said, may_close=True)
-    assert change.notes[NAMES.says] == GOOD.text
+    assert change.annotations[NAMES.says] == GOOD.text
 
 
 @every(
@@ -195,7 +202,9 @@ def test_what_programs_read_of_last_words_is_written_on_no_node():
     ],
 )
 def test_what_is_to_be_done_follows_what_the_driver_asks_for(needs, told):
-    change = change_for(Node(node(), NAMES), POOL, Said(1, WORDS.format(needs)), may_close=True)
+    change = change_for(
+        Node(node(), NAMES), POOL, CheckOutcome(1, WORDS.format(needs)), may_close=True
+    )
     assert isinstance(change, Change)
     assert told in change.message
     assert "value True, floor False" in change.message
@@ -211,7 +220,7 @@ def test_what_stays_open_says_why():
 
 @every("nodes, percent, most", [(0, 20, 1), (4, 20, 1), (9, 20, 1), (10, 20, 2), (3, 100, 3)])
 def test_one_may_always_be_closed_and_no_fleet_is_emptied(nodes, percent, most):
-    assert most_closed([Node(node(), NAMES)] * nodes, percent) == most
+    assert max_unavailable_nodes([Node(node(), NAMES)] * nodes, percent) == most
 
 
 def ended(code=0, message="m", *, at="state"):
@@ -223,18 +232,21 @@ def ended(code=0, message="m", *, at="state"):
     [
         ({}, None),
         ({"containerStatuses": [{"state": {"running": {}}}]}, None),
-        ({"containerStatuses": [ended(1)]}, Said(1, "m")),
+        ({"containerStatuses": [ended(1)]}, CheckOutcome(1, "m")),
         (
             {"containerStatuses": [ended(at="lastState") | {"state": {"waiting": {}}}]},
-            Said(0, "m"),
+            CheckOutcome(0, "m"),
         ),
-        ({"containerStatuses": [ended(1) | ended(0, at="lastState")]}, Said(1, "m")),
+        ({"containerStatuses": [ended(1) | ended(0, at="lastState")]}, CheckOutcome(1, "m")),
         ({"containerStatuses": [{"state": {"terminated": {}, "x": 1}}]}, None),
-        ({"containerStatuses": [{"state": {"terminated": {"reason": "Error"}}}]}, Said(-1, "")),
+        (
+            {"containerStatuses": [{"state": {"terminated": {"reason": "Error"}}}]},
+            CheckOutcome(-1, ""),
+        ),
     ],
 )
 def test_the_last_words_of_a_pod_are_its_containers(status, said):
-    assert said_of({"status": status}) == said
+    assert check_outcome({"status": status}) == said
 
 
 # ── a cluster ─────────────────────────────────────────────────────────────────────────────────────
@@ -293,8 +305,8 @@ class Cluster:
     def states(self):
         return {
             name: (
-                Node(each, NAMES).label.get(NAMES.result),
-                Node(each, NAMES).waits,
+                Node(each, NAMES).labels.get(NAMES.result),
+                Node(each, NAMES).is_pending,
                 bool(each["spec"].get("unschedulable")),
             )
             for name, each in self.nodes.items()
@@ -322,7 +334,7 @@ FINE, SHUT = ("passed", False, False), ("memory.remapped_rows", True, True)
 def test_nodes_that_come_are_opened_or_stay_closed_and_that_is_told_once():
     cluster = Cluster(*fleet(4, bad=[2], working=False))
     lines = []
-    assert look(cluster, SETTINGS, lines.append) == 4
+    assert reconcile(cluster, SETTINGS, lines.append) == 4
     assert cluster.states() == {"n0": FINE, "n1": FINE, "n2": SHUT, "n3": FINE}
     assert lines[2].startswith(
         "train n2: NodeFailedCheck: failed: node n\nfail: memory.remapped_rows"
@@ -333,18 +345,18 @@ def test_nodes_that_come_are_opened_or_stay_closed_and_that_is_told_once():
     assert events[2] == ("n2", "NodeFailedCheck", "Warning")
     assert {e[2] for e in events[:2]} == {"Normal"}
     asked = len(cluster.asked)
-    assert look(cluster, SETTINGS, lines.append) == 0
+    assert reconcile(cluster, SETTINGS, lines.append) == 0
     assert len(cluster.asked) - asked == 2, "where nothing is to be done, one list of each kind"
 
 
 def test_a_bad_floor_does_not_empty_a_fleet():
     cluster = Cluster(*fleet(10, bad=range(10)))
-    look(cluster, SETTINGS, print)
+    reconcile(cluster, SETTINGS, print)
     assert [state[2] for state in cluster.states().values()] == [True] * 2 + [False] * 8
-    assert look(cluster, SETTINGS, print) == 0
+    assert reconcile(cluster, SETTINGS, print) == 0
     cluster.pods[0] = pod_on("n0", GOOD)
-    assert look(cluster, SETTINGS, print) == 1
-    look(cluster, SETTINGS, print)
+    assert reconcile(cluster, SETTINGS, print) == 1
+    reconcile(cluster, SETTINGS, print)
     assert [state[2] for state in cluster.states().values()] == [False] + [True] * 2 + [False] * 7
 
 
@@ -352,15 +364,15 @@ def test_who_is_killed_at_any_moment_is_followed_by_one_who_ends_it():
     nodes, said = fleet(6, bad=[1, 2, 4])
     nodes[4:] = fleet(6, working=False)[0][4:]
     whole = Cluster(nodes, said)
-    look(whole, SETTINGS, print)
-    look(whole, SETTINGS, print)
+    reconcile(whole, SETTINGS, print)
+    reconcile(whole, SETTINGS, print)
     assert len(whole.asked) > 12
     for late in (False, True):
         for moment in range(1, len(whole.asked) + 1):
             cluster = Cluster(nodes, said, dies=moment, late=late)
             for _ in range(3):
                 try:
-                    look(cluster, SETTINGS, print)
+                    reconcile(cluster, SETTINGS, print)
                 except Dead:
                     continue
             assert cluster.states() == whole.states(), (moment, late)
@@ -370,11 +382,11 @@ def test_who_is_killed_at_any_moment_is_followed_by_one_who_ends_it():
 def test_a_node_that_has_changed_meanwhile_is_left_to_the_next_look():
     cluster, lines = Cluster(*fleet(2, working=False)), []
     cluster.stale = True
-    look(cluster, SETTINGS, lines.append)
+    reconcile(cluster, SETTINGS, lines.append)
     assert lines == ["train n0: left alone: 409: changed", "train n1: left alone: 409: changed"]
     assert set(cluster.states().values()) == {(None, True, False)}
     cluster.stale = False
-    look(cluster, SETTINGS, lines.append)
+    reconcile(cluster, SETTINGS, lines.append)
     assert set(cluster.states().values()) == {FINE}
 
 
@@ -391,7 +403,7 @@ def test_what_is_refused_of_one_node_keeps_no_other_from_its_own(method, opened)
         return answers(asked, path, body)
 
     cluster._answer = refuses
-    assert look(cluster, SETTINGS, lines.append) == 3
+    assert reconcile(cluster, SETTINGS, lines.append) == 3
     assert set(cluster.states().values()) == opened
     assert ("train n1: left alone: 403: no" in lines) is (method == "PATCH")
 
@@ -399,9 +411,9 @@ def test_what_is_refused_of_one_node_keeps_no_other_from_its_own(method, opened)
 def test_a_node_that_could_not_be_closed_counts_for_nobody():
     cluster = Cluster(*fleet(5, bad=range(5)))
     cluster.stale = True
-    look(cluster, SETTINGS, print)
+    reconcile(cluster, SETTINGS, print)
     cluster.stale = False
-    look(cluster, SETTINGS, print)
+    reconcile(cluster, SETTINGS, print)
     assert [state[2] for state in cluster.states().values()] == [True] + [False] * 4
 
 
@@ -409,20 +421,20 @@ def test_a_cluster_that_does_not_answer_ends_the_look():
     cluster = Cluster(*fleet(1))
     cluster._answer = lambda *_: (_ for _ in ()).throw(Refused(500, "busy"))
     with pytest.raises(Refused):
-        look(cluster, SETTINGS, print)
+        reconcile(cluster, SETTINGS, print)
 
 
 def test_a_node_that_goes_is_left_alone():
     nodes, said = fleet(1, working=False)
     nodes[0]["metadata"]["deletionTimestamp"] = "now"
-    assert look(Cluster(nodes, said), SETTINGS, print) == 0
+    assert reconcile(Cluster(nodes, said), SETTINGS, print) == 0
 
 
 def test_one_look_asks_in_pages_and_changes_no_more_than_so_many(monkeypatch):
     monkeypatch.setattr(loop, "PAGE", 4)
     monkeypatch.setattr(looking, "MOST_CHANGES", 5)
     cluster = Cluster(*fleet(7, working=False))
-    assert (look(cluster, SETTINGS, print), look(cluster, SETTINGS, print)) == (5, 2)
+    assert (reconcile(cluster, SETTINGS, print), reconcile(cluster, SETTINGS, print)) == (5, 2)
     assert set(cluster.states().values()) == {FINE}
 
 
@@ -451,7 +463,7 @@ def test_a_look_is_made_as_the_account_of_its_pod(account, monkeypatch):
             seen.append("closed")
 
     monkeypatch.setattr(loop, "Server", Server)
-    monkeypatch.setattr(command, "look", lambda _, settings, say: say(settings.namespace) or 0)
+    monkeypatch.setattr(command, "reconcile", lambda _, settings, say: say(settings.namespace) or 0)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     assert command.main(started(account, "--once")) == 0
     assert seen == [("https://[fd00::1]:443", "t", str(account / "ca.crt")), "closed"]

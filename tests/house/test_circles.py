@@ -149,8 +149,8 @@ def test_no_module_of_the_library_stands_in_a_circle():
 def test_every_import_is_in_the_graph():
     graph = import_graph(COMPONENTS, "gpuyard")
     assert len(graph) > 300
-    assert "gpuyard.judging" in graph["gpuyard.cli.stacks"], "at the top of a module"
-    assert "gpuyard.rules" in graph["gpuyard.judging"], "inside a function"
+    assert "gpuyard.stack_validation" in graph["gpuyard.cli.stacks"], "at the top of a module"
+    assert "gpuyard.rules" in graph["gpuyard.stack_validation"], "inside a function"
     assert "gpuyard.cli.commands.check" in graph["gpuyard.cli.app"], "by a name made at run time"
     assert "gpuyard.rules.rule" in graph["gpuyard.rules"], "by a face that looks through its folder"
     assert "gpuyard.plan.platform" in graph["gpuyard"], "by a face that waits for the first use"

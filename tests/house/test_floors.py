@@ -60,9 +60,9 @@ def contracts(root: Path) -> tuple[int, str]:
         ("simulate/parts.py", "import gpuyard.render.objects", "the simulated cluster "),
         ("resources/objects.py", "import pulumi_aws", "a cloud SDK "),
         ("cli/app.py", "import gpuyard_idle", "a program that runs elsewhere "),
-        ("../gpuyard_idle/judge.py", "import gpuyard.plan", "a program that runs elsewhere "),
-        ("../gpuyard_gate/look.py", "import gpuyard.names", "the gate, too: "),
-        ("../gpuyard_requeue/judge.py", "import gpuyard.names", "what requeues gangs, too: "),
+        ("../gpuyard_idle/decisions.py", "import gpuyard.plan", "a program that runs elsewhere "),
+        ("../gpuyard_gate/reconcile.py", "import gpuyard.names", "the gate, too: "),
+        ("../gpuyard_requeue/decisions.py", "import gpuyard.names", "what requeues gangs, too: "),
         (
             "render/validation/expectations.py",
             "import gpuyard_validator",

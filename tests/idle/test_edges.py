@@ -172,7 +172,7 @@ def test_a_pod_finds_the_api_server_and_its_own_account(tmp_path, monkeypatch, h
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
     monkeypatch.setattr(ssl, "create_default_context", context)
-    server = cluster.inside(host, "443", tmp_path)
+    server = cluster.in_cluster_config(host, "443", tmp_path)
     assert (server.url, seen) == (url, [str(tmp_path / "ca.crt")])
     assert server._headers["Authorization"] == "Bearer secret"
 
@@ -198,7 +198,7 @@ def test_inside_it_needs_nothing_but_its_settings(tmp_path, monkeypatch, capsys)
         given.append((host, port))
         return Server(f"http://{host}:{port}")
 
-    monkeypatch.setattr(command, "inside", inside)
+    monkeypatch.setattr(command, "in_cluster_config", inside)
     assert command.main(["--settings", settings_file(tmp_path)]) == 1
     assert given == [("127.0.0.1", "9")]
     assert "left alone: team vision: http://127.0.0.1:9 does not answer" in capsys.readouterr().out

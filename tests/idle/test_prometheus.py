@@ -19,7 +19,7 @@ import pytest
 
 from gpuyard_idle.cluster import Cluster
 from gpuyard_idle.measure import Reading, readings
-from gpuyard_idle.run import Run
+from gpuyard_idle.run import ReclaimRun
 from gpuyard_idle.settings import read_settings
 from gpuyard_idle.web import Refused, Server
 from kit.cluster import idle
@@ -269,7 +269,9 @@ def test_a_whole_look_warns_who_is_idle_and_no_one_else(prometheus: str):
     with idle.served(world) as address:
         settings = read_settings(json.dumps(idle.settings(prometheus=prometheus)))
         with closing(Server(address)) as server, closing(Server(prometheus)) as real:
-            line = Run(settings, Cluster(server), real, idle.NOW, lambda _: None).all().line()
+            line = (
+                ReclaimRun(settings, Cluster(server), real, idle.NOW, lambda _: None).all().line()
+            )
     assert (line["states"], line["steps"]) == (
         {"idle": 2, "busy": 1, "unmeasured": 1},
         {"warn": 2},

@@ -8,7 +8,7 @@ import pytest
 
 from gpuyard_idle.cluster import Cluster
 from gpuyard_idle.command import main
-from gpuyard_idle.run import Run
+from gpuyard_idle.run import ReclaimRun
 from gpuyard_idle.settings import read_settings
 from gpuyard_idle.web import Server
 from kit.cluster import idle
@@ -32,7 +32,7 @@ def look(world, minutes=0, **team):
         said = []
         now = idle.NOW + timedelta(minutes=minutes)
         with closing(Server(address)) as server, closing(Server(address)) as prometheus:
-            found = Run(settings, Cluster(server), prometheus, now, said.append).all()
+            found = ReclaimRun(settings, Cluster(server), prometheus, now, said.append).all()
     line = found.line()
     assert said == [] or line["steps"], "nothing is said of those to whom nothing is done"
     return line

@@ -35,18 +35,18 @@ def folder() -> Path:
         "engine", go, "no Go, whose module folder has Kueue's chart; `make tools` gets it"
     )
     assert go is not None
-    said = go.answer(["mod", "download", "-json", MODULE], CLUSTER.folder)
-    chart = Path(json.loads(said)["Dir"]) / "charts" / "kueue"
+    message = go.answer(["mod", "download", "-json", MODULE], CLUSTER.folder)
+    chart = Path(json.loads(message)["Dir"]) / "charts" / "kueue"
     assert (chart / "Chart.yaml").is_file(), chart
     return chart
 
 
 def helm() -> str:
     """The helm binary."""
-    found = find_helm()
-    require_level("engine", found, "no helm; `scripts/tools helm` builds it")
-    assert found is not None
-    return found
+    result = find_helm()
+    require_level("engine", result, "no helm; `scripts/tools helm` builds it")
+    assert result is not None
+    return result
 
 
 def rendered(values: Mapping[str, Any], namespace: str, release: str = "kueue") -> list[Any]:
@@ -71,10 +71,10 @@ def _templates(values: str, namespace: str, release: str) -> str:
 @cache
 def definitions() -> tuple[Any, ...]:
     """Kueue's kinds, without the webhook that converts old versions: there nobody answers it."""
-    found = read_manifests(upstream("crds", "kueue"))
-    for crd in found:
+    result = read_manifests(upstream("crds", "kueue"))
+    for crd in result:
         crd["spec"].pop("conversion", None)
-    return tuple(found)
+    return tuple(result)
 
 
 def without_servers(target: Path, version: str = "") -> Path:

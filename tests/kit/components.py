@@ -30,7 +30,7 @@ LAB = platform(
         team("vision", guarantee={"train": 8, "serve/3g.20gb": 4}, groups=["seers"], idle={}),
         team("speech", guarantee={"dev/shared": 4}, borrow={"train": 8}, weight=2),
     ],
-    budget={"worst_usd_per_hour": 5000},
+    budget={"max_usd_per_hour": 5000},
     observability={"prometheus": "existing"},
     validation={"image": "registry.example.org/ml/base:1"},
 )

@@ -45,10 +45,10 @@ class Deadline:
             terminalreporter.write_line(said(self.ran, self.left, self.seconds))
 
 
-def said(ran: int, left: Sequence[str], seconds: float) -> str:
+def said(ran: int, remaining: Sequence[str], seconds: float) -> str:
     """What was not run, by file."""
-    files = sorted({name.partition("::")[0] for name in left})
-    total = ran + len(left)
+    files = sorted({name.partition("::")[0] for name in remaining})
+    total = ran + len(remaining)
     return (
         f"{ran} of {total} tests have run; for the others, in {len(files)} files, {seconds:g} s"
         f" were too short: {', '.join(files)}"

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpuyard.names import UPGRADE_LABEL
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
-from gpuyard.simulate.drivers.upgrading import POD, Policy, Step, read_policy, steps
+from gpuyard.simulate.drivers.upgrading import POD, Policy, UpgradeStep, read_policy, steps
 
 OLD, NEW = "580.178.04", "595.91.07"
 OURS = read_policy({"driver": {"upgradePolicy": policy_upgrades()}})
@@ -28,19 +28,21 @@ def gpu_node(state: str = "upgrade-done", pod: str = OLD, **more: Any) -> Node:
     }
 
 
-def look(nodes: Mapping[str, Node], policy: Policy, version: str, pods: Pods) -> dict[str, Step]:
+def look(
+    nodes: Mapping[str, Node], policy: Policy, version: str, pods: Pods
+) -> dict[str, UpgradeStep]:
     """One look of the controller, and what comes of it: it is written on the nodes, and pods are gone."""
-    found = steps(nodes, policy, version, lambda name: pods.get(name, []))
-    for name, step in found.items():
+    result = steps(nodes, policy, version, lambda name: pods.get(name, []))
+    for name, step in result.items():
         _write(nodes[name], step)
         for pod in step.evicts:
             pods[name].remove(dict(pod))
-    return found
+    return result
 
 
-def _write(node: Node, step: Step) -> None:
+def _write(node: Node, step: UpgradeStep) -> None:
     for part, new in (("labels", {UPGRADE_LABEL: step.state}), ("annotations", step.annotations)):
         merged = {**node["metadata"][part], **new}
         node["metadata"][part] = {key: each for key, each in merged.items() if each is not None}
-    if step.closed is not None:
-        node["spec"]["unschedulable"] = step.closed
+    if step.is_cordoned is not None:
+        node["spec"]["unschedulable"] = step.is_cordoned

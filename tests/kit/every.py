@@ -30,16 +30,16 @@ def every(
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         cases = named(parts, list(values), ids)
         signature = inspect.signature(test)
-        if lost := set(parts) - set(signature.parameters):
-            raise TypeError(f"{test.__name__} takes no {', '.join(sorted(lost))}")
+        if missing := set(parts) - set(signature.parameters):
+            raise TypeError(f"{test.__name__} takes no {', '.join(sorted(missing))}")
 
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
             __tracebackhide__ = True
             judge([(name, functools.partial(test, **fixtures, **case)) for name, case in cases])
 
-        kept = [p for name, p in signature.parameters.items() if name not in parts]
-        run.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        retained = [p for name, p in signature.parameters.items() if name not in parts]
+        run.__signature__ = signature.replace(parameters=retained)  # type: ignore[attr-defined]
         return run
 
     return decorate
@@ -52,16 +52,16 @@ def named(
     names = None if ids is None or callable(ids) else [str(name) for name in ids]
     if names is not None and len(names) != len(values):
         raise ValueError(f"{len(names)} names for {len(values)} cases")
-    found = []
+    results = []
     for number, value in enumerate(values):
-        given = getattr(value, "id", None) if hasattr(value, "marks") else None
+        configured = getattr(value, "id", None) if hasattr(value, "marks") else None
         plain = value.values if hasattr(value, "marks") else value
         fields = list(plain) if len(parts) > 1 or hasattr(value, "marks") else [plain]
         if len(fields) != len(parts):
             raise ValueError(f"{len(fields)} values for {', '.join(parts)}: {plain!r}")
-        said = names[number] if names is not None else given or spoken(fields, ids)
-        found.append((said, dict(zip(parts, fields, strict=True))))
-    return found
+        message = names[number] if names is not None else configured or spoken(fields, ids)
+        results.append((message, dict(zip(parts, fields, strict=True))))
+    return results
 
 
 def spoken(fields: list[Any], ids: Any) -> str:

@@ -12,7 +12,7 @@ def refusals(raw: Any) -> list[Finding]:
     """What refuses a raw value that is well-formed."""
     reading = read_platform(raw)
     assert reading.spec is not None, [str(f) for f in reading.findings]
-    return [f for f in plan(reading.spec)[1] if f.severity is Severity.REFUSE]
+    return [f for f in plan(reading.spec)[1] if f.severity is Severity.ERROR]
 
 
 def check_fix(raw: Any, finding: Finding) -> None:

@@ -31,11 +31,11 @@ def is_timed(item: pytest.Item) -> bool:
 def required_levels() -> frozenset[str]:
     """What `GPUYARD_REQUIRE` promises; an unknown name in it is an error, not a wish."""
     names = [name.strip() for name in os.environ.get("GPUYARD_REQUIRE", "").split(",")]
-    wanted = frozenset(name for name in names if name)
-    if unknown := sorted(wanted - set(REQUIRABLE)):
+    expected = frozenset(name for name in names if name)
+    if unknown := sorted(expected - set(REQUIRABLE)):
         message = f"GPUYARD_REQUIRE names {', '.join(unknown)}; allowed: {', '.join(REQUIRABLE)}"
         raise pytest.UsageError(message)
-    return wanted
+    return expected
 
 
 def require_level(level: str, available: object, why: str) -> None:
@@ -57,13 +57,13 @@ def require_level(level: str, available: object, why: str) -> None:
 
 def upstream(*parts: str) -> Path:
     """A file or folder of the upstream projects' own schemas and values; skips or fails without."""
-    given = os.environ.get("GPUYARD_UPSTREAM")
-    wanted = "/".join(parts) or "."
-    if given and Path(given, *parts).exists():
-        return Path(given, *parts)
-    if given:
-        pytest.fail(f"no {wanted} in GPUYARD_UPSTREAM={given}", pytrace=False)
-    message = f"{NEEDS_UPSTREAM} {wanted}: set GPUYARD_UPSTREAM to a folder that has it"
+    value = os.environ.get("GPUYARD_UPSTREAM")
+    expected = "/".join(parts) or "."
+    if value and Path(value, *parts).exists():
+        return Path(value, *parts)
+    if value:
+        pytest.fail(f"no {expected} in GPUYARD_UPSTREAM={value}", pytrace=False)
+    message = f"{NEEDS_UPSTREAM} {expected}: set GPUYARD_UPSTREAM to a folder that has it"
     if "upstream" in required_levels():
         pytest.fail(message, pytrace=False)
     pytest.skip(message)

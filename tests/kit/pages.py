@@ -69,7 +69,7 @@ def links(path: Path) -> Iterator[Link]:
 
 def anchors(path: Path) -> set[str]:
     """What a link into the page may name: its headings, as code hosts spell them."""
-    found: set[str] = set()
+    results: set[str] = set()
     seen: dict[str, int] = {}
     stream = tokens(path)
     for token, following in itertools.pairwise(stream):
@@ -83,5 +83,5 @@ def anchors(path: Path) -> set[str]:
         slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
         count = seen.get(slug, 0)
         seen[slug] = count + 1
-        found.add(f"{slug}-{count}" if count else slug)
-    return found
+        results.add(f"{slug}-{count}" if count else slug)
+    return results

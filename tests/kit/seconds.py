@@ -167,10 +167,10 @@ def total(every: list[Spent]) -> Spent:
 
 
 def grouped(pairs: Any) -> dict[str, tuple[int, Spent]]:
-    found: dict[str, list[Spent]] = defaultdict(list)
+    results: dict[str, list[Spent]] = defaultdict(list)
     for key, spent in pairs:
-        found[key].append(spent)
-    return {key: (len(every), total(every)) for key, every in found.items()}
+        results[key].append(spent)
+    return {key: (len(every), total(every)) for key, every in results.items()}
 
 
 def table(title: str, rows: Mapping[str, tuple[int, Spent]]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpuyard.findings import Finding, Path
-from gpuyard.plan import plan, planned
+from gpuyard.plan import plan, plan_or_raise
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.read import platform_spec
@@ -69,11 +69,11 @@ def spec_of(raw: Mapping[str, Any]) -> PlatformSpec:
 
 def plan_of(raw: Mapping[str, Any]) -> PlatformPlan:
     """The plan; fails with every finding when it is refused."""
-    return planned(spec_of(raw))
+    return plan_or_raise(spec_of(raw))
 
 
 YOURS = frozenset({"cloud.yours", "scaling.yours"})
-"""What is left to the user of every platform in a cloud; tests/plan/test_deferred.py asks for it."""
+"""What is left to the user of every platform in a cloud; tests/plan/test_unimplemented.py asks for it."""
 
 
 def findings(raw: Mapping[str, Any]) -> list[Finding]:
@@ -88,14 +88,14 @@ def ids(raw: Mapping[str, Any]) -> list[str]:
 
 def only(raw: Mapping[str, Any]) -> Finding:
     """The one finding of the plan."""
-    found = findings(raw)
-    assert len(found) == 1, [str(f) for f in found]
-    return found[0]
+    result = findings(raw)
+    assert len(result) == 1, [str(f) for f in result]
+    return result[0]
 
 
 def parts(finding: Finding) -> tuple[str, Path, str, str, str]:
     """A finding without its fix, for comparing it whole."""
-    return finding.id, finding.path, finding.problem, finding.given, finding.allowed
+    return finding.id, finding.path, finding.problem, finding.value, finding.allowed
 
 
 def stack_file(raw: Mapping[str, Any], config: Mapping[str, str] | None = None) -> bytes:

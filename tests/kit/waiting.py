@@ -19,7 +19,7 @@ SHORTER = 120
 
 def until(
     look: Callable[[], Any],
-    wanted: Callable[[Any], object] = bool,
+    expected: Callable[[Any], object] = bool,
     seconds: float = PATIENCE,
     *,
     what: str = "",
@@ -37,19 +37,23 @@ def until(
         except errors as problem:
             seen = problem
         else:
-            if wanted(seen):
+            if expected(seen):
                 return seen
         now = time.monotonic()
         if now >= deadline:
-            named = what or condition(look, wanted)
+            named = what or condition(look, expected)
             pytest.fail(f"waited {seconds:g} s for {named}; last seen: {seen!r}")
         time.sleep(min(LONGEST_PAUSE, max(PAUSE, (now - began) * OF_THE_WAIT)))
 
 
-def condition(look: Callable[[], Any], wanted: Callable[[Any], object] = bool) -> str:
+def condition(look: Callable[[], Any], expected: Callable[[Any], object] = bool) -> str:
     """The condition as the test has it: the source of the look, and of what is wanted of it."""
     source = " ".join(_source(look).split())
-    return source if wanted is bool or _source(wanted) in source else f"{source}: {_source(wanted)}"
+    return (
+        source
+        if expected is bool or _source(expected) in source
+        else f"{source}: {_source(expected)}"
+    )
 
 
 def _source(function: Callable[..., Any]) -> str:

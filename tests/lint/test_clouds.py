@@ -45,7 +45,7 @@ def managed(type_="aws_eks_node_group", values=VALUES, **rest):
 
 def items(document):
     reading = read(json.dumps(document, indent=1).encode(), "f.json")
-    assert reading.unread == ()
+    assert reading.skipped == ()
     return reading.items
 
 
@@ -99,24 +99,24 @@ def test_a_field_is_found_where_each_wrote_it(path, pulumi, terraform):
 )
 def test_a_field_is_named_as_its_own_language_has_it(path, terraform):
     (pulumi_item,), (item,) = items(preview(state())), items(plan(managed()))
-    assert show_path(item.place.named(path)) == terraform
-    assert pulumi_item.place.named(path) == path
+    assert show_path(item.place.document_path(path)) == terraform
+    assert pulumi_item.place.document_path(path) == path
 
 
 def test_what_is_said_about_terraform_names_its_fields():
     (item,) = items(plan(managed()))
     said = "set workloadMetadataConfig: {mode: GKE_METADATA}; cloud.google.com/gkeNodepool stays"
     told = "set workload_metadata_config: {mode: GKE_METADATA}; cloud.google.com/gkeNodepool stays"
-    assert item.place.told(said) == told
+    assert item.place.document_text(said) == told
     (other,) = items(preview(state()))
-    assert other.place.told(said) == said
+    assert other.place.document_text(said) == said
 
 
 def test_an_object_of_kubernetes_inside_terraform_keeps_its_names():
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"hostIPC": True}}
     (item,) = items(plan(managed("kubernetes_manifest", {"manifest": pod})))
-    assert item.place.named(("spec", "hostIPC")) == ("spec", "hostIPC")
-    assert item.place.told("hostNetwork") == "hostNetwork"
+    assert item.place.document_path(("spec", "hostIPC")) == ("spec", "hostIPC")
+    assert item.place.document_text("hostNetwork") == "hostNetwork"
 
 
 @pytest.mark.parametrize("name", [*PLURAL, "ami_type", "name"])

@@ -11,11 +11,11 @@ from gpuyard.lint.languages.commands import (
     MOST_COMMANDS,
     AppliedRelease,
     HelmCommand,
-    commands_in,
+    helm_commands,
     is_script,
 )
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
-from gpuyard.lint.languages.helm_sets import sets_of, steps_of
+from gpuyard.lint.languages.helm_sets import parse_set_option, steps_of
 from gpuyard.lint.languages.script_text import split_words
 from gpuyard.rules.rule import UNKNOWN
 from kit.every import every
@@ -32,7 +32,7 @@ def helm(chart=OPERATOR, version=None, values=(), sets=(), folder=""):
 
 
 def found(text, file="install.sh"):
-    return commands_in(text.encode(), file)
+    return helm_commands(text.encode(), file)
 
 
 @every(
@@ -60,7 +60,7 @@ def found(text, file="install.sh"):
         ('cd "$(dirname "$0")"\nhelm install gpu ./chart', helm("./chart", folder=SIGN)),
         ("INSTALL -f a.yaml --values b.yaml,c.yaml", helm(values=("a.yaml", "b.yaml", "c.yaml"))),
         ("INSTALL -fa.yaml --values=b.yaml", helm(values=("a.yaml", "b.yaml"))),
-        ("INSTALL \\\n  --version v25.3.0 \\\n  -f a.yaml  # ours", helm(version="v25.3.0", values=("a.yaml",))),  # noqa: E501
+        ("INSTALL \\\n  --version v25.3.0 \\\n  -f a.yaml  # ours", helm(version="v25.3.0", values=("a.yaml",))),
         ("INSTALL --set driver.enabled=false,mig.strategy=single", helm(sets=({"driver": {"enabled": False}}, {"mig": {"strategy": "single"}}))),  # noqa: E501
         ("INSTALL --set-string driver.enabled=false", helm(sets=({"driver": {"enabled": "false"}},))),
         ("INSTALL --set 'a\\.b/c=1' --set x='{1,y}'", helm(sets=({"a.b/c": 1}, {"x": [1, "y"]}))),
@@ -87,7 +87,7 @@ def found(text, file="install.sh"):
         ("D=charts\nC=\"$D\"/'gpu'\nhelm install gpu $C", helm("charts/gpu")),
         ("helm install $FLAGS gpu nvidia/gpu-operator", helm()),
         ("helm install $A $B $C", helm(SIGN)),
-        ("f() {\n  local V=1.0.0\n}\ng() {\n  local V=2.0.0\n  INSTALL --version $V\n}\n", helm(version="2.0.0")),  # noqa: E501
+        ("f() {\n  local V=1.0.0\n}\ng() {\n  local V=2.0.0\n  INSTALL --version $V\n}\n", helm(version="2.0.0")),
         ("V=1.0.0\nf() {\n  V=2.0.0\n}\nINSTALL --version $V", helm(version=UNKNOWN)),
         ("V=1.0.0\nf() {\n  local V=2.0.0\n}\nINSTALL --version $V", helm(version="1.0.0")),
         ("V=1.0.0\nfunction f {\n  INSTALL --version $V\n}", helm(version="1.0.0")),
@@ -146,18 +146,18 @@ def test_a_release_that_is_applied_is_read(text, expected):
         ("README.md", "~~~\nhelm install gpu \\\n~~~\nnvidia/gpu-operator\n", []),
         ("README.md", "````sh\n```\nINSTALL\n````\nhelm install a b/c\n", [helm()]),
         ("README.md", "```yaml\nrun: INSTALL\n```\n", []),
-        ("README.md", "```sh\nexport V=1.0.0\n```\nthen\n```\nINSTALL --version ${V}\n```", [helm(version="1.0.0")]),  # noqa: E501
+        ("README.md", "```sh\nexport V=1.0.0\n```\nthen\n```\nINSTALL --version ${V}\n```", [helm(version="1.0.0")]),
         ("Makefile", "V ?= 1.0.0 # ours\nx:\n\t@INSTALL --version $(V)\n", [helm(version="1.0.0")]),
         ("a.mk", "export V := 1.0.0\nx:\n\t-INSTALL --version ${V} -n $$N\n", [helm(version="1.0.0")]),
         ("GNUmakefile", "V = 1.0\nV += .1\nx:\n\tINSTALL --version $(V)\n", [helm(version=UNKNOWN)]),
-        ("Makefile", "x:\n\tcd a && \\\n\thelm install gpu ./b --version $$(cat V)\n", [helm("./b", UNKNOWN, folder="a")]),  # noqa: E501
+        ("Makefile", "x:\n\tcd a && \\\n\thelm install gpu ./b --version $$(cat V)\n", [helm("./b", UNKNOWN, folder="a")]),
         ("justfile", 'kueue-v := "1.0.0"\nx:\n  @INSTALL --version {{kueue-v}}\n', [helm(version="1.0.0")]),
         ("justfile", "x:\n  INSTALL --version {{ env('V') }}\n", [helm(version=UNKNOWN)]),
         ("Taskfile.yml", "vars:\n  V: 1.0.0\ntasks:\n  x:\n    cmds:\n      - INSTALL --version {{.V}}\n", [helm(version="1.0.0")]),  # noqa: E501  # noqa: E501
-        ("Taskfile.dist.yaml", "      - cmd: |\n          helm install gpu \\\n            nvidia/gpu-operator\n", [helm()]),  # noqa: E501
+        ("Taskfile.dist.yaml", "      - cmd: |\n          helm install gpu \\\n            nvidia/gpu-operator\n", [helm()]),
         ("taskfile.yaml", "      - 'INSTALL'\n", [helm()]),
         (".github/workflows/cd.yml", "    - run: INSTALL --version ${{ a.v }}\n", [helm(version=UNKNOWN)]),
-        ("a/.github/workflows/cd.yml", "    run: |\n      INSTALL \\\n        --version 1.0.0\n", [helm(version="1.0.0")]),  # noqa: E501
+        ("a/.github/workflows/cd.yml", "    run: |\n      INSTALL \\\n        --version 1.0.0\n", [helm(version="1.0.0")]),
         (".gitlab-ci.yml", "  script:\n    - INSTALL\n    - 'INSTALL'\n", [helm(), helm()]),
         ("Jenkinsfile", "  sh 'INSTALL'\n", [helm()]),
     ],
@@ -181,8 +181,8 @@ def test_scripts_are_known_by_their_names(name, expected):
 
 def test_of_a_file_that_no_hand_wrote_nothing_is_read():
     line = b"helm install gpu nvidia/gpu-operator\n"
-    assert commands_in(line * (MOST_BYTES // len(line) + 1), "x.sh") == []
-    assert len(commands_in(line * 1000, "x.sh")) == MOST_COMMANDS
+    assert helm_commands(line * (MOST_BYTES // len(line) + 1), "x.sh") == []
+    assert len(helm_commands(line * 1000, "x.sh")) == MOST_COMMANDS
 
 
 def test_variables_of_variables_end_somewhere():
@@ -198,8 +198,8 @@ def test_variables_of_variables_end_somewhere():
 def test_names_with_more_steps_than_any_chart_has_are_not_followed():
     steps, value = steps_of("a" + ".b" * 5000, 1)
     assert (steps, value) == (("a",), UNKNOWN)
-    assert list(sets_of(f"{SIGN}=1,a,b={SIGN}")) == [UNKNOWN, UNKNOWN, {"b": UNKNOWN}]
-    assert list(sets_of("a[0].b=1")) == [{"a": UNKNOWN}]
+    assert list(parse_set_option(f"{SIGN}=1,a,b={SIGN}")) == [UNKNOWN, UNKNOWN, {"b": UNKNOWN}]
+    assert list(parse_set_option("a[0].b=1")) == [{"a": UNKNOWN}]
 
 
 PIECES = st.lists(
@@ -230,7 +230,7 @@ PIECES = st.lists(
 @settings(max_examples=examples(150), deadline=None)
 @given(PIECES, st.sampled_from(["x.sh", "README.md", "Makefile", "justfile", "Taskfile.yml"]))
 def test_no_text_is_too_strange(pieces, file):
-    for each in commands_in("".join(pieces).encode(), file):
+    for each in helm_commands("".join(pieces).encode(), file):
         assert isinstance(each, HelmCommand | AppliedRelease)
 
 
@@ -254,7 +254,7 @@ def test_what_is_twice_as_long_takes_about_twice_as_long(unit):
         data = (unit * (size // len(unit))).encode()
         begun = time.process_time()
         for file in ("x.sh", "README.md", "Makefile"):
-            commands_in(data, file)
+            helm_commands(data, file)
         return time.process_time() - begun
 
     assert seconds(MOST_BYTES // 2) < 8 * seconds(MOST_BYTES // 8) + 0.5

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from gpuyard.lint.read import read
-from gpuyard.lint.report import HitState, report
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
 from gpuyard.rules.subjects.pools import gpu_pool
@@ -53,7 +53,7 @@ SOUND = (
 
 def items(text):
     reading = read(text.encode(), "cluster.yaml")
-    assert reading.unread == ()
+    assert reading.skipped == ()
     return reading.items
 
 
@@ -64,7 +64,7 @@ def group(field="managedNodeGroups", **given):
 
 
 def test_what_is_wrong_is_told_by_rules_for_eks_at_its_line_in_words_of_eksctl():
-    hits = report(read(BAD.encode(), "cluster.yaml"), RULES).hits
+    hits = build_report(read(BAD.encode(), "cluster.yaml"), RULES).hits
     assert {hit.state for hit in hits} == {HitState.OPEN}
     assert {(hit.rule.id, hit.line, hit.where) for hit in hits} == {
         ("GPU-CAP-01", 5, "taints"),
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_told_by_rules_for_eks_at_its_line_in_words_of_eksctl()
 
 
 def test_a_sound_file_and_nodes_without_gpus_are_fine():
-    assert report(read(SOUND.encode(), "cluster.yaml"), RULES).hits == ()
+    assert build_report(read(SOUND.encode(), "cluster.yaml"), RULES).hits == ()
 
 
 @every(
@@ -217,7 +217,7 @@ managedNodeGroups:
 
 
 def told(text, state=HitState.OPEN):
-    hits = report(read(text.encode(), "cluster.yaml"), RULES).hits
+    hits = build_report(read(text.encode(), "cluster.yaml"), RULES).hits
     return {(hit.rule.id, hit.line, hit.where) for hit in hits if hit.state is state}
 
 
@@ -227,7 +227,7 @@ def test_a_cluster_is_told_what_it_says_itself_at_its_line_in_words_of_eksctl():
         ("GPU-AWS-03", 8, "cloudWatch"),
         ("GPU-AWS-06", 10, "accessConfig.bootstrapClusterCreatorAdminPermissions"),
     }
-    assert told(OPEN, HitState.CHOICE) == {
+    assert told(OPEN, HitState.ADVISORY) == {
         ("GPU-AWS-01", 4, "vpc.clusterEndpoints"),
         ("GPU-AWS-06", 11, "accessConfig.authenticationMode"),
     }

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gpuyard.lint.languages.hcl import MAX_DEPTH, HclError, HclForm, parse_hcl
-from gpuyard.lint.languages.hcl_values import Module, Places, cleaned, overlaid
+from gpuyard.lint.languages.hcl_values import Module, Places, merge_overlays, without_unknowns
 from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, at, mapping
 
 LOCALS = """
@@ -27,7 +27,7 @@ def value(written, local=LOCALS):
     attributes = {}
     for block in top.blocks:
         attributes |= block.attributes
-    return cleaned(Module(attributes).value(top.attributes["x"].value))
+    return without_unknowns(Module(attributes).value(top.attributes["x"].value))
 
 
 @pytest.mark.parametrize(
@@ -150,12 +150,12 @@ def test_a_part_that_is_unknown_is_unknown_alone():
 
 def test_helm_lays_mappings_into_each_other():
     under, over = {"a": {"b": 1, "c": [1]}, "d": 1}, {"a": {"c": [2]}, "e": {"f": 1}}
-    assert overlaid([under, over], deep=True) == {
+    assert merge_overlays([under, over], deep=True) == {
         "a": {"b": 1, "c": [2]},
         "d": 1,
         "e": {"f": 1},
     }
-    after = overlaid([under, UNKNOWN, over], deep=True)
+    after = merge_overlays([under, UNKNOWN, over], deep=True)
     assert after == {"a": {"c": [2]}, "e": {"f": 1}}
     for path in (("d",), ("a", "b"), ("e", "g")):
         with pytest.raises(NotEvaluatedError):
@@ -309,6 +309,6 @@ def test_no_slip_of_the_hand_ends_otherwise_than_told():
         for block in top.blocks:
             attributes |= block.attributes
         for each in attributes.values():
-            cleaned(Module(attributes).value(each.value, ("x",), Places()))
+            without_unknowns(Module(attributes).value(each.value, ("x",), Places()))
     assert sum(ends.values()) == times
     assert min(ends.values()) > 100

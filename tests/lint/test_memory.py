@@ -5,9 +5,9 @@ import tracemalloc
 
 import pytest
 
-from gpuyard.lint.ignores import ignores_in
+from gpuyard.lint.ignores import parse_ignores
 from gpuyard.lint.read import read
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 
 POD = """\
@@ -58,7 +58,7 @@ def peak(text, count):
     tracemalloc.start()
     try:
         reading = read(data, "all.yaml")
-        made = report(reading, RULES, ignores=ignores_in(data, "all.yaml"))
+        made = build_report(reading, RULES, ignores=parse_ignores(data, "all.yaml"))
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -74,7 +74,7 @@ def test_a_resource_takes_no_more_than_so_much_memory(text):
 
 
 def test_places_stay_right_in_a_long_list():
-    made = report(read(as_a_list(200).encode(), "all.yaml"), RULES)
+    made = build_report(read(as_a_list(200).encode(), "all.yaml"), RULES)
     lines = as_a_list(200).splitlines()
     assert [hit.line for hit in made.open] == [
         number for number, line in enumerate(lines, 1) if "image:" in line

@@ -4,7 +4,7 @@ import pytest
 
 from gpuyard.lint.languages.pulumi_yaml import PROJECT
 from gpuyard.lint.read import read
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
@@ -50,7 +50,7 @@ resources:
 
 def items(text):
     reading = read(text.encode(), "Pulumi.yaml")
-    assert reading.unread == ()
+    assert reading.skipped == ()
     return reading.items
 
 
@@ -64,7 +64,7 @@ def one(properties="{}", rest="", type_="gcp:container:NodePool", variables="{}"
 
 
 def test_what_is_wrong_in_a_program_is_told_at_its_line():
-    hits = report(read(PROGRAM.encode(), "Pulumi.yaml"), RULES).hits
+    hits = build_report(read(PROGRAM.encode(), "Pulumi.yaml"), RULES).hits
     assert {(hit.rule.id, hit.line) for hit in hits} == {
         ("GPU-CAP-01", 10),
         ("GPU-STK-01", 22),
@@ -162,7 +162,7 @@ def test_only_a_project_of_the_runtime_yaml_has_its_program_in_it(head, read_so)
     text = head + "resources: {b: {type: 'kubernetes:core/v1:Pod'}}\n"
     reading = read(text.encode(), "Pulumi.yaml")
     assert bool(reading.items) is read_so
-    assert bool(reading.unread) is not read_so
+    assert bool(reading.skipped) is not read_so
 
 
 def test_a_program_without_resources_is_none():
@@ -173,7 +173,7 @@ def test_a_program_without_resources_is_none():
 @pytest.mark.parametrize("runtime", ["python", "{name: nodejs, options: {typescript: true}}"])
 def test_of_a_program_that_has_to_be_run_it_is_said_what_shows_its_resources(runtime):
     reading = read(f"name: lab\nruntime: {runtime}\n".encode(), "Pulumi.yaml")
-    assert [(u.reason, u.foreign) for u in reading.unread] == [(PROJECT, False)]
+    assert [(u.reason, u.is_unrecognized) for u in reading.skipped] == [(PROJECT, False)]
     assert "`pulumi preview --json" in PROJECT
 
 
@@ -182,7 +182,7 @@ def test_of_a_program_that_has_to_be_run_it_is_said_what_shows_its_resources(run
 )
 def test_what_only_looks_like_a_project_is_nobodys(text):
     reading = read(text.encode(), "settings.yaml")
-    assert [u.foreign for u in reading.unread] == [True]
+    assert [u.is_unrecognized for u in reading.skipped] == [True]
 
 
 def test_of_a_container_with_an_image_of_elsewhere_the_rest_is_judged():

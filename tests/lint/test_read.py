@@ -5,13 +5,13 @@ import json
 import pytest
 
 from gpuyard.findings import Severity
-from gpuyard.lint.items import Unread
-from gpuyard.lint.read import TO_FILL_IN, read
-from gpuyard.lint.together.judging import judged
-from gpuyard.lint.together.scopes import scopes
+from gpuyard.lint.combined.evaluation import evaluate_files
+from gpuyard.lint.combined.scopes import scopes
+from gpuyard.lint.items import SkippedFile
+from gpuyard.lint.read import PLACEHOLDER_FILE, read
 from gpuyard.render.files import render_files
 from gpuyard.rules import RULES
-from gpuyard.rules.run import AS_THEY_ARE
+from gpuyard.rules.run import DEFAULT_CONFIGURATION
 from kit.stacks import plan_of, platform, stack_file
 
 QUOTA = b"""\
@@ -47,7 +47,7 @@ def test_documents_and_lists_hold_many():
     reading = read(data, "many.yaml")
     assert names(reading) == [("v1/ResourceQuota", "gpus"), ("v1/Pod", "(no name)")]
     assert reading.items[1].place.position(("kind",)) == (15, 3)
-    assert reading.unread == ()
+    assert reading.skipped == ()
 
 
 def test_json_is_read_as_well():
@@ -58,7 +58,7 @@ def test_json_is_read_as_well():
 
 def test_a_list_may_hold_lists_and_never_itself():
     data = b"&a\napiVersion: v1\nkind: List\nitems: [*a]\n"
-    assert "no anchor" in read(data, "x").unread[0].reason
+    assert "no anchor" in read(data, "x").skipped[0].reason
     deep = (
         b"{apiVersion: v1, kind: List, items: [" * 25 + b"{apiVersion: v1, kind: Pod}" + b"]}" * 25
     )
@@ -74,7 +74,7 @@ def test_a_list_may_hold_lists_and_never_itself():
         (b"a: 1\n", "nothing that is known here", 1),
         (b"\n\n- 1\n", "nothing that is known here", 3),
         (b"a: 1\nb: [\n", "not YAML: line 2, at its end: did not find", 2),
-        (b"a: 1\nb: {limits: {gpu: ${N}}}\nc: 1", TO_FILL_IN, 2),
+        (b"a: 1\nb: {limits: {gpu: ${N}}}\nc: 1", PLACEHOLDER_FILE, 2),
         (b"\xff\xfe\x00", "not text", 1),
         (b"a: *b\n", "no anchor &b", 1),
         (b"[" * 100, "nested more than 60 deep", 1),
@@ -82,10 +82,10 @@ def test_a_list_may_hold_lists_and_never_itself():
     ],
 )
 def test_what_cannot_be_read_is_said_with_a_line(data, reason, line):
-    (unread,) = read(data, "f").unread
+    (unread,) = read(data, "f").skipped
     assert reason in unread.reason
     assert (unread.file, unread.line) == ("f", line)
-    assert unread.template is (reason == TO_FILL_IN)
+    assert unread.template is (reason == PLACEHOLDER_FILE)
 
 
 @pytest.mark.parametrize(
@@ -109,25 +109,25 @@ def test_what_cannot_be_read_is_said_with_a_line(data, reason, line):
     ],
 )
 def test_of_a_file_of_json_it_is_said_what_is_wrong_as_json(data, reason, line):
-    (unread,) = read(data, "f.json").unread
+    (unread,) = read(data, "f.json").skipped
     assert (unread.reason[: len(reason)], unread.line) == (reason, line)
 
 
 def test_a_stack_file_is_sent_to_the_command_that_proves_it():
-    (unread,) = read(stack_file(platform()), "s.yaml").unread
+    (unread,) = read(stack_file(platform()), "s.yaml").skipped
     own = "a stack file: `gpuyard check` proves it, and --stack takes its `policies`"
     assert (unread.reason, unread.line) == (own, 1)
 
 
 def test_every_file_that_render_writes_is_read():
     for name, text in render_files(plan_of(platform()), {}).items():
-        assert read(text.encode(), name).unread == (), name
+        assert read(text.encode(), name).skipped == (), name
 
 
 def test_a_template_is_said_to_be_one():
     data = b'apiVersion: v1\nkind: Pod\nmetadata:\n  {{- include "x" . | nindent 2 }}\n'
-    assert read(data, "t.yaml").unread == (
-        Unread(
+    assert read(data, "t.yaml").skipped == (
+        SkippedFile(
             "t.yaml",
             "a template, not YAML yet: render it first (helm template, kustomize build)",
             4,
@@ -140,7 +140,7 @@ def test_a_template_is_said_to_be_one():
     "text", ["%{ for zone in zones ~}\na: ${zone}\n%{ endfor ~}\n", "a: b\n%{~ if gpus }\nc: d\n"]
 )
 def test_a_template_of_terraform_is_one_too(text):
-    (unread,) = read(text.encode(), "nodes.yaml").unread
+    (unread,) = read(text.encode(), "nodes.yaml").skipped
     assert unread.template
     assert unread.line == text[: text.index("%{")].count("\n") + 1
 
@@ -149,26 +149,26 @@ def test_a_template_of_terraform_is_one_too(text):
 def test_anchors_that_grow_without_end_are_refused():
     lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
     lines += [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
-    (unread,) = read("\n".join(lines).encode(), "bomb").unread
+    (unread,) = read("\n".join(lines).encode(), "bomb").skipped
     assert "values once anchors are expanded" in unread.reason
 
 
 def test_readings_add_up():
     both = read(QUOTA, "a") + read(b"", "b")
-    assert (len(both.items), len(both.unread), both.files) == (1, 1, ("a", "b"))
+    assert (len(both.items), len(both.skipped), both.files) == (1, 1, ("a", "b"))
 
 
 def test_documents_are_counted_as_values_are(monkeypatch):
     monkeypatch.setattr("gpuyard.spec.yaml_tree.MAX_DOCUMENTS", 3)
-    assert read(b"---\na: 1\n" * 3, "x.yaml").unread[0].reason.startswith("nothing that is known")
-    (unread,) = read(b"---\na: 1\n" * 4, "x.yaml").unread
+    assert read(b"---\na: 1\n" * 3, "x.yaml").skipped[0].reason.startswith("nothing that is known")
+    (unread,) = read(b"---\na: 1\n" * 4, "x.yaml").skipped
     assert unread.reason == "line 7: more than 3 documents"
 
 
 def test_values_have_a_limit_of_their_own_however_large_a_file_may_be(monkeypatch):
     monkeypatch.setattr("gpuyard.spec.yaml_tree.MAX_VALUES", 2)
-    assert "nothing that is known" in read(b"[" + b"1," * 18 + b"]", "x.yaml").unread[0].reason
-    (unread,) = read(b"[" + b"1," * 21 + b"]", "x.yaml").unread
+    assert "nothing that is known" in read(b"[" + b"1," * 18 + b"]", "x.yaml").skipped[0].reason
+    (unread,) = read(b"[" + b"1," * 21 + b"]", "x.yaml").skipped
     assert "more than 20 values once anchors are expanded" in unread.reason
 
 
@@ -178,7 +178,7 @@ def test_a_list_of_counters_is_read_and_any_other_table_is_nobodys():
     assert reading.items[0].resource.name == "counters.csv"
     assert reading.items[0].resource.properties == {"fields": ["DCGM_FI_DEV_GPU_UTIL"]}
     other = read(b"a,b\n1,2\n", "data.csv")
-    assert (other.items, other.unread, other.files) == ((), (), ())
+    assert (other.items, other.skipped, other.files) == ((), (), ())
 
 
 def test_values_of_the_device_plugins_own_chart_are_told_from_the_operators():
@@ -199,7 +199,7 @@ def test_a_copy_of_a_chart_says_which_version_reads_the_objects_beside_it():
         found = read(pool, "karpenter/pool.yaml")
         for number, each in enumerate(charts):
             found += read(each, f"karpenter/{number}/Chart.yaml")
-        outcomes = judged(found, RULES, AS_THEY_ARE, scopes(found))
+        outcomes = evaluate_files(found, RULES, DEFAULT_CONFIGURATION, scopes(found))
         return [o.outcome.severity for o in outcomes if o.outcome.rule.id == "GPU-CFG-03"]
 
     copy = b"apiVersion: v2\nname: karpenter\nversion: 0.33.1\n"
@@ -209,7 +209,7 @@ def test_a_copy_of_a_chart_says_which_version_reads_the_objects_beside_it():
     )
     other = b"apiVersion: v2\nname: mine\nversion: 0.1.0\n"
     queue = b"apiVersion: v2\nname: kueue\nversion: 0.10.0\n"
-    assert said(other) == said(queue) == [Severity.WARN, Severity.WARN]
-    assert said(copy) == said(parent) == said(copy, parent) == [Severity.NOTE]
+    assert said(other) == said(queue) == [Severity.WARNING, Severity.WARNING]
+    assert said(copy) == said(parent) == said(copy, parent) == [Severity.INFO]
     newer = copy.replace(b"0.33.1", b"1.6.0")
-    assert said(copy, newer) == [Severity.WARN, Severity.WARN]
+    assert said(copy, newer) == [Severity.WARNING, Severity.WARNING]

@@ -10,20 +10,20 @@ import pytest
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 from gpuyard.lint.baseline import read_baseline, write_baseline
-from gpuyard.lint.github import github
-from gpuyard.lint.ignores import ignores_in
-from gpuyard.lint.items import FilesRead
+from gpuyard.lint.github import github_annotations
+from gpuyard.lint.ignores import parse_ignores
+from gpuyard.lint.items import LintInput
 from gpuyard.lint.junit import junit
 from gpuyard.lint.read import read
-from gpuyard.lint.report import HitState, report
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.lint.sarif import sarif
 from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, Reference, Resource, Rule, Violation, known
-from gpuyard.rules.run import Exemption, Strictness
+from gpuyard.rules.rule import UNKNOWN, Reference, Resource, Rule, Violation, known_value
+from gpuyard.rules.run import Exemption, RuleConfiguration
 
 
 def check(resource, _):
-    if known(resource.properties.get("size")) == 3:
+    if known_value(resource.properties.get("size")) == 3:
         yield Violation(("size",), "three, is <wrong>\n100%", "write 2")
 
 
@@ -35,7 +35,7 @@ def together(stack, _):
 ONE = Rule(
     id="GPU-X-01",
     title="Never three",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="w",
     fix="f",
     sources=("s",),
@@ -46,7 +46,7 @@ ONE = Rule(
 ALL = Rule(
     id="GPU-X-02",
     title="Few",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="w",
     fix="f",
     sources=("s",),
@@ -67,11 +67,11 @@ def widget(name="a", size="3", comment="", file_comment=""):
 
 
 def made(*datas, rules=(ONE,), baseline=(), **settings):
-    reading, ignores = FilesRead(), ignores_in(b"", "")
+    reading, ignores = LintInput(), parse_ignores(b"", "")
     for index, data in enumerate(datas):
         reading += read(data, f"f{index}.yaml")
-        ignores += ignores_in(data, f"f{index}.yaml")
-    return report(reading, rules, Strictness(**settings), ignores, baseline)
+        ignores += parse_ignores(data, f"f{index}.yaml")
+    return build_report(reading, rules, RuleConfiguration(**settings), ignores, baseline)
 
 
 def test_a_hit_says_file_line_column_and_resource():
@@ -80,7 +80,7 @@ def test_a_hit_says_file_line_column_and_resource():
     assert (hit.resource, hit.state, hit.severity) == (
         "Widget team/a",
         HitState.OPEN,
-        Severity.WARN,
+        Severity.WARNING,
     )
 
 
@@ -116,7 +116,7 @@ def test_hits_come_in_the_order_of_files_and_lines():
 def test_a_comment_with_a_reason_lets_one_place_pass(comment, where, state, note):
     data = widget(comment=comment) if where == "line" else widget(file_comment=comment)
     hits = made(data).hits
-    assert [(hit.state, hit.note) for hit in hits] == ([(state, note)] if state else [])
+    assert [(hit.state, hit.reason) for hit in hits] == ([(state, note)] if state else [])
 
 
 def test_a_comment_may_stand_above():
@@ -138,7 +138,7 @@ def test_a_comment_without_a_reason_is_said():
     ],
 )
 def test_a_rule_that_a_comment_names_and_that_there_is_not_is_said(comment, unknown):
-    said = made(widget(comment=comment)).no_rules
+    said = made(widget(comment=comment)).unknown_rules
     assert [(each.file, each.line, each.rule) for each in said] == [
         ("f0.yaml", 5, rule) for rule in unknown
     ]
@@ -149,9 +149,9 @@ def test_what_is_in_the_baseline_does_not_count_and_stays_in_it():
     known_ = read_baseline(write_baseline(before.hits).encode(), "b")
     after = made(b"\n\n" + widget(), baseline=known_)
     assert [hit.state for hit in after.hits] == [HitState.BASELINE]
-    assert not after.fails(Severity.NOTE)
+    assert not after.is_failed(Severity.INFO)
     assert read_baseline(write_baseline(after.hits).encode(), "b") == known_
-    assert made(widget("b"), baseline=known_).fails(Severity.WARN)
+    assert made(widget("b"), baseline=known_).is_failed(Severity.WARNING)
 
 
 @pytest.mark.parametrize(
@@ -164,45 +164,45 @@ def test_another_file_is_no_baseline(data):
 
 def test_what_stands_in_a_sample_is_said_and_does_not_count():
     reading = replace(read(widget(), "f0.yaml"), samples=frozenset({"f0.yaml"}))
-    found = report(reading, (ONE,))
-    assert [(hit.state, hit.note) for hit in found.hits] == [
-        (HitState.SAMPLE, "in a sample: it does not count")
+    found = build_report(reading, (ONE,))
+    assert [(hit.state, hit.reason) for hit in found.hits] == [
+        (HitState.EXAMPLE, "in a sample: it does not count")
     ]
-    assert not found.fails(Severity.NOTE)
+    assert not found.is_failed(Severity.INFO)
     assert json.loads(write_baseline(found.hits))["findings"] == []
-    assert github(found) == ""
+    assert github_annotations(found) == ""
     assert "suppressions" in sarif(found, "1")["runs"][0]["results"][0]
     assert "skipped" in junit(found)
 
 
 def test_a_choice_is_said_and_does_not_count():
     def check(_resource, _):
-        yield Violation(("a",), "p", "f", choice=True)
+        yield Violation(("a",), "p", "f", is_advisory=True)
 
     rule = replace(ONE, check=check)
     found = made(widget(), rules=(rule,))
-    assert [(hit.state, hit.note) for hit in found.hits] == [
-        (HitState.CHOICE, "a choice: it does not count")
+    assert [(hit.state, hit.reason) for hit in found.hits] == [
+        (HitState.ADVISORY, "a choice: it does not count")
     ]
-    assert not found.fails(Severity.NOTE)
+    assert not found.is_failed(Severity.INFO)
     assert json.loads(write_baseline(found.hits))["findings"] == []
-    assert github(found) == ""
+    assert github_annotations(found) == ""
     assert "suppressions" in sarif(found, "1")["runs"][0]["results"][0]
     assert "skipped" in junit(found)
-    (hit,) = made(widget(), rules=(rule,), choices=True).hits
-    assert (hit.state, hit.note) == (HitState.OPEN, "")
+    (hit,) = made(widget(), rules=(rule,), advisory=True).hits
+    assert (hit.state, hit.reason) == (HitState.OPEN, "")
 
 
 def test_what_no_rule_looks_at_is_counted_apart():
-    assert (made(widget()).resources, made(widget()).known) == (1, 1)
+    assert (made(widget()).resources, made(widget()).checked_resources) == (1, 1)
     other = made(widget().replace(b"Widget", b"Gadget"))
-    assert (other.resources, other.known) == (1, 0)
+    assert (other.resources, other.checked_resources) == (1, 0)
 
 
 def test_what_is_nobodys_is_no_notice_and_no_error():
     found = made(b"a: 1\n")
-    assert found.unread[0].foreign
-    assert github(found) == ""
+    assert found.skipped[0].is_unrecognized
+    assert github_annotations(found) == ""
     assert "<error" not in junit(found)
     (run,) = sarif(found, "1")["runs"]
     assert run["invocations"][0]["toolExecutionNotifications"][0]["level"] == "note"
@@ -210,17 +210,17 @@ def test_what_is_nobodys_is_no_notice_and_no_error():
 
 def test_a_violation_may_be_less_grave_than_its_rule():
     def check_two(_resource, _):
-        yield Violation(("a",), "p", "f", severity=Severity.NOTE)
+        yield Violation(("a",), "p", "f", severity=Severity.INFO)
         yield Violation(("b",), "p", "f")
 
     rule = replace(ONE, check=check_two)
     assert [hit.severity for hit in made(widget(), rules=(rule,)).hits] == [
-        Severity.NOTE,
-        Severity.WARN,
+        Severity.INFO,
+        Severity.WARNING,
     ]
-    strict = {"GPU-X-01": Severity.REFUSE}
+    strict = {"GPU-X-01": Severity.ERROR}
     found = made(widget(), rules=(rule,), severities=strict).hits
-    assert [hit.severity for hit in found] == [Severity.REFUSE] * 2
+    assert [hit.severity for hit in found] == [Severity.ERROR] * 2
 
 
 def test_junk_in_a_baseline_is_nothing_known():
@@ -231,12 +231,12 @@ def test_junk_in_a_baseline_is_nothing_known():
 def test_an_exception_is_told_apart_from_a_pass():
     exempt = Exemption("GPU-X-01", "a", "moves", dt.date(2027, 1, 1))
     (hit,) = made(widget(), exemptions=(exempt,)).hits
-    assert (hit.state, hit.note) == (HitState.EXCEPTED, "exception until 2027-01-01: moves")
+    assert (hit.state, hit.reason) == (HitState.EXEMPTED, "exception until 2027-01-01: moves")
 
 
 def test_the_report_fails_from_a_severity_on():
-    assert made(widget()).fails(Severity.WARN)
-    assert not made(widget()).fails(Severity.REFUSE)
+    assert made(widget()).is_failed(Severity.WARNING)
+    assert not made(widget()).is_failed(Severity.ERROR)
     assert made(widget()).count(HitState.OPEN) == 1
 
 
@@ -247,8 +247,8 @@ def everything():
     reading = read(data, "a b.yaml") + read(b"{{ x }}: [", "t.yaml") + read(b"\x00", "z.yaml")
     unknown = read(widget("c"), "u.json").items[0]
     unseen = Resource("v1/Widget", "c", {"size": UNKNOWN})
-    reading += FilesRead((type(unknown)(unseen, unknown.place),), (), ("u.json",))
-    return report(reading, (ONE, ALL), Strictness(), ignores_in(data, "a b.yaml"))
+    reading += LintInput((type(unknown)(unseen, unknown.place),), (), ("u.json",))
+    return build_report(reading, (ONE, ALL), RuleConfiguration(), parse_ignores(data, "a b.yaml"))
 
 
 def test_sarif_says_all_of_it():
@@ -290,12 +290,12 @@ def test_junit_counts_what_it_says():
     assert (first.get("failures"), first.get("skipped")) == ("2", "1")
     assert len(first) == int(first.get("tests"))
     assert by_file["z.yaml"].get("errors") == "1"
-    failure = first.find("testcase/failure[@type='warn']")
+    failure = first.find("testcase/failure[@type='warning']")
     assert failure.get("message") == "three, is <wrong>\n100%"
 
 
 def test_github_gets_a_line_for_each():
-    lines = github(everything()).splitlines()
+    lines = github_annotations(everything()).splitlines()
     assert lines[1] == (
         "::warning file=a b.yaml,line=5,col=1,title=GPU-X-01 Never three"
         "::three, is <wrong>%0A100%25; write 2"

@@ -8,14 +8,14 @@ import pytest
 from pydantic import ValidationError
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Log
 
-from gpuyard.lint.ignores import ignores_in
-from gpuyard.lint.items import FilesRead, Unread
+from gpuyard.lint.ignores import parse_ignores
+from gpuyard.lint.items import LintInput, SkippedFile
 from gpuyard.lint.pulumi import UNKNOWN_TEXT
 from gpuyard.lint.read import read
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.lint.sarif import sarif
 from gpuyard.rules import RULES
-from gpuyard.rules.run import Strictness
+from gpuyard.rules.run import RuleConfiguration
 from kit.cases.front_ends import preview
 from proofs import load
 
@@ -28,8 +28,8 @@ NAMES = ("a b/ü#%.yaml", "C:\\x\\y.yaml", "<stdin>", "-")
 
 
 def log(*readings, **more):
-    whole = sum(readings, FilesRead())
-    return json.loads(json.dumps(sarif(report(whole, RULES, **more), "1.2.3")))
+    whole = sum(readings, LintInput())
+    return json.loads(json.dumps(sarif(build_report(whole, RULES, **more), "1.2.3")))
 
 
 def validated(document):
@@ -50,7 +50,7 @@ def test_nothing_at_all_is_valid():
 def test_ignored_known_unread_and_unknown_are_valid():
     data = IGNORED.encode()
     known = read(QUOTA.encode(), "b.yaml")
-    prints = [hit.fingerprint for hit in report(known, RULES).hits]
+    prints = [hit.fingerprint for hit in build_report(known, RULES).hits]
     unknown = {
         "steps": [{"op": "create", "newState": {"type": "kubernetes:core/v1:ResourceQuota"}}]
     }
@@ -62,8 +62,10 @@ def test_ignored_known_unread_and_unknown_are_valid():
         read(data, "a.yaml"),
         known,
         read(json.dumps(unknown).encode(), "p.json"),
-        FilesRead((), (Unread("t.yaml", "a template", 3, template=True), Unread("x.yaml", "no"))),
-        ignores=ignores_in(data, "a.yaml"),
+        LintInput(
+            (), (SkippedFile("t.yaml", "a template", 3, template=True), SkippedFile("x.yaml", "no"))
+        ),
+        ignores=parse_ignores(data, "a.yaml"),
         baseline=prints,
     )
     run = validated(document)
@@ -80,7 +82,7 @@ def test_every_bad_case_of_every_rule_is_valid_and_has_a_result():
         for case in load(path.read_text(encoding="utf-8"))["bad"]:
             text = preview(case["resources"])
             reading = read(text.encode(), "preview.json")
-            settings = Strictness(parameters={path.stem: case.get("parameters", {})})
+            settings = RuleConfiguration(parameters={path.stem: case.get("parameters", {})})
             run = validated(log(reading, settings=settings))
             assert path.stem in {each["ruleId"] for each in run["results"]}, case["name"]
 

@@ -8,21 +8,21 @@ from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 from gpuyard.lint.settings import (
     RuleSettings,
-    expired,
+    expired_exemptions,
+    merge_settings,
     read_section,
     read_settings,
     section_of,
     settings_of,
-    together,
 )
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import Exemption, Strictness
+from gpuyard.rules.run import Exemption, RuleConfiguration
 from gpuyard.spec.sections import Policies
 
 TODAY = dt.date(2026, 11, 21)
 
 
-def rule(rule_id, severity=Severity.REFUSE, **parameters):
+def rule(rule_id, severity=Severity.ERROR, **parameters):
     return Rule(
         id=rule_id,
         title="t",
@@ -37,8 +37,8 @@ def rule(rule_id, severity=Severity.REFUSE, **parameters):
 
 RULES = (
     rule("GPU-X-01", names=("a",), most=3, on=True, label="l", price=None, few=frozenset({"q"})),
-    rule("GPU-X-02", Severity.WARN),
-    rule("GPU-X-03", Severity.NOTE),
+    rule("GPU-X-02", Severity.WARNING),
+    rule("GPU-X-03", Severity.INFO),
 )
 
 
@@ -61,12 +61,12 @@ def test_an_empty_document_leaves_every_rule_as_it_is():
 @pytest.mark.parametrize(
     ("rule_id", "level", "severity"),
     [
-        ("GPU-X-01", "mandatory", Severity.REFUSE),
-        ("GPU-X-02", "mandatory", Severity.REFUSE),
-        ("GPU-X-03", "mandatory", Severity.REFUSE),
-        ("GPU-X-01", "advisory", Severity.WARN),
-        ("GPU-X-02", "advisory", Severity.WARN),
-        ("GPU-X-03", "advisory", Severity.NOTE),
+        ("GPU-X-01", "mandatory", Severity.ERROR),
+        ("GPU-X-02", "mandatory", Severity.ERROR),
+        ("GPU-X-03", "mandatory", Severity.ERROR),
+        ("GPU-X-01", "advisory", Severity.WARNING),
+        ("GPU-X-02", "advisory", Severity.WARNING),
+        ("GPU-X-03", "advisory", Severity.INFO),
     ],
 )
 def test_mandatory_stops_and_advice_never_does(rule_id, level, severity):
@@ -76,7 +76,7 @@ def test_mandatory_stops_and_advice_never_does(rule_id, level, severity):
 def test_a_rule_that_is_off_has_no_severity():
     settings = read("levels: {GPU-X-01: off, GPU-X-02: advisory}")
     assert settings.off == {"GPU-X-01"}
-    assert settings.severities == {"GPU-X-02": Severity.WARN}
+    assert settings.severities == {"GPU-X-02": Severity.WARNING}
 
 
 def test_a_parameter_has_the_type_of_its_default():
@@ -194,10 +194,10 @@ def test_with_a_slip_every_rule_is_held_as_it_is():
 def test_an_exception_that_is_over_is_said():
     over = EXCEPTION.replace("2027-03-31", "2026-11-21").replace("resource: a", "resource: b")
     settings = read(f"exceptions: [{EXCEPTION}, {over}]")
-    assert expired(settings) == ["the exception of GPU-X-01 for b expired on 2026-11-21"]
+    assert expired_exemptions(settings) == ["the exception of GPU-X-01 for b expired on 2026-11-21"]
     from dataclasses import replace
 
-    assert expired(replace(settings, today=None)) == []
+    assert expired_exemptions(replace(settings, today=None)) == []
 
 
 def test_the_document_is_the_section_of_a_stack_file_with_parameters_beside():
@@ -261,11 +261,11 @@ def test_without_a_section_there_is_no_document(platform):
     ("first", "others", "off", "severities"),
     [
         ("off", "mandatory", {"GPU-X-02"}, {}),
-        ("mandatory", "off", set(), {"GPU-X-02": Severity.REFUSE}),
-        ("advisory", "mandatory", set(), {"GPU-X-02": Severity.WARN}),
+        ("mandatory", "off", set(), {"GPU-X-02": Severity.ERROR}),
+        ("advisory", "mandatory", set(), {"GPU-X-02": Severity.WARNING}),
         (None, "off", {"GPU-X-02"}, {}),
         ("off", None, {"GPU-X-02"}, {}),
-        (None, "mandatory", set(), {"GPU-X-02": Severity.REFUSE}),
+        (None, "mandatory", set(), {"GPU-X-02": Severity.ERROR}),
         (None, None, set(), {}),
     ],
 )
@@ -273,16 +273,16 @@ def test_of_two_documents_the_first_that_has_a_level_for_a_rule_decides(
     first, others, off, severities
 ):
     one, other = (read(f"levels: {{GPU-X-02: {each}}}" if each else "") for each in (first, others))
-    found = together(one, other)
+    found = merge_settings(one, other)
     assert (found.off, found.severities, found.today) == (off, severities, TODAY)
 
 
 def test_exceptions_hold_from_both_and_parameters_from_the_first():
-    one = Strictness(parameters={"GPU-X-01": {"most": 1}}, exemptions=(A,), today=TODAY)
-    other = Strictness(
+    one = RuleConfiguration(parameters={"GPU-X-01": {"most": 1}}, exemptions=(A,), today=TODAY)
+    other = RuleConfiguration(
         parameters={"GPU-X-01": {"most": 2}, "GPU-X-02": {"b": 3}}, exemptions=(B, A), today=TODAY
     )
-    found = together(one, other)
+    found = merge_settings(one, other)
     assert found.parameters == {"GPU-X-01": {"most": 1}, "GPU-X-02": {"b": 3}}
     assert found.exemptions == (A, B)
 

@@ -3,9 +3,9 @@
 import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.languages.terraform_calls import Calls
+from gpuyard.lint.languages.terraform_calls import ModuleCalls
 from gpuyard.lint.read import read_module, read_modules
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
@@ -44,7 +44,7 @@ def folders(**files):
 
 
 def given(folder, samples=(), **files):
-    return dict(Calls(folders(**files), samples).given(folder))
+    return dict(ModuleCalls(folders(**files), samples).module_inputs(folder))
 
 
 ONE = call('"./pool"', 'machine = "p5.48xlarge"')
@@ -152,7 +152,7 @@ def test_lint_finds_what_is_wrong_only_with_the_argument_of_a_call(tmp_path, mon
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     reading, _ = read_all(["."])
-    hits = report(reading, RULES).hits
+    hits = build_report(reading, RULES).hits
     assert {(hit.rule.id, hit.file, hit.line) for hit in hits} == {
         ("GPU-STK-01", "modules/operator/main.tf", 3),
         ("GPU-STK-02", "modules/operator/main.tf", 3),

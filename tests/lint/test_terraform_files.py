@@ -6,13 +6,13 @@ import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
 from gpuyard.findings import Severity, show_path
-from gpuyard.lint.languages.terraform_files import FILLED_IN, NOTHING
+from gpuyard.lint.languages.terraform_files import CLOUD_DEFAULTED_FIELDS, NOTHING
 from gpuyard.lint.read import read, read_module
-from gpuyard.lint.report import HitState, report
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.lint.terraform import KINDS, terraform_name
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, at
-from gpuyard.rules.run import Strictness
+from gpuyard.rules.run import RuleConfiguration
 from kit.cases.front_ends import hcl
 from kit.chart import ROOT
 from proofs import load
@@ -41,7 +41,7 @@ resource "aws_eks_node_group" "gpus" {
 def items(text, **files):
     written = {"main.tf": text, **{f"{name}.tf": each for name, each in files.items()}}
     reading = read_module({name: each.encode() for name, each in written.items()})
-    assert [each for each in reading.unread if not each.foreign] == []
+    assert [each for each in reading.skipped if not each.is_unrecognized] == []
     return reading.items
 
 
@@ -91,7 +91,7 @@ def test_a_field_is_found_where_it_is_written(path, wanted):
 
 
 def test_a_field_is_named_as_terraform_has_it():
-    assert show_path(the(GROUP).place.named(("taints", 0, "effect"))) == "taint[0].effect"
+    assert show_path(the(GROUP).place.document_path(("taints", 0, "effect"))) == "taint[0].effect"
 
 
 def test_what_a_dynamic_block_makes_is_unknown_also_beside_one_that_is_written():
@@ -116,7 +116,7 @@ def test_what_is_there_no_time_is_not_looked_at(times):
     ],
 )
 def test_what_a_variable_decides_may_not_be_there(times, maybe):
-    assert the(GROUP.replace("ami_type ", f"{times}\n  ami_type ")).maybe is maybe
+    assert the(GROUP.replace("ami_type ", f"{times}\n  ami_type ")).is_uncertain is maybe
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_tags_that_a_provider_may_add_are_unknown(beside, tags):
     assert the(GROUP, providers=beside).resource.properties.get("tags") is tags
 
 
-@pytest.mark.parametrize(("kind", "fields"), FILLED_IN.items())
+@pytest.mark.parametrize(("kind", "fields"), CLOUD_DEFAULTED_FIELDS.items())
 def test_what_the_cloud_fills_in_is_unknown_where_it_is_not_said(kind, fields):
     item = the(f'resource "{kind}" "gpus" {{}}', beside="# of EKS")
     for field in fields:
@@ -163,7 +163,7 @@ def test_a_cloud_without_a_word_of_gpus_is_somebody_elses():
     text = 'resource "google_compute_firewall" "ssh" {\n  name = "ssh"\n}\n'
     reading = read(text.encode(), "main.tf")
     assert reading.items == ()
-    assert [(u.reason, u.foreign) for u in reading.unread] == [(NOTHING, True)]
+    assert [(u.reason, u.is_unrecognized) for u in reading.skipped] == [(NOTHING, True)]
     for each in ("GPUs", "runners", "nodes of karpenter", "Kubernetes"):
         assert items(text, pool=f"# {each}") == ()
     assert len(items(text, pool="# GPUs of EKS")) == 1
@@ -339,8 +339,8 @@ def test_values_are_what_helm_makes_of_them():
     assert line(text, item, "toolkit", "enabled") == 'value = "false"'
     assert line(text, item, "mig", "strategy") == 'value = "single"'
     assert line(text, item, "dcgm") == "values = ["
-    assert item.place.named(("dcgmExporter", "enabled")) == ("dcgmExporter", "enabled")
-    assert item.place.told("set dcgmExporter") == "set dcgmExporter"
+    assert item.place.document_path(("dcgmExporter", "enabled")) == ("dcgmExporter", "enabled")
+    assert item.place.document_text("set dcgmExporter") == "set dcgmExporter"
 
 
 def test_what_a_file_that_is_not_here_may_set_is_unknown_but_for_what_comes_after():
@@ -424,8 +424,8 @@ def test_a_chart_whose_name_is_unknown_is_told_by_its_values():
     ],
 )
 def test_a_file_that_cannot_be_read_is_told(text, reason):
-    (unread,) = read(text, "main.tf").unread
-    assert (unread.reason, unread.foreign, unread.line) == (reason, False, 1)
+    (unread,) = read(text, "main.tf").skipped
+    assert (unread.reason, unread.is_unrecognized, unread.line) == (reason, False, 1)
 
 
 def test_a_folder_is_one_module_and_its_neighbour_another(tmp_path):
@@ -446,12 +446,12 @@ def test_a_folder_is_one_module_and_its_neighbour_another(tmp_path):
         "a/outputs.tf",
         "b/main.tofu",
     ]
-    assert {u.file.removeprefix(f"{tmp_path}/"): u.foreign for u in reading.unread} == {
+    assert {u.file.removeprefix(f"{tmp_path}/"): u.is_unrecognized for u in reading.skipped} == {
         "a/locals.tf": True,
         "a/outputs.tf": True,
     }
-    (named,) = read_all([str(tmp_path / "a/outputs.tf")])[0].unread
-    assert not named.foreign
+    (named,) = read_all([str(tmp_path / "a/outputs.tf")])[0].skipped
+    assert not named.is_unrecognized
 
 
 def test_every_case_is_found_on_the_line_that_has_it():
@@ -466,7 +466,7 @@ def test_every_case_is_found_on_the_line_that_has_it():
             reading = read(text.encode(), "main.tf")
             rules = [rule for rule in RULES if rule.id == path.stem]
             items_ = {id(item.resource): item for item in reading.items}
-            for hit in report(reading, rules).hits:
+            for hit in build_report(reading, rules).hits:
                 written = text.splitlines()[hit.line - 1]
                 names = re.findall(r"[\w/-]{2,}", hit.where)
                 assert any(n in written for n in names) or re.search(
@@ -498,7 +498,7 @@ def test_what_a_variable_decides_is_held_against_the_rest_both_ways():
 
     def hits(times, of_quota=""):
         text = quota.replace("  manifest", f"  {of_quota}\n  manifest", 1) + chart % times
-        made = report(read(text.encode(), "main.tf"), RULES)
+        made = build_report(read(text.encode(), "main.tf"), RULES)
         return [h.where for h in made.hits if h.rule.id == "GPU-SHR-03"]
 
     assert hits("") == hits("count = var.on ? 1 : 0") == ["mig.strategy"]
@@ -507,11 +507,11 @@ def test_what_a_variable_decides_is_held_against_the_rest_both_ways():
 
 def test_what_only_a_plan_knows_is_told_apart():
     text = GROUP.replace("local.mode", '"SPOT"')
-    made = report(read(text.encode(), "main.tf"), RULES)
+    made = build_report(read(text.encode(), "main.tf"), RULES)
     states = {hit.state for hit in made.hits}
     assert states == {HitState.OPEN, HitState.NOT_EVALUATED}
     (old,) = [hit for hit in made.hits if hit.rule.id == "GPU-AWS-08"]
-    assert (old.line, old.where, old.severity) == (3, "ami_type", Severity.REFUSE)
+    assert (old.line, old.where, old.severity) == (3, "ami_type", Severity.ERROR)
     assert terraform_name("amiType") == old.where
 
 
@@ -548,8 +548,10 @@ def test_nothing_is_missed_in_a_mapping_of_which_a_part_is_known(kind, body, rul
     def states(mapping):
         text = f'resource "{kind}" "x" {{\n {body % mapping}\n}}\n# gpu\n'
         rules = [each for each in RULES if each.id == rule]
-        asked = Strictness(parameters={"GPU-CAP-06": {"tags": ("owner",)}})
-        return {hit.state for hit in report(read(text.encode(), "main.tf"), rules, asked).hits}
+        asked = RuleConfiguration(parameters={"GPU-CAP-06": {"tags": ("owner",)}})
+        return {
+            hit.state for hit in build_report(read(text.encode(), "main.tf"), rules, asked).hits
+        }
 
     assert states('{ a = "b" }') == {HitState.OPEN}
     assert states('{ a = "b", (var.k) = "c" }') == {HitState.NOT_EVALUATED}
@@ -583,7 +585,7 @@ def test_a_queue_whose_name_is_unknown_may_be_the_one_that_a_job_names():
 """
 
     def states(text):
-        made = report(read(text.encode(), "main.tf"), RULES)
+        made = build_report(read(text.encode(), "main.tf"), RULES)
         return [(h.line, h.state.value) for h in made.hits if h.rule.id == "GPU-QUE-01"]
 
     other, either = (job + queue('"other"') + more for more in ("", queue("var.queue")))

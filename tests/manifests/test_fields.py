@@ -10,13 +10,13 @@ from gpuyard.manifests.fields import (
     FilledIn,
     NotEvaluatedError,
     block,
+    enum_value,
     is_true,
     items,
     mapping,
     mappings,
     number,
     text,
-    word,
 )
 
 VALUE = {"spec": {"names": ["a", {"b": 1}, None], "pair": ("c", "d"), "word": "e", "none": None}}
@@ -68,7 +68,7 @@ def test_a_rule_imports_all_that_it_reads_with_from_one_place():
     assert others == ["rule.py"]
 
 
-@pytest.mark.parametrize("read", [block, is_true, items, mapping, number, word])
+@pytest.mark.parametrize("read", [block, is_true, items, mapping, number, enum_value])
 def test_what_somebody_fills_in_is_no_list_no_mapping_no_number_and_no_word_of_a_few(read):
     with pytest.raises(NotEvaluatedError):
         read(FilledIn("${X}"))
@@ -85,4 +85,4 @@ def test_as_text_it_is_what_it_is():
 
 @pytest.mark.parametrize(("value", "found"), [("NoSchedule", "NoSchedule"), (None, ""), (5, "")])
 def test_a_word_is_text(value, found):
-    assert word(value) == word({"effect": value}, "effect") == found
+    assert enum_value(value) == enum_value({"effect": value}, "effect") == found

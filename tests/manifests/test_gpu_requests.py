@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.manifests.gpu_requests import ask_of_pod, gpu_count
+from gpuyard.manifests.gpu_requests import gpu_count, pod_gpu_request
 from kit.every import every
 
 GPU = "nvidia.com/gpu"
@@ -47,7 +47,7 @@ NO_COUNT = "is no number of GPUs and is not counted"
     ],
 )  # fmt: skip
 def test_limits_count_and_what_is_wrong_is_named(container, asks, problem):
-    found, problems = ask_of_pod([], [container])
+    found, problems = pod_gpu_request([], [container])
     assert found == ({GPU: asks} if asks else {})
     assert problems == ((f"{GPU}: {problem}",) if problem else ())
 
@@ -60,7 +60,7 @@ def test_a_pod_needs_the_larger_of_what_runs_and_what_prepares(sidecars, init, m
     """Sidecars first, so that each init container runs beside all of them."""
     first = [asking({GPU: n}, restartPolicy="Always") for n in sidecars]
     then = [asking({GPU: n}) for n in init]
-    asks, problems = ask_of_pod([*first, *then], [asking({GPU: n}) for n in main])
+    asks, problems = pod_gpu_request([*first, *then], [asking({GPU: n}) for n in main])
     assert problems == ()
     wanted = sum(sidecars) + max(sum(main), max(init, default=0))
     assert asks.get(GPU, 0) == wanted

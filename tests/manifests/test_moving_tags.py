@@ -1,6 +1,6 @@
 """Which tags are moved to newer builds."""
 
-from gpuyard.manifests.moving_tags import moves
+from gpuyard.manifests.moving_tags import is_moving_tag
 from kit.every import every
 
 
@@ -22,4 +22,4 @@ from kit.every import every
     ],
 )  # fmt: skip
 def test_a_tag_moves_where_its_project_moves_it(image, expected):
-    assert moves(image) is expected
+    assert is_moving_tag(image) is expected

@@ -4,7 +4,7 @@ import pytest
 
 from gpuyard.manifests.fields import UNKNOWN, FilledIn, PartlyKnown
 from gpuyard.manifests.placeholders import (
-    is_filled_in,
+    is_entirely_placeholder,
     is_no_image,
     is_placeholder,
     with_unknowns,
@@ -55,7 +55,7 @@ def test_a_tag_may_be_in_any_letters(image):
     ],
 )
 def test_all_of_a_value_is_filled_in(value):
-    assert is_filled_in(value)
+    assert is_entirely_placeholder(value)
 
 
 @every(
@@ -68,7 +68,7 @@ def test_all_of_a_value_is_filled_in(value):
     ],
 )
 def test_what_is_certain_in_a_value_stays(value):
-    assert not is_filled_in(value)
+    assert not is_entirely_placeholder(value)
 
 
 OBJECT = {

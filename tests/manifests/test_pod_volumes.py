@@ -22,5 +22,12 @@ def step(*mounts, volumes=()):
     ],
 )
 def test_a_step_has_its_volumes_and_those_that_it_mounts(spec, lent, expected):
-    pod = Pod(("templates", 0), {}, spec, inline=True, servers=("container",), lent=lent)
+    pod = Pod(
+        ("templates", 0),
+        {},
+        spec,
+        inline=True,
+        container_fields=("container",),
+        inherited_volumes=lent,
+    )
     assert [path for path, _ in pod.volumes()] == expected

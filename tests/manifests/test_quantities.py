@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.manifests.quantities import quantity, show_amount, whole_units, written
+from gpuyard.manifests.quantities import format_amount, format_quantity, quantity, whole_units
 from kit.every import every
 
 
@@ -14,7 +14,7 @@ from kit.every import every
     ("text", "number"),
     [
         (8, 8), ("8", 8), ("8.", 8), (".5", Fraction(1, 2)), (0.5, Fraction(1, 2)), ("500m", Fraction(1, 2)),
-        ("1500u", Fraction(15, 10000)), ("7n", Fraction(7, 10**9)), ("2k", 2000), ("1M", 10**6), ("1G", 10**9),  # noqa: E501
+        ("1500u", Fraction(15, 10000)), ("7n", Fraction(7, 10**9)), ("2k", 2000), ("1M", 10**6), ("1G", 10**9),
         ("1T", 10**12), ("1P", 10**15), ("1E", 10**18), ("1Ki", 1024), ("1.5Gi", 3 * 2**29), ("1Ei", 2**60),
         ("2e3", 2000), ("2E3", 2000), ("1e-3", Fraction(1, 1000)), ("+3", 3), ("-3", -3),
     ],
@@ -50,8 +50,8 @@ def test_units_are_rounded_up(resource, text, units):
     ],
 )
 def test_amounts_are_shown_and_written(resource, amount, shown, in_manifest):
-    assert show_amount(resource, amount) == shown
-    assert written(resource, amount) == in_manifest
+    assert format_amount(resource, amount) == shown
+    assert format_quantity(resource, amount) == in_manifest
 
 
 @given(st.text(max_size=12) | st.integers() | st.floats())

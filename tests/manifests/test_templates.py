@@ -14,7 +14,7 @@ from gpuyard.manifests.templates import (
     POD_KINDS,
     WORKLOADS,
     PodsForm,
-    miscounts,
+    template_count_errors,
     templates_of,
     unread_kind,
     workload_kind,
@@ -84,14 +84,14 @@ def test_rules_and_classify_see_the_same_pods_of_a_kind(kind):
     read = read_job(value)
     if kind == "trainer.kubeflow.org/TrainJob":
         assert [p.gpus() for p in seen] == [{"nvidia.com/gpu": 1}]
-        assert [dict(p.asks) for p in read.pods] == [{"nvidia.com/gpu": 1}]
+        assert [dict(p.requests) for p in read.pods] == [{"nvidia.com/gpu": 1}]
     elif not KINDS[kind].makes_pods:
         assert read is None
         asked = [p.gpus() for p in seen if p.gpus()]
         assert asked == [{"nvidia.com/gpu": 1}] * len(KINDS[kind].places)
     else:
         assert [show_path(p.at()) for p in seen] == [p.path for p in read.pods]
-        assert [p.gpus() for p in seen] == [dict(p.asks) for p in read.pods]
+        assert [p.gpus() for p in seen] == [dict(p.requests) for p in read.pods]
 
 
 HELD = {
@@ -307,10 +307,11 @@ PUBLISHED = {
 
 def down(schema, steps):
     for step in steps:
-        if step == EACH:
-            schema = schema.get("items") or schema["additionalProperties"]
-        else:
-            schema = schema["properties"][step]
+        schema = (
+            schema.get("items") or schema["additionalProperties"]
+            if step == EACH
+            else schema["properties"][step]
+        )
     return schema
 
 
@@ -369,7 +370,7 @@ def found_in(value):
 
 def test_a_ray_job_is_submitted_by_a_pod_that_nobody_writes():
     head, submitter = found_in(ray_job())
-    assert (head.written, submitter.written) == (True, False)
+    assert (head.is_written, submitter.is_written) == (True, False)
     (container,) = submitter.spec["containers"]
     assert container["image"] == "ray:1"
     assert container["resources"]["requests"] == {"cpu": "500m", "memory": "200Mi"}
@@ -380,7 +381,7 @@ def test_a_ray_job_is_submitted_by_a_pod_that_nobody_writes():
 def test_a_template_of_the_submitter_counts_where_a_job_submits():
     own = {"spec": {"containers": [{"name": "mine"}]}}
     _, submitter = found_in(ray_job(submitterPodTemplate=own))
-    assert (submitter.written, submitter.spec) == (True, own["spec"])
+    assert (submitter.is_written, submitter.spec) == (True, own["spec"])
     (head,) = found_in(ray_job(submitterPodTemplate=own, submissionMode="HTTPMode"))
     assert [c["name"] for c in head.spec["containers"]] == ["head"]
 
@@ -455,13 +456,13 @@ def test_a_number_of_pods_in_quotes_is_read_and_told(written, read, wrong):
     }
     (template,) = templates_of(KINDS["batch/Job"], job)
     assert template.pods == read
-    found = dict(miscounts(KINDS["batch/Job"], job))
+    found = dict(template_count_errors(KINDS["batch/Job"], job))
     assert list(found) == ([("spec", "parallelism")] if wrong else [])
 
 
 def test_numbers_inside_lists_are_told_once_each():
     part = {"replicas": "2", "template": {"spec": {"completions": "4", "template": {}}}}
     jobs = {"kind": "JobSet", "spec": {"replicatedJobs": [part]}}
-    found = [path for path, _ in miscounts(KINDS["jobset.x-k8s.io/JobSet"], jobs)]
+    found = [path for path, _ in template_count_errors(KINDS["jobset.x-k8s.io/JobSet"], jobs)]
     first = ("spec", "replicatedJobs", 0)
     assert found == [(*first, "replicas"), (*first, "template", "spec", "completions")]

@@ -28,7 +28,7 @@ def old_pins(raw):
 
 def test_a_warning_has_the_kind_the_rows_the_oldest_day_the_limit_and_the_fix():
     found = aged(platform(), date(2026, 11, 28))
-    assert {f.severity for f in found.values()} == {Severity.WARN}
+    assert {f.severity for f in found.values()} == {Severity.WARNING}
     assert str(found["prices.old"]) == (
         "prices: prices older than 90 days (1): p5.48xlarge; current prices may differ\n"
         "  given: the oldest is from 2026-07-20, 131 days ago\n"
@@ -42,7 +42,7 @@ def test_a_warning_has_the_kind_the_rows_the_oldest_day_the_limit_and_the_fix():
         "  allowed: at most 45 days old\n"
         "  fix: take a newer release of gpuyard; until then read NVIDIA's security bulletins published since"
     )
-    assert found["pins.old"].fix.says == (
+    assert found["pins.old"].fix.message == (
         "take a newer release of gpuyard, or write newer versions under `software`"
     )
 

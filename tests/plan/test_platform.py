@@ -4,15 +4,23 @@ import pytest
 
 import gpuyard
 from gpuyard.errors import (
-    EnvironmentLacks,
+    EnvironmentMissing,
     GpuYardError,
     LateValueMissing,
-    PlanRefused,
+    PlanRejected,
     SpecError,
     UsageError,
 )
-from gpuyard.findings import Finding, Fix, Severity, in_order, refused, show, show_path
-from gpuyard.plan import plan, planned
+from gpuyard.findings import (
+    Finding,
+    Fix,
+    Severity,
+    format_findings,
+    has_errors,
+    show_path,
+    sort_findings,
+)
+from gpuyard.plan import plan, plan_or_raise
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records.late import Late, bind, late_names
 from gpuyard.render.platform import platform_objects
@@ -37,7 +45,7 @@ def test_other_kubernetes_versions_are_refused(version, meant):
         version,
         '"1.33", "1.34", "1.35", "1.36", "1.37"',
     )
-    assert (finding.fix.says, finding.fix.value) == (f'write "{meant}"', meant)
+    assert (finding.fix.message, finding.fix.value) == (f'write "{meant}"', meant)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +124,7 @@ def test_everything_wrong_is_said_at_once():
         kubernetes="1.1",
         cloud="aws",
         system=None,
-        budget={"worst_usd_per_hour": 1},
+        budget={"max_usd_per_hour": 1},
         shapes=[{"name": "x", "pool": "c", "gpus_per_node": 99}],
     )
     assert ids(raw) == [
@@ -140,11 +148,11 @@ def test_everything_wrong_is_said_at_once():
 
 def test_a_refused_platform_is_an_error_that_lists_every_finding():
     raw = platform(teams=[team(guarantee={"train": 33})])
-    with pytest.raises(PlanRefused) as caught:
-        planned(spec_of(raw))
+    with pytest.raises(PlanRejected) as caught:
+        plan_or_raise(spec_of(raw))
     assert str(caught.value) == (
         "the platform lab is refused:\n"
-        "refuse quota.over_capacity teams[0].guarantee.train:"
+        "error quota.over_capacity teams[0].guarantee.train:"
         " train holds 32 nvidia.com/gpu with all 4 nodes (8 a node)\n"
         "  given: 33 nvidia.com/gpu\n"
         "  allowed: 32 nvidia.com/gpu\n"
@@ -181,7 +189,7 @@ def test_late_values_are_bound_wherever_they_stand():
 # ── findings ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def finding(kind="a.b", severity=Severity.REFUSE, path=(), **rest):
+def finding(kind="a.b", severity=Severity.ERROR, path=(), **rest):
     return Finding(id=kind, severity=severity, path=path, problem="wrong", **rest)
 
 
@@ -199,26 +207,26 @@ def test_a_path_is_written_as_people_write_it(path, text):
 
 def test_a_finding_shows_only_what_it_has():
     assert str(finding()) == "(platform): wrong"
-    whole = finding(given="g", allowed="x", fix=Fix(says="do"))
+    whole = finding(value="g", allowed="x", fix=Fix(message="do"))
     assert str(whole) == "(platform): wrong\n  given: g\n  allowed: x\n  fix: do"
 
 
 def test_findings_stand_gravest_first_and_then_in_the_order_of_their_places():
-    note = finding("n", Severity.NOTE, ("a",))
-    warn = finding("w", Severity.WARN, ("a",))
+    note = finding("n", Severity.INFO, ("a",))
+    warn = finding("w", Severity.WARNING, ("a",))
     late, early = finding("l", path=("pools", 10)), finding("e", path=("pools", 9))
     root, other = finding("r"), finding("d", path=("pools", 9))
     given = [note, warn, late, early, other, root]
-    assert [f.id for f in in_order(given)] == ["r", "d", "e", "l", "w", "n"]
-    assert show(given).splitlines()[0] == "refuse r (platform): wrong"
-    assert len(show(given).splitlines()) == 6
+    assert [f.id for f in sort_findings(given)] == ["r", "d", "e", "l", "w", "n"]
+    assert format_findings(given).splitlines()[0] == "error r (platform): wrong"
+    assert len(format_findings(given).splitlines()) == 6
 
 
 def test_the_gravest_finding_decides():
-    warn = finding(severity=Severity.WARN)
-    assert not refused([warn])
-    assert refused([warn, finding()])
-    assert [s.rank for s in (Severity.NOTE, Severity.WARN, Severity.REFUSE)] == [0, 1, 2]
+    warn = finding(severity=Severity.WARNING)
+    assert not has_errors([warn])
+    assert has_errors([warn, finding()])
+    assert [s.rank for s in (Severity.INFO, Severity.WARNING, Severity.ERROR)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -228,8 +236,8 @@ def test_the_gravest_finding_decides():
         (UsageError, 2),
         (LateValueMissing, 2),
         (SpecError, 3),
-        (PlanRefused, 3),
-        (EnvironmentLacks, 4),
+        (PlanRejected, 3),
+        (EnvironmentMissing, 4),
     ],
 )
 def test_an_error_ends_a_command_with_its_code(error, code):

@@ -21,7 +21,7 @@ def same(findings):
 
 
 def _grave(findings):
-    return [f for f in findings if f.severity is not Severity.NOTE]
+    return [f for f in findings if f.severity is not Severity.INFO]
 
 
 @pytest.mark.parametrize("kind", proofs.ids())
@@ -40,7 +40,7 @@ def says_what_its_file_says(case):
         return
     assert [f.where for f in found] == [case.raw["at"]], [str(f) for f in judged.findings]
     assert found[0].severity is case.severity
-    if case.severity is not Severity.NOTE:
+    if case.severity is not Severity.INFO:
         expected[case.id] += 1
     assert said(judged) == expected
     for words in case.raw.get("says", ()):
@@ -94,7 +94,7 @@ def test_what_is_repeated_is_numbered(value, result):
 
 
 GOOD = {
-    "title": "t", "severity": "warn", "why": "w", "do": "d",
+    "title": "t", "severity": "warning", "why": "w", "do": "d",
     "bad": [{"at": "a"}, {"at": "a"}], "good": [{}, {}], "near_miss": [{}],
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpuyard.catalogue.kubernetes.kueue import MAX_FLAVORS, MAX_GROUPS
 from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.findings import Severity, refused
+from gpuyard.findings import Severity, has_errors
 from gpuyard.plan import plan
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.sharing.dra import quota_key
@@ -31,13 +31,13 @@ def capacity(found):
 def test_a_plan_is_none_exactly_when_a_finding_refuses_and_every_finding_is_whole():
     for number in platforms.KNOWN:
         found, findings = platforms.known(number)
-        assert (found is None) == refused(findings)
+        assert (found is None) == has_errors(findings)
         for finding in findings:
             assert finding.id.count(".") == 1
             assert finding.problem
             assert finding.path
-            assert "\n" not in finding.problem + finding.given + finding.allowed
-            if finding.severity is Severity.REFUSE:
+            assert "\n" not in finding.problem + finding.value + finding.allowed
+            if finding.severity is Severity.ERROR:
                 assert finding.allowed or finding.fix
 
 
@@ -160,7 +160,7 @@ def test_the_floor_is_never_above_the_worst_case_and_sums_hold_what_is_known():
         known = [x.worst_usd for x in found.bill.lines if x.worst_usd is not None]
         assert found.bill.worst_usd == pytest.approx(sum(known))
         if found.spec.budget and not found.bill.unknown:
-            assert found.bill.worst_usd <= found.spec.budget.worst_usd_per_hour
+            assert found.bill.worst_usd <= found.spec.budget.max_usd_per_hour
 
 
 def test_a_pool_that_is_shared_is_as_close_as_every_team_on_it_allows():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gpuyard.cli.views.documents import plan_document, tree
 from gpuyard.plan import records
-from gpuyard.plan.records.shown import figures, shown
+from gpuyard.plan.records.formatting import displayed, displayed_figures
 from kit.stacks import plan_of, platform
 
 SHOWN = {
@@ -16,7 +16,7 @@ SHOWN = {
         "idle_expected_usd",
         "idle_worst_usd",
     ],
-    "PoolPlan": ["counted", "cpu_per_gpu", "memory_gib_per_gpu", "gpus_per_node"],
+    "PoolPlan": ["counted_resources", "cpu_per_gpu", "memory_gib_per_gpu", "gpus_per_node"],
     "QueueingPlan": ["unassigned"],
     "TeamPlan": ["has_default"],
     "Total": ["usd"],
@@ -29,7 +29,7 @@ class Made:
     width: int
 
     @property
-    @shown
+    @displayed
     def area(self) -> int:
         return self.width**2
 
@@ -40,7 +40,7 @@ class Made:
 
 def test_the_document_of_a_plan_shows_these_figures_beside_the_fields_and_no_others():
     kinds = [getattr(records, name) for name in records.__all__]
-    found = {kind.__name__: figures(kind) for kind in kinds if isinstance(kind, type)}
+    found = {kind.__name__: displayed_figures(kind) for kind in kinds if isinstance(kind, type)}
     assert {name: names for name, names in found.items() if names} == SHOWN
 
 

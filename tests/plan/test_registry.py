@@ -18,7 +18,7 @@ FOLDERS = tuple(
     for floor in ("plan", "spec", "lint", "changes", "cli", "preflight")
 )
 """The floors that judge a stack file. What a component says of its own arguments has no pages."""
-MAKERS = {"refuse", "note", "warn", "Finding"}
+MAKERS = {"error", "warning", "info", "Finding"}
 
 HOW = """has no proofs. Create tests/plan/proofs/{id}.yaml with title, severity, why, do, bad (2 at least),
 good (2) and near_miss (1), as a neighbour there has them; `make golden` then writes docs/findings/{id}.md.
@@ -32,7 +32,7 @@ def words_of(node):
 
 
 def ids_in(tree):
-    """Ids given to refuse, note, warn, Finding and helpers that make findings, and the kinds of `wrong`."""
+    """Ids given to error, warning, info, Finding and helpers that make findings, and the kinds of `value_error`."""
     found = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
@@ -44,7 +44,7 @@ def ids_in(tree):
         elif node.func.id.startswith("_"):  # a helper that makes findings of several ids
             plain = [a.value for a in args if isinstance(a, ast.Constant)]
             found |= {w for w in plain if isinstance(w, str) and IDS.fullmatch(w)}
-        elif node.func.id in {"wrong", "PydanticCustomError"}:
+        elif node.func.id in {"value_error", "PydanticCustomError"}:
             found |= {f"spec.{w}" for w in words}
     return found
 
@@ -81,13 +81,13 @@ def test_no_proofs_and_no_page_are_left_over():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ('refuse("a.b", path, "c.d")', {"a.b"}),
-        ('warn("a.b" if x else "a.c", path, "")', {"a.b", "a.c"}),
+        ('error("a.b", path, "c.d")', {"a.b"}),
+        ('warning("a.b" if x else "a.c", path, "")', {"a.b", "a.c"}),
         ('Finding(id="a.b", severity=x)', {"a.b"}),
-        ('wrong("kind", "no", allowed="")', {"spec.kind"}),
+        ('value_error("kind", "no", allowed="")', {"spec.kind"}),
         ('_taken(spec, "a.b", "why")', {"a.b"}),
         ('log("a.b")', set()),
-        ("refuse(kind, path)", set()),
+        ("error(kind, path)", set()),
     ],
 )
 def test_an_id_is_seen_wherever_a_finding_is_made(text, found):

@@ -10,7 +10,7 @@ import pytest
 import proofs
 import sizes
 from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
-from gpuyard.findings import Severity, in_order, refuse, warn
+from gpuyard.findings import Severity, error, sort_findings, warning
 from gpuyard.plan import platform as whole
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.commitments import check_commitments
@@ -53,7 +53,7 @@ def test_the_order_of_the_checks_changes_neither_the_findings_nor_the_plan(monke
 def test_findings_come_in_order():
     for number in made_up.KNOWN[:60]:
         findings = made_up.known(number)[1]
-        assert findings == in_order(findings)
+        assert findings == sort_findings(findings)
 
 
 def test_a_new_stage_and_a_new_check_need_nothing_but_their_line(monkeypatch):
@@ -62,16 +62,16 @@ def test_a_new_stage_and_a_new_check_need_nothing_but_their_line(monkeypatch):
     def decide_colour(draft):
         painted = {
             name: replace(pool, labels={**pool.labels, "example.com/colour": "green"})
-            for name, pool in draft.sound.items()
+            for name, pool in draft.valid_pools.items()
         }
-        problems = [warn("colour.dull", ("pools",), "everything is green")]
+        problems = [warning("colour.dull", ("pools",), "everything is green")]
         return replace(draft, pools={**draft.pools, **painted}), problems
 
     def check_colour(draft):
         for index, one in enumerate(draft.spec.pools):
-            colour = draft.sound[one.name].labels["example.com/colour"]
+            colour = draft.valid_pools[one.name].labels["example.com/colour"]
             if one.name == "roses":
-                yield refuse("colour.wrong", ("pools", index), "roses are red", given=colour)
+                yield error("colour.wrong", ("pools", index), "roses are red", value=colour)
 
     stages = list(STAGES)
     stages.insert(stages.index(pools_module.decide_pools) + 1, decide_colour)
@@ -79,7 +79,7 @@ def test_a_new_stage_and_a_new_check_need_nothing_but_their_line(monkeypatch):
     monkeypatch.setattr(whole, "CHECKS", (check_colour, *CHECKS))
     found, findings = plan(spec_of(platform([pool("daisies")])))
     assert found.pools[0].labels["example.com/colour"] == "green"
-    assert [(f.id, f.severity) for f in findings] == [("colour.dull", Severity.WARN)]
+    assert [(f.id, f.severity) for f in findings] == [("colour.dull", Severity.WARNING)]
     found, findings = plan(spec_of(platform([pool("daisies"), pool("roses")])))
     assert found is None
     assert parts(findings[0]) == ("colour.wrong", ("pools", 1), "roses are red", "green", "")
@@ -113,8 +113,8 @@ def test_a_draft_does_not_change():
 
 def test_a_draft_that_no_stage_has_seen_is_empty():
     draft = Draft(spec_of(platform(teams=[team(guarantee={"train": 8})])))
-    assert (draft.sound, draft.quotas, draft.shapes, draft.teams) == ({}, {}, (), ())
-    assert draft.whole
+    assert (draft.valid_pools, draft.quotas, draft.shapes, draft.teams) == ({}, {}, (), ())
+    assert draft.all_pools_valid
     assert (draft.bill.lines, draft.queueing.cohorts) == ((), ())
     quota = plan_of(platform(teams=[team(guarantee={"train": 8})])).teams[0].quotas[0]
     assert draft.room_to_borrow(0, quota) == 0
@@ -177,7 +177,7 @@ def test_a_pool_is_recorded_once_with_what_all_images_agreed_on(monkeypatch):
         assert one.node_software.labels.items() <= one.labels.items()
         tags = {
             key.removeprefix(f"{TEMPLATE_TAG}/label/"): value
-            for key, value in one.scale.tags.items()
+            for key, value in one.autoscaler_hints.tags.items()
             if key.startswith(f"{TEMPLATE_TAG}/label/")
         }
         assert tags == one.labels
@@ -186,7 +186,7 @@ def test_a_pool_is_recorded_once_with_what_all_images_agreed_on(monkeypatch):
 
 def test_a_shape_is_asked_once_for_a_pool_then_a_quota_then_limits(monkeypatch):
     order = []
-    for name in ("start", "with_quota", "within_limits"):
+    for name in ("start_of_shape", "with_quota", "within_limits"):
         real = getattr(shapes_module, name)
         monkeypatch.setattr(
             shapes_module,
@@ -196,4 +196,4 @@ def test_a_shape_is_asked_once_for_a_pool_then_a_quota_then_limits(monkeypatch):
     shapes = [shape("one", gpus_per_node=8), shape("two", gpus_per_node=1)]
     teams = [team(guarantee={"train": 8})]
     assert len(plan_of(platform(teams=teams, shapes=shapes)).shapes) == 2
-    assert order == ["start", "with_quota", "within_limits"] * 2
+    assert order == ["start_of_shape", "with_quota", "within_limits"] * 2

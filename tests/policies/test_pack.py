@@ -105,9 +105,9 @@ def run_rule(pack: Any, rule: Rule, index: int) -> list[str]:
 def test_a_violation_before_an_unknown_is_still_reported(pack):
     def check(_: Resource, __: Any) -> Iterator[Violation]:
         yield Violation(("spec",), "first", "mend it")
-        from gpuyard.rules.rule import known
+        from gpuyard.rules.rule import known_value
 
-        known(UNKNOWN)
+        known_value(UNKNOWN)
 
     assert run_rule(pack, _rule(check), STOPS) == ["X-1 spec: first; mend it"]
     assert run_rule(pack, _rule(check), ADVISES) == [
@@ -129,7 +129,7 @@ def test_advice_does_not_stop(pack):
     def check(_: Resource, __: Any) -> Iterator[Violation]:
         yield Violation((), "could be better", "")
 
-    mild = replace(_rule(check), severity=Severity.WARN)
+    mild = replace(_rule(check), severity=Severity.WARNING)
     assert run_rule(pack, mild, STOPS) == []
     assert run_rule(pack, mild, ADVISES) == ["X-1: could be better"]
 
@@ -197,7 +197,7 @@ def _rule(check: Any) -> Rule:
     return Rule(
         id="X-1",
         title="t",
-        severity=Severity.REFUSE,
+        severity=Severity.ERROR,
         why="w",
         fix="f",
         sources=("s",),

@@ -124,7 +124,7 @@ def test_numbers_of_the_engine_are_numbers_of_the_rule():
     }
 
     def bounded(most: int) -> list[str]:
-        server = Server(gpuyard={"parameters": {"GPU-CAP-02": {"most_gpus": most}}})
+        server = Server(gpuyard={"parameters": {"GPU-CAP-02": {"max_gpus_per_node": most}}})
         return [text for _, text in server.said(NODES, nodes) if "GPU-CAP-02" in text]
 
     assert bounded(32) == []
@@ -253,7 +253,7 @@ def test_the_same_policies_heard_twice_are_one(monkeypatch):
 
 
 def test_a_policy_with_a_configuration_of_its_own_hears_the_stack_file_as_well():
-    own = {"parameters": {"GPU-CAP-02": {"most_gpus": 8}}}
+    own = {"parameters": {"GPU-CAP-02": {"max_gpus_per_node": 8}}}
     server = Server(of_stack=of_stack(ADVISED), gpuyard_advice=own)
     assert policies_that_speak(server) == ["gpuyard-advice"]
 

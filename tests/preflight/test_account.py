@@ -5,13 +5,24 @@ import pytest
 from gpuyard.catalogue.cluster.quotas import ec2_quota
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan.platform import plan as planned_with
-from gpuyard.preflight import allowed, aws, gcp, limits
-from gpuyard.preflight.asking import NO_FORM, Answer, Heard, Question, Unasked
-from gpuyard.preflight.rounds import hear
-from gpuyard.preflight.wants import Ahead, Want, ec2_wants, gce_wants
+from gpuyard.preflight import aws, gcp, limits, permissions
+from gpuyard.preflight.probes import (
+    UNEXPECTED_FORMAT,
+    Probe,
+    ProbeAnswer,
+    ProbeResult,
+    SkippedProbe,
+)
+from gpuyard.preflight.quota_requirements import (
+    PlannedAccount,
+    QuotaRequirement,
+    ec2_requirements,
+    gce_requirements,
+)
+from gpuyard.preflight.run import run_probes
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.spec.region import Region, Signed
+from gpuyard.spec.region import Credentials, Region
 from kit.clouds.aws import plan_on_aws
 from kit.every import every
 from kit.stacks import platform, pool, spec_of
@@ -31,11 +42,13 @@ def on_gcp(*pools, region="us-central1", **rest):
 def on(plan):
     """With its graph, in account 1 or project lab."""
     aws_ = plan.cloud.value == "aws"
-    return Ahead(plan, aws_graph(plan) if aws_ else gcp_graph(plan), "1" if aws_ else "lab")
+    return PlannedAccount(
+        plan, aws_graph(plan) if aws_ else gcp_graph(plan), "1" if aws_ else "lab"
+    )
 
 
 def needs(plan):
-    return allowed.needs(plan, aws_graph(plan), USER)
+    return permissions.required_permissions(plan, aws_graph(plan), USER)
 
 
 def answered(**answers):
@@ -45,36 +58,37 @@ def answered(**answers):
     def ask(questions):
         asked.extend(questions)
         return {
-            q.name: answers.get(q.name.replace(" ", "_"), Answer(why="silent")) for q in questions
+            q.name: answers.get(q.name.replace(" ", "_"), ProbeAnswer(failure_reason="silent"))
+            for q in questions
         }
 
     return ask, asked
 
 
 def signed_in(arn=USER):
-    return Answer(value={"UserId": "x", "Account": "123456789012", "Arn": arn})
+    return ProbeAnswer(value={"UserId": "x", "Account": "123456789012", "Arn": arn})
 
 
 # ── rounds ────────────────────────────────────────────────────────────────────────────────────────
 def test_where_nobody_is_signed_in_one_question_is_put_and_nothing_is_known():
-    ask, asked = answered(caller=Answer(why="nobody is signed in"))
-    heard = hear(plan_on_aws(), ask)
+    ask, asked = answered(caller=ProbeAnswer(failure_reason="nobody is signed in"))
+    heard = run_probes(plan_on_aws(), ask)
     assert [q.words[:3] for q in asked] == [("aws", "sts", "get-caller-identity")]
-    assert {each.why for each in heard.unasked} == {"nobody is signed in"}
-    assert "service quotas of EC2" in [each.about for each in heard.unasked]
-    assert (heard.findings, heard.said) == ((), ())
+    assert {each.reason for each in heard.skipped} == {"nobody is signed in"}
+    assert "service quotas of EC2" in [each.subject for each in heard.skipped]
+    assert (heard.findings, heard.messages) == ((), ())
 
 
 def test_an_error_of_who_asks_is_a_reason_too():
-    ask, _ = answered(caller=Answer(error="InternalFailure"))
-    assert {each.why for each in hear(plan_on_aws(), ask).unasked} == {"InternalFailure"}
+    ask, _ = answered(caller=ProbeAnswer(error="InternalFailure"))
+    assert {each.reason for each in run_probes(plan_on_aws(), ask).skipped} == {"InternalFailure"}
 
 
 def test_without_a_project_google_is_asked_nothing():
-    ask, asked = answered(caller=Answer(value={"core": {"account": "ann@example.com"}}))
-    heard = hear(on_gcp(), ask)
+    ask, asked = answered(caller=ProbeAnswer(value={"core": {"account": "ann@example.com"}}))
+    heard = run_probes(on_gcp(), ask)
     assert len(asked) == 1
-    assert {each.why for each in heard.unasked} == {
+    assert {each.reason for each in heard.skipped} == {
         "gcloud is set to no project: gcloud config set project NAME"
     }
 
@@ -86,34 +100,34 @@ def test_a_configuration_without_a_core_has_no_project(value):
 
 def test_every_question_that_is_not_answered_is_named():
     ask, asked = answered(caller=signed_in())
-    heard = hear(plan_on_aws(), ask)
+    heard = run_probes(plan_on_aws(), ask)
     assert [q.name for q in asked] == [
         *("caller", "quotas", "offerings", "version", "own", "left"),
         *("networks", "quota of networks", "addresses", "quota of addresses", "permissions"),
     ]
-    assert [each.why for each in heard.unasked] == ["silent"] * 8
-    assert not any(each.ours for each in heard.unasked)
+    assert [each.reason for each in heard.skipped] == ["silent"] * 8
+    assert not any(each.is_expected for each in heard.skipped)
 
 
 def test_what_gcloud_cannot_be_asked_is_no_fault_of_the_environment():
-    ask, _ = answered(caller=Answer(value={"core": {"project": "lab"}}))
-    heard = hear(on_gcp(region=None), ask)
-    assert [each.about for each in heard.unasked if each.ours] == [
+    ask, _ = answered(caller=ProbeAnswer(value={"core": {"project": "lab"}}))
+    heard = run_probes(on_gcp(region=None), ask)
+    assert [each.subject for each in heard.skipped if each.is_expected] == [
         "permissions of who is signed in",
         "quotas and versions of a region",
     ]
 
 
 def test_the_project_and_the_profile_of_the_stack_file_are_asked_and_no_others():
-    ask, asked = answered(caller=Answer(value={"core": {"project": "mine"}}))
-    hear(on_gcp(), ask, Signed(project="theirs"))
+    ask, asked = answered(caller=ProbeAnswer(value={"core": {"project": "mine"}}))
+    run_probes(on_gcp(), ask, Credentials(project="theirs"))
     assert {w for q in asked for w in q.words if w.startswith("--project=")} == {"--project=theirs"}
-    ask, asked = answered(caller=Answer(value={"core": {"account": "ann@example.com"}}))
-    heard = hear(on_gcp(), ask, Signed(project="theirs"))
+    ask, asked = answered(caller=ProbeAnswer(value={"core": {"account": "ann@example.com"}}))
+    heard = run_probes(on_gcp(), ask, Credentials(project="theirs"))
     assert len(asked) > 1
-    assert not [each for each in heard.unasked if "no project" in each.why]
+    assert not [each for each in heard.skipped if "no project" in each.reason]
     ask, asked = answered(caller=signed_in())
-    hear(plan_on_aws(), ask, Signed(profile="prod"))
+    run_probes(plan_on_aws(), ask, Credentials(profile="prod"))
     assert {q.words[-2:] for q in asked} == {("--profile", "prod")}
 
 
@@ -122,25 +136,21 @@ def test_questions_only_read():
     verbs = ("get-", "list", "describe", "simulate-", "config")
     plans = [plan_on_aws(), plan_on_aws(cluster={"existing": "old"}), on_gcp()]
     for plan in plans:
-        made = (
-            aws.aws_questions(on(plan))
-            if plan.cloud.value == "aws"
-            else gcp.gcp_questions(on(plan))
-        )
+        made = aws.aws_probes(on(plan)) if plan.cloud.value == "aws" else gcp.gcp_probes(on(plan))
         for question in made:
             assert any(word.startswith(verbs) for word in question.words[1:4]), question
 
 
 def test_a_region_is_named_where_the_stack_file_has_one():
-    assert "--region" in aws.caller_question(plan_on_aws()).words
-    assert "--region" not in aws.caller_question(plan_on_aws(region=None)).words
+    assert "--region" in aws.caller_probe(plan_on_aws()).words
+    assert "--region" not in aws.caller_probe(plan_on_aws(region=None)).words
 
 
 def test_an_existing_cluster_is_asked_about_in_place_of_versions():
-    names = [q.name for q in aws.aws_questions(on(plan_on_aws(cluster={"existing": "old"})))]
+    names = [q.name for q in aws.aws_probes(on(plan_on_aws(cluster={"existing": "old"})))]
     assert "cluster" in names
     assert "version" not in names
-    there = gcp.gcp_questions(on(on_gcp(cluster={"existing": "old"})))
+    there = gcp.gcp_probes(on(on_gcp(cluster={"existing": "old"})))
     assert [q.name for q in there] == ["apis", "offerings", "quotas", "cluster", "project-quotas"]
 
 
@@ -162,10 +172,12 @@ def test_an_answer_of_no_known_form_is_no_answer(name):
         ],
         cluster={"existing": "old"},
     )
-    question = Question(name, "it", ("aws",))
-    answer = Answer(error="InternalServerError") if name[0] == "i" else Answer(value="odd")
-    heard = aws.aws_heard(on(plan), [question], {name: answer})
-    assert heard.unasked == (Unasked("it", answer.error or NO_FORM),)
+    question = Probe(name, "it", ("aws",))
+    answer = (
+        ProbeAnswer(error="InternalServerError") if name[0] == "i" else ProbeAnswer(value="odd")
+    )
+    heard = aws.aws_findings(on(plan), [question], {name: answer})
+    assert heard.skipped == (SkippedProbe("it", answer.error or UNEXPECTED_FORMAT),)
 
 
 @every(
@@ -176,11 +188,11 @@ def test_an_answer_of_no_known_form_is_no_answer(name):
     ],
 )
 def test_nor_is_one_of_google(name):
-    question = Question(name, "it", ("gcloud",))
-    heard = gcp.gcp_heard(on(on_gcp()), [question], {name: Answer(value="odd")})
-    assert heard.unasked == (gcp.PERMISSIONS, Unasked("it", NO_FORM))
-    refused = gcp.gcp_heard(on(on_gcp()), [question], {name: Answer(error="x")})
-    assert refused.unasked[-1] == Unasked("it", "x")
+    question = Probe(name, "it", ("gcloud",))
+    heard = gcp.gcp_findings(on(on_gcp()), [question], {name: ProbeAnswer(value="odd")})
+    assert heard.skipped == (gcp.PERMISSIONS, SkippedProbe("it", UNEXPECTED_FORMAT))
+    refused = gcp.gcp_findings(on(on_gcp()), [question], {name: ProbeAnswer(error="x")})
+    assert refused.skipped[-1] == SkippedProbe("it", "x")
 
 
 # ── quotas ────────────────────────────────────────────────────────────────────────────────────────
@@ -197,26 +209,29 @@ def test_pools_of_one_quota_are_counted_together_and_what_is_held_not_at_all():
             ),
         ]
     )
-    wants = {want.quotas: (want.floor, want.most) for want in ec2_wants(plan, aws_graph(plan))}
+    wants = {
+        want.quotas: (want.minimum, want.maximum)
+        for want in ec2_requirements(plan, aws_graph(plan))
+    }
     assert wants[("L-417A185B",)] == (96, 2 * 192 + 3 * 96)
 
 
 def test_the_system_takes_from_the_standard_quota_where_its_machine_is_known():
     plan = plan_on_aws()
-    standard = [w for w in ec2_wants(plan, aws_graph(plan)) if w.path == ("system",)]
-    assert [(w.quotas, w.floor) for w in standard] == [(("L-1216C47A",), 8)]
+    standard = [w for w in ec2_requirements(plan, aws_graph(plan)) if w.path == ("system",)]
+    assert [(w.quotas, w.minimum) for w in standard] == [(("L-1216C47A",), 8)]
     odd = plan_on_aws(system={"machine": "q9.large", "nodes": 2})
-    assert [w for w in ec2_wants(odd, aws_graph(odd)) if w.path == ("system",)] == []
+    assert [w for w in ec2_requirements(odd, aws_graph(odd)) if w.path == ("system",)] == []
 
 
 def test_a_family_that_no_row_is_about_has_no_quota_and_is_named():
     assert ec2_quota("q9.large") is None
-    want = Want((), "vCPUs of q9.large", 1, 1, ())
+    want = QuotaRequirement((), "vCPUs of q9.large", 1, 1, ())
     assert want.quotas == ()
     plan = plan_on_aws([pool(machine="g6.12xlarge")])
     heard = aws._quotas(on(plan), [])
-    assert all(each.ours for each in heard.unasked)
-    assert "no quota L-DB2E81BA" in heard.unasked[0].why
+    assert all(each.is_expected for each in heard.skipped)
+    assert "no quota L-DB2E81BA" in heard.skipped[0].reason
 
 
 def test_spot_and_flex_start_take_from_the_preemptible_quota():
@@ -224,35 +239,35 @@ def test_spot_and_flex_start_take_from_the_preemptible_quota():
         pool("a", machine="a2-highgpu-8g", nodes="0..2", capacity=["spot"]),
         pool("b", machine="a2-highgpu-8g", nodes="0..2", capacity=["on-demand"]),
     )
-    assert {w.quotas: w.most for w in gce_wants(plan)} == {
+    assert {w.quotas: w.maximum for w in gce_requirements(plan)} == {
         ("PREEMPTIBLE_NVIDIA_A100_GPUS",): 16,
         ("NVIDIA_A100_GPUS",): 16,
     }
 
 
 def test_what_is_held_at_google_takes_from_no_quota():
-    assert gce_wants(reserved_at_google()) == []
+    assert gce_requirements(reserved_at_google()) == []
 
 
 def test_gpus_whose_quota_nobody_knows_are_named():
     plan = on_gcp(pool(machine="g4-standard-48", nodes="0..1"))
     heard = gcp._quotas(plan, [{"metric": "CPUS", "limit": 1.0, "usage": 0.0}], deployed=False)
-    assert "no quota that we know" in heard.unasked[0].why
+    assert "no quota that we know" in heard.skipped[0].reason
 
 
 @every(
     ("networks", "quota", "why"),
     [
-        ({"value": "odd"}, {"value": {"Quota": {"Value": 5.0}}}, NO_FORM),
-        ({"value": {"Vpcs": []}}, {"value": {"Quota": "odd"}}, NO_FORM),
+        ({"value": "odd"}, {"value": {"Quota": {"Value": 5.0}}}, UNEXPECTED_FORMAT),
+        ({"value": {"Vpcs": []}}, {"value": {"Quota": "odd"}}, UNEXPECTED_FORMAT),
         ({"value": {"Vpcs": []}}, {"error": "NoSuchResourceException"}, "NoSuchResourceException"),
-        ({"why": "too late"}, {"error": "NoSuchResourceException"}, "too late"),
+        ({"failure_reason": "too late"}, {"error": "NoSuchResourceException"}, "too late"),
     ],
 )
 def test_a_number_without_its_quota_says_nothing(networks, quota, why):
-    answers = {"networks": Answer(**networks), "quota of networks": Answer(**quota)}
-    heard = limits.limits_heard(on(plan_on_aws()), answers, "")
-    assert heard == Heard(unasked=(Unasked("quota of networks", why),))
+    answers = {"networks": ProbeAnswer(**networks), "quota of networks": ProbeAnswer(**quota)}
+    heard = limits.limit_findings(on(plan_on_aws()), answers, "")
+    assert heard == ProbeResult(skipped=(SkippedProbe("quota of networks", why),))
 
 
 def test_a_project_whose_list_lacks_a_quota_says_nothing_of_it():
@@ -260,13 +275,13 @@ def test_a_project_whose_list_lacks_a_quota_says_nothing_of_it():
         {"metric": "NETWORKS", "limit": 5.0, "usage": 0.0},
         {"metric": "FIREWALLS", "limit": 9},
     ]
-    heard = limits.project_heard(on(reserved_at_google()), there, deployed=False)
-    assert [each.about for each in heard.unasked] == [
+    heard = limits.project_findings(on(reserved_at_google()), there, deployed=False)
+    assert [each.subject for each in heard.skipped] == [
         "quota for routers of the platform",
         "quota for subnetworks of the platform",
     ]
-    assert all(each.ours for each in heard.unasked)
-    assert heard.said == (
+    assert all(each.is_expected for each in heard.skipped)
+    assert heard.messages == (
         "NETWORKS (0 of 5 are used): 5, and networks of the platform take 1 at most",
     )
 
@@ -277,12 +292,12 @@ def test_what_runs_already_is_not_asked_for_once_more():
     for label, refused in (("lab", []), ("other", ["live.quota"])):
         own = {"name": "lab", "resourceLabels": {"gpuyard-platform": label}}
         answers = {
-            "caller": Answer(value={"core": {"project": "p"}}),
-            "own": Answer(value=own),
-            "quotas": Answer(value=full),
+            "caller": ProbeAnswer(value={"core": {"project": "p"}}),
+            "own": ProbeAnswer(value=own),
+            "quotas": ProbeAnswer(value=full),
         }
         ask, _ = answered(**answers)
-        found = [each.id for each in hear(on_gcp(), ask).findings if each.id == "live.quota"]
+        found = [each.id for each in run_probes(on_gcp(), ask).findings if each.id == "live.quota"]
         assert found == refused
 
 
@@ -316,7 +331,7 @@ def reserved_at_google():
     ],
 )
 def test_a_reservation_of_google_is_compared_by_what_it_says(there, problems):
-    heard = gcp._held(reserved_at_google(), "", [{"name": "held", **there}])
+    heard = gcp._reservation_findings(reserved_at_google(), "", [{"name": "held", **there}])
     assert [f.problem.removeprefix("reservation held ") for f in heard.findings] == problems
 
 
@@ -327,7 +342,7 @@ def test_another_project_s_reservation_is_asked_of_that_project_by_its_own_name(
     plan = on_gcp(pool(machine="a2-highgpu-8g", nodes=4, zones=["us-central1-a"], capacity=rungs))
     asked = {
         each.name: each.words
-        for each in gcp.gcp_questions(on(plan))
+        for each in gcp.gcp_probes(on(plan))
         if each.name.startswith("reservations")
     }
     assert {name: words[4:6] for name, words in asked.items()} == {
@@ -335,9 +350,9 @@ def test_another_project_s_reservation_is_asked_of_that_project_by_its_own_name(
         "reservations capacity": ("--filter=name=(shared)", "--project=capacity"),
     }
     there = {"status": "READY", "zone": "us-central1-a"}
-    heard = gcp._held(plan, "capacity", [{"name": "shared", **there}])
-    assert (heard.findings, len(heard.said)) == ((), 1)
-    (found,) = gcp._held(plan, "", [{"name": "shared", **there}]).findings
+    heard = gcp._reservation_findings(plan, "capacity", [{"name": "shared", **there}])
+    assert (heard.findings, len(heard.messages)) == ((), 1)
+    (found,) = gcp._reservation_findings(plan, "", [{"name": "shared", **there}]).findings
     assert found.problem == "no reservation held is there"
 
 
@@ -397,19 +412,19 @@ def test_all_that_is_wrong_with_a_reservation_of_ec2_is_said():
     ],
 )
 def test_the_simulator_reads_policies_of_users_and_roles(arn, who):
-    assert allowed.principal({"Arn": arn}) == who
-    assert allowed.principal(None) == ""
+    assert permissions.caller_principal({"Arn": arn}) == who
+    assert permissions.caller_principal(None) == ""
 
 
 def test_who_is_neither_is_not_asked_about():
     ask, asked = answered(caller=signed_in("arn:aws:iam::123456789012:root"))
-    heard = hear(plan_on_aws(), ask)
+    heard = run_probes(plan_on_aws(), ask)
     assert "permissions" not in [q.name for q in asked]
-    assert heard.unasked[-1].why.endswith("who is signed in is neither")
+    assert heard.skipped[-1].reason.endswith("who is signed in is neither")
 
 
 def denied(*actions):
-    return Answer(
+    return ProbeAnswer(
         value={
             "EvaluationResults": [
                 {"EvalActionName": a, "EvalResourceName": "*", "EvalDecision": "implicitDeny"}
@@ -421,7 +436,7 @@ def denied(*actions):
 
 def test_what_is_denied_on_everything_is_asked_again_by_resource_and_tag():
     plan = plan_on_aws()
-    more = allowed.further_questions(
+    more = permissions.further_questions(
         needs(plan), USER, denied("eks:CreateCluster", "eks:DeleteCluster")
     )
     assert all(q.program == "aws" for q in more)
@@ -436,7 +451,7 @@ def test_what_is_denied_on_everything_is_asked_again_by_resource_and_tag():
 
 
 def test_a_partition_that_nobody_knows_is_any():
-    assert allowed.first_question(needs(plan_on_aws(region=None)), USER).words[5:7] == (
+    assert permissions.first_question(needs(plan_on_aws(region=None)), USER).words[5:7] == (
         "--policy-source-arn",
         USER,
     )
@@ -444,11 +459,11 @@ def test_a_partition_that_nobody_knows_is_any():
 
 def first_and_more(plan, first, *rest):
     questions = [
-        allowed.first_question(needs(plan), USER),
-        *allowed.further_questions(needs(plan), USER, first),
+        permissions.first_question(needs(plan), USER),
+        *permissions.further_questions(needs(plan), USER, first),
     ]
     answers = dict(zip([q.name for q in questions], (first, *rest), strict=True))
-    return allowed.allowed_heard(questions, answers)
+    return permissions.permission_findings(questions, answers)
 
 
 def test_allowed_on_one_of_the_resources_is_allowed():
@@ -462,22 +477,22 @@ def test_allowed_on_one_of_the_resources_is_allowed():
         ],
     }
     plan = plan_on_aws()
-    rest = Answer(value={"EvaluationResults": [result]})
+    rest = ProbeAnswer(value={"EvaluationResults": [result]})
     heard = first_and_more(plan, denied("eks:DeleteCluster"), rest)
-    assert heard.said == (f"{USER} may do all 1 actions",)
+    assert heard.messages == (f"{USER} may do all 1 actions",)
 
 
 @every(
     "answer, why",
     [
-        (Answer(why="throttled"), "throttled"),
-        (Answer(error="NoSuchEntity"), "NoSuchEntity"),
-        (Answer(value=3), NO_FORM),
+        (ProbeAnswer(failure_reason="throttled"), "throttled"),
+        (ProbeAnswer(error="NoSuchEntity"), "NoSuchEntity"),
+        (ProbeAnswer(value=3), UNEXPECTED_FORMAT),
     ],
 )
 def test_half_an_answer_about_permissions_is_none(answer, why):
     plan = plan_on_aws()
-    assert first_and_more(plan, answer).unasked == (Unasked(allowed.ABOUT, why),)
-    assert first_and_more(plan, denied("eks:DeleteCluster"), answer).unasked == (
-        Unasked(allowed.ABOUT, why),
+    assert first_and_more(plan, answer).skipped == (SkippedProbe(permissions.ABOUT, why),)
+    assert first_and_more(plan, denied("eks:DeleteCluster"), answer).skipped == (
+        SkippedProbe(permissions.ABOUT, why),
     )

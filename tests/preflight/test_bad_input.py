@@ -1,15 +1,15 @@
 """Nine mistakes of a stack in a cloud: each is one finding, with --live or without it, or one reason."""
 
-from gpuyard.cli.stacks import judge_text
+from gpuyard.cli.stacks import validate_text
 from gpuyard.findings import Severity
-from gpuyard.preflight.asking import Answer, Ended, read
-from gpuyard.preflight.rounds import hear
+from gpuyard.preflight.probes import CommandResult, ProbeAnswer, parse_answer
+from gpuyard.preflight.run import run_probes
 from kit.every import every
 from kit.stacks import platform, pool, stack_file
 from proofs import TODAY
 
-USER = Answer(value={"Account": "123456789012", "Arn": "arn:aws:iam::123456789012:user/ann"})
-CALLERS = {"aws": USER, "gcp": Answer(value={"core": {"project": "lab"}})}
+USER = ProbeAnswer(value={"Account": "123456789012", "Arn": "arn:aws:iam::123456789012:user/ann"})
+CALLERS = {"aws": USER, "gcp": ProbeAnswer(value={"core": {"project": "lab"}})}
 REGIONS = {"aws": "us-east-1", "gcp": "us-central1"}
 MACHINES = {"aws": "p5.48xlarge", "gcp": "a2-highgpu-8g"}
 VPC, SUBNETS = "vpc-0123456789abcdef0", ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
@@ -19,17 +19,17 @@ ONE = {"zones": ["us-east-1a"]}
 
 def offered(*zones):
     rows = [{"InstanceType": "p5.48xlarge", "Location": zone} for zone in zones]
-    return Answer(value={"InstanceTypeOfferings": rows})
+    return ProbeAnswer(value={"InstanceTypeOfferings": rows})
 
 
 def reserved(zone):
     row = {"State": "active", "InstanceType": "p5.48xlarge", "TotalInstanceCount": 2}
-    return Answer(value={"CapacityReservations": [{**row, "AvailabilityZone": zone}]})
+    return ProbeAnswer(value={"CapacityReservations": [{**row, "AvailabilityZone": zone}]})
 
 
 def given(*networks):
     pairs = zip(SUBNETS, networks, strict=True)
-    return Answer(value={"Subnets": [{"SubnetId": s, "VpcId": n} for s, n in pairs]})
+    return ProbeAnswer(value={"Subnets": [{"SubnetId": s, "VpcId": n} for s, n in pairs]})
 
 
 NETWORK = {"network": {"id": VPC, "subnets": {"private": SUBNETS}}}
@@ -53,7 +53,7 @@ CASES = {
     ),
     "unknown zone of the cluster": (
         *("aws", None, ONE, {"cluster": {"zones": ["us-east-1a", "us-east-1z"]}}),
-        {"zones": Answer(value={"AvailabilityZones": [{"ZoneName": "us-east-1a"}]})},
+        {"zones": ProbeAnswer(value={"AvailabilityZones": [{"ZoneName": "us-east-1a"}]})},
         *("live.zone", "us-east-1 has no zone us-east-1z"),
     ),
     "a machine that the region does not sell": (
@@ -75,7 +75,7 @@ CASES = {
         *("live.reservation", "is in us-east-1b"),
     ),
     "a bucket's name that is taken": (
-        *("aws", None, {}, STORED, {BUCKET: Answer(error="403")}),
+        *("aws", None, {}, STORED, {BUCKET: ProbeAnswer(error="403")}),
         *("live.bucket", "is taken"),
     ),
 }
@@ -84,22 +84,22 @@ CASES = {
 def asked(cloud, region, pools, more, answers, caller=None):
     """What `check --live` finds and what nobody told it, where the account says nothing else."""
     raw = platform([pool(**{"machine": MACHINES[cloud], "nodes": 2, **pools})], cloud=cloud, **more)
-    judged = judge_text(
+    judged = validate_text(
         stack_file(raw, {f"{cloud}:region": region or REGIONS[cloud]}), "x.yaml", TODAY
     )
     if judged.plan is None:
         return judged.findings, ()
     known = {"caller": caller or CALLERS[cloud], **answers}
-    silent = Answer(why="silent")
-    heard = hear(judged.plan, lambda asks: {q.name: known.get(q.name, silent) for q in asks})
-    return (*judged.findings, *heard.findings), heard.unasked
+    silent = ProbeAnswer(failure_reason="silent")
+    heard = run_probes(judged.plan, lambda asks: {q.name: known.get(q.name, silent) for q in asks})
+    return (*judged.findings, *heard.findings), heard.skipped
 
 
 @every("case", CASES.values(), CASES)
 def test_each_is_one_finding_that_refuses(case):
     *stack, kind, words = case
     findings, _ = asked(*stack)
-    refused = [each for each in findings if each.severity is Severity.REFUSE]
+    refused = [each for each in findings if each.severity is Severity.ERROR]
     assert [each.id for each in refused] == [kind], [str(each) for each in refused]
     assert words in refused[0].problem
     assert refused[0].fix is not None
@@ -116,7 +116,7 @@ def test_each_is_one_finding_that_refuses(case):
     ],
 )
 def test_without_a_sign_in_there_is_one_reason_and_no_verdict(said, why):
-    findings, unasked = asked("aws", None, {}, {}, {}, read(Ended(254, "", said)))
-    assert [each for each in findings if each.severity is Severity.REFUSE] == []
-    (only,) = {each.why for each in unasked}
+    findings, unasked = asked("aws", None, {}, {}, {}, parse_answer(CommandResult(254, "", said)))
+    assert [each for each in findings if each.severity is Severity.ERROR] == []
+    (only,) = {each.reason for each in unasked}
     assert only.startswith(why)

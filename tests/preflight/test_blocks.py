@@ -3,9 +3,9 @@
 import pytest
 
 from gpuyard.preflight import aws
-from gpuyard.preflight.asking import Answer
-from gpuyard.preflight.blocks import judge_block
-from gpuyard.preflight.wants import Ahead
+from gpuyard.preflight.blocks import check_block
+from gpuyard.preflight.probes import ProbeAnswer
+from gpuyard.preflight.quota_requirements import PlannedAccount
 from gpuyard.render.aws.graph import aws_graph
 from kit.clouds.aws import plan_on_aws
 from kit.stacks import pool
@@ -17,7 +17,7 @@ PLAN = plan_on_aws(
         pool(
             nodes="0..4",
             zones=["us-east-1a"],
-            capacity=[{"block": OFFER, "nodes": 4, "buys": BUYS}],
+            capacity=[{"block": OFFER, "nodes": 4, "purchase": BUYS}],
         )
     ]
 )
@@ -25,12 +25,12 @@ OPEN = {"CapacityBlockOfferingId": OFFER, "UpfrontFee": "8000", "AvailabilityZon
 
 
 def questions():
-    ahead = Ahead(PLAN, aws_graph(PLAN), "1")
-    return {each.name: " ".join(each.words) for each in aws.aws_questions(ahead)}
+    ahead = PlannedAccount(PLAN, aws_graph(PLAN), "1")
+    return {each.name: " ".join(each.words) for each in aws.aws_probes(ahead)}
 
 
 def heard(offer, bought):
-    return judge_block(PLAN, OFFER, {f"offer {OFFER}": offer, f"bought {OFFER}": bought})
+    return check_block(PLAN, OFFER, {f"offer {OFFER}": offer, f"bought {OFFER}": bought})
 
 
 def test_offer_and_purchase_are_asked_for_and_no_reservation_of_that_name():
@@ -44,32 +44,36 @@ def test_offer_and_purchase_are_asked_for_and_no_reservation_of_that_name():
     assert f"reservation {OFFER}" not in asked
 
 
-NONE = Answer(value={"CapacityReservations": []})
+NONE = ProbeAnswer(value={"CapacityReservations": []})
 
 
 @pytest.mark.parametrize(
     ("offer", "bought", "why"),
     [
-        (Answer(why="nobody is signed in"), NONE, "nobody is signed in"),
-        (Answer(error="InternalError"), NONE, "InternalError"),
-        (Answer(value={"CapacityBlockOfferings": [OPEN]}), Answer(why="silent"), "silent"),
-        (Answer(value={"CapacityBlockOfferings": [OPEN]}), Answer(value={}), "no answer"),
+        (ProbeAnswer(failure_reason="nobody is signed in"), NONE, "nobody is signed in"),
+        (ProbeAnswer(error="InternalError"), NONE, "InternalError"),
+        (
+            ProbeAnswer(value={"CapacityBlockOfferings": [OPEN]}),
+            ProbeAnswer(failure_reason="silent"),
+            "silent",
+        ),
+        (ProbeAnswer(value={"CapacityBlockOfferings": [OPEN]}), ProbeAnswer(value={}), "no answer"),
     ],
 )
 def test_without_both_answers_nothing_is_known(offer, bought, why):
     found = heard(offer, bought)
-    assert [(each.about, each.why) for each in found.unasked] == [(f"the offer {OFFER}", why)]
+    assert [(each.subject, each.reason) for each in found.skipped] == [(f"the offer {OFFER}", why)]
     assert found.findings == ()
 
 
 def test_what_is_as_agreed_is_said():
-    found = heard(Answer(value={"CapacityBlockOfferings": [OPEN]}), NONE)
-    assert found.said == (f"{OFFER} is offered for 8000 USD, as agreed to",)
+    found = heard(ProbeAnswer(value={"CapacityBlockOfferings": [OPEN]}), NONE)
+    assert found.messages == (f"{OFFER} is offered for 8000 USD, as agreed to",)
     there = {"CapacityReservations": [{"CapacityReservationId": "cr-1", "State": "scheduled"}]}
-    found = heard(Answer(value={"CapacityBlockOfferings": []}), Answer(value=there))
-    assert found.said == (f"{OFFER} is bought already, as cr-1, which is scheduled",)
+    found = heard(ProbeAnswer(value={"CapacityBlockOfferings": []}), ProbeAnswer(value=there))
+    assert found.messages == (f"{OFFER} is bought already, as cr-1, which is scheduled",)
 
 
 def test_where_nothing_like_it_is_offered_that_is_said():
-    (found,) = heard(Answer(value={"CapacityBlockOfferings": []}), NONE).findings
+    (found,) = heard(ProbeAnswer(value={"CapacityBlockOfferings": []}), NONE).findings
     assert (found.id, found.allowed) == ("live.block", "none of that size and day")

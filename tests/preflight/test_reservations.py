@@ -1,8 +1,13 @@
 """A reservation that a stack file names, as a provider answers for it before anything is registered."""
 
-from gpuyard.preflight.before import heard_before, none_there
-from gpuyard.preflight.reservations import Reserved, draws, judge_reserved, whole
-from gpuyard.render.cloud.before import EC2_RESERVATION, GCE_RESERVATION
+from gpuyard.preflight.prerequisites import is_not_found, prerequisite_findings
+from gpuyard.preflight.reservations import (
+    Reserved,
+    check_reservation,
+    parse_count,
+    reservation_uses,
+)
+from gpuyard.render.cloud.prerequisites import EC2_RESERVATION, GCE_RESERVATION
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
@@ -42,7 +47,10 @@ def gce(machine="a3-megagpu-8g", count=4.0, status="READY", at=ON_GCE):
 
 
 def said(plan, told, before=()):
-    return [(f.severity.value, f.problem, f.fix.says) for f in heard_before(plan, told, before)]
+    return [
+        (f.severity.value, f.problem, f.fix.message)
+        for f in prerequisite_findings(plan, told, before)
+    ]
 
 
 @every(
@@ -54,51 +62,51 @@ def said(plan, told, before=()):
         (
             aws(),
             ec2(zone="us-east-1b"),
-            [("refuse", "is in us-east-1b", "write zones: [us-east-1b]")],
+            [("error", "is in us-east-1b", "write zones: [us-east-1b]")],
         ),
         (
             aws(mode="block"),
             ec2(machine="p4d.24xlarge"),
-            [("refuse", "is of p4d.24xlarge", "name one of the pool's machine")],
+            [("error", "is of p4d.24xlarge", "name one of the pool's machine")],
         ),
         (
             aws(),
             ec2(state="expired"),
-            [("refuse", "is expired", "name one that is active")],
+            [("error", "is expired", "name one that is active")],
         ),
         (
             aws(),
             ec2(state="active", instanceCount=3.0),
-            [("refuse", "holds 3 machines", "write nodes: 3 on its rung")],
+            [("error", "holds 3 machines", "write nodes: 3 on its rung")],
         ),
         (
             aws("0..4"),
             ec2(state="active", instanceCount=3.0),
-            [("warn", "holds 3 machines", "write nodes: 3 on its rung")],
+            [("warning", "holds 3 machines", "write nodes: 3 on its rung")],
         ),
         (
             aws("2..4"),
             ec2(instanceCount=2.0),
-            [("warn", *("holds 2 machines", "write nodes: 2 on its rung"))],
+            [("warning", *("holds 2 machines", "write nodes: 2 on its rung"))],
         ),
         (
             aws("3..4"),
             ec2(instanceCount=2.0),
-            [("refuse", *("holds 2 machines", "write nodes: 2 on its rung"))],
+            [("error", *("holds 2 machines", "write nodes: 2 on its rung"))],
         ),
         (
             aws(
                 "3..4", mode="block", scaling="autoscaler"
             ),  # EKS starts no node of it before its time
             ec2(instanceCount=2.0),
-            [("warn", "holds 2 machines", "write nodes: 2 on its rung")],
+            [("warning", "holds 2 machines", "write nodes: 2 on its rung")],
         ),
         (
             aws("3..4", scaling="karpenter"),  # its nodes come when the deployment is over
             ec2(instanceCount=2.0),
-            [("warn", "holds 2 machines", "write nodes: 2 on its rung")],
+            [("warning", "holds 2 machines", "write nodes: 2 on its rung")],
         ),
-        (aws(), {ON_EC2: {}}, [("refuse", "is there", REST)]),
+        (aws(), {ON_EC2: {}}, [("error", "is there", REST)]),
         (aws(), {}, []),
         (gcp(), gce(), []),
         (gcp(), {}, []),
@@ -109,13 +117,13 @@ def said(plan, told, before=()):
             {ON_GCE: {"id": "x", "status": "READY", "specificReservations": {"count": "4"}}},
             [],
         ),
-        (gcp(), gce(status="DELETING"), [("refuse", "is DELETING", "name one that is READY")]),
+        (gcp(), gce(status="DELETING"), [("error", "is DELETING", "name one that is READY")]),
         (
             gcp(),
             gce(machine="a2-highgpu-8g", count=2.0),
             [
-                ("refuse", "is of a2-highgpu-8g", "name one of the pool's machine"),
-                ("refuse", "holds 2 machines", "write nodes: 2 on its rung"),
+                ("error", "is of a2-highgpu-8g", "name one of the pool's machine"),
+                ("error", "holds 2 machines", "write nodes: 2 on its rung"),
             ],
         ),
         (
@@ -123,7 +131,7 @@ def said(plan, told, before=()):
             {ON_GCE: {"id": "x", "status": "", "specificReservations": []}},
             [
                 (
-                    *("refuse", "is in us-central1-a"),
+                    *("error", "is in us-central1-a"),
                     f"write the zone that it is in ({LISTED}), or {OF_GOOGLE}",
                 )
             ],
@@ -134,7 +142,7 @@ def said(plan, told, before=()):
             {ON_SHARED: {"id": "x", "status": None, "specificReservations": None}},
             [
                 (
-                    *("refuse", "is in us-central1-a"),
+                    *("error", "is in us-central1-a"),
                     f"write the zone that it is in ({LISTED} --project=capacity), or {OF_GOOGLE}",
                 )
             ],
@@ -148,17 +156,17 @@ def test_what_a_provider_answers_is_held_against_the_rung(plan, told, found):
         for how, words, fix in said(plan, told)
     ]
     assert got == found
-    at = {each.where for each in heard_before(plan, told)}
+    at = {each.where for each in prerequisite_findings(plan, told)}
     assert at <= {"pools[0].capacity"}
 
 
 @every(
     "told, found",
     [
-        (ec2(state="expired"), [("warn", "reservation cr-0a is expired")]),
-        ({ON_EC2: {}}, [("warn", "no reservation cr-0a is there")]),
-        (ec2(instanceCount=1), [("warn", "reservation cr-0a holds 1 machines")]),
-        (ec2("us-east-1b"), [("refuse", "reservation cr-0a is in us-east-1b")]),
+        (ec2(state="expired"), [("warning", "reservation cr-0a is expired")]),
+        ({ON_EC2: {}}, [("warning", "no reservation cr-0a is there")]),
+        (ec2(instanceCount=1), [("warning", "reservation cr-0a holds 1 machines")]),
+        (ec2("us-east-1b"), [("error", "reservation cr-0a is in us-east-1b")]),
     ],
 )
 def test_one_that_ends_keeps_nobody_from_changing_the_platform_that_drew_on_it(told, found):
@@ -169,7 +177,7 @@ def test_a_warning_hides_no_machine_that_is_not_sold():
     told = ec2(state="active", instanceCount=3) | {
         "asked-offers": {"instanceTypes": [], "locations": []}
     }
-    assert [each.id for each in heard_before(aws("0..4"), told)] == [
+    assert [each.id for each in prerequisite_findings(aws("0..4"), told)] == [
         "live.reservation",
         "live.offering",
     ]
@@ -177,23 +185,26 @@ def test_a_warning_hides_no_machine_that_is_not_sold():
 
 def test_a_block_that_is_still_to_be_bought_is_not_there_yet():
     buys = {"hours": 48, "starts": "2099-12-01", "usd": 8000}
-    rungs = [{"block": "cb-0123456789abcdef0", "nodes": 4, "buys": buys}, "on-demand"]
+    rungs = [{"block": "cb-0123456789abcdef0", "nodes": 4, "purchase": buys}, "on-demand"]
     raw = platform([pool(nodes="0..4", zones=["us-east-1a"], capacity=rungs)], cloud="aws")
-    assert list(draws(plan_of(raw))) == []
+    assert list(reservation_uses(plan_of(raw))) == []
 
 
 def test_nodes_that_always_run_are_drawn_from_the_first_rungs():
     rungs = [{"reserved": "cr-0a", "nodes": 3}, {"reserved": "cr-0b", "nodes": 3}, "on-demand"]
     raw = platform([pool(nodes="4..8", zones=["us-east-1a"], capacity=rungs)], cloud="aws")
-    assert [(each.id, each.least) for each in draws(plan_of(raw))] == [("cr-0a", 3), ("cr-0b", 1)]
+    assert [(each.id, each.min_nodes) for each in reservation_uses(plan_of(raw))] == [
+        ("cr-0a", 3),
+        ("cr-0b", 1),
+    ]
 
 
 def test_an_answer_that_says_neither_machine_nor_zone_is_not_taken_for_the_pool_s():
     """`--live` asks for both: an answer without them is no answer to rest on."""
     plan = aws()
-    (draw,) = draws(plan)
+    (draw,) = reservation_uses(plan)
     there = Reserved(state="active", machine=None, zone=None)
-    assert [each.problem for each in judge_reserved(plan, draw, there)] == [
+    assert [each.problem for each in check_reservation(plan, draw, there)] == [
         "reservation cr-0a is of None",
         "reservation cr-0a is in None",
     ]
@@ -215,8 +226,8 @@ def test_an_answer_that_says_neither_machine_nor_zone_is_not_taken_for_the_pool_
     ],
 )
 def test_that_there_is_none_is_told_from_that_nobody_says(problem, there):
-    assert none_there(EC2_RESERVATION, problem) is there
-    assert not none_there(GCE_RESERVATION, problem)
+    assert is_not_found(EC2_RESERVATION, problem) is there
+    assert not is_not_found(GCE_RESERVATION, problem)
 
 
 @every(
@@ -224,4 +235,4 @@ def test_that_there_is_none_is_told_from_that_nobody_says(problem, there):
     [(4, 4), (4.0, 4), ("4", 4), (4.5, None), ("", None), (None, None), (True, None), ([4], None)],
 )
 def test_a_number_is_read_however_it_is_sent(value, number):
-    assert whole(value) == number
+    assert parse_count(value) == number

@@ -5,8 +5,8 @@ import pytest
 from gpuyard.names import POOL_LABEL
 from gpuyard.readiness.infrastructure import LIVE as INFRASTRUCTURE
 from gpuyard.readiness.infrastructure import PLANNED
+from gpuyard.readiness.inputs import ClusterObjects, Subject
 from gpuyard.readiness.scheduling import LIVE
-from gpuyard.readiness.subject import ClusterSeen, Subject
 from kit.cases.readiness import node
 from kit.stacks import plan_of, platform, pool
 
@@ -34,8 +34,8 @@ def test_a_size_is_judged_by_gkes_label(size, value, wrong):
     nodes = [node(one, f"{one.name}-0") for one in PLAN.pools]
     if size:
         nodes[0]["metadata"]["labels"][SIZE] = size
-    (found,) = LIVE["SCH-04"](Subject(PLAN), ClusterSeen(objects={"Node": nodes}))
-    assert (found.value, found.why) == (value, wrong)
+    (found,) = LIVE["SCH-04"](Subject(PLAN), ClusterObjects(objects={"Node": nodes}))
+    assert (found.value, found.reason) == (value, wrong)
 
 
 MODEL = "cloud.google.com/gke-accelerator"
@@ -56,9 +56,9 @@ def test_the_model_is_judged_by_gkes_label_where_the_operator_is_kept_off(model,
     nodes[0]["metadata"]["labels"][MODEL] = "nvidia-tesla-a100"
     if model:
         nodes[1]["metadata"]["labels"][MODEL] = model
-    serve, dev = INFRASTRUCTURE["INF-04"](Subject(PLAN), ClusterSeen(objects={"Node": nodes}))
-    assert (serve.value, serve.why) == ("nvidia-tesla-a100", "")
-    assert (dev.value, dev.why) == (value, wrong)
+    serve, dev = INFRASTRUCTURE["INF-04"](Subject(PLAN), ClusterObjects(objects={"Node": nodes}))
+    assert (serve.value, serve.reason) == ("nvidia-tesla-a100", "")
+    assert (dev.value, dev.reason) == (value, wrong)
 
 
 DRIVER = "cloud.google.com/gke-gpu-driver-version"
@@ -66,17 +66,17 @@ DRIVER = "cloud.google.com/gke-gpu-driver-version"
 
 def test_a_platform_that_needs_no_operator_is_not_asked_for_one():
     subject = Subject(PLAN)
-    owners = list(PLANNED["INF-01"](subject, ClusterSeen(objects={})))
-    assert {each.why for each in owners} == {""}
+    owners = list(PLANNED["INF-01"](subject, ClusterObjects(objects={})))
+    assert {each.reason for each in owners} == {""}
     assert all("devicePlugin: GKE" in each.value for each in owners)
-    (none,) = INFRASTRUCTURE["INF-01"](subject, ClusterSeen(objects={}))
-    assert (none.value, none.why) == ("no pool needs one", "")
+    (none,) = INFRASTRUCTURE["INF-01"](subject, ClusterObjects(objects={}))
+    assert (none.value, none.reason) == ("no pool needs one", "")
     one = {"kind": "ClusterPolicy", "metadata": {"name": "a"}, "status": {"state": "ready"}}
     two = [one, {**one, "metadata": {"name": "b"}}]
-    found = INFRASTRUCTURE["INF-01"](subject, ClusterSeen(objects={"ClusterPolicy": two}))
-    assert [each.why for each in found] == ["", "", "one and only one is looked after"]
+    found = INFRASTRUCTURE["INF-01"](subject, ClusterObjects(objects={"ClusterPolicy": two}))
+    assert [each.reason for each in found] == ["", "", "one and only one is looked after"]
     assert "plan.operator.install" not in {
-        e.where for e in PLANNED["INF-08"](subject, ClusterSeen(objects={}))
+        e.location for e in PLANNED["INF-08"](subject, ClusterObjects(objects={}))
     }
 
 
@@ -86,8 +86,8 @@ def drivers(*versions):
     for each, version in zip(nodes, versions, strict=True):
         labels = {DRIVER: version} if version else {}
         each["metadata"]["labels"] = {POOL_LABEL: each["metadata"]["labels"][POOL_LABEL], **labels}
-    found = INFRASTRUCTURE["INF-02"](Subject(PLAN), ClusterSeen(objects={"Node": nodes}))
-    return [(each.value, each.why) for each in found if "dev" not in each.where]
+    found = INFRASTRUCTURE["INF-02"](Subject(PLAN), ClusterObjects(objects={"Node": nodes}))
+    return [(each.value, each.reason) for each in found if "dev" not in each.location]
 
 
 def test_the_driver_is_the_one_that_gke_names():

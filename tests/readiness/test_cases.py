@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.readiness.asking import LIVE, PLANNED, ask_all
-from gpuyard.readiness.listed import readiness_checks
-from gpuyard.readiness.subject import Subject
+from gpuyard.readiness.assessment import LIVE, PLANNED, run_checks
+from gpuyard.readiness.checks import readiness_checks
+from gpuyard.readiness.inputs import Subject
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.platform import autoscaler_release
 from gpuyard.spec.teams import Isolation
@@ -68,7 +68,7 @@ def test_each_case_changes_the_answers_that_it_names_and_no_other(who):
 
 def answers_as_said(case, *, live):
     found = asked(case, live=live)
-    assert found.of(case["check"]).why == case.get("why", "")
+    assert found.of(case["check"]).reasons == case.get("why", "")
     after = answers(found)
     assert after[case["check"]] == case["answer"]
     was = before(case.get("base", "ready"), live=live)
@@ -100,24 +100,24 @@ def test_a_cluster_with_everything_passes_all_that_can_be_seen():
     expected = (PASSES_PLANNED | set(LIVE)) - set(OPEN) - {"SEC-08"}
     assert {name for name, word in answers(found).items() if word == "PASS"} == expected
     for name, words in OPEN.items():
-        assert found.of(name).ready.value == "NOT RUN"
-        assert words in found.of(name).why
+        assert found.of(name).status.value == "NOT RUN"
+        assert words in found.of(name).reasons
 
 
 def test_what_only_a_run_can_tell_is_not_run_and_says_which_run():
     found = asked({}, live=True)
     alone = [c for c in readiness_checks() if c.id not in PLANNED and c.id not in LIVE]
-    assert [c.id for c in alone if found.of(c.id).ready.value != "NOT RUN"] == []
+    assert [c.id for c in alone if found.of(c.id).status.value != "NOT RUN"] == []
     for check in alone:
         if check.id != "SEC-04":
-            assert found.of(check.id).why == f"only a run can tell: {check.run}"
-            assert found.of(check.id).by == "nobody"
+            assert found.of(check.id).reasons == f"only a run can tell: {check.run}"
+            assert found.of(check.id).source == "nobody"
 
 
 def test_without_a_cluster_what_it_alone_can_say_names_the_way_to_ask():
     found = asked({})
     for name in set(LIVE) - set(PLANNED):
-        assert (found.of(name).why, found.of(name).by) == (
+        assert (found.of(name).reasons, found.of(name).source) == (
             "only the cluster can say: add --live",
             "nobody",
         )
@@ -133,25 +133,25 @@ def test_what_no_release_can_do_yet_fails_on_every_cloud(name):
 # ── what no stack file can say, since its proofs refuse it ────────────────────────────────────────
 def fails_alone(found, name: str, why: str) -> None:
     was = before("ready", live=False)
-    assert found.of(name).why == why
+    assert found.of(name).reasons == why
     assert {n for n, word in answers(found).items() if word != was[n]} == {name}
     assert answers(found)[name] == "FAIL"
 
 
 def test_slices_that_an_autoscaler_learns_of_only_from_a_node_fail():
     burst = subject().plan.pool("burst")
-    scale = replace(burst.scale, hidden=("nvidia.com/mig-1g.5gb",))
+    scale = replace(burst.autoscaler_hints, undiscovered_resources=("nvidia.com/mig-1g.5gb",))
     fails_alone(
-        asked({"pools": {"burst": {"scale": scale}}}),
+        asked({"pools": {"burst": {"autoscaler_hints": scale}}}),
         "AUT-01",
-        "plan.pools.burst.scale: nvidia.com/mig-1g.5gb is known of a node that runs alone",
+        "plan.pools.burst.autoscaler_hints: nvidia.com/mig-1g.5gb is known of a node that runs alone",
     )
 
 
 def test_a_team_that_asked_to_be_apart_and_takes_turns_fails():
     plan = subject().plan
     apart = [replace(t, isolation=Isolation.NODE) if t.name == "speech" else t for t in plan.teams]
-    found = ask_all(Subject(replace(plan, teams=tuple(apart)), subject().findings))
+    found = run_checks(Subject(replace(plan, teams=tuple(apart)), subject().findings))
     fails_alone(found, "SEC-05", "plan.pools.dev.sharing: speech asked to be apart")
 
 
@@ -159,7 +159,7 @@ def test_a_team_that_takes_turns_with_itself_alone_passes():
     plan = subject().plan
     alone = [t for t in plan.teams if t.name == "speech"]
     alone = [replace(each, isolation=Isolation.NODE) for each in alone]
-    found = ask_all(Subject(replace(plan, teams=tuple(alone)), subject().findings))
+    found = run_checks(Subject(replace(plan, teams=tuple(alone)), subject().findings))
     assert answers(found)["SEC-05"] == "PASS"
 
 

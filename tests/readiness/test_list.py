@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from gpuyard.readiness.asking import LIVE, PLANNED
-from gpuyard.readiness.listed import ai_requirements, ai_source, readiness_checks
-from gpuyard.readiness.subject import ASKED
+from gpuyard.readiness.assessment import LIVE, PLANNED
+from gpuyard.readiness.checks import ai_requirements, ai_source, readiness_checks
+from gpuyard.readiness.inputs import LISTED_KINDS
 
 COUNTS = {
     "infrastructure": ("INF", 9),
@@ -78,6 +78,6 @@ def test_a_requirement_has_checks_or_says_what_nobody_looks_at():
 
 
 def test_no_secret_is_asked_for_and_every_list_is_of_the_whole_cluster():
-    for kind, words in ASKED.items():
+    for kind, words in LISTED_KINDS.items():
         assert "secret" not in " ".join(words).lower(), kind
         assert words[0].islower(), kind

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from testbed.plugins.cloud.inside import looking
 
-from gpuyard.catalogue.software.cloud_ids import AGAIN
+from gpuyard.catalogue.software.cloud_ids import ADOPTED_ON_CREATE
 from gpuyard.names import PLATFORM_LABEL
-from gpuyard.preflight.asking import Answer, Question
-from gpuyard.recovery.clouds import Sought, sought
+from gpuyard.preflight.probes import Probe, ProbeAnswer
+from gpuyard.recovery.clouds import LookupResult, look_up_pending
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
 from kit.clouds.answers import PLACES
@@ -39,18 +39,18 @@ class Killed:
         self.made = Deployment(GRAPHS[cloud](plan_of(raw)), PLACES[cloud])
         self.asked: list[tuple[str, ...]] = []
 
-    def ask(self, questions: Sequence[Question]) -> dict[str, Answer]:
+    def ask(self, questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
         (question,) = questions
         self.asked.append(question.words)
         words = question.words[1 : question.words.index("--region")]
-        return {question.name: Answer(looking.described(self.made.account.all(), words))}
+        return {question.name: ProbeAnswer(looking.described(self.made.account.all(), words))}
 
-    def at(self, name: str) -> Sought:
+    def at(self, name: str) -> LookupResult:
         others = [self._entry(each) for each in self.made.kinds if each != name]
         provider = {"urn": PROVIDER, "type": "pulumi:providers:any", "inputs": SETTINGS}
         under_way = [{"type": "creating", "resource": {**self._entry(name), "id": ""}}]
         state = {"resources": [provider, *others], "pending_operations": under_way}
-        return sought(state, self.ask)[self._entry(name)["urn"]]
+        return look_up_pending(state, self.ask)[self._entry(name)["urn"]]
 
     def _entry(self, name: str) -> dict[str, Any]:
         kind = self.made.kinds[name]
@@ -68,11 +68,11 @@ def test_every_resource_that_was_being_made_is_found_again(case: str):
     for name, kind in killed.made.kinds.items():
         found, real = killed.at(name), str(killed.made.states[name]["id"])
         if kind in LEFT:
-            assert (found.identity, found.why) == ("", "its cloud must say"), name
-        elif kind in AGAIN:
-            assert (found.identity, found.why) == ("", ""), name
+            assert (found.identity, found.reason) == ("", "its cloud must say"), name
+        elif kind in ADOPTED_ON_CREATE:
+            assert (found.identity, found.reason) == ("", ""), name
         else:
-            assert (found.identity, found.why) == (real, ""), name
+            assert (found.identity, found.reason) == (real, ""), name
     assert all(
         words[-6:-2] == ("--region", "us-east-1", "--profile", "ci") for words in killed.asked
     )
@@ -81,42 +81,44 @@ def test_every_resource_that_was_being_made_is_found_again(case: str):
 NODES = "aws:ec2/securityGroup:SecurityGroup"
 
 
-def one(kind: str, inputs: dict[str, Any], ask: Any = None, *known: str) -> Sought:
+def one(kind: str, inputs: dict[str, Any], ask: Any = None, *known: str) -> LookupResult:
     """What is found of one resource."""
     urn = f"urn:pulumi:dev::lab::{kind}::it"
     under_way = {"type": "creating", "resource": {"urn": urn, "type": kind, "inputs": inputs}}
     resources = [{"urn": each, "type": kind} for each in known]
-    return sought({"resources": resources, "pending_operations": [under_way]}, ask)[urn]
+    return look_up_pending({"resources": resources, "pending_operations": [under_way]}, ask)[urn]
 
 
 def test_what_cannot_be_found_is_left_with_the_reason():
     urn = f"urn:pulumi:dev::lab::{NODES}::it"
     tagged = {"tags": {"Name": "lab-nodes", PLATFORM_LABEL: "lab"}}
-    assert one(NODES, tagged, None, urn).why == "it was to take the place of another"
-    assert one(NODES, {}).why == "named of it is not known"
-    assert one("gcp:storage/bucket:Bucket", {"project": "p"}).why == "name of it is not known"
+    assert one(NODES, tagged, None, urn).reason == "it was to take the place of another"
+    assert one(NODES, {}).reason == "named of it is not known"
+    assert one("gcp:storage/bucket:Bucket", {"project": "p"}).reason == "name of it is not known"
 
-    def silent(questions: Sequence[Question]) -> dict[str, Answer]:
-        return {questions[0].name: Answer(why="aws is not installed here")}
+    def silent(questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
+        return {questions[0].name: ProbeAnswer(failure_reason="aws is not installed here")}
 
-    assert one(NODES, tagged, silent).why == (
+    assert one(NODES, tagged, silent).reason == (
         "`aws ec2 describe-tags --filters Name=resource-type,Values=security-group Name=key,Values=Name "
         "Name=value,Values=lab-nodes --output json` does not say it: aws is not installed here"
     )
 
-    def two(questions: Sequence[Question]) -> dict[str, Answer]:
+    def two(questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
         return {
-            questions[0].name: Answer({"Tags": [{"ResourceId": "sg-2"}, {"ResourceId": "sg-1"}]})
+            questions[0].name: ProbeAnswer(
+                {"Tags": [{"ResourceId": "sg-2"}, {"ResourceId": "sg-1"}]}
+            )
         }
 
-    assert one(NODES, tagged, two).why == "it may be any of sg-1, sg-2"
+    assert one(NODES, tagged, two).reason == "it may be any of sg-1, sg-2"
 
 
 def test_what_is_not_under_way_in_a_cloud_is_nothing_to_look_for():
     updating = {"type": "updating", "resource": {"urn": "a", "type": NODES}}
     inside = {"type": "creating", "resource": {"urn": "b", "type": "kubernetes:core/v1:Namespace"}}
-    assert sought({"pending_operations": [updating, inside]}, lambda _: {}) == {}
-    assert sought({}, lambda _: {}) == {}
+    assert look_up_pending({"pending_operations": [updating, inside]}, lambda _: {}) == {}
+    assert look_up_pending({}, lambda _: {}) == {}
 
 
 def test_a_stand_in_of_aws_says_what_it_does_not_know():

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.recovery import Creation, creations, locks, recover
-from gpuyard.recovery.adoption import as_planned
-from gpuyard.recovery.stack import PulumiStack, plain
+from gpuyard.recovery.adoption import with_planned_inputs
+from gpuyard.recovery.stack import PulumiStack, plaintext_value
 
 STACK = "urn:pulumi:dev::trial::pulumi:pulumi:Stack::trial-dev"
 CLUSTER = "urn:pulumi:dev::trial::pulumi:providers:kubernetes::cluster"
@@ -57,11 +57,11 @@ class Fake:
     asked: list[tuple[str, ...]] = field(default_factory=list)
     adopted: dict[str, Any] = field(default_factory=dict)
 
-    def tried(self, *arguments: str) -> tuple[int, str]:
+    def run(self, *arguments: str) -> tuple[int, str]:
         self.asked.append(arguments)
         return (255, self.refuses) if self.refuses else (0, "")
 
-    def ask(self, *arguments: str) -> str:
+    def query(self, *arguments: str) -> str:
         self.asked.append(arguments)
         if arguments[0] == "refresh":
             self.pending = []
@@ -86,7 +86,7 @@ def recovered(fake: Fake, **options: Any) -> tuple[list[str], list[str]]:
     """What was done and what is left, with every namespace there that is asked for."""
     live = options.pop("live", OURS)
     found = recover(fake, lambda _: lambda _: live, **options)  # type: ignore[arg-type]
-    return list(found.did), list(found.left)
+    return list(found.actions), list(found.remaining)
 
 
 # ── locks ──
@@ -133,7 +133,7 @@ def test_the_lock_of_a_living_process_is_kept_and_its_holder_named(
     lock(dead)
     lock(os.getpid(), name="b")
     fake = Fake(files=tmp_path)
-    with pytest.raises(EnvironmentLacks) as caught:
+    with pytest.raises(EnvironmentMissing) as caught:
         recovered(fake)
     assert str(caught.value) == (
         f"stack dev is held by process {os.getpid()} of me on {socket.gethostname()}, since "
@@ -158,14 +158,14 @@ def test_a_state_that_is_cut_short_is_mended_before_the_engine_is_asked_and_once
         assert mended.startswith("the state was cut short, as by a full disk: dev.json.bak of ")
         assert unlocked.endswith("was killed: its lock is removed")
     else:
-        with pytest.raises(EnvironmentLacks, match="is held by process"):
+        with pytest.raises(EnvironmentMissing, match="is held by process"):
             recovered(fake)
     assert state.read_text() == ("{}" if free else "")
 
 
 def test_of_another_host_nobody_can_tell(tmp_path: Path, lock: Callable[..., None], dead: int):
     lock(dead, host="another-host")
-    with pytest.raises(EnvironmentLacks, match=f"held by process {dead} of me on another-host"):
+    with pytest.raises(EnvironmentMissing, match=f"held by process {dead} of me on another-host"):
         recovered(Fake(files=tmp_path))
 
 
@@ -183,7 +183,7 @@ def test_a_process_of_somebody_else_lives(monkeypatch: pytest.MonkeyPatch):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "kill", refuse)
-    assert not locks.Holder("me", socket.gethostname(), 1, "").gone
+    assert not locks.LockOwner("me", socket.gethostname(), 1, "").is_terminated
 
 
 HELD = """error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to
@@ -200,12 +200,12 @@ def test_on_another_backend_the_engine_says_who_holds_it(dead: int):
         ("refresh", "--yes", "--skip-preview", "--target", STACK),
         ("cancel", "--yes"),
     ]
-    with pytest.raises(EnvironmentLacks, match="process 7 of ci on runner-3, since 2026"):
+    with pytest.raises(EnvironmentMissing, match="process 7 of ci on runner-3, since 2026"):
         recovered(Fake(refuses=HELD.format(host="runner-3", pid=7)))
 
 
 def test_a_service_that_names_nobody_is_quoted():
-    with pytest.raises(EnvironmentLacks, match=r"does not say by whom: error: .409. Conflict"):
+    with pytest.raises(EnvironmentMissing, match=r"does not say by whom: error: .409. Conflict"):
         recovered(Fake(refuses="error: [409] Conflict: Another update is currently in progress."))
 
 
@@ -291,7 +291,7 @@ def taken(inputs: dict[str, Any]) -> dict[str, Any]:
     one = Creation(urn="job", parent="", provider="", inputs=JOB)
     state = {"urn": "job", "inputs": inputs, "outputs": {"__inputs": inputs, **inputs}}
     others = [{"urn": "other", "inputs": inputs}, {"urn": "component"}]
-    done = as_planned({"resources": [state, *others]}, {"job": one})
+    done = with_planned_inputs({"resources": [state, *others]}, {"job": one})
     assert done["resources"][1:] == [{"urn": "other", "inputs": inputs}, {"urn": "component"}]
     assert done["resources"][0]["outputs"]["spec"] == inputs["spec"], "that is as it is"
     return done["resources"][0]
@@ -303,8 +303,8 @@ def test_what_a_cluster_has_added_is_no_change_that_an_up_would_take_back():
     assert found["inputs"] == found["outputs"]["__inputs"] == JOB
     one = Creation(urn="job", parent="", provider="", inputs=JOB)
     bare = {"resources": [{"urn": "job", "inputs": imported()}]}
-    assert as_planned(bare, {"job": one})["resources"] == [{"urn": "job", "inputs": JOB}]
-    assert as_planned({}, {"job": one}) == {}
+    assert with_planned_inputs(bare, {"job": one})["resources"] == [{"urn": "job", "inputs": JOB}]
+    assert with_planned_inputs({}, {"job": one}) == {}
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_what_is_not_what_the_program_wants_stays_a_change(changed: dict[str, An
     if changed:
         assert taken(changed)["inputs"] == changed
     one = Creation(urn="job", parent="", provider="", inputs=JOB)
-    assert as_planned({"resources": [{"urn": "job"}]}, {"job": one}) == {
+    assert with_planned_inputs({"resources": [{"urn": "job"}]}, {"job": one}) == {
         "resources": [{"urn": "job"}]
     }
 
@@ -429,15 +429,15 @@ def test_a_failed_preview_says_its_errors_alone(
 ):
     (tmp_path / "output").write_text(output)
     (tmp_path / "pulumi").write_text(f'#!/bin/sh\ncat "{tmp_path}/output"; exit 255\n')
-    with pytest.raises(EnvironmentLacks) as failed:
-        engine.ask("preview", "--json")
+    with pytest.raises(EnvironmentMissing) as failed:
+        engine.query("preview", "--json")
     assert str(failed.value) == f"pulumi preview --json: {why}"
 
 
 def test_a_preview_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch):
     fake = Fake()
-    monkeypatch.setattr(fake, "ask", lambda *_: "no JSON")
-    with pytest.raises(EnvironmentLacks, match="pulumi preview --json gave no preview"):
+    monkeypatch.setattr(fake, "query", lambda *_: "no JSON")
+    with pytest.raises(EnvironmentMissing, match="pulumi preview --json gave no preview"):
         recovered(fake)
 
 
@@ -448,7 +448,7 @@ def test_the_cluster_of_an_object_is_that_of_its_provider(monkeypatch: pytest.Mo
         asked.append(what)
         return json.dumps(OURS)
 
-    monkeypatch.setattr(creations, "look", look)
+    monkeypatch.setattr(creations, "get_objects", look)
     secret = {"4dabf18193072939515e22adb298388d": "1b47", "plaintext": '"apiVersion: v1\\n"'}
     resources = [
         state_of(CLUSTER, inputs={"kubeconfig": secret, "context": "blue"}),
@@ -477,7 +477,7 @@ def test_a_namespace_that_is_being_deleted_loses_the_workloads_that_keep_it():
         lambda _: lambda one: live[one.place[1]],
         freeing=lambda _: lambda one: "Forbidden" if one.place[1] == "gamma" else "",
     )
-    assert found.did == (
+    assert found.actions == (
         "Namespace alpha is being deleted: its workloads are deleted, with their pods",
         "Namespace gamma is being deleted: its workloads could not be deleted: Forbidden",
     )
@@ -485,10 +485,10 @@ def test_a_namespace_that_is_being_deleted_loses_the_workloads_that_keep_it():
 
 def test_workloads_are_left_alone_where_the_cluster_cannot_be_seen():
     def unseen(_: object) -> None:
-        raise EnvironmentLacks("no cluster")
+        raise EnvironmentMissing("no cluster")
 
     fake = Fake(resources=[*KNOWN, namespace()])
-    assert recover(fake, lambda _: unseen).did == ()  # type: ignore[arg-type, return-value]
+    assert recover(fake, lambda _: unseen).actions == ()  # type: ignore[arg-type, return-value]
 
 
 def test_workloads_are_deleted_with_kubectl_by_the_way_in_of_the_namespace(
@@ -500,9 +500,9 @@ def test_workloads_are_deleted_with_kubectl_by_the_way_in_of_the_namespace(
         asked.append(words)
         return "said"
 
-    monkeypatch.setattr(creations, "change", change)
+    monkeypatch.setattr(creations, "patch_object", change)
     one = creations.creations(Fake([namespace()]))[0]  # type: ignore[arg-type]
-    assert creations.kubectl_frees({"resources": KNOWN})(one) == "said"
+    assert creations.quota_releaser({"resources": KNOWN})(one) == "said"
     what = ("delete", "workloads.kueue.x-k8s.io", "--all", "-n", "team", "--wait=false")
     assert asked == [(None, "blue", *what)]
 
@@ -517,10 +517,10 @@ def test_fields_in_a_namespace_of_somebody_else_are_not_taken_over():
 
 
 def test_what_cannot_be_seen_is_not_what_is_not_there(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(creations, "look", lambda *_: None)
+    monkeypatch.setattr(creations, "get_objects", lambda *_: None)
     live = creations.kubectl_of({"resources": KNOWN})
     with pytest.raises(
-        EnvironmentLacks, match="kubectl cannot look at the cluster of cluster: nobody"
+        EnvironmentMissing, match="kubectl cannot look at the cluster of cluster: nobody"
     ):
         live(creations.creations(Fake([namespace()]))[0])  # type: ignore[arg-type]
 
@@ -546,12 +546,12 @@ def engine(tmp_path: Path) -> PulumiStack:
 
 
 def test_commands_are_about_the_stack_and_answer_with_what_they_print(engine: PulumiStack):
-    assert engine.ask("import", "--yes") == (
+    assert engine.query("import", "--yes") == (
         "import --yes --stack dev --non-interactive --color never\n"
     )
     assert engine.state() == {"resources": []}
-    with pytest.raises(EnvironmentLacks) as caught:
-        engine.ask("fails")
+    with pytest.raises(EnvironmentMissing) as caught:
+        engine.query("fails")
     assert str(caught.value) == (
         "pulumi fails: fails --stack dev --non-interactive --color never\nwarning"
     )
@@ -561,16 +561,16 @@ def test_what_reads_the_configuration_is_told_where_it_is(engine: PulumiStack):
     file = engine.folder / "prod.yaml"
     told = replace(engine, config_file=file)
     for command in ("import", "preview", "refresh"):
-        assert f"--config-file {file} " in told.ask(command, "--yes")
-        assert "--config-file" not in engine.ask(command, "--yes")
-    assert "--config-file" not in told.ask("cancel", "--yes"), "it knows no such option"
+        assert f"--config-file {file} " in told.query(command, "--yes")
+        assert "--config-file" not in engine.query(command, "--yes")
+    assert "--config-file" not in told.query("cancel", "--yes"), "it knows no such option"
     assert told.state() == {"resources": []}
 
 
 def test_the_project_is_that_of_the_folder_or_above(engine: PulumiStack, tmp_path: Path):
     assert engine.project == "trial"
     (tmp_path / "Pulumi.yaml").unlink()
-    with pytest.raises(EnvironmentLacks, match=r"no Pulumi\.yaml in .*below or above"):
+    with pytest.raises(EnvironmentMissing, match=r"no Pulumi\.yaml in .*below or above"):
         _ = engine.project
 
 
@@ -581,19 +581,19 @@ def test_a_backend_of_files_is_where_the_environment_or_the_engine_says(engine: 
     )
     assert elsewhere.files is None
     nowhere = PulumiStack("dev", engine.folder, {"PATH": "/nowhere"})
-    with pytest.raises(EnvironmentLacks) as lacking:
-        nowhere.ask("up")
+    with pytest.raises(EnvironmentMissing) as lacking:
+        nowhere.query("up")
     assert str(lacking.value) == (
         "no `pulumi` on PATH: put the Pulumi CLI that deploys the stack on PATH, then again;"
         " for a stack that `make up` deployed, run this in `make shell STACK=dev`"
     )
-    with pytest.raises(EnvironmentLacks, match="no `pulumi` on PATH"):
+    with pytest.raises(EnvironmentMissing, match="no `pulumi` on PATH"):
         _ = nowhere.files
 
 
 def test_a_secret_is_read_as_what_it_is():
-    assert plain({"plaintext": '"text"'}) == "text"
-    assert [plain(one) for one in ("text", "", None, {"ciphertext": "x"}, 1)] == [
+    assert plaintext_value({"plaintext": '"text"'}) == "text"
+    assert [plaintext_value(one) for one in ("text", "", None, {"ciphertext": "x"}, 1)] == [
         "text",
         *[None] * 4,
     ]

@@ -8,7 +8,7 @@ from gpuyard.registries.manifests import (
     Unreadable,
     compressed,
     image_name,
-    members,
+    platform_manifests,
     token_in,
     token_url,
 )
@@ -87,14 +87,14 @@ def test_of_an_index_those_for_linux_are_taken_and_of_variants_the_first(kind):
     ]
     broken = [{"digest": "f"}, "g", {"platform": {"os": "linux", "architecture": "s390x"}}]
     body = document(kind, manifests=[*broken, *listed])
-    assert members(body, "") == {"amd64": "a", "arm64": "c"}
+    assert platform_manifests(body, "") == {"amd64": "a", "arm64": "c"}
 
 
 @every("kind", [OCI, DOCKER])
 def test_a_layer_that_stands_twice_is_pulled_once(kind):
     layers = [part("a", 300), part("b", 20), part("a", 300)]
     body = document(kind, config=part("c", 1), layers=layers)
-    assert members(body, "") is None
+    assert platform_manifests(body, "") is None
     assert compressed(body, "") == 321
 
 
@@ -130,7 +130,7 @@ def test_what_says_no_size_is_not_taken_for_one(body, said):
 
 def test_an_index_of_nothing_and_an_answer_without_a_token_are_unreadable():
     with pytest.raises(Unreadable, match="the index has no manifests"):
-        members(document(OCI_INDEX, manifests=None), "")
+        platform_manifests(document(OCI_INDEX, manifests=None), "")
     assert token_in(b'{"access_token": "t"}') == "t"
     for body in (b"{}", b'{"token": 1}'):
         with pytest.raises(Unreadable, match="the answer has no token"):

@@ -86,7 +86,7 @@ def test_whoever_wants_a_password_is_not_given_one(challenge, said):
         two(there)
         there.tokens["gpu/kueue"] = "secret"
         there.challenge = lambda _name: challenge
-        assert ask(there) == Size(why=f"{there.host}: {said}")
+        assert ask(there) == Size(reason=f"{there.host}: {said}")
 
 
 @every(
@@ -104,19 +104,19 @@ def test_a_token_that_is_refused_or_shows_nothing_ends_it(answer, said):
         there.tokens["gpu/kueue"] = "secret"
         path = "/token?scope=repository%3Agpu%2Fkueue%3Apull&service=registry.example"
         there.script[path] = [answer]
-        assert ask(there) == Size(why=f"{there.host}: {said}")
+        assert ask(there) == Size(reason=f"{there.host}: {said}")
 
 
 def test_an_image_that_is_not_there_is_told_from_a_registry_that_is_not(registry):
     two(registry)
-    assert ask(registry, at="2.0") == Size(why=f"{registry.host} has no such image", absent=True)
+    assert ask(registry, at="2.0") == Size(reason=f"{registry.host} has no such image", absent=True)
     only_arm = ask(registry, processors=("s390x",))
     assert only_arm.absent
-    assert only_arm.why == f"{registry.host} has it for amd64, arm64, and nodes are s390x"
+    assert only_arm.reason == f"{registry.host} has it for amd64, arm64, and nodes are s390x"
     nobody = ImageName("127.0.0.1:1", "gpu/kueue", "1.0")
     found = sizes_of([nobody], BOTH)[nobody]
     assert not found.absent
-    assert found.why.startswith("127.0.0.1:1: it was not reached: ")
+    assert found.reason.startswith("127.0.0.1:1: it was not reached: ")
 
 
 def test_a_limit_is_waited_for_as_long_as_it_asks(registry, slept):
@@ -154,7 +154,7 @@ def test_what_a_registry_says_instead_is_said(answers, said, waited):
         patch.setattr(fetching.time, "sleep", slept.append)
         there.script[MANIFEST] = list(answers)
         found = ask(there)
-    assert found.why.startswith(f"{there.host}: {said}")
+    assert found.reason.startswith(f"{there.host}: {said}")
     assert (found.absent, slept) == (False, waited)
 
 
@@ -163,7 +163,7 @@ def test_a_registry_that_does_not_answer_is_not_waited_for(registry, monkeypatch
     monkeypatch.setattr(
         Registry, "answer", lambda *_: __import__("time").sleep(1) or (200, {}, b"")
     )
-    assert ask(registry).why == f"{registry.host}: it did not answer within 0 seconds"
+    assert ask(registry).reason == f"{registry.host}: it did not answer within 0 seconds"
 
 
 @every(
@@ -183,7 +183,7 @@ def test_why_a_registry_is_not_reached_is_said(error, said):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fetching._OPENER, "open", fails)
         one = image_name("registry.example/gpu/kueue", "1.0")
-        assert sizes_of([one], BOTH)[one].why == f"registry.example: {said}"
+        assert sizes_of([one], BOTH)[one].reason == f"registry.example: {said}"
 
 
 def test_a_redirect_is_followed_and_another_host_is_not_shown_the_token(registry):
@@ -206,15 +206,17 @@ def test_a_redirect_is_followed_and_another_host_is_not_shown_the_token(registry
 def test_who_is_sent_on_for_ever_or_nowhere_ends(registry):
     round_and_round = (302, {"Location": MANIFEST}, b"")
     registry.script[MANIFEST] = [round_and_round] * 9
-    assert ask(registry).why == f"{registry.host}: it sends on more than 5 times"
+    assert ask(registry).reason == f"{registry.host}: it sends on more than 5 times"
     registry.script[MANIFEST] = [(302, {"Location": "ftp://files.example/x"}, b"")]
-    assert f"{registry.host}: it was not reached" in ask(registry).why
+    assert f"{registry.host}: it was not reached" in ask(registry).reason
 
 
 def test_from_tls_nobody_is_sent_on_without_it(monkeypatch):
     moved = fetching.RegistryAnswer(307, {"Location": "http://plain.example/x"}, b"")
     monkeypatch.setattr(fetching, "_once", lambda *_: moved)
-    with pytest.raises(fetching.Silent, match=r"it sends on to http://plain\.example, without TLS"):
+    with pytest.raises(
+        fetching.NoResponse, match=r"it sends on to http://plain\.example, without TLS"
+    ):
         fetching.fetch("https://registry.example/x", {})
 
 
@@ -223,12 +225,12 @@ def test_a_document_that_is_not_what_its_digest_names_is_not_believed(registry):
     kind, _ = registry.documents["gpu/kueue", digest]
     registry.documents["gpu/kueue", digest] = kind, b'{"manifests": []}'
     why = f"{registry.host}: it sends another document than the digest names"
-    assert ask(registry, at=digest) == Size(why=why)
+    assert ask(registry, at=digest) == Size(reason=why)
 
 
 def test_the_first_kind_of_manifest_says_no_sizes(registry):
     registry.put("gpu/kueue", {"fsLayers": []}, SCHEMA_1, "1.0")
-    assert ask(registry).why == f"{registry.host}: it is a {SCHEMA_1}"
+    assert ask(registry).reason == f"{registry.host}: it is a {SCHEMA_1}"
 
 
 def test_many_are_asked_at_once_each_once_and_one_that_fails_hinders_no_other(registry):

@@ -5,15 +5,15 @@ import re
 import pytest
 import yaml
 
-from gpuyard.admission.requirement import Requirement, Sentence
+from gpuyard.admission.requirement import Requirement, ViolationTemplate
 from gpuyard.admission.requirements import BELONGINGS, REQUIREMENTS
 from gpuyard.render.admission import cel
+from gpuyard.render.admission.cel_rules import CEL_RULES
 from gpuyard.render.admission.objects import admission_objects
-from gpuyard.render.admission.twins import TWINS
 from gpuyard.render.platform import object_groups
 from gpuyard.render.teams import team_objects
 from gpuyard.rules import RULES
-from gpuyard.rules.subjects.admission import HELD_KINDS
+from gpuyard.rules.subjects.admission import ADMISSION_KINDS
 from kit.stacks import plan_of, platform, pool, team
 
 
@@ -49,7 +49,7 @@ def test_nobody_is_held_to_anything_without_teams():
 
 
 def test_what_a_team_is_held_to_stands_on_its_namespace():
-    plan = two_teams(admission={"images_from": ["nvcr.io"]}, priorities={"low": 1, "high": 2})
+    plan = two_teams(admission={"allowed_images": ["nvcr.io"]}, priorities={"low": 1, "high": 2})
     vision, speech = (
         team_objects(plan, one)[0]["metadata"]["annotations"]
         for one in (plan.team("vision"), plan.team("speech"))
@@ -181,7 +181,7 @@ def test_the_policy_looks_at_namespaces_of_teams_alone_and_fails_closed():
     }
     plurals = {
         (group if slash else "", f"{kind if slash else group}s".lower())
-        for group, slash, kind in (each.partition("/") for each in HELD_KINDS)
+        for group, slash, kind in (each.partition("/") for each in ADMISSION_KINDS)
     }
     assert looked_at == plurals | {("", "pods/ephemeralcontainers")}
 
@@ -211,14 +211,14 @@ def test_what_goes_is_looked_at_where_queues_count_the_whole():
 
 def test_every_requirement_is_a_rule_a_twin_and_said_by_the_policy():
     ids = [requirement.id for requirement in REQUIREMENTS]
-    assert [requirement for requirement, _ in TWINS.values()] == list(REQUIREMENTS)
+    assert [requirement for requirement, _ in CEL_RULES.values()] == list(REQUIREMENTS)
     titles = {rule.id: rule.title for rule in RULES}
     assert {r.id: titles[r.id] for r in REQUIREMENTS} == {r.id: r.title for r in REQUIREMENTS}
     assert titles[BELONGINGS.id] == BELONGINGS.title
     assert {r.id for r in RULES if r.id.startswith("GPU-ADM-")} <= {*ids, BELONGINGS.id}
     spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab"]["spec"]
     variables = {each["name"]: each["expression"] for each in spec["variables"]}
-    for name, (requirement, _) in TWINS.items():
+    for name, (requirement, _) in CEL_RULES.items():
         assert f'"{requirement.id}: ' in variables[name]
         assert f"variables.{name} +" in f"{variables['said']} +".replace(")", " +")
 
@@ -239,7 +239,7 @@ def test_the_policy_is_text_that_comes_back_from_a_file():
 
 def test_a_sentence_is_the_sum_of_its_parts():
     requirement = Requirement("GPU-X-01", "A title", lambda *_: iter(()))
-    sentence = Sentence('{a} is "not" {b}', "write {a}")
-    assert cel.said(requirement, sentence, a="x.y", b="z") == (
+    sentence = ViolationTemplate('{a} is "not" {b}', "write {a}")
+    assert cel.message_expression(requirement, sentence, a="x.y", b="z") == (
         r'"GPU-X-01: " + x.y + " is \"not\" " + z + "; write " + x.y'
     )

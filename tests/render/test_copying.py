@@ -6,8 +6,8 @@ import pytest
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.files import releases
-from gpuyard.render.supply.copying import Copier, copy_script, pulled_charts
 from gpuyard.render.supply.images import pulled_images
+from gpuyard.render.supply.mirror_scripts import Copier, copy_script, pulled_charts
 from kit.stacks import plan_of, platform, pool, team
 
 MIRROR = {"images": "mirror.example/gpu"}
@@ -141,5 +141,5 @@ def test_charts_have_their_version_and_digest():
     assert set(charts) == {"kueue", "gpu-operator"}
     assert charts["kueue"].digest.startswith("sha256:")
     assert charts["kueue"].chart == "oci://mirror.example/gpu/kueue/charts/kueue"
-    assert (charts["gpu-operator"].home, charts["gpu-operator"].digest) == ("gpu-operator", "")
+    assert (charts["gpu-operator"].upstream, charts["gpu-operator"].digest) == ("gpu-operator", "")
     assert pulled_charts(plan_of(platform(cloud="simulated"))) == []

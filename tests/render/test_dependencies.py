@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL, TOKEN_OF
-from gpuyard.render.dependencies import needed_by, place_of
+from gpuyard.render.dependencies import dependencies_of, place_of
 from gpuyard.render.platform import platform_objects
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
@@ -132,7 +132,7 @@ FLAVORS = [
     ],
 )
 def test_an_object_needs_what_it_names(given, needs):
-    assert list(needed_by(given)) == needs
+    assert list(dependencies_of(given)) == needs
 
 
 def test_objects_are_rendered_after_what_they_need():
@@ -147,7 +147,7 @@ def test_objects_are_rendered_after_what_they_need():
     needs = [
         (order.index(need), at)
         for at, one in enumerate(objects)
-        for need in needed_by(one)
+        for need in dependencies_of(one)
         if need in order
     ]
     assert needs

@@ -12,7 +12,7 @@ from gpuyard.errors import LateValueMissing
 from gpuyard.manifests.quantities import quantity
 from gpuyard.names import KUBE_SYSTEM, KUEUE_NAMESPACE
 from gpuyard.plan import plan as judged
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import bind, late_names
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import object_groups, platform_objects
@@ -33,7 +33,7 @@ LATE = {"cluster.name": "research-1"}
 
 @lru_cache
 def stack(name):
-    return planned(spec(name))
+    return plan_or_raise(spec(name))
 
 
 def spec(name):
@@ -45,7 +45,7 @@ PLANNED = [name for name in STACKS if judged(spec(name))[0] is not None]
 
 EVERY_SHARING = platform(
     [
-        pool(formerly=["old"]),
+        pool(previous_names=["old"]),
         cut_pool(),
         cut_pool(
             "parts",
@@ -90,7 +90,7 @@ def test_the_files_of_a_stack_are_the_golden_ones(name, golden):
 
 @pytest.mark.parametrize("name", PLANNED)
 def test_the_same_stack_gives_the_same_bytes(name):
-    assert render_files(planned(spec(name)), LATE) == render_files(stack(name), LATE)
+    assert render_files(plan_or_raise(spec(name)), LATE) == render_files(stack(name), LATE)
 
 
 @pytest.mark.parametrize("name", PLANNED)

@@ -8,7 +8,7 @@ import pytest
 from gpuyard.names import POD_SECURITY_LABEL
 from gpuyard.render.idle import idle_objects
 from gpuyard.render.platform import object_groups
-from gpuyard.render.programs import source_of
+from gpuyard.render.programs import package_source
 from gpuyard_idle.settings import read_settings
 from kit.stacks import plan_of, platform, team
 
@@ -50,8 +50,8 @@ def test_rights_come_before_the_schedule_and_after_the_teams():
 
 def test_the_program_is_carried_whole_and_can_be_read():
     source = one(objects(), "ConfigMap", "gpuyard-idle-program")["data"]
-    assert source == source_of("gpuyard_idle")
-    assert {"__init__.py", "__main__.py", "judge.py"} <= set(source)
+    assert source == package_source("gpuyard_idle")
+    assert {"__init__.py", "__main__.py", "decisions.py"} <= set(source)
     assert all(name.endswith(".py") and ast.parse(text) for name, text in source.items())
     size = sum(len(name) + len(text.encode()) for name, text in source.items())
     assert size < 300_000, "a ConfigMap holds a MiB, and some of it is spoken for"

@@ -64,16 +64,16 @@ def test_versions_are_those_of_the_stack_file_and_places_those_of_the_mirror():
     found = {each.repository.rpartition("/")[2]: each for each in pulled_images(plan)}
     assert all(each.repository.startswith("mirror.example/gpu/") for each in found.values())
     assert found["driver"].tag == "580.178.04"
-    assert "ubuntu24.04" in found["driver"].adds
+    assert "ubuntu24.04" in found["driver"].tag_suffix
     assert found["python"].digest == PYTHON.digest
     assert found["python"].reference.endswith(f":{PYTHON.tag}@{PYTHON.digest}")
-    assert {each.home for each in found.values()} >= {"python", "nvcr.io/nvidia/driver"}
+    assert {each.upstream for each in found.values()} >= {"python", "nvcr.io/nvidia/driver"}
     assert {name for name, each in found.items() if not each.digest} == {"driver", "gdrdrv"}
 
 
 def test_what_has_no_digest_says_why():
     by_tag = {
-        each.home.rpartition("/")[2]: each.why_by_tag
+        each.upstream.rpartition("/")[2]: each.why_by_tag
         for each in pulled_images(plan_of(platform(software={"kueue": "0.18.6"})))
         if not each.digest
     }
@@ -85,7 +85,7 @@ def test_what_has_no_digest_says_why():
 def test_of_a_chart_that_is_not_known_only_the_operator_itself_has_a_tag():
     """Its parts are those that it names: ours are of another one."""
     plan = plan_of(platform(software={"gpu-operator": "26.3.3", "mig-manager": "0.14.2"}))
-    found = {each.home.rpartition("/")[2]: each for each in pulled_images(plan)}
+    found = {each.upstream.rpartition("/")[2]: each for each in pulled_images(plan)}
     assert found["gpu-operator"].tag == "v26.3.3"
     assert found["k8s-mig-manager"].tag == "v0.14.2"
     assert found["k8s-device-plugin"].tag == found["node-feature-discovery"].tag == ""
@@ -113,8 +113,8 @@ def test_the_image_of_the_check_of_hardware_is_pulled_where_nodes_are_checked(im
     found = [
         (each.repository, each.tag, each.digest)
         for each in pulled_images(plan_of(platform(validation={"image": image})))
-        if each.of == "the check of hardware"
+        if each.component == "the check of hardware"
     ]
     assert found == [shown]
     idle = platform(validation={"required": False})
-    assert "the check of hardware" not in {each.of for each in pulled_images(plan_of(idle))}
+    assert "the check of hardware" not in {each.component for each in pulled_images(plan_of(idle))}

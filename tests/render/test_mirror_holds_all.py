@@ -9,11 +9,11 @@ from functools import lru_cache
 import pytest
 
 from gpuyard.catalogue.gke.nodes import INSTALLER_IMAGE
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.render.charts import Release
 from gpuyard.render.files import releases, render_files
-from gpuyard.render.supply.copying import Copier, copy_script, pulled_charts
 from gpuyard.render.supply.images import pulled_images
+from gpuyard.render.supply.mirror_scripts import Copier, copy_script, pulled_charts
 from gpuyard.spec.sections import Mirror
 from kit.stacks import plan_of, platform, pool, team
 from render.test_golden import PLANNED, spec
@@ -37,7 +37,7 @@ MADE = {
 
 @lru_cache
 def plans():
-    found = {name: planned(mirrored(spec(name))) for name in PLANNED}
+    found = {name: plan_or_raise(mirrored(spec(name))) for name in PLANNED}
     for name, raw in MADE.items():
         found[name] = plan_of({**raw, "mirror": {"images": PLACE, "prepull": ["a.example/b:1"]}})
     return found
@@ -114,7 +114,7 @@ def test_the_made_platforms_have_all_that_is_ever_installed():
         *("kueue", "gpu-operator", "dra-driver-nvidia-gpu"),
         *("karpenter", "karpenter-crd", "cluster-autoscaler"),
     }
-    of = {image.of for plan in plans().values() for image in pulled_images(plan)}
+    of = {image.component for plan in plans().values() for image in pulled_images(plan)}
     assert of >= {
         *("Kueue", "GPU Operator", "Karpenter", "Cluster Autoscaler"),
         *("EFA's device plugin", "Google's driver installer", "the RDMA device plugin"),

@@ -7,7 +7,7 @@ from gpuyard.names import node_name
 from gpuyard.render.gpu_operator import gpu_operator_objects, mig_parted_config, plugin_config
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.render.nodes import node_objects
-from gpuyard.render.objects import made
+from gpuyard.render.objects import managed_object
 from gpuyard.render.platform import record_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.render.text import in_reading_order, yaml_documents, yaml_text
@@ -83,7 +83,7 @@ def test_the_device_plugin_is_told_the_sharing_of_a_pool(sharing, strategy, expe
     ],
 )
 def test_the_mig_manager_is_told_the_layout_of_every_gpu(sharing, expected):
-    plan = plan_of(platform([pool(), cut_pool("new", sharing=sharing, formerly=["old"])]))
+    plan = plan_of(platform([pool(), cut_pool("new", sharing=sharing, previous_names=["old"])]))
     assert mig_parted_config(plan) == {
         "version": "v1",
         "mig-configs": {
@@ -210,7 +210,7 @@ TEAMS = [
         borrow={"train": 4},
         lend={"train": 2},
         weight=2.5,
-        formerly=["seeing"],
+        previous_names=["seeing"],
     ),
     team("b", guarantee={"train": 1}),
 ]
@@ -326,7 +326,7 @@ def test_the_cluster_says_which_platform_it_belongs_to():
 def test_an_object_keeps_our_labels_whatever_the_caller_gives():
     plan = plan_of(platform())
     labels = {"z": "1", "gpuyard.dev/platform": "other"}
-    obj = made(
+    obj = managed_object(
         plan.name,
         "v1",
         "ConfigMap",

@@ -62,7 +62,7 @@ def test_it_is_on_every_node_of_every_pool_and_on_no_other():
     ]
     assert terms == [dict(each.node_selector) for each in plan.pools]
     tolerated = {each["key"] for each in pod["tolerations"]}
-    assert {taint.key for each in plan.pools for taint in plan.starts_with(each)} <= tolerated
+    assert {taint.key for each in plan.pools for taint in plan.initial_taints(each)} <= tolerated
 
 
 def test_nothing_is_made_where_nothing_is_to_be_pulled():
@@ -82,7 +82,7 @@ def test_another_clusters_nodes_pull_what_that_cluster_says():
 
 
 def test_they_are_among_the_images_that_are_listed():
-    found = {each.home: each for each in pulled_images(plan_of(platform(mirror=MIRROR)))}
+    found = {each.upstream: each for each in pulled_images(plan_of(platform(mirror=MIRROR)))}
     assert found["registry.k8s.io/pause"].digest
     assert found["registry.k8s.io/pause"].repository == "mirror.example/gpu/pause"
     assert found["registry.example.org/serve"].why_by_tag == "no digest of this version was found"
@@ -92,4 +92,6 @@ def test_they_are_among_the_images_that_are_listed():
 def test_one_that_something_else_pulls_too_is_listed_once():
     check = {"image": IMAGES[1]}
     found = pulled_images(plan_of(platform(mirror=MIRROR, validation=check)))
-    assert [each.of for each in found if each.reference == IMAGES[1]] == ["the check of hardware"]
+    assert [each.component for each in found if each.reference == IMAGES[1]] == [
+        "the check of hardware"
+    ]

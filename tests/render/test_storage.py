@@ -204,7 +204,7 @@ def test_a_simulated_platform_has_none():
     raw = platform(cloud="simulated", teams=[team()], storage={"checkpoints": {}})
     plan = plan_of(raw)
     assert storage_objects(plan, plan.teams[0]) == []
-    assert limit_objects(plan, plan.teams[0], plan.teams[0].home)
+    assert limit_objects(plan, plan.teams[0], plan.teams[0].default_namespace)
 
 
 def test_storage_is_part_of_the_teams_objects():
@@ -217,7 +217,7 @@ def test_storage_is_part_of_the_teams_objects():
 def hard(**storage):
     teams = [team("vision", limits={"storage_gib": 100, "claims": 3})]
     plan = plan_with("aws", teams, **storage)
-    quota, ranges = limit_objects(plan, plan.teams[0], plan.teams[0].home)
+    quota, ranges = limit_objects(plan, plan.teams[0], plan.teams[0].default_namespace)
     most = ranges["spec"]["limits"][-1]["max"]["storage"]
     said = quota["spec"]["hard"]
     return said["persistentvolumeclaims"], said["requests.storage"], most
@@ -234,5 +234,5 @@ def test_what_the_platform_claims_for_a_team_takes_none_of_its_own():
 
 def test_what_the_platform_claims_is_added_to_the_default_as_well():
     plan = plan_with("aws", [team()], datasets=[{"name": "corpus", "kind": "efs"}])
-    quota, _ = limit_objects(plan, plan.teams[0], plan.teams[0].home)
+    quota, _ = limit_objects(plan, plan.teams[0], plan.teams[0].default_namespace)
     assert quota["spec"]["hard"]["requests.storage"] == "1025Gi"

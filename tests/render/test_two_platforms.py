@@ -148,4 +148,4 @@ def test_the_platforms_own_namespace_is_no_teams(name, taken):
         assert only(raw).id == "team.reserved"
     else:
         assert findings(raw) == []
-        assert plan_of(raw).teams[0].home.name == name
+        assert plan_of(raw).teams[0].default_namespace.name == name

@@ -11,9 +11,9 @@ from gpuyard.replay import disagreement
 
 def test_the_same_order_and_the_reverse():
     same = disagreement("abcd", "abcd", far=0)
-    assert (same.jobs, same.wrong_pairs, same.moved, same.furthest) == (4, 0, 0, 0)
+    assert (same.jobs, same.wrong_pairs, same.moved, same.max_distance) == (4, 0, 0, 0)
     back = disagreement("abcd", "dcba", far=1)
-    assert (back.wrong_pairs, back.moved, back.furthest, back.far) == (1, 0.5, 3, 1)
+    assert (back.wrong_pairs, back.moved, back.max_distance, back.distance) == (1, 0.5, 3, 1)
 
 
 def test_nothing_to_compare_agrees():

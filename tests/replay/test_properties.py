@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpuyard.names import GPU
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay import NeverSettles, Replay, replay
+from gpuyard.replay import NoConvergence, Replay, replay
 from gpuyard.scheduler.quotas import Quotas
 from kit.cases.replay import KEY, courses, queues, some_jobs, used_at
 from kit.searches import examples
@@ -30,13 +30,13 @@ def settled(plan: PlatformPlan, number: int) -> Replay:
     """The courses of the jobs of this number; some sequences never come to an end."""
     try:
         return replay(plan, some_jobs(number, 25), most_evictions=15)
-    except NeverSettles:
+    except NoConvergence:
         reject()
 
 
 def moments(found: Replay) -> list[float]:
     """Every time at which something was admitted or came free."""
-    spells = [s for c in found.courses for s in c.spells]
+    spells = [s for c in found.courses for s in c.intervals]
     return sorted({t for s in spells for t in (s.start, s.end)})
 
 
@@ -60,15 +60,15 @@ def test_limits_hold_and_every_possible_job_ends(plan: PlatformPlan, number: int
             quota = team.quota("q", GPU)
             assert quota is not None
             assert used[team.name] <= quota.nominal + quota.borrow
-    most = {t.name: Quotas(plan).most(t.name, KEY) for t in plan.teams}
+    most = {t.name: Quotas(plan).max_usage(t.name, KEY) for t in plan.teams}
     for course in found.courses:
         job = course.job
         possible = job.pods * job.requests[GPU] <= most[job.team]
         assert (course.ended is not None) == possible, job
         if course.ended is not None:
-            last = course.spells[-1]
+            last = course.intervals[-1]
             assert last.end - last.start == job.seconds
-            assert all(s.evicted_by for s in course.spells[:-1])
+            assert all(s.evicted_by for s in course.intervals[:-1])
 
 
 @pytest.mark.parametrize("plan", PLATFORMS)
@@ -80,7 +80,7 @@ def test_nothing_lies_idle_that_a_waiting_job_could_have(plan: PlatformPlan, num
     While somebody is asked to give way, what is free belongs to who waits for that.
     """
     found = settled(plan, number)
-    spells = [s for c in found.courses for s in c.spells]
+    spells = [s for c in found.courses for s in c.intervals]
     busy = [(s.end - bool(s.evicted_by), s.end + 1) for s in spells]
     quiet = [m for m in moments(found) if not any(start <= m < end for start, end in busy)]
     waited = 0
@@ -88,7 +88,7 @@ def test_nothing_lies_idle_that_a_waiting_job_could_have(plan: PlatformPlan, num
         quotas = quotas_at(plan, found, moment)
         for course in found.courses:
             job = course.job
-            holds = any(s.start <= moment < s.end for s in course.spells)
+            holds = any(s.start <= moment < s.end for s in course.intervals)
             over = course.ended is not None and course.ended <= moment
             if job.at <= moment and not holds and not over:
                 assert job.pods * job.requests[GPU] > quotas.available(job.team, KEY), job

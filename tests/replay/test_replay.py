@@ -3,9 +3,9 @@
 import pytest
 
 from gpuyard.names import GPU
-from gpuyard.replay import Arrival, NeverSettles, Pace, replay
+from gpuyard.replay import NoConvergence, SubmittedJob, Timing, replay
 from gpuyard.replay.cycle import cycle
-from gpuyard.scheduler.desk import EMPTY, Desk
+from gpuyard.scheduler.model import EMPTY, SchedulerModel
 from kit.cases.replay import came, courses, queues, some_jobs, starts
 from kit.cluster.queues import one_pool
 from kit.stacks import plan_of
@@ -20,14 +20,14 @@ def test_a_gang_waits_for_all_its_room_and_smaller_jobs_pass_it():
     assert found.order == ("a-runs", "a-small", "a-gang")
     gang = courses(found)["a-gang"]
     assert (gang.waited, gang.ended, gang.evictions) == (10, 21, 0)
-    assert gang.spells[0].uses == {("q", GPU): 16}
+    assert gang.intervals[0].uses == {("q", GPU): 16}
 
 
 def test_those_set_aside_are_looked_at_again_a_second_after_something_came_free():
     jobs = [came("a-runs", seconds=4.5), came("a-waits"), came("a-new", at=5, seconds=1)]
     found = replay(queues(1, a={"guarantee": 8}), jobs)
     assert starts(found) == {"a-runs": 0, "a-waits": 5.5, "a-new": 16.5}
-    slower = replay(queues(1, a={"guarantee": 8}), jobs, Pace(again=2, start=3, stop=1))
+    slower = replay(queues(1, a={"guarantee": 8}), jobs, Timing(requeue=2, start=3, stop=1))
     assert starts(slower) == {"a-runs": 0, "a-waits": 10.5, "a-new": 26.5}
 
 
@@ -48,7 +48,10 @@ def test_a_higher_priority_evicts_inside_its_team_and_the_evicted_job_begins_ane
         queues(1, a={"guarantee": 8}), [came("a-low"), came("a-high", at=4, priority=5, seconds=2)]
     )
     low = courses(found)["a-low"]
-    assert [(s.start, s.end, s.evicted_by) for s in low.spells] == [(0, 5, "a-high"), (8, 18, "")]
+    assert [(s.start, s.end, s.evicted_by) for s in low.intervals] == [
+        (0, 5, "a-high"),
+        (8, 18, ""),
+    ]
     assert (low.evictions, low.ended, low.order) == (1, 18, 0)
     assert starts(found)["a-high"] == 5, "a second later: pods end first"
 
@@ -94,15 +97,15 @@ def test_where_nobody_may_be_evicted_a_head_keeps_its_guarantee_for_one_cycle(
         b={"guarantee": 16, "borrow": 8},
         queueing={"preemption": preemption, "fair_sharing": False},
     )
-    desk = Desk(plan, EMPTY)
+    desk = SchedulerModel(plan, EMPTY)
     desk.quotas.take("q-a", {("q", GPU): 16})
     heads = [
         (plan.team("q-a"), came("a-2"), 0),
         (plan.team("q-b"), came("b-0", pods=size), 1),
     ]
     found = cycle(desk, heads)
-    assert [head.job.name for head in found.beaten] == beaten
-    assert [head.job.name for head in found.hopeless] == ["b-0"]
+    assert [head.job.name for head in found.outranked] == beaten
+    assert [head.job.name for head in found.impossible] == ["b-0"]
     assert desk.quotas.used["q-b"]["q", GPU] == 0, "given back at the end of the cycle"
 
 
@@ -144,7 +147,7 @@ def test_pools_are_tried_in_their_order_and_selectors_pin():
     plan = plan_of(raw)
     pin = dict(plan.pool("q").node_selector)
     found = replay(plan, [came("a-0"), came("a-1"), came("a-2", selector=pin, at=1)])
-    pools = {n: [k[0] for k in c.spells[0].uses] for n, c in courses(found).items()}
+    pools = {n: [k[0] for k in c.intervals[0].uses] for n, c in courses(found).items()}
     assert pools == {"a-0": ["q"], "a-1": ["other"], "a-2": ["q"]}
     assert starts(found)["a-2"] == 11
 
@@ -158,7 +161,7 @@ def test_jobs_that_can_never_be_admitted_are_named_and_nobody_waits_for_them():
 
 
 def test_a_stopped_queue_admits_nobody():
-    found = replay(queues(1, a={"guarantee": 8, "stop": "hold"}), [came("a-0")])
+    found = replay(queues(1, a={"guarantee": 8, "stop_policy": "hold"}), [came("a-0")])
     assert found.never == ("a-0",)
 
 
@@ -215,7 +218,7 @@ def test_priorities_and_shares_that_chase_each_other_are_given_up():
         c={"borrow": 8},
     )
     with pytest.raises(
-        NeverSettles, match="job c26 of team q-c was evicted 20 times, and now for c14 of team q-c"
+        NoConvergence, match="job c26 of team q-c was evicted 20 times, and now for c14 of team q-c"
     ):
         replay(plan, some_jobs(209, 40), most_evictions=20)
 
@@ -227,13 +230,13 @@ def test_a_job_that_was_told_to_leave_does_not_end_and_is_told_once():
         came("b-0", at=4.2, seconds=99),
     ]
     found = replay(queues(2, a={"guarantee": 8}, b={"guarantee": 8}), jobs)
-    spells = courses(found)["a-low"].spells
+    spells = courses(found)["a-low"].intervals
     assert [(s.start, s.end, s.evicted_by) for s in spells] == [(0, 5, "a-high"), (16, 20.5, "")]
     assert starts(found) == {"a-low": 0, "a-high": 5, "b-0": 4.2}
 
 
 def test_jobs_of_one_look_are_alike_whatever_their_names():
     one, two = came("a-0"), came("a-1", at=3)
-    assert one.looks == two.looks
-    assert isinstance(one, Arrival)
-    assert one.looks != came("a-2", gpus=4).looks
+    assert one.equivalence_key == two.equivalence_key
+    assert isinstance(one, SubmittedJob)
+    assert one.equivalence_key != came("a-2", gpus=4).equivalence_key

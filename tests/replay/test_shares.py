@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from gpuyard.replay import Arrival, NeverSettles, replay
+from gpuyard.replay import NoConvergence, SubmittedJob, replay
 from kit.cases import shares
 from kit.cases.replay import came, queues, used_at
 from kit.searches import examples
@@ -17,7 +17,7 @@ REST = LONG / 2
 """A moment at which everything has come to rest, and no job has ended."""
 
 
-def held(jobs: Iterable[Arrival], weights: Mapping[str, int]) -> dict[str, int]:
+def held(jobs: Iterable[SubmittedJob], weights: Mapping[str, int]) -> dict[str, int]:
     """What each team has when all is at rest."""
     plan = queues(shares.NODES, **shares.teams(weights))
     used = used_at(replay(plan, jobs, most_evictions=100), REST)
@@ -39,7 +39,7 @@ def test_with_a_standing_backlog_nobody_is_a_job_behind(weights: dict[str, int],
         at += rng.choice([0, 0.1, 0.3, 1.5])
     try:
         used = held(arrivals, weights)
-    except NeverSettles:
+    except NoConvergence:
         reject()
     assert shares.GPUS - sum(used.values()) < shares.SMALLEST
     assert shares.behind(used, weights) <= shares.SMALLEST, used

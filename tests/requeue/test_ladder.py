@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gpuyard.render.kueue.requeue import requeue_objects, spared_objects
+from gpuyard.render.kueue.requeue import eviction_policy_objects, requeue_objects
 from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard_idle.web import Refused
-from gpuyard_requeue import look as looking
-from gpuyard_requeue.ladder import fallen
-from gpuyard_requeue.look import look, read_settings
+from gpuyard_requeue import reconcile as looking
+from gpuyard_requeue.capacity_options import fallback_nodes
+from gpuyard_requeue.reconcile import read_settings, reconcile
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 
@@ -78,7 +78,7 @@ SPOT, DEMAND, HELD = "train-spot", "train-on-demand", "train-reserved-cr-0123456
 )
 def test_a_node_of_a_lower_rung_is_told_while_a_better_one_is_not_full(nodes, told):
     (ladder,) = settings_of().ladders
-    found = [(each["metadata"]["name"], says) for each, says in fallen(nodes, ladder, NOW)]
+    found = [(each["metadata"]["name"], says) for each, says in fallback_nodes(nodes, ladder, NOW)]
     assert [name for name, _ in found] == [each.partition(":")[0] for each in told]
     for (_, says), each in zip(found, told, strict=True):
         bought, _, lacks = each.partition(": ")[2].partition(", ")
@@ -91,9 +91,9 @@ def test_a_node_of_a_lower_rung_is_told_while_a_better_one_is_not_full(nodes, to
 def test_each_cloud_says_in_its_own_label_which_rung_a_node_is_of(how):
     (ladder,) = settings_of(how).ladders
     assert (ladder.pool, ladder.label) == ("train", LABELS[how])
-    assert [each.says for each in ladder.rungs][-2:] == ["spot", "on-demand"]
-    (name,) = ladder.rungs[-1].names
-    (told,) = fallen([node("a", name, label=ladder.label)], ladder, NOW)
+    assert [each.description for each in ladder.options][-2:] == ["spot", "on-demand"]
+    (name,) = ladder.options[-1].names
+    (told,) = fallback_nodes([node("a", name, label=ladder.label)], ladder, NOW)
     assert "0 of 2 spot" in told[1]
 
 
@@ -116,7 +116,9 @@ def test_a_ladder_of_which_no_node_goes_is_told_of_too_and_no_workload_touched()
     settings = settings_in(objects)
     assert (settings.selectors, settings.flavors, settings.namespaces) == ((), (), ())
     (ladder,) = settings.ladders
-    (told,) = fallen([node("a", ladder.rungs[-1].names[0], label=ladder.label)], ladder, NOW)
+    (told,) = fallback_nodes(
+        [node("a", ladder.options[-1].names[0], label=ladder.label)], ladder, NOW
+    )
     assert told[1].startswith("It was bought on-demand: pool train has 0 of 1 reserved")
     rights = [rule for each in objects for rule in each.get("rules", ())]
     assert sorted((*rule["resources"], *rule["verbs"]) for rule in rights) == [
@@ -124,8 +126,8 @@ def test_a_ladder_of_which_no_node_goes_is_told_of_too_and_no_workload_touched()
         ("nodes", "list"),
     ]
     assert not any(each["kind"].startswith("Validating") for each in objects)
-    assert spared_objects(plan) == []
-    assert spared_objects(planned("eks")) != []
+    assert eviction_policy_objects(plan) == []
+    assert eviction_policy_objects(planned("eks")) != []
 
 
 @pytest.mark.parametrize("capacity", [None, STEADY], ids=["nodes go", "none goes"])
@@ -168,7 +170,7 @@ def told(monkeypatch):
 def test_an_event_of_the_node_says_it_once():
     server, said = Server(node("c", DEMAND)), []
     for _ in range(3):
-        assert look(server, settings_of(), said.append) == 0
+        assert reconcile(server, settings_of(), said.append) == 0
     (event,) = server.events
     assert '"reason": "LadderFellThrough"' in event
     assert '"type": "Warning"' in event
@@ -187,10 +189,10 @@ def test_nodes_are_asked_for_once_a_look_and_also_where_none_goes():
                 return super().ask(method, path, body, kind)
 
         (ladder,) = settings.ladders
-        lowest = node("c", ladder.rungs[-1].names[0], label=ladder.label)
+        lowest = node("c", ladder.options[-1].names[0], label=ladder.label)
         server = Asked(lowest)
         looking._TOLD.clear()
-        look(server, settings, lambda _: None)
+        reconcile(server, settings, lambda _: None)
         assert len(server.events) == 1
         assert sum("/nodes" in path for path in asked) == 1
 
@@ -199,15 +201,15 @@ def test_nodes_are_asked_for_once_a_look_and_also_where_none_goes():
 def test_what_was_told_before_the_program_began_is_not_told_again_and_a_refusal_is_said():
     settings = settings_of()
     there, said = Server(node("c", DEMAND), refuses=409), []
-    look(there, settings, said.append)
+    reconcile(there, settings, said.append)
     there.refuses = 0
-    look(there, settings, said.append)
+    reconcile(there, settings, said.append)
     assert (there.events, said) == ([], [])
     refused = Server(node("d", DEMAND), refuses=403)
-    look(refused, settings, said.append)
+    reconcile(refused, settings, said.append)
     assert said == ["d: not told: 403: no"]
     refused.refuses = 0
-    look(refused, settings, said.append)
+    reconcile(refused, settings, said.append)
     assert len(refused.events) == 1
 
 
@@ -215,8 +217,8 @@ def test_what_was_told_before_the_program_began_is_not_told_again_and_a_refusal_
 def test_a_node_that_is_gone_is_kept_in_mind_no_longer():
     """Years of spot nodes must not fill the program's memory."""
     settings, nodes = settings_of(), Server(node("c", DEMAND))
-    look(nodes, settings, print)
+    reconcile(nodes, settings, print)
     assert sorted(looking._TOLD) == ["u-c"]
     nodes.nodes = (node("d", DEMAND),)
-    look(nodes, settings, print)
+    reconcile(nodes, settings, print)
     assert sorted(looking._TOLD) == ["u-d"]

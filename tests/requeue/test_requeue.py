@@ -14,17 +14,17 @@ from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard_gate import loop
 from gpuyard_idle.web import Refused
 from gpuyard_requeue import command
-from gpuyard_requeue.judge import (
-    Leaving,
-    broken,
-    goes_now,
+from gpuyard_requeue.decisions import (
+    Termination,
+    has_lost_pod,
     is_lost,
-    leaving,
+    may_have_lost_pod,
+    may_requeue,
     patch,
-    starts_again,
     stopped,
+    termination_of,
 )
-from gpuyard_requeue.look import look, read_settings
+from gpuyard_requeue.reconcile import read_settings, reconcile
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 
@@ -134,17 +134,19 @@ def workload(
     ],
 )
 def test_a_node_goes_by_a_notice_by_its_deletion_or_by_a_drain(raw, why, surely):
-    assert leaving(raw, SETTINGS.taints) == (why and Leaving("n0", why, surely=surely))
+    assert termination_of(raw, SETTINGS.taints) == (
+        why and Termination("n0", why, is_certain=surely)
+    )
 
 
 def test_a_closed_node_says_since_when_and_what_its_pool_is_called():
-    assert leaving(closed(), SETTINGS.taints, FLAVOR) == Leaving(
-        "n0", "it is drained", surely=False, flavor=FLAVOR, closed=ADMITTED
+    assert termination_of(closed(), SETTINGS.taints, FLAVOR) == Termination(
+        "n0", "it is drained", is_certain=False, flavor=FLAVOR, cordoned_since=ADMITTED
     )
     for raw in (node("n0", noticed()), node(going=True)):
-        found = leaving(raw, SETTINGS.taints, FLAVOR)
+        found = termination_of(raw, SETTINGS.taints, FLAVOR)
         assert found is not None
-        assert (found.flavor, found.closed) == (FLAVOR, "")
+        assert (found.flavor, found.cordoned_since) == (FLAVOR, "")
 
 
 @every(
@@ -162,7 +164,7 @@ def test_a_closed_node_says_since_when_and_what_its_pool_is_called():
     ],
 )
 def test_a_closed_node_keeps_its_pods_until_they_are_put_out(raw, surely, lost):
-    assert is_lost(raw, Leaving("n0", "", surely=surely)) is lost
+    assert is_lost(raw, Termination("n0", "", is_certain=surely)) is lost
 
 
 @every(
@@ -191,8 +193,8 @@ def test_a_gang_that_runs_is_stopped_once_for_a_part_that_it_loses(raw, pods, st
     assert stopped(raw, pods, SETTINGS.kinds) is stops
 
 
-SURE = Leaving("n0", "", surely=True, flavor=FLAVOR)
-SINCE = Leaving("n0", "", surely=False, flavor=FLAVOR, closed=LATE)
+SURE = Termination("n0", "", is_certain=True, flavor=FLAVOR)
+SINCE = Termination("n0", "", is_certain=False, flavor=FLAVOR, cordoned_since=LATE)
 
 
 def lacking(since=LATE, *, why="WaitForRecovery", ready="False", flavor=FLAVOR, **more):
@@ -215,7 +217,7 @@ def lacking(since=LATE, *, why="WaitForRecovery", ready="False", flavor=FLAVOR, 
         # longer after its node was closed, before it, and who knows when
         (lacking("2026-11-24T00:22:01Z"), SINCE, False),
         (lacking("2026-11-24T00:19:59Z"), SINCE, False),
-        (lacking(), Leaving("n0", "", surely=False, flavor=FLAVOR), False),
+        (lacking(), Termination("n0", "", is_certain=False, flavor=FLAVOR), False),
         # it starts, it is whole, and what it lacked before it was stopped
         (lacking(why="WaitForStart"), SURE, False),
         (lacking(ready="True", why="Recovered"), SURE, False),
@@ -230,15 +232,15 @@ def lacking(since=LATE, *, why="WaitForRecovery", ready="False", flavor=FLAVOR, 
     ],
 )
 def test_a_gang_whose_pod_was_gone_before_the_look_is_known_by_what_it_lacks(raw, node, says):
-    assert broken(raw, node, SETTINGS.kinds) is says
+    assert has_lost_pod(raw, node, SETTINGS.kinds) is says
 
 
 def test_of_a_node_that_was_closed_long_ago_nothing_is_asked():
     at = datetime.fromisoformat(LATE)
-    assert goes_now(SURE, at)
-    assert goes_now(SINCE, at + timedelta(minutes=10))
-    assert not goes_now(SINCE, at + timedelta(minutes=10, seconds=1))
-    assert not goes_now(Leaving("n0", "", surely=False), at)
+    assert may_have_lost_pod(SURE, at)
+    assert may_have_lost_pod(SINCE, at + timedelta(minutes=10))
+    assert not may_have_lost_pod(SINCE, at + timedelta(minutes=10, seconds=1))
+    assert not may_have_lost_pod(Termination("n0", "", is_certain=False), at)
 
 
 @every(
@@ -251,7 +253,7 @@ def test_of_a_node_that_was_closed_long_ago_nothing_is_asked():
     ],
 )
 def test_it_queues_again_when_all_its_pods_were_told_to_end(raw, again):
-    assert starts_again(raw) is again
+    assert may_requeue(raw) is again
 
 
 def test_only_the_version_that_was_judged_is_changed():
@@ -361,7 +363,7 @@ RUNS, STOPPED, AGAIN = (None, None), (False, "true"), (True, None)
 
 def test_a_gang_on_a_node_that_goes_is_stopped_whole_and_queues_again():
     cluster, lines = yard(), []
-    assert look(cluster, SETTINGS, lines.append) == 3
+    assert reconcile(cluster, SETTINGS, lines.append) == 3
     assert cluster.states() == {"job-gang": AGAIN, "job-b": RUNS, "job-c": RUNS, "job-d": AGAIN}
     assert lines[0] == (
         "vision/job-gang: GangInterrupted: Node n0 goes, for it has the taint karpenter.sh/disrupted:"
@@ -375,7 +377,7 @@ def test_a_gang_on_a_node_that_goes_is_stopped_whole_and_queues_again():
     (first,) = [e for e in cluster.events.values() if e["reason"] == "GangInterrupted"]
     assert (first["type"], first["involvedObject"]["kind"]) == ("Warning", "Job")
     assert first["message"].startswith("Node n0 goes")
-    assert look(cluster, SETTINGS, lines.append) == 0
+    assert reconcile(cluster, SETTINGS, lines.append) == 0
 
 
 def test_a_gang_whose_pod_has_gone_already_is_stopped_as_well():
@@ -383,21 +385,21 @@ def test_a_gang_whose_pod_has_gone_already_is_stopped_as_well():
     drained, long_ago = closed(now), closed(EARLY)
     for goes, changed in ((node("n0", noticed()), 2), (drained, 2), (long_ago, 0), (node(), 0)):
         cluster, lines = Cluster([goes], [], [lacking(now), workload("job-b")]), []
-        assert look(cluster, SETTINGS, lines.append) == changed
+        assert reconcile(cluster, SETTINGS, lines.append) == changed
         assert cluster.states() == {"job-gang": AGAIN if changed else RUNS, "job-b": RUNS}
         assert not changed or lines[0].startswith("vision/job-gang: GangInterrupted: Node n0 goes")
 
 
 def test_who_is_killed_at_any_moment_is_followed_by_one_who_ends_it():
     whole = yard()
-    look(whole, SETTINGS, print)
+    reconcile(whole, SETTINGS, print)
     assert len(whole.asked) > 10
     for late in (False, True):
         for moment in range(1, len(whole.asked) + 1):
             cluster = yard(dies=moment, late=late)
             for _ in range(3):
                 try:
-                    look(cluster, SETTINGS, print)
+                    reconcile(cluster, SETTINGS, print)
                 except Dead:
                     continue
             assert cluster.states() == whole.states(), (moment, late)
@@ -408,7 +410,7 @@ def test_one_that_keeps_its_quota_waits_and_one_that_is_over_loses_its_label():
     held = workload(active=False, label=True, QuotaReserved=ADMITTED)
     over = workload("job-b", label=True, active=False, Finished=LATE)
     cluster = Cluster([node()], [], [held, over])
-    assert look(cluster, SETTINGS, print) == 1
+    assert reconcile(cluster, SETTINGS, print) == 1
     assert cluster.states() == {"job-gang": STOPPED, "job-b": (False, None)}
     assert [e["message"] for e in cluster.events.values()] == ["Nothing to start again."]
 
@@ -428,18 +430,18 @@ def test_one_that_keeps_its_quota_waits_and_one_that_is_over_loses_its_label():
 def test_what_is_refused_of_one_keeps_no_other_from_its_own(fails, changed, says):
     cluster, lines = yard(), []
     cluster.fails = fails
-    assert look(cluster, SETTINGS, lines.append) == changed
+    assert reconcile(cluster, SETTINGS, lines.append) == changed
     assert any(line.startswith(says) for line in lines), lines
 
 
 def test_what_kueue_has_changed_meanwhile_is_told_once():
     cluster = yard()
     cluster.fails = {("PATCH", "job-gang"): 409}
-    look(cluster, SETTINGS, print)
+    reconcile(cluster, SETTINGS, print)
     cluster.fails = {}
     cluster.workloads["job-gang"]["metadata"]["resourceVersion"] = "9"
     for _ in range(2):
-        look(cluster, SETTINGS, print)
+        reconcile(cluster, SETTINGS, print)
     assert cluster.states() == {"job-gang": AGAIN, "job-b": RUNS, "job-c": RUNS, "job-d": AGAIN}
     assert cluster.told() == [
         ("GangInterrupted", "job-gang"),
@@ -452,12 +454,12 @@ def test_without_nodes_to_be_read_the_look_has_failed():
     cluster = yard()
     cluster.fails = {("GET", "nodes"): 503}
     with pytest.raises(Refused):
-        look(cluster, SETTINGS, print)
+        reconcile(cluster, SETTINGS, print)
 
 
 def test_where_no_node_goes_one_list_of_nodes_and_one_of_each_namespace_are_asked_for():
     cluster = Cluster([node()], [pod("p")], [workload()])
-    assert look(cluster, SETTINGS, print) == 0
+    assert reconcile(cluster, SETTINGS, print) == 0
     assert len(cluster.asked) == 2
 
 
@@ -481,7 +483,7 @@ def test_it_looks_as_the_account_of_its_pod(tmp_path, monkeypatch, capsys):
         say(str(server.given))
         return 0
 
-    monkeypatch.setattr(command, "look", look)
+    monkeypatch.setattr(command, "reconcile", look)
     words = ["--settings", str(tmp_path / "settings.json"), "--account", str(tmp_path), "--once"]
     assert command.main(words) == 0
     assert str(tmp_path / "ca.crt") in capsys.readouterr().out

@@ -6,15 +6,24 @@ import generate_arguments
 import reference
 from gpuyard.resources import arguments
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.pools import BlockPurchase, HostShape, MachineShape, Rung
-from gpuyard.spec.sections import Dump, MachinePrice
+from gpuyard.spec.pools import BlockPurchase, CapacityOptionSpec, HostShape, MachineShape
+from gpuyard.spec.sections import MachineInventory, MachinePrice
 from gpuyard.spec.sharing import MigGroup, Sharing
 from gpuyard.spec.teams import TeamNamespace
 from kit.every import every
 
 SHORTHANDS = {
-    *(BlockPurchase, HostShape, MachinePrice, MachineShape, MigGroup, Rung, Sharing, TeamNamespace),
-    *reference.models(Dump),
+    *(
+        BlockPurchase,
+        HostShape,
+        MachinePrice,
+        MachineShape,
+        MigGroup,
+        CapacityOptionSpec,
+        Sharing,
+        TeamNamespace,
+    ),
+    *reference.models(MachineInventory),
 }
 """Models that people may write in several forms, and what is in them: values of any kind elsewhere."""
 MODELS = [model for model in reference.models(PlatformSpec) if model not in SHORTHANDS]
@@ -61,5 +70,5 @@ def test_what_is_written_in_several_forms_is_left_to_the_spec():
         "nodes",
         "sharing",
         "disk_gib",
-        "dump",
+        "inventory",
     }

@@ -1,6 +1,6 @@
 """Cluster Autoscaler as a component: in clusters of ours on EKS, after what it reads; classes on GKE."""
 
-from gpuyard.render.aws.inside.autoscaler import autoscaler_values
+from gpuyard.render.aws.in_cluster.autoscaler import autoscaler_values
 from gpuyard.resources.releases import RELEASE_TYPE
 from kit.clouds import answers
 from kit.components import component, waits_for
@@ -47,7 +47,7 @@ def test_on_gke_it_is_a_class_for_each_pool_that_scales(pulumi_mocks):
 
 
 def test_a_platform_brings_it_where_something_scales(pulumi_mocks):
-    clouds = pulumi_mocks.but(outputs=answers.outputs, calls=answers.calls())
+    clouds = pulumi_mocks.with_settings(outputs=answers.outputs, calls=answers.calls())
     aws, gcp = {}, {"machine": "a3-megagpu-8g", "zones": ["us-central1-a"]}
     there = ["lab-cluster-autoscaler"]
     cases = [

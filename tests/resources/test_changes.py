@@ -70,7 +70,7 @@ def test_another_node_is_one_more_registration():
 
 
 def test_a_renamed_team_keeps_every_urn_and_every_object():
-    renamed = [{**TEAMS[0], "name": "sight", "formerly": ["vision"]}, TEAMS[1]]
+    renamed = [{**TEAMS[0], "name": "sight", "previous_names": ["vision"]}, TEAMS[1]]
     assert changed(LAB, {**LAB, "teams": renamed}) == [
         "lab",
         "lab-vision",
@@ -79,7 +79,7 @@ def test_a_renamed_team_keeps_every_urn_and_every_object():
 
 
 def test_a_renamed_pool_keeps_every_urn_and_every_object():
-    pools = [{**pool(), "name": "big", "formerly": ["train"]}, *POOLS[1:]]
+    pools = [{**pool(), "name": "big", "previous_names": ["train"]}, *POOLS[1:]]
     teams = [
         {**TEAMS[0], "guarantee": {"big": 8, "serve/3g.20gb": 4}},
         {**TEAMS[1], "guarantee": {"big": 8, "dev/shared": 4}, "borrow": {"big": 8}},

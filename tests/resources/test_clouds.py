@@ -86,12 +86,12 @@ def program() -> None:
     cluster.register_outputs({})
     pool.register_outputs({})
     pulumi.export("vpc", made.resource("vpc").id)
-    pulumi.export("said", made.bound({"me": Late("me.accountId"), "in": Late("subnets.ids.1")}))
+    pulumi.export("said", made.resolve({"me": Late("me.accountId"), "in": Late("subnets.ids.1")}))
 
 
 @pytest.fixture
 def graph(pulumi_mocks):
-    return pulumi_mocks.but(outputs=OUTPUTS, calls=CALLS).run(program)
+    return pulumi_mocks.with_settings(outputs=OUTPUTS, calls=CALLS).run(program)
 
 
 def test_each_is_registered_by_its_own_words(graph):
@@ -134,21 +134,21 @@ def test_a_number_in_a_text_is_written_as_people_write_it(graph):
 
 
 def test_a_first_preview_shows_all_of_it(pulumi_mocks):
-    runner = pulumi_mocks.but(outputs=OUTPUTS, calls=CALLS)
+    runner = pulumi_mocks.with_settings(outputs=OUTPUTS, calls=CALLS)
     known, _ = runner.assert_same_when_unknown(program)
     assert known.stack_outputs["said"] == {"me": "1234", "in": "subnet-2"}
 
 
 def test_a_text_that_holds_nothing_late_is_a_text_at_once():
-    assert CloudResources("lab").bound(Joined("a", "b")) == "ab"
+    assert CloudResources("lab").resolve(Joined("a", "b")) == "ab"
 
 
 def test_what_a_cloud_does_not_find_is_one_message(pulumi_mocks):
-    runner = pulumi_mocks.but(outputs=OUTPUTS, calls={**CALLS, SUBNETS.kind: {"ids": []}})
+    runner = pulumi_mocks.with_settings(outputs=OUTPUTS, calls={**CALLS, SUBNETS.kind: {"ids": []}})
     with pytest.raises(pulumi.RunError, match=r"^subnets.ids.1: the cloud finds nothing"):
         runner.run(program)
 
 
 def test_what_nobody_registered_is_not_named():
     with pytest.raises(KeyError, match="vpc"):
-        CloudResources("lab").bound(VPC.get("id"))
+        CloudResources("lab").resolve(VPC.get("id"))

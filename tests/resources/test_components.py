@@ -9,7 +9,7 @@ from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.render.platform import object_groups
 from gpuyard.render.validation.jobs import checked_pools, verdict_object
 from gpuyard.resources import Platform, Queueing, Team
-from gpuyard.resources.proofs import due_today
+from gpuyard.resources.plan_cache import calendar_findings_today
 from kit.cases.records import objects_of
 from kit.components import COMPONENTS, LAB, component, graph_of, token, waits_for
 from kit.levels import upstream
@@ -94,7 +94,7 @@ def test_a_preview_with_unknown_outputs_registers_the_same(pulumi_mocks):
 
 
 def test_every_object_is_valid_under_the_real_definitions(pulumi_mocks):
-    strict = pulumi_mocks.but(crds=upstream("crds"), require_checks=True)
+    strict = pulumi_mocks.with_settings(crds=upstream("crds"), require_checks=True)
     graph = strict.run(whole)
     assert graph.unchecked == []
 
@@ -147,9 +147,9 @@ def test_a_platform_says_what_became_of_the_spec():
     assert sorted(outputs["bill"]) == [
         "expectedUsdPerHour",
         "floorUsdPerHour",
+        "maxUsdPerHour",
         "simulated",
         "unknown",
-        "worstUsdPerHour",
     ]
 
 
@@ -187,7 +187,7 @@ def test_what_uses_a_teams_namespace_waits_for_it(pulumi_mocks):
         made = Team("lab", {"platform": LAB, "team": "vision"})
         pulumi.CustomResource("test:index:User", "user", {"namespaces": made.namespaces})
 
-    graph = pulumi_mocks.but(allow_top_level=True).run(program)
+    graph = pulumi_mocks.with_settings(allow_top_level=True).run(program)
     assert graph.one("test:index:User").property_dependencies["namespaces"] == (
         graph.one(name="lab:Namespace:vision").urn,
     )
@@ -197,7 +197,7 @@ def test_the_state_says_what_was_given_in_the_names_of_every_language():
     graph = graph_of("Platform")
     state = graph.one(token("Platform")).inputs
     assert list(state) == ["platform"]
-    assert state["platform"]["budget"] == {"worstUsdPerHour": 5000}
+    assert state["platform"]["budget"] == {"maxUsdPerHour": 5000}
     assert state["platform"]["pools"][2] == {
         "name": "dev",
         "machine": "g6.12xlarge",
@@ -250,29 +250,29 @@ def test_the_state_leaves_defaults_out_and_keeps_what_differs(pulumi_mocks):
 )
 def test_a_date_warns_at_most(monkeypatch, day, says):
     monkeypatch.setenv("GPUYARD_TODAY", day)
-    found = [f for f in due_today(spec_of(platform())) if f.id not in AGE_WARNINGS]
-    assert [f.severity for f in found] == [Severity.WARN] * len(says)
+    found = [f for f in calendar_findings_today(spec_of(platform())) if f.id not in AGE_WARNINGS]
+    assert [f.severity for f in found] == [Severity.WARNING] * len(says)
     assert all(words in f.problem for f, words in zip(found, says, strict=True))
 
 
 def test_a_deployment_warns_about_old_facts(monkeypatch):
     monkeypatch.setenv("GPUYARD_TODAY", "2026-12-01")
-    found = due_today(spec_of(platform()))
+    found = calendar_findings_today(spec_of(platform()))
     assert [f.id for f in found] == ["prices.old", "bulletins.old", "pins.old"]
-    assert {f.severity for f in found} == {Severity.WARN}
+    assert {f.severity for f in found} == {Severity.WARNING}
 
 
 def test_a_note_of_the_calendar_stays_one():
     raw = platform([pool(machine="a2-highgpu-8g")], cloud="gcp", kubernetes="1.37")
-    assert [f.severity for f in due_today(spec_of(raw))] == [Severity.NOTE]
+    assert [f.severity for f in calendar_findings_today(spec_of(raw))] == [Severity.INFO]
 
 
 def test_the_calendar_is_logged_and_changes_nothing_that_is_registered(pulumi_mocks, monkeypatch):
     before = facts(graph_of("Platform"))
     ended = Finding(
-        id="kubernetes.support", severity=Severity.REFUSE, path=("kubernetes",), problem="ended"
+        id="kubernetes.support", severity=Severity.ERROR, path=("kubernetes",), problem="ended"
     )
-    monkeypatch.setattr("gpuyard.resources.proofs.due", lambda *_: [ended])
+    monkeypatch.setattr("gpuyard.resources.plan_cache.calendar_findings", lambda *_: [ended])
     graph = pulumi_mocks.run(whole)
     assert [log.message for log in graph.logs if "ended" in log.message] == ["kubernetes: ended"]
     assert {log.severity for log in graph.logs} == {"warning"}
@@ -397,7 +397,7 @@ def test_what_a_component_waits_for_all_its_objects_wait_for(pulumi_mocks, kind)
         kueue = pulumi.CustomResource("test:index:Kueue", "kueue", {})
         component(kind, opts=pulumi.ResourceOptions(depends_on=kueue))
 
-    graph = pulumi_mocks.but(allow_top_level=True).run(program)
+    graph = pulumi_mocks.with_settings(allow_top_level=True).run(program)
     kueue = graph.one("test:index:Kueue").urn
     late = [one.label for one in graph if one.urn != kueue and kueue not in one.dependencies]
     assert late == []

@@ -5,11 +5,11 @@ import asyncio
 import pulumi
 import pytest
 
-from gpuyard.render.gpu_operator.joining import needed_values
+from gpuyard.render.gpu_operator.existing_operator import required_values
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.resources import ClusterProvider, GpuOperator
 from gpuyard.resources.component import Component
-from gpuyard.resources.gpu_operator import looking
+from gpuyard.resources.gpu_operator import operator_detection
 from gpuyard.resources.releases import RELEASE_TYPE
 from kit.components import component, waits_for
 from kit.stacks import plan_of, platform, pool, shape, team
@@ -157,14 +157,14 @@ def policy(**spec):
 
 
 def said(found):
-    return asyncio.run(looking.another(Looks(found), PLAN))
+    return asyncio.run(operator_detection.other_operator_message(Looks(found), PLAN))
 
 
 @pytest.mark.parametrize(
     ("found", "words"),
     [
         (None, []),
-        ({"items": [policy(**needed_values(PLAN))]}, []),
+        ({"items": [policy(**required_values(PLAN))]}, []),
         ({}, ["has no ClusterPolicy", "install one into nvidia"]),
         (
             {"items": [policy(driver={"enabled": True})]},
@@ -187,14 +187,16 @@ def test_what_is_said_of_anothers_operator(found, words):
 @pytest.mark.parametrize(("found", "warned"), [({}, True), (None, False), (OSError("gone"), False)])
 def test_a_look_warns_and_never_fails(pulumi_mocks, monkeypatch, found, warned):
     heard = []
-    monkeypatch.setattr(looking.pulumi.log, "warn", heard.append)
+    monkeypatch.setattr(operator_detection.pulumi.log, "warn", heard.append)
 
     async def look():
-        return await looking.tell_of_another(Looks(found), PLAN).future()
+        return await operator_detection.warn_other_operator(Looks(found), PLAN).future()
 
     assert bool(asyncio.run(look())) is warned
     assert bool(heard) is warned
 
 
 def test_nobody_looks_at_an_operator_of_ours():
-    assert looking.tell_of_another(Looks(AssertionError()), plan_of(platform())) is None
+    assert (
+        operator_detection.warn_other_operator(Looks(AssertionError()), plan_of(platform())) is None
+    )

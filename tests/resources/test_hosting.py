@@ -179,7 +179,7 @@ def in_camel_case() -> dict[str, object]:
         "memory_gib": "memoryGib",
         "budget_usd_per_month": "budgetUsdPerMonth",
         "fair_sharing": "fairSharing",
-        "worst_usd_per_hour": "worstUsdPerHour",
+        "max_usd_per_hour": "maxUsdPerHour",
     }.items():
         text = text.replace(f'"{snake}"', f'"{camel}"')
     return json.loads(text)
@@ -233,7 +233,7 @@ def test_a_constructed_platform_answers_with_its_outputs(plugin):
     assert state["bill"] == {
         "floorUsdPerHour": pytest.approx(246.7192),
         "expectedUsdPerHour": pytest.approx(246.7192),
-        "worstUsdPerHour": pytest.approx(246.7192),
+        "maxUsdPerHour": pytest.approx(246.7192),
         "unknown": [],
         "simulated": True,
     }
@@ -329,7 +329,7 @@ def test_names_and_numbers_arrive_as_python_has_them():
     host = Host()
     given = {
         "platform": {
-            "budget": {"worstUsdPerHour": 1.5},
+            "budget": {"maxUsdPerHour": 1.5},
             "shapes": [{"gpusPerNode": 8.0, "perPod": {"memoryGib": 64.0}}],
             "teams": [{"guarantee": {"dev_pool/shared": 8.0}, "anotherWord": 1.0}],
             "pools": [{"nodes": 4.0, "sharing": {"time_slicing": 4.0}}],
@@ -340,7 +340,7 @@ def test_names_and_numbers_arrive_as_python_has_them():
     mapped = host.map_inputs(given, host._component_defs["Platform"])
     assert mapped == {
         "platform": {
-            "budget": {"worst_usd_per_hour": 1.5},
+            "budget": {"max_usd_per_hour": 1.5},
             "shapes": [{"gpus_per_node": 8, "per_pod": {"memory_gib": 64}}],
             "teams": [{"guarantee": {"dev_pool/shared": 8}, "anotherWord": 1}],
             "pools": [{"nodes": 4, "sharing": {"time_slicing": 4}}],

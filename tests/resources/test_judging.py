@@ -6,11 +6,11 @@ from datetime import date
 import pulumi
 import pytest
 
-from gpuyard.cli.stacks import judge_text
+from gpuyard.cli.stacks import validate_text
 from gpuyard.findings import Severity
-from gpuyard.judging import due, judge
-from gpuyard.resources import Platform, PlatformRefused, proofs, prove
-from gpuyard.resources.proofs import due_today
+from gpuyard.resources import Platform, PlatformRejected, plan_cache, validate_platform
+from gpuyard.resources.plan_cache import calendar_findings_today
+from gpuyard.stack_validation import calendar_findings, validate
 from kit.components import token
 from kit.stacks import platform, pool, spec_of, stack_file, team
 
@@ -38,15 +38,15 @@ PLATFORMS = {
 
 def said_by_program(raw):
     try:
-        return prove(raw).findings
-    except PlatformRefused as refused:
+        return validate_platform(raw).findings
+    except PlatformRejected as refused:
         return refused.findings
 
 
 @pytest.mark.parametrize("raw", PLATFORMS.values(), ids=PLATFORMS)
 def test_the_program_says_what_check_says_of_the_same_platform(raw):
-    judged = judge_text(stack_file(raw), "stack.yaml", DAY)
-    calendar = due(judged.reading.spec, DAY) if judged.reading.spec else []
+    judged = validate_text(stack_file(raw), "stack.yaml", DAY)
+    calendar = calendar_findings(judged.reading.spec, DAY) if judged.reading.spec else []
     assert said_by_program(raw) == tuple(f for f in judged.findings if f not in calendar)
 
 
@@ -55,11 +55,13 @@ def test_a_date_without_quotes_is_the_text_that_check_reads(pulumi_mocks, tmp_pa
     file.write_bytes(stack_file(platform([pool(labels={"example.org/since": date(2026, 1, 1)})])))
     assert b"since: 2026-01-01" in file.read_bytes()
     seen = []
-    pulumi_mocks.but(project="gpuyard").run(
-        lambda: seen.append(prove(pulumi.Config("gpuyard").require_object("platform")).plan),
+    pulumi_mocks.with_settings(project="gpuyard").run(
+        lambda: seen.append(
+            validate_platform(pulumi.Config("gpuyard").require_object("platform")).plan
+        ),
         config=file,
     )
-    assert seen == [judge_text(file.read_bytes(), str(file), DAY).plan]
+    assert seen == [validate_text(file.read_bytes(), str(file), DAY).plan]
     assert seen[0].spec.pools[0].labels == {"example.org/since": "2026-01-01"}
 
 
@@ -73,14 +75,14 @@ def test_a_rule_that_is_none_is_a_warning_of_the_deployment_too(pulumi_mocks):
 
 def test_a_malformed_platform_is_refused_without_warnings_about_its_rest():
     found = said_by_program(PLATFORMS["malformed, and refused beside"])
-    assert {f.severity for f in found} == {Severity.REFUSE}
+    assert {f.severity for f in found} == {Severity.ERROR}
     assert [f.where for f in found] == ["pools[0].nodes", "pools[1].machine"]
 
 
 def test_an_exception_that_is_over_is_a_warning_of_the_day_and_no_note(pulumi_mocks, monkeypatch):
     monkeypatch.setenv("GPUYARD_TODAY", str(DAY))
-    assert [f.id for f in due_today(spec_of(EXPIRED))] == ["policies.expired"]
-    assert "policies.expired" not in [f.id for f in prove(EXPIRED).findings]
+    assert [f.id for f in calendar_findings_today(spec_of(EXPIRED))] == ["policies.expired"]
+    assert "policies.expired" not in [f.id for f in validate_platform(EXPIRED).findings]
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": EXPIRED}))
     assert ["expired on 2026-11-20" in log.message for log in graph.logs] == [True]
 
@@ -88,22 +90,24 @@ def test_an_exception_that_is_over_is_a_warning_of_the_day_and_no_note(pulumi_mo
 def test_support_that_ended_stops_a_check_and_no_deployment(monkeypatch):
     prices = {"machines": {"p5.48xlarge": 40}}
     raw = platform(cloud="aws", kubernetes="1.34", prices=prices)
-    judged = judge_text(stack_file(raw), "stack.yaml", SUPPORT_ENDED)
+    judged = validate_text(stack_file(raw), "stack.yaml", SUPPORT_ENDED)
     assert judged.plan is None
-    assert judged.fails(Severity.REFUSE)
+    assert judged.fails(Severity.ERROR)
     monkeypatch.setenv("GPUYARD_TODAY", str(SUPPORT_ENDED))
-    assert prove(raw).plan.name == raw["name"]
-    due = {f.id: f.severity for f in due_today(spec_of(raw))}
-    assert due["kubernetes.support"] is Severity.WARN
+    assert validate_platform(raw).plan.name == raw["name"]
+    due = {f.id: f.severity for f in calendar_findings_today(spec_of(raw))}
+    assert due["kubernetes.support"] is Severity.WARNING
 
 
 def test_a_plan_is_proved_once_in_a_program(pulumi_mocks, monkeypatch):
     raw = platform(teams=[team("idle")], validation={"profile": "quick", "required": False})
     asked = []
-    monkeypatch.setattr(proofs, "judge", lambda reading: asked.append(1) or judge(reading))
+    monkeypatch.setattr(
+        plan_cache, "validate", lambda reading: asked.append(1) or validate(reading)
+    )
 
     def program():
-        Platform("lab", {"platform": prove(raw).plan})
+        Platform("lab", {"platform": validate_platform(raw).plan})
 
     graph = pulumi_mocks.run(program)
 
@@ -112,8 +116,8 @@ def test_a_plan_is_proved_once_in_a_program(pulumi_mocks, monkeypatch):
 
 
 def test_a_plan_that_was_not_proved_here_is_proved(pulumi_mocks):
-    found = prove(platform()).plan
+    found = validate_platform(platform()).plan
     wrong = replace(found, spec=spec_of(PLATFORMS["refused by a proof"]))
 
-    with pytest.raises(PlatformRefused):
+    with pytest.raises(PlatformRejected):
         pulumi_mocks.run(lambda: Platform("lab", {"platform": wrong}))

@@ -143,13 +143,15 @@ def test_a_custom_resource_is_registered_as_the_sdks_class_does_it():
         CustomResource("typed", api_version=obj["apiVersion"], **arguments, opts=parent)
         register_object(group, obj)
 
-    mocks = MOCKS.but(crds=upstream("crds"))
+    mocks = MOCKS.with_settings(crds=upstream("crds"))
     typed, ours = (one for one in mocks.run(lambda: Group("g", build)) if one.custom)
     assert (ours.type, ours.inputs, ours.options) == (typed.type, typed.inputs, typed.options)
 
 
 def test_fields_at_top_level_are_kept():
-    [one] = registered(priority(), mocks=MOCKS.but(crds=upstream("crds"), require_checks=True))
+    [one] = registered(
+        priority(), mocks=MOCKS.with_settings(crds=upstream("crds"), require_checks=True)
+    )
     assert one.inputs == priority()
 
 

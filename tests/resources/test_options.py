@@ -83,7 +83,7 @@ def test_a_late_cluster_name_reaches_the_record_of_the_platform(pulumi_mocks):
         name = made.urn.apply(lambda _: "blue")
         Platform("lab", {"platform": LAB, "cluster_name": name})
 
-    mocks = pulumi_mocks.but(allow_top_level=True)
+    mocks = pulumi_mocks.with_settings(allow_top_level=True)
     graph, _ = mocks.assert_same_when_unknown(program)
     record = graph.one(name="lab:ConfigMap:gpuyard-lab/gpuyard-platform")
     assert record.inputs["data"]["cluster"] == "blue"
@@ -96,7 +96,7 @@ def test_an_unknown_cluster_name_stays_unknown_in_the_record_alone(pulumi_mocks)
         made = pulumi.CustomResource("test:index:Cluster", "made", {"name": "blue"})
         Platform("lab", {"platform": LAB, "cluster_name": made.id})
 
-    graph = pulumi_mocks.but(allow_top_level=True).run(program, unknown_outputs=True)
+    graph = pulumi_mocks.with_settings(allow_top_level=True).run(program, unknown_outputs=True)
     unknown = [
         one.name for one in graph if one.custom and str(UNKNOWN) in str(one.inputs.get("data"))
     ]

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from gpuyard.render.kueue.chart import kueue_values
-from gpuyard.resources import ClusterProvider, Platform, PlatformRefused, Queueing, provider_of
+from gpuyard.resources import ClusterProvider, Platform, PlatformRejected, Queueing, provider_of
 from gpuyard.resources.objects import provider_version
 from kit.components import LAB
 from kit.stacks import plan_of, platform
@@ -55,7 +55,7 @@ def test_a_kubeconfig_that_a_cluster_makes_is_waited_for_and_secret_before_it_is
         made = pulumi.CustomResource("test:index:Cluster", "made", {})
         ClusterProvider("cluster", "lab", made.urn.apply(lambda _: KUBECONFIG))
 
-    graph = pulumi_mocks.but(allow_top_level=True).run(program)
+    graph = pulumi_mocks.with_settings(allow_top_level=True).run(program)
     found = graph.one(TYPE)
     assert graph.one("test:index:Cluster").urn in found.dependencies
     assert found.property_dependencies["kubeconfig"] == (graph.one("test:index:Cluster").urn,)
@@ -159,30 +159,30 @@ def test_a_stack_file_says_where_objects_go(pulumi_mocks, more, inputs):
 
 NO_CLUSTER = """\
 platform lab is refused:
-refuse args.cluster platform.cluster.existing: the platform names no cluster; the kubeconfig's current context is never a default
+error args.cluster platform.cluster.existing: the platform names no cluster; the kubeconfig's current context is never a default
   given: no cluster.existing
   allowed: a context that `kubectl config get-contexts` lists
   fix: write cluster: {existing: CONTEXT}"""  # noqa: E501  asserted in full
 
 
 def test_a_platform_that_names_no_cluster_is_refused(pulumi_mocks):
-    with pytest.raises(PlatformRefused) as refused:
+    with pytest.raises(PlatformRejected) as refused:
         provider_of(plan_of(platform()))
     assert str(refused.value) == NO_CLUSTER
-    with pytest.raises(PlatformRefused, match="names no cluster"):
+    with pytest.raises(PlatformRejected, match="names no cluster"):
         pulumi_mocks.run(lambda: Platform("lab", {"platform": platform()}))
 
 
 NO_PROVIDER = """\
 Queueing lab is refused:
-refuse args.provider opts.providers: the component has no Kubernetes provider; the kubeconfig's current context is never a default
+error args.provider opts.providers: the component has no Kubernetes provider; the kubeconfig's current context is never a default
   given: no provider
   allowed: a Kubernetes provider, or `kubernetes:context` in the stack's configuration
   fix: pass opts=pulumi.ResourceOptions(providers=[provider_of(plan)])"""  # noqa: E501  asserted in full
 
 
 def test_a_part_without_a_provider_is_refused(pulumi_mocks):
-    with pytest.raises(PlatformRefused) as refused:
+    with pytest.raises(PlatformRejected) as refused:
         pulumi_mocks.run(lambda: Queueing("lab", {"platform": LAB}))
     assert str(refused.value) == NO_PROVIDER
 

@@ -8,7 +8,7 @@ from gpuyard.resources import (
     GkeCluster,
     GpuNodePool,
     Platform,
-    PlatformRefused,
+    PlatformRejected,
     Queueing,
     Team,
 )
@@ -24,7 +24,7 @@ def refusal(pulumi_mocks, program):
         pulumi.runtime.register_resource_transform(lambda args: names.append(args.name))
         program()
 
-    with pytest.raises(PlatformRefused) as caught:
+    with pytest.raises(PlatformRejected) as caught:
         pulumi_mocks.run(watched)
     assert names == []
     assert isinstance(caught.value, pulumi.RunError)
@@ -70,8 +70,8 @@ def test_a_pool_that_nobody_would_scale_is_refused_before_anything_is_made(
 def test_a_pool_alone_in_a_cloud_says_what_it_lacks(pulumi_mocks, cloud, machine):
     raw = platform(cloud=cloud, pools=[pool(machine=machine)])
     text = refusal(pulumi_mocks, lambda: component("GpuNodePool", raw))
-    assert "ground: `ground` does not say cluster." in text
-    assert "allowed: the `ground` of the EksCluster or GkeCluster of the same platform" in text
+    assert "foundation: `foundation` does not say cluster." in text
+    assert "allowed: the `foundation` of the EksCluster or GkeCluster of the same platform" in text
 
 
 @pytest.mark.parametrize(("kind", "cloud"), [(EksCluster, "gcp"), (GkeCluster, "aws")])
@@ -100,21 +100,21 @@ def test_queues_and_teams_work_on_any_cluster(pulumi_mocks, cloud):
         (
             lambda: GpuNodePool("x", {"platform": LAB, "pool": "trian"}),
             (
-                "x is refused:\nrefuse args.pool pool: the platform has no such pool\n"
+                "x is refused:\nerror args.pool pool: the platform has no such pool\n"
                 "  given: 'trian'\n  allowed: train, serve, dev\n  fix: write train"
             ),
         ),
         (
             lambda: Team("x", {"platform": LAB, "team": 7}),
             (
-                "x is refused:\nrefuse args.team team: the platform has no such team\n"
+                "x is refused:\nerror args.team team: the platform has no such team\n"
                 "  given: 7\n  allowed: vision, speech"
             ),
         ),
         (
             lambda: Team("x", {"platform": platform(cloud="simulated"), "team": "vision"}),
             (
-                "x is refused:\nrefuse args.team team: the platform has no such team\n"
+                "x is refused:\nerror args.team team: the platform has no such team\n"
                 "  given: 'vision'\n  allowed: the platform has no team at all"
             ),
         ),
@@ -122,23 +122,23 @@ def test_queues_and_teams_work_on_any_cluster(pulumi_mocks, cloud):
             lambda: Team("x", {"platfrom": LAB}),
             (
                 "Team is refused:\n"
-                "refuse args.missing platform: `platform` is missing\n  fix: add `platform`\n"
-                "refuse args.unknown platfrom: unknown argument\n  given: 'platfrom'\n"
+                "error args.missing platform: `platform` is missing\n  fix: add `platform`\n"
+                "error args.unknown platfrom: unknown argument\n  given: 'platfrom'\n"
                 "  allowed: platform, team, stores\n  fix: write `platform`\n"
-                "refuse args.missing team: `team` is missing\n  fix: add `team`"
+                "error args.missing team: `team` is missing\n  fix: add `team`"
             ),
         ),
         (
             lambda: Queueing("x", {"platform": LAB, 7: 1}),
             (
-                "Queueing is refused:\nrefuse args.unknown 7: unknown argument\n  given: 7\n"
+                "Queueing is refused:\nerror args.unknown 7: unknown argument\n  given: 7\n"
                 "  allowed: platform\n  fix: remove it"
             ),
         ),
         (
             lambda: Platform("x", LAB["name"]),
             (
-                "Platform is refused:\nrefuse args.form (platform): the arguments of Platform are a "
+                "Platform is refused:\nerror args.form (platform): the arguments of Platform are a "
                 'mapping\n  given: str\n  allowed: {"platform": …, "cluster_name": …}'
             ),
         ),
@@ -163,7 +163,7 @@ def test_a_value_known_only_later_is_refused_where_it_stands(pulumi_mocks):
     text = refusal(pulumi_mocks, program)
     assert text == (
         "the platform is refused:\n"
-        "refuse args.late pools[0].nodes: the value is an output, known only after a deployment, "
+        "error args.late pools[0].nodes: the value is an output, known only after a deployment, "
         "or a secret\n  given: Output\n"
         "  allowed: a plain value: pools, quotas and the bill are proved before anything is made\n"
         "  fix: write the value itself, or read it from the stack's configuration"

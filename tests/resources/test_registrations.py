@@ -6,7 +6,7 @@ import pulumi
 import pytest
 from pulumi.runtime.settings import SETTINGS
 
-from gpuyard.resources.registrations import settle_registrations
+from gpuyard.resources.registrations import await_registrations
 from gpuyard.testing import StackRunner
 
 MOCKS = StackRunner(allow_top_level=True)
@@ -25,7 +25,7 @@ class Yard(pulumi.ComponentResource):
         self.tracks = [thing(f"{name}-{index}", opts=opts) for index in range(3)]
         self.register_outputs({})
         if settled:
-            settle_registrations()
+            await_registrations()
 
 
 def waits(monkeypatch, program):
@@ -52,7 +52,7 @@ def chains(count, *, settle, component=False):
     if component:
         Yard("y", settled=settle)
     elif settle:
-        settle_registrations()
+        await_registrations()
 
 
 @pytest.mark.parametrize("component", [False, True])
@@ -69,7 +69,7 @@ def test_every_registration_has_begun_afterwards_and_none_is_waited_for():
     def program():
         track = Yard("a").tracks[0]
         assert SETTINGS.rpc_manager.rpcs == []
-        settle_registrations()
+        await_registrations()
         assert len(SETTINGS.rpc_manager.rpcs) >= 5  # 4 resources, and outputs
         assert not track.urn._data.done()
 
@@ -80,7 +80,7 @@ def test_an_output_that_later_lines_complete_does_not_hold_it_up():
     def program():
         later = asyncio.get_running_loop().create_future()
         thing("t", {"n": pulumi.Output.from_input(later)})
-        settle_registrations()
+        await_registrations()
         later.set_result(3)
 
     assert MOCKS.run(program).one(name="t").inputs == {"n": 3}
@@ -90,8 +90,8 @@ def test_it_may_be_called_from_an_async_program_and_twice():
     async def program():
         Yard("a", settled=True)
         await asyncio.sleep(0)
-        settle_registrations()
-        settle_registrations()
+        await_registrations()
+        await_registrations()
 
     assert len(MOCKS.run(program)) == 4
 
@@ -103,7 +103,7 @@ def test_the_graph_is_the_same_with_and_without():
         Yard("b", settled=settle)
         pulumi.export("id", first.tracks[1].id)
         if settle:
-            settle_registrations()
+            await_registrations()
 
     plain, settled = MOCKS.run(lambda: program(False)), MOCKS.run(lambda: program(True))
     key = lambda one: one.urn  # noqa: E731
@@ -115,7 +115,7 @@ def test_unknown_outputs_of_a_preview_do_not_hold_it_up():
     def program():
         first = thing("first")
         thing("second", {"of": first.id})
-        settle_registrations()
+        await_registrations()
 
     MOCKS.assert_same_when_unknown(program)
 
@@ -123,7 +123,7 @@ def test_unknown_outputs_of_a_preview_do_not_hold_it_up():
 def test_what_an_apply_registers_afterwards_is_there():
     def program():
         thing("first").id.apply(lambda _: thing("late").id)
-        settle_registrations()
+        await_registrations()
 
     assert [one.name for one in MOCKS.run(program)] == ["first", "late"]
 
@@ -131,7 +131,7 @@ def test_what_an_apply_registers_afterwards_is_there():
 def test_resources_may_be_registered_after_it():
     def program():
         thing("first")
-        settle_registrations()
+        await_registrations()
         thing("second")
 
     assert [one.name for one in MOCKS.run(program)] == ["first", "second"]
@@ -149,11 +149,11 @@ def test_a_failed_registration_is_reported_as_without_it():
         thing("second")
         thing("third", {"of": thing("fourth").id})
         if settle:
-            settle_registrations()
+            await_registrations()
 
     for settle in (False, True):
         with pytest.raises(PermissionError, match="quota of seconds exceeded"):
-            MOCKS.but(outputs=refuse_second).run(lambda settle=settle: program(settle))
+            MOCKS.with_settings(outputs=refuse_second).run(lambda settle=settle: program(settle))
 
 
 def test_lines_after_it_still_run_when_a_registration_failed():
@@ -161,22 +161,22 @@ def test_lines_after_it_still_run_when_a_registration_failed():
 
     def program():
         thing("second")
-        settle_registrations()
+        await_registrations()
         reached.append(True)
 
     with pytest.raises(PermissionError):
-        MOCKS.but(outputs=refuse_second).run(program)
+        MOCKS.with_settings(outputs=refuse_second).run(program)
     assert reached == [True]
 
 
 def test_an_error_in_an_apply_is_not_swallowed():
     def program():
         thing("t", {"n": pulumi.Output.from_input(1).apply(lambda _: 1 / 0)})
-        settle_registrations()
+        await_registrations()
 
     with pytest.raises(ZeroDivisionError):
         MOCKS.run(program)
 
 
 def test_without_a_running_program_it_does_nothing():
-    settle_registrations()
+    await_registrations()

@@ -16,15 +16,15 @@ from pathlib import Path
 import pytest
 
 from gpuyard.findings import Severity, show_path
-from gpuyard.lint.embedded import embedded
-from gpuyard.lint.inside import A_TEMPLATE_OF_VALUES, with_inside
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.embedded import embedded_configuration
+from gpuyard.lint.embedded_values import A_TEMPLATE_OF_VALUES, with_embedded
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.lint.read import read
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.rules.run import RuleVerdict, Strictness, evaluate
+from gpuyard.rules.run import RuleConfiguration, RuleVerdict, evaluate
 from gpuyard.spec.yaml_tree import Document
 from kit.cases.front_ends import FRONT_ENDS, NoTwinError, is_kubernetes, is_values
 from kit.every import every, judge
@@ -79,28 +79,32 @@ def one(raw):
     )
 
 
-NOWHERE = FilePlace("", Document(None, {}))
+NOWHERE = FileLocation("", Document(None, {}))
 
 
 def direct(raws):
     """The resources, and the configuration inside them."""
     items = [Item(one(raw), NOWHERE) for raw in raws]
-    inner = [each for item in items for each in with_inside(item)]
+    inner = [each for item in items for each in with_embedded(item)]
     values = [item.resource for item in items if item.resource.kind.startswith("values:")]
-    inner += [each for resource in values for each in embedded(resource.properties, NOWHERE)]
+    inner += [
+        each for resource in values for each in embedded_configuration(resource.properties, NOWHERE)
+    ]
     return [each.resource for each in inner]
 
 
 def said(case, rule_id, resources):
     """Places and messages; anything but a violation, or another severity, is an error of the case."""
-    settings = Strictness(parameters={rule_id: case.get("parameters", {})})
+    settings = RuleConfiguration(parameters={rule_id: case.get("parameters", {})})
     outcomes = evaluate(resources, [BY_ID[rule_id]], settings)
     assert {o.verdict for o in outcomes} <= {RuleVerdict.VIOLATED}, [o.problem for o in outcomes]
     grave = case.get("severity", BY_ID[rule_id].severity)
     grave = set(map(Severity, [grave] if isinstance(grave, str) else grave))
     assert {o.severity for o in outcomes} <= grave
     choices = case.get("choice", False)
-    assert {o.choice for o in outcomes} <= set(choices if isinstance(choices, list) else [choices])
+    assert {o.is_advisory for o in outcomes} <= set(
+        choices if isinstance(choices, list) else [choices]
+    )
     where = sorted(show_path(o.path) for o in outcomes)
     return where, " ".join(f"{o.problem} {o.fix}" for o in outcomes)
 
@@ -124,7 +128,7 @@ def through(front, case):
     """The resources of a case, written as a file of a front end and read again."""
     name, written = FRONT_ENDS[front]
     reading = read(written(case["resources"]).encode(), name)
-    assert {each.reason for each in reading.unread} <= {A_TEMPLATE_OF_VALUES}
+    assert {each.reason for each in reading.skipped} <= {A_TEMPLATE_OF_VALUES}
     return [item.resource for item in reading.items]
 
 
@@ -233,7 +237,7 @@ def judged_with(case, rule_id, own, path, value):
         own.kind, own.name, put(own.properties, path, value), own.protected, own.source
     )
     resources = [other if each is own else each for each in case["direct"]]
-    settings = Strictness(parameters={rule_id: case.get("parameters", {})})
+    settings = RuleConfiguration(parameters={rule_id: case.get("parameters", {})})
     return [
         each for each in evaluate(resources, [BY_ID[rule_id]], settings) if each.resource is other
     ]
@@ -245,7 +249,7 @@ def told_by_their_value(rule_id):
     found = []
     for bad in cases(rule_id)["bad"]:
         case = {**bad, "direct": direct(bad["resources"])}
-        settings = Strictness(parameters={rule_id: case.get("parameters", {})})
+        settings = RuleConfiguration(parameters={rule_id: case.get("parameters", {})})
         for outcome in evaluate(case["direct"], [BY_ID[rule_id]], settings):
             own, path = outcome.resource, outcome.path
             if own and not isinstance(standing(own.properties, path), dict | list | None):
@@ -290,10 +294,10 @@ def test_a_remedy_takes_the_violation_away():
             resources = direct(case["resources"])
             mended = [
                 Resource(r.kind, r.name, rule.remediate(r.properties), r.protected)
-                if rule.looks_at(r)
+                if rule.applies_to(r)
                 else r
                 for r in resources
             ]
-            settings = Strictness(parameters={rule.id: case.get("parameters", {})})
+            settings = RuleConfiguration(parameters={rule.id: case.get("parameters", {})})
             left = evaluate(mended, [rule], settings)
             assert len(left) < len(evaluate(resources, [rule], settings)), rule.id

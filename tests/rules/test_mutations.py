@@ -13,14 +13,14 @@ import yaml
 
 import sizes
 from gpuyard.admission.parameters import IMAGES_FROM, QUEUES
-from gpuyard.lint.inside import with_inside
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.embedded_values import with_embedded
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.lint.kubernetes import resource
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.lint.read import read
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.names import QUEUE_LABEL
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import bind
 from gpuyard.render.files import releases
 from gpuyard.render.platform import platform_objects
@@ -44,7 +44,9 @@ NEEDS_A_CEILING = {"GPU-CAP-06"}
 @lru_cache
 def rendered(name):
     spec = read_stack_file(STACKS[name].read_bytes(), name).spec
-    return [bind(obj, lambda value: f"late-{value}") for obj in platform_objects(planned(spec))]
+    return [
+        bind(obj, lambda value: f"late-{value}") for obj in platform_objects(plan_or_raise(spec))
+    ]
 
 
 class DoesNotApplyError(Exception):
@@ -54,8 +56,8 @@ class DoesNotApplyError(Exception):
 @pytest.mark.parametrize("name", STACKS)
 def test_what_we_render_keeps_every_rule(name):
     reading = read(yaml.safe_dump_all(rendered(name)).encode(), "stack.yaml")
-    assert reading.unread == ()
-    assert report(reading, RULES).hits == ()
+    assert reading.skipped == ()
+    assert build_report(reading, RULES).hits == ()
 
 
 UNREAD = {"dra-driver", "karpenter-crd"}
@@ -64,34 +66,34 @@ UNREAD = {"dra-driver", "karpenter-crd"}
 
 @pytest.mark.parametrize("name", STACKS)
 def test_what_our_charts_are_told_keeps_every_rule(name):
-    plan = planned(read_stack_file(STACKS[name].read_bytes(), name).spec)
+    plan = plan_or_raise(read_stack_file(STACKS[name].read_bytes(), name).spec)
     for group, release in releases(plan).items():
         values = bind(dict(release.values), lambda value: f"late-{value}")
         reading = read(yaml.safe_dump(values).encode(), f"{group}/values.yaml")
-        assert bool(reading.unread) is (group in UNREAD), group
-        assert report(reading, RULES).hits == (), group
+        assert bool(reading.skipped) is (group in UNREAD), group
+        assert build_report(reading, RULES).hits == (), group
 
 
-NOWHERE = FilePlace("", Document(None, {}))
+NOWHERE = FileLocation("", Document(None, {}))
 
 
 @pytest.mark.parametrize("name", STACKS)
 def test_our_objects_and_charts_together_keep_every_rule(name):
     """As the policy pack sees them: a rule may compare an object with the values of a chart."""
-    plan = planned(read_stack_file(STACKS[name].read_bytes(), name).spec)
+    plan = plan_or_raise(read_stack_file(STACKS[name].read_bytes(), name).spec)
     found = [resource(obj) for obj in rendered(name)]
     for group, release in releases(plan).items():
         values = bind(dict(release.values), lambda value: f"late-{value}")
         given = {"chart": release.chart, "version": release.version, "values": values}
         found.append(pulumi_resource("kubernetes:helm.sh/v3:Release", group, given))
-    inside = [one.resource for each in found for one in with_inside(Item(each, NOWHERE))]
+    inside = [one.resource for each in found for one in with_embedded(Item(each, NOWHERE))]
     broken = [each for each in evaluate(inside, RULES) if each.verdict is RuleVerdict.VIOLATED]
     assert broken == []
 
 
 def rules_that_fire(objects):
     """Without a file between: writing and reading one costs thirty times what judging does."""
-    found = [each for obj in objects for each in with_inside(Item(resource(obj), NOWHERE))]
+    found = [each for obj in objects for each in with_embedded(Item(resource(obj), NOWHERE))]
     return {outcome.rule.id for outcome in evaluate([each.resource for each in found], RULES)}
 
 
@@ -558,7 +560,7 @@ def test_every_rule_about_what_we_render_has_a_damage():
         each.resource.group_kind
         for name in STACKS
         for obj in rendered(name)
-        for each in with_inside(Item(resource(obj), NOWHERE))
+        for each in with_embedded(Item(resource(obj), NOWHERE))
     }
     about = {rule.id for rule in RULES if kinds & {*rule.kinds}}
     assert about - NEEDS_A_CLOUD - NEEDS_A_CEILING <= {rule for _, rule, _ in MUTATIONS}

@@ -98,7 +98,7 @@ def test_an_unknown_group_outside_a_cohort_concerns_nobody():
     ],
 )
 def test_a_kind_is_looked_at_by_group_and_name_never_by_name_alone(kind, looked_at):
-    found = [r.id for r in RULES if r.looks_at(Resource(kind, "r", {}))]
+    found = [r.id for r in RULES if r.applies_to(Resource(kind, "r", {}))]
     assert [rule_id for rule_id in found if rule_id in {"GPU-TEN-02", "GPU-TEN-04"}] == looked_at
 
 
@@ -130,4 +130,4 @@ def test_tags_that_are_not_known_leave_a_firewall_unsure():
     firewall = Resource("gcp:compute/Firewall", "f", given)
     pool = Resource("gcp:container/NodePool", "p", {"nodeConfig": {"tags": [UNKNOWN]}})
     (said,) = evaluate([firewall, pool], [BY_ID["GPU-NET-01"]])
-    assert (said.severity, said.choice) == (Severity.WARN, False)
+    assert (said.severity, said.is_advisory) == (Severity.WARNING, False)

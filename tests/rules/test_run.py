@@ -8,19 +8,19 @@ import pytest
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
     UNKNOWN,
+    ContextEffect,
     NotEvaluatedError,
     Resource,
     Rule,
     Stack,
-    Standing,
     Violation,
-    known,
+    known_value,
     once_per_stack,
 )
 from gpuyard.rules.run import (
     Exemption,
+    RuleConfiguration,
     RuleVerdict,
-    Strictness,
     check_resource,
     check_stack,
     evaluate,
@@ -28,7 +28,7 @@ from gpuyard.rules.run import (
 
 
 def one(resource, parameters):
-    if known(resource.properties.get("size")) == parameters.get("bad", 3):
+    if known_value(resource.properties.get("size")) == parameters.get("bad", 3):
         yield Violation(("size",), "three is wrong", "write 2")
 
 
@@ -45,7 +45,7 @@ def rule(id_="GPU-X-01", **rest):
         **{
             "id": id_,
             "title": "t",
-            "severity": Severity.WARN,
+            "severity": Severity.WARNING,
             "why": "w",
             "fix": "f",
             "sources": ("s",),
@@ -64,7 +64,7 @@ def widget(name="a", **properties):
 
 
 def said(*resources, rules=(ONE, ALL), **settings):
-    outcomes = evaluate(resources, rules, Strictness(**settings))
+    outcomes = evaluate(resources, rules, RuleConfiguration(**settings))
     return [(o.rule.id, o.resource.name if o.resource else None, o.verdict) for o in outcomes]
 
 
@@ -76,7 +76,7 @@ def test_a_violation_names_rule_resource_place_and_fix():
     (outcome,) = evaluate([widget(size=3)], [ONE])
     assert (outcome.rule, outcome.resource.name, outcome.path) == (ONE, "a", ("size",))
     assert (outcome.problem, outcome.fix) == ("three is wrong", "write 2")
-    assert outcome.severity is Severity.WARN
+    assert outcome.severity is Severity.WARNING
 
 
 def test_a_rule_of_the_stack_says_which_resource_or_none():
@@ -112,9 +112,9 @@ def test_a_rule_that_fails_says_so_and_hides_nothing():
 def test_a_rule_can_be_off_or_of_another_severity_or_with_another_parameter():
     assert said(widget(size=3), off=frozenset({"GPU-X-01"})) == []
     (outcome,) = evaluate(
-        [widget(size=3)], [ONE], Strictness(severities={"GPU-X-01": Severity.REFUSE})
+        [widget(size=3)], [ONE], RuleConfiguration(severities={"GPU-X-01": Severity.ERROR})
     )
-    assert outcome.severity is Severity.REFUSE
+    assert outcome.severity is Severity.ERROR
     assert said(widget(size=3), parameters={"GPU-X-01": {"bad": 4}}) == []
     assert said(widget(), parameters={"GPU-X-02": {"most": 0}}) == [
         ("GPU-X-02", None, RuleVerdict.VIOLATED)
@@ -127,8 +127,8 @@ EXEMPT = Exemption("GPU-X-01", "a", "moves in spring", dt.date(2027, 3, 31))
 @pytest.mark.parametrize(
     ("today", "verdict", "note"),
     [
-        (None, RuleVerdict.EXCEPTED, "exception until 2027-03-31: moves in spring"),
-        (dt.date(2027, 3, 30), RuleVerdict.EXCEPTED, "exception until 2027-03-31: moves in spring"),
+        (None, RuleVerdict.EXEMPTED, "exception until 2027-03-31: moves in spring"),
+        (dt.date(2027, 3, 30), RuleVerdict.EXEMPTED, "exception until 2027-03-31: moves in spring"),
         (
             dt.date(2027, 3, 31),
             RuleVerdict.VIOLATED,
@@ -137,7 +137,7 @@ EXEMPT = Exemption("GPU-X-01", "a", "moves in spring", dt.date(2027, 3, 31))
     ],
 )
 def test_an_exception_holds_until_its_day(today, verdict, note):
-    settings = Strictness(exemptions=(EXEMPT,), today=today)
+    settings = RuleConfiguration(exemptions=(EXEMPT,), today=today)
     (outcome,) = evaluate([widget(size=3)], [ONE], settings)
     assert (outcome.verdict, outcome.note) == (verdict, note)
 
@@ -146,10 +146,10 @@ def test_an_exception_holds_until_its_day(today, verdict, note):
 def test_of_two_exceptions_the_one_that_ends_last_counts(newer_first):
     newer = Exemption("GPU-X-01", "a", "moves in summer", dt.date(2027, 6, 30))
     both = (newer, EXEMPT) if newer_first else (EXEMPT, newer)
-    settings = Strictness(exemptions=both, today=dt.date(2027, 4, 1))
+    settings = RuleConfiguration(exemptions=both, today=dt.date(2027, 4, 1))
     (outcome,) = evaluate([widget(size=3)], [ONE], settings)
     assert (outcome.verdict, outcome.note) == (
-        RuleVerdict.EXCEPTED,
+        RuleVerdict.EXEMPTED,
         "exception until 2027-06-30: moves in summer",
     )
 
@@ -160,18 +160,18 @@ def test_an_exception_is_for_one_resource_and_one_rule():
 
 
 def test_a_rule_looks_at_one_thing_only_where_it_says_how():
-    assert check_resource(ALL, widget(), Strictness()) == []
-    assert check_stack(ONE, Stack((widget(),)), Strictness()) == []
+    assert check_resource(ALL, widget(), RuleConfiguration()) == []
+    assert check_stack(ONE, Stack((widget(),)), RuleConfiguration()) == []
 
 
 def test_an_outcome_about_nothing_in_particular_cannot_be_excepted():
     exempt = Exemption("GPU-X-02", "", "all of it", dt.date(2027, 1, 1))
     found = said(*[widget(str(i)) for i in range(3)], exemptions=(exempt,))
-    assert found == [("GPU-X-02", None, RuleVerdict.EXCEPTED)]
+    assert found == [("GPU-X-02", None, RuleVerdict.EXEMPTED)]
 
 
 def choosing(resource, _):
-    yield Violation(("size",), "it can be defended", "or not", choice=True)
+    yield Violation(("size",), "it can be defended", "or not", is_advisory=True)
     yield Violation(("a",), "it can not", "mend it")
 
 
@@ -179,25 +179,27 @@ def test_what_can_be_defended_is_marked_until_a_user_asks_for_it_or_sets_a_level
     either = rule(check=choosing)
 
     def marked(**settings):
-        return [o.choice for o in evaluate([widget()], [either], Strictness(**settings))]
+        return [
+            o.is_advisory for o in evaluate([widget()], [either], RuleConfiguration(**settings))
+        ]
 
     assert marked() == [True, False]
-    assert marked(choices=True) == [False, False]
-    assert marked(severities={"GPU-X-01": Severity.NOTE}) == [False, False]
-    assert marked(severities={"GPU-X-02": Severity.NOTE}) == [True, False]
+    assert marked(advisory=True) == [False, False]
+    assert marked(severities={"GPU-X-01": Severity.INFO}) == [False, False]
+    assert marked(severities={"GPU-X-02": Severity.INFO}) == [True, False]
 
 
 def by_gadgets(stack, *_):
     gadgets = len(stack.of("Gadget"))
-    return (Standing.FULL, Standing.CHOICE, Standing.UNSURE)[gadgets]
+    return (ContextEffect.FULL, ContextEffect.CHOICE, ContextEffect.UNSURE)[gadgets]
 
 
-LENIENT = rule(check=one, weighs=by_gadgets)
+LENIENT = rule(check=one, adjust=by_gadgets)
 GADGET = Resource("v1/Gadget", "g", {})
 
 
 def choices(*resources, of=LENIENT, **settings):
-    return [o.choice for o in evaluate(resources, [of], Strictness(**settings))]
+    return [o.is_advisory for o in evaluate(resources, [of], RuleConfiguration(**settings))]
 
 
 def test_all_that_is_in_view_makes_a_choice_of_what_is_said_of_one():
@@ -207,26 +209,26 @@ def test_all_that_is_in_view_makes_a_choice_of_what_is_said_of_one():
 
 
 def test_whoever_asks_for_choices_or_sets_a_level_gets_what_is_defended_as_well():
-    assert choices(widget(size=3), GADGET, choices=True) == [False]
-    assert choices(widget(size=3), GADGET, severities={ONE.id: Severity.REFUSE}) == [False]
+    assert choices(widget(size=3), GADGET, advisory=True) == [False]
+    assert choices(widget(size=3), GADGET, severities={ONE.id: Severity.ERROR}) == [False]
 
 
 def test_what_nobody_in_view_can_be_sure_of_is_a_warning_at_most():
     other = Resource("v1/Gadget", "h", {})
     (grave,) = evaluate([widget(size=3), GADGET, other], [LENIENT])
-    assert (grave.severity, grave.choice) == (Severity.WARN, False)
-    noted = replace(LENIENT, severity=Severity.NOTE)
+    assert (grave.severity, grave.is_advisory) == (Severity.WARNING, False)
+    noted = replace(LENIENT, severity=Severity.INFO)
     (less,) = evaluate([widget(size=3), GADGET, other], [noted])
-    assert less.severity is Severity.NOTE
-    set_ = Strictness(severities={LENIENT.id: Severity.REFUSE})
-    assert evaluate([widget(size=3), GADGET, other], [LENIENT], set_)[0].severity is Severity.REFUSE
+    assert less.severity is Severity.INFO
+    set_ = RuleConfiguration(severities={LENIENT.id: Severity.ERROR})
+    assert evaluate([widget(size=3), GADGET, other], [LENIENT], set_)[0].severity is Severity.ERROR
 
 
 def test_what_something_else_in_view_makes_right_is_not_said_whoever_asks():
-    right = rule(check=one, weighs=lambda stack, resource, path: Standing.NONE)
+    right = rule(check=one, adjust=lambda stack, resource, path: ContextEffect.NONE)
     assert choices(widget(size=3), of=right) == []
-    assert choices(widget(size=3), of=right, choices=True) == []
-    assert choices(widget(size=3), of=right, severities={right.id: Severity.REFUSE}) == []
+    assert choices(widget(size=3), of=right, advisory=True) == []
+    assert choices(widget(size=3), of=right, severities={right.id: Severity.ERROR}) == []
     assert choices(widget(size=UNKNOWN), of=right) == [False]
 
 
@@ -235,7 +237,7 @@ def test_what_could_not_be_evaluated_is_no_choice():
 
 
 def test_what_is_not_known_of_the_others_defends_nothing():
-    unsure = rule(check=one, weighs=lambda stack, resource, path: known(UNKNOWN))
+    unsure = rule(check=one, adjust=lambda stack, resource, path: known_value(UNKNOWN))
     assert choices(widget(size=3), of=unsure) == [False]
 
 
@@ -245,7 +247,7 @@ def test_a_function_that_is_once_per_stack_scans_each_stack_once_for_each_argume
     @once_per_stack
     def names(stack, kind):
         scanned.append(kind)
-        return {known(each.name) for each in stack.of(kind)}
+        return {known_value(each.name) for each in stack.of(kind)}
 
     pod = Resource("v1/Pod", "a", {})
     stack, other = Stack((pod,)), Stack(())
@@ -262,7 +264,7 @@ def test_a_function_that_is_once_per_stack_is_not_run_again_where_a_value_is_unk
     @once_per_stack
     def names(stack):
         scanned.append(stack)
-        return known(UNKNOWN)
+        return known_value(UNKNOWN)
 
     stack = Stack(())
     for _ in range(2):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.render.platform import platform_objects
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource, group_kind, items, mapping
@@ -15,7 +15,7 @@ from gpuyard.spec.read import read_stack_file
 def test_rules_look_at_their_kind_in_any_version():
     assert group_kind("kueue.x-k8s.io/v1beta1/ClusterQueue") == "kueue.x-k8s.io/ClusterQueue"
     assert group_kind("v1/ResourceQuota") == "ResourceQuota"
-    assert not any(r.looks_at(Resource("v1/Widget", "p", {})) for r in RULES)
+    assert not any(r.applies_to(Resource("v1/Widget", "p", {})) for r in RULES)
 
 
 def test_unknown_says_what_it_is_and_odd_values_are_empty():
@@ -35,6 +35,6 @@ def test_every_stack_of_ours_keeps_every_rule(path):
     assert reading.spec
     resources = [
         Resource(f"{obj['apiVersion']}/{obj['kind']}", obj["metadata"]["name"], obj)
-        for obj in platform_objects(planned(reading.spec))
+        for obj in platform_objects(plan_or_raise(reading.spec))
     ]
     assert [(o.rule.id, o.problem) for o in evaluate(resources, RULES)] == []

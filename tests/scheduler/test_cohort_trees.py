@@ -40,7 +40,7 @@ def trees(draw):
 
 def planned(raw):
     """The plan, after every limit that is too large has been lowered as its finding says."""
-    while refused := [f for f in proofs_of(raw)[1] if f.severity is Severity.REFUSE]:
+    while refused := [f for f in proofs_of(raw)[1] if f.severity is Severity.ERROR]:
         raw = applied(raw, refused[0].fix)
     return plan_of(raw)
 
@@ -57,14 +57,17 @@ def test_the_proofs_and_the_scheduler_count_the_same_in_every_cohort(raw):
     model, tree = Quotas(found), proved.flow.tree
     for index, one in enumerate(found.teams):
         at = {cohort.name: cohort for cohort in model.queues[one.name].above}
-        for node in tree.above(tree.homes[index]):
+        for node in tree.self_and_ancestors(tree.cohort_by_team[index]):
             name = found.name if node is None else found.spec.queueing.cohorts[node].name
             there = at[name if node is None else cohort_object(found.name, name)]
             ours = proved.flow.cohorts[node]
             for quota in one.quotas:
                 key = (quota.pool, quota.resource)
-                assert there.stock[key] == ours.stock[key]
-                assert (there.kept(key), there.most(key)) == (ours.kept(key), ours.most(key))
+                assert there.nominal[key] == ours.nominal[key]
+                assert (there.not_lent(key), there.max_usage(key)) == (
+                    ours.not_lent(key),
+                    ours.max_usage(key),
+                )
                 assert there.is_bound(key) == ours.is_bound(key)
 
 
@@ -76,5 +79,5 @@ def test_a_team_can_have_all_that_it_is_guaranteed_and_may_borrow_while_others_a
     for one in found.teams:
         for quota in one.quotas:
             key = (quota.pool, quota.resource)
-            assert model.most(one.name, key) == quota.nominal + quota.borrow
+            assert model.max_usage(one.name, key) == quota.nominal + quota.borrow
             assert model.available(one.name, key) == quota.nominal + quota.borrow

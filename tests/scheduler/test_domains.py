@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.scheduler.domains import Domain, Wanted, find
+from gpuyard.scheduler.domains import Domain, DomainRequest, find_domains
 from kit.every import every
 
 CASES = json.loads(Path(__file__).with_name("kueue_placements.json").read_text())
@@ -33,16 +33,16 @@ def leaves_of(nodes: list[str], each: int, leader: int | None = None) -> list[Do
     return found
 
 
-def asked(case: dict[str, Any], depth: int) -> Wanted:
+def asked(case: dict[str, Any], depth: int) -> DomainRequest:
     (level, size), *inner = case.get("slices") or [(depth - 1, 1)]
-    return Wanted(
+    return DomainRequest(
         case["count"],
         case["level"],
         level,
         size,
         tuple((at, n) for at, n in inner),
         required=case["how"] == "required",
-        loose=case["how"] == "loose",
+        is_preferred=case["how"] == "loose",
         leader="leader" in case,
     )
 
@@ -51,7 +51,7 @@ def asked(case: dict[str, Any], depth: int) -> Wanted:
 def test_every_pod_goes_where_kueue_puts_it(case):
     leaves = leaves_of(case["nodes"], case["each"], case.get("leader"))
     depth = len(leaves[0].values)
-    found = find(leaves, depth, asked(case, depth))
+    found = find_domains(leaves, depth, asked(case, depth))
     if case["kueue"] is None:
         assert found.pods is None
         return
@@ -73,31 +73,31 @@ def test_the_cases_are_of_every_kind():
 
 
 def test_without_nodes_there_is_no_room():
-    assert find([], 2, Wanted(1, 0, 1)).pods is None
+    assert find_domains([], 2, DomainRequest(1, 0, 1)).pods is None
 
 
 @pytest.mark.parametrize(
     ("wanted", "best"),
     [
-        (Wanted(9, 0, 1, required=True), 5),
-        (Wanted(9, 1, 1, required=True), 4),
-        (Wanted(9, 0, 1), 8),
-        (Wanted(9, 1, 1, loose=True), 8),
-        (Wanted(9, 0, 0, 4, required=True), 4),
-        (Wanted(9, 0, 1, 2, loose=True), 6),
-        (Wanted(9, 0, 1, required=True, leader=True), 4),
+        (DomainRequest(9, 0, 1, required=True), 5),
+        (DomainRequest(9, 1, 1, required=True), 4),
+        (DomainRequest(9, 0, 1), 8),
+        (DomainRequest(9, 1, 1, is_preferred=True), 8),
+        (DomainRequest(9, 0, 0, 4, required=True), 4),
+        (DomainRequest(9, 0, 1, 2, is_preferred=True), 6),
+        (DomainRequest(9, 0, 1, required=True, leader=True), 4),
     ],
 )
 def test_what_does_not_fit_says_how_much_would(wanted, best):
     nodes = ["a n0 4", "a n1 1", "b n2 3"]
-    found = find(leaves_of(nodes, 1, 1 if wanted.leader else None), 2, wanted)
+    found = find_domains(leaves_of(nodes, 1, 1 if wanted.leader else None), 2, wanted)
     assert (found.pods, found.best) == (None, best)
 
 
 def test_a_leader_without_a_node_keeps_its_workers_waiting():
     nodes = ["a n0 4", "b n1 4"]
     for how in ({"required": True}, {}):
-        found = find(leaves_of(nodes, 1, 5), 2, Wanted(2, 0, 1, leader=True, **how))
+        found = find_domains(leaves_of(nodes, 1, 5), 2, DomainRequest(2, 0, 1, leader=True, **how))
         assert (found.pods, found.best) == (None, 0 if how else 8)
 
 
@@ -117,15 +117,15 @@ trees = st.lists(
 )
 def test_no_pod_is_lost_and_no_node_is_overdrawn(tree, count, how, level, leads):
     nodes = [f"{block} {block}{rack} n{i} {free}" for i, (block, rack, free) in enumerate(tree)]
-    wanted = Wanted(
+    wanted = DomainRequest(
         count,
         2 if how == "loose" else level,
         2,
         required=how == "required",
-        loose=how == "loose",
+        is_preferred=how == "loose",
         leader=leads and how != "loose",
     )
-    found = find(leaves_of(nodes, 1, 2 if wanted.leader else None), 3, wanted)
+    found = find_domains(leaves_of(nodes, 1, 2 if wanted.leader else None), 3, wanted)
     if found.pods is None:
         assert found.best < count or wanted.leader
         return
@@ -142,8 +142,8 @@ def test_no_pod_is_lost_and_no_node_is_overdrawn(tree, count, how, level, leads)
 @given(trees, st.integers(1, 3), st.integers(1, 3), st.integers(0, 1))
 def test_slices_stay_whole(tree, size, slices, level):
     nodes = [f"{block} {block}{rack} n{i} {free}" for i, (block, rack, free) in enumerate(tree)]
-    wanted = Wanted(size * slices, 0, level, size, ((2, 1),), loose=True)
-    found = find(leaves_of(nodes, 1), 3, wanted)
+    wanted = DomainRequest(size * slices, 0, level, size, ((2, 1),), is_preferred=True)
+    found = find_domains(leaves_of(nodes, 1), 3, wanted)
     held: dict[tuple[str, ...], int] = {}
     for node, pods in found.pods or ():
         key = node.values[: level + 1]

@@ -2,12 +2,12 @@
 
 import pytest
 
-from gpuyard.scheduler.desk import Desk
-from gpuyard.scheduler.flavors import Mode, assign, counted
+from gpuyard.scheduler.flavors import AssignmentMode, assign, counted
+from gpuyard.scheduler.model import SchedulerModel
 from kit.cases.explain import GPU, one_team, pods, running, state_of
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
-NEVER, BLOCKED, NOBODY, PREEMPT, RECLAIM, FIT = Mode
+NEVER, BLOCKED, NOBODY, PREEMPT, RECLAIM, FIT = AssignmentMode
 SLICE = "nvidia.com/mig-1g.5gb"
 
 
@@ -21,7 +21,7 @@ def two_pools(preemption="reclaim", fair=True, choice=None, **rest):
 
 
 def choice(plan, *sets, busy=(), priority=0, who="x"):
-    desk = Desk(plan, state_of(*busy))
+    desk = SchedulerModel(plan, state_of(*busy))
     return assign(desk, plan.team(who), sets, priority)
 
 
@@ -36,7 +36,7 @@ def used(who, gpus, at, **rest):
 def test_the_first_pool_of_the_stack_file_is_taken():
     found = choice(two_pools(), pods(2, gpu=4))
     assert (found.mode, where(found), found.uses) == (FIT, ["a"], {("a", GPU): 8})
-    assert [(r.pool, r.taken) for r in found.reasons] == [("a", True)]
+    assert [(r.pool, r.is_chosen) for r in found.reasons] == [("a", True)]
 
 
 def test_the_guarantee_in_the_second_comes_before_borrowing_in_the_first():
@@ -51,15 +51,16 @@ def test_by_order_borrowing_in_the_first_comes_before_the_guarantee_in_the_secon
     plan = two_pools(choice="order")
     found = choice(plan, pods(1, gpu=8), busy=[used("x", 8, "a")])
     assert (found.mode, where(found)) == (FIT, ["a"])
-    assert found.reasons[0].why == "8 nvidia.com/gpu of 8 free, partly borrowed"
+    assert found.reasons[0].reason == "8 nvidia.com/gpu of 8 free, partly borrowed"
 
 
 def test_a_free_pool_comes_before_taking_back():
     found = choice(two_pools(), pods(1, gpu=8), busy=[used("y", 16, "a")])
     assert (found.mode, where(found), found.targets) == (FIT, ["b"], [])
-    assert [(r.pool, r.taken) for r in found.reasons] == [("a", False), ("b", True)]
+    assert [(r.pool, r.is_chosen) for r in found.reasons] == [("a", False), ("b", True)]
     assert (
-        found.reasons[0].why == "8 nvidia.com/gpu wanted, 0 free now, 16 at most; others give way"
+        found.reasons[0].reason
+        == "8 nvidia.com/gpu wanted, 0 free now, 16 at most; others give way"
     )
 
 
@@ -89,7 +90,7 @@ def test_among_pools_without_anybody_to_evict_the_entitled_one_is_waited_for():
     found = choice(plan, pods(1, gpu=16), busy=busy)
     assert found.mode is BLOCKED
     assert found.targets == []
-    assert [r.why.rpartition("; ")[2] for r in found.reasons] == [
+    assert [r.reason.rpartition("; ")[2] for r in found.reasons] == [
         "it would borrow, which pre-empts nobody"
     ] * 2
 
@@ -98,7 +99,7 @@ def test_with_never_nobody_is_evicted():
     plan = two_pools(preemption="never")
     found = choice(plan, pods(1, gpu=8), busy=[used("y", 16, "a"), used("y", 16, "b")])
     assert (found.mode, found.targets) == (BLOCKED, [])
-    assert found.short == ((("a", GPU), 8),)
+    assert found.shortfall == ((("a", GPU), 8),)
 
 
 def test_waiting_is_for_what_could_be_had_and_not_for_what_could_not():
@@ -136,7 +137,7 @@ def test_what_no_group_gives_out_ends_the_search():
 def test_a_selector_passes_over_a_pool():
     found = choice(two_pools(), pods(1, gpu=1, selector={"gpuyard.dev/pool": "b"}))
     assert where(found) == ["b"]
-    assert found.reasons[0].why == "its node selector or affinity names other nodes"
+    assert found.reasons[0].reason == "its node selector or affinity names other nodes"
 
 
 def test_resources_of_one_pool_are_taken_together_or_not_at_all():
@@ -147,13 +148,15 @@ def test_resources_of_one_pool_are_taken_together_or_not_at_all():
     assert found.uses == {("serve", r): n for r, n in both.items()}
     found = choice(plan, pods(2, **both), who="vision")
     assert found.mode is NEVER
-    assert "2 nvidia.com/mig-3g.20gb wanted, team vision can have 1 at most" in found.reasons[0].why
+    assert (
+        "2 nvidia.com/mig-3g.20gb wanted, team vision can have 1 at most" in found.reasons[0].reason
+    )
 
 
 @pytest.mark.parametrize("fair", [True, False])
 def test_the_desk_is_as_before_whoever_would_have_to_go(fair):
     plan = two_pools(fair=fair)
-    desk = Desk(plan, state_of(used("y", 16, "a"), used("y", 16, "b")))
+    desk = SchedulerModel(plan, state_of(used("y", 16, "a"), used("y", 16, "b")))
     before = {t: dict(u) for t, u in desk.quotas.used.items()}
     for gpus in (1, 8, 16):
         assign(desk, plan.team("x"), (pods(1, gpu=gpus),), 0)

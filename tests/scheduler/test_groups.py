@@ -6,7 +6,7 @@ from gpuyard.explain import Verdict, explain
 from gpuyard.explain.running import read_running
 from gpuyard.manifests.workloads import read_job
 from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
-from gpuyard.scheduler.desk import EMPTY
+from gpuyard.scheduler.model import EMPTY
 from gpuyard.scheduler.topology import GROUP, PREFERRED, REQUIRED, SLICE_LEVEL, SLICE_SIZE
 from kit.cases.explain import GPU, SLICE, pod_spec
 from kit.stacks import plan_of, platform, pool, team
@@ -73,11 +73,11 @@ def test_without_the_group_each_finds_a_zone_of_its_own():
 
 def test_what_a_zone_lacks_is_said_of_both():
     found = asked(zoned(), job_set((1, 8, TOGETHER), (4, 8, TOGETHER)))
-    assert found.says == (
+    assert found.message == (
         f"it requires all pods within one {ZONE_LABEL}, and the best of train holds 3 of 4 pods with"
         f" 8 {GPU} beside their leader with 8 {GPU}"
     )
-    assert [c.says for c in found.changes] == [
+    assert [c.message for c in found.changes] == [
         "run 3 pods instead of 4, at spec.replicatedJobs[1].template.spec.template.spec: pods"
     ]
 
@@ -119,7 +119,7 @@ def test_a_place_for_both_is_waited_for():
 def test_groups_that_kueue_does_not_take(parts, why):
     found = asked(zoned(), job_set(*parts))
     assert (found.verdict, found.admitted) == (NEVER, False)
-    assert why in found.says
+    assert why in found.message
 
 
 def test_a_group_of_one_job_is_no_group():
@@ -147,7 +147,7 @@ def test_each_group_of_a_leader_worker_set_starts_whole():
     assert "each group of a LeaderWorkerSet by itself" in found.cautions[0]
     third = asked(zoned(), leader_worker_set(3, 3))
     assert (third.verdict, third.pods_started) == (NEVER, 6)
-    assert third.says.startswith("6 of 9 pods start; for the next, ")
+    assert third.message.startswith("6 of 9 pods start; for the next, ")
 
 
 def test_one_group_is_not_told_that_some_may_run():
@@ -168,7 +168,7 @@ def test_no_groups_are_no_pods():
 def test_slices_of_a_leader_worker_set_are_counted_by_the_group():
     notes = {SLICE_LEVEL: ZONE_LABEL, SLICE_SIZE: "4"}
     found = asked(zoned(), leader_worker_set(2, 3, notes=notes, leader=None))
-    assert "'4' is no number from 1 to 3" in found.says
+    assert "'4' is no number from 1 to 3" in found.message
 
 
 # ── what is left over, and what asks for nothing ──────────────────────────────────────────────────
@@ -182,23 +182,23 @@ def sliced(pods, size, gpus=2):
 def test_pods_beyond_the_last_whole_slice_never_get_a_node():
     found = asked(zoned(), sliced(5, 2))
     assert (found.verdict, found.admitted) == (NEVER, True)
-    assert found.says == (
+    assert found.message == (
         "5 pods make no whole slices of 2: in train Kueue admits all and finds nodes for 4,"
         " and 1 pod stays pending"
     )
-    assert [c.says for c in found.changes] == ["run 4 pods instead of 5"]
-    assert "2 pods stay pending" in asked(zoned(), sliced(5, 3)).says
+    assert [c.message for c in found.changes] == ["run 4 pods instead of 5"]
+    assert "2 pods stay pending" in asked(zoned(), sliced(5, 3)).message
     assert asked(zoned(), sliced(4, 2)).verdict is STARTS
 
 
 def test_pods_that_ask_for_nothing_are_admitted_by_no_queue_that_places_them():
     alone = asked(zoned(), sliced(2, 1, gpus=None))
     assert (alone.verdict, alone.admitted) == (NEVER, False)
-    assert "2 pods (spec.template.spec) ask for no GPU" in alone.says
+    assert "2 pods (spec.template.spec) ask for no GPU" in alone.message
     beside = asked(zoned(), job_set((1, None, {}), (2, 8, {})))
     assert beside.verdict is NEVER
-    assert "1 pod (spec.replicatedJobs[0]" in beside.says
-    assert GROUP in beside.says
+    assert "1 pod (spec.replicatedJobs[0]" in beside.message
+    assert GROUP in beside.message
 
 
 def test_beside_a_pool_without_topology_they_may():
@@ -209,7 +209,9 @@ def test_beside_a_pool_without_topology_they_may():
     value = job_set((1, None, {}), (2, 8, {}))
     found = asked(zoned(pools=pools), value)
     assert found.pools == ("dev",)
-    assert found.says.endswith("whose taint such pods do not tolerate"), "not for want of a flavor"
+    assert found.message.endswith("whose taint such pods do not tolerate"), (
+        "not for want of a flavor"
+    )
 
 
 # ── the next pool ─────────────────────────────────────────────────────────────────────────────────
@@ -230,9 +232,9 @@ def test_where_no_place_is_the_next_pool_is_tried():
     found = asked(zoned(pools=TWO), near(3))
     assert (found.verdict, found.pools) == (STARTS, ("spare",))
     first, second = found.reasons
-    assert (first.pool, first.taken) == ("train", False)
-    assert "the best of train holds 2 of 3 pods" in first.why
-    assert (second.pool, second.taken) == ("spare", True)
+    assert (first.pool, first.is_chosen) == ("train", False)
+    assert "the best of train holds 2 of 3 pods" in first.reason
+    assert (second.pool, second.is_chosen) == ("spare", True)
 
 
 def test_a_first_pool_whose_quota_others_have_is_waited_for():
@@ -240,7 +242,7 @@ def test_a_first_pool_whose_quota_others_have_is_waited_for():
     found = asked(zoned(pools=pools), near(3), on(0, 1, name="old"))
     assert (found.verdict, found.admitted) == (WAITS, False)
     assert found.conditions == ("when train has enough quota free for it",)
-    assert "the best of spare holds 2 of 3 pods" in found.says
+    assert "the best of spare holds 2 of 3 pods" in found.message
 
 
 def test_waiting_for_a_place_is_better_than_never_finding_one():
@@ -264,4 +266,4 @@ def test_two_pod_sets_that_take_turns_end_as_well():
 
 def test_a_resource_that_nobody_has_is_named_at_once():
     found = asked(zoned(pools=TWO), near(1, resource=SLICE))
-    assert "no pool advertises" in found.says
+    assert "no pool advertises" in found.message

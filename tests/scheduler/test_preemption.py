@@ -1,8 +1,8 @@
 """Who must go for a job is whom Kueue would choose."""
 
-from gpuyard.scheduler.preemption import QuotaWish, targets
+from gpuyard.scheduler.preemption import QuotaRequest, preemption_targets
+from gpuyard.scheduler.preemption_rules import FAIR_SHARING, RECLAIM, WITHIN_QUEUE
 from gpuyard.scheduler.quotas import Quotas
-from gpuyard.scheduler.rights import FAIR, OWN, RECLAIM
 from kit.cases.explain import GPU, running
 from kit.stacks import plan_of, platform, pool, team
 
@@ -16,8 +16,8 @@ def chosen(plan, jobs, who, gpus, *, fair, priority=0):
         if job.team:
             quotas.take(job.team, job.uses)
     before = {t: dict(u) for t, u in quotas.used.items()}
-    wish = QuotaWish(who, {KEY: gpus}, priority, frozenset({KEY}))
-    found = targets(quotas, jobs, wish, fair=fair)
+    wish = QuotaRequest(who, {KEY: gpus}, priority, frozenset({KEY}))
+    found = preemption_targets(quotas, jobs, wish, fair=fair)
     after = {t: {k: n for k, n in u.items() if n} for t, u in quotas.used.items()}
     assert after == {t: {k: n for k, n in u.items() if n} for t, u in before.items()}
     return [(j.name, why) for j, why in found]
@@ -95,7 +95,7 @@ def test_inside_a_queue_lower_priority_gives_way():
         running("a", 8, name="high", priority=9, since=2),
     ]
     for fair in (True, False):
-        assert chosen(plan, jobs, "a", 8, fair=fair, priority=5) == [("low", OWN)]
+        assert chosen(plan, jobs, "a", 8, fair=fair, priority=5) == [("low", WITHIN_QUEUE)]
         assert chosen(plan, jobs, "a", 8, fair=fair, priority=1) == []
         assert chosen(plan, jobs, "a", 16, fair=fair, priority=5) == []
 
@@ -113,8 +113,8 @@ def test_borrowing_takes_nothing_by_priority_but_something_by_fairness():
         team("b", borrow={"train": 32}),
     )
     assert chosen(plan, jobs, "a", 8, fair=False, priority=9) == []
-    assert chosen(plan, jobs, "a", 8, fair=True) == [("b3", FAIR)]
-    assert chosen(plan, jobs, "a", 16, fair=True) == [("b3", FAIR), ("b2", FAIR)]
+    assert chosen(plan, jobs, "a", 8, fair=True) == [("b3", FAIR_SHARING)]
+    assert chosen(plan, jobs, "a", 16, fair=True) == [("b3", FAIR_SHARING), ("b2", FAIR_SHARING)]
     assert chosen(plan, jobs, "a", 24, fair=True) == []
 
 
@@ -131,28 +131,30 @@ def test_the_unfairest_team_gives_first():
         running("c", 8, name="c0", since=1),
         running("c", 16, name="c1", since=2),
     ]
-    assert chosen(plan, jobs, "a", 8, fair=True) == [("c1", FAIR)]
+    assert chosen(plan, jobs, "a", 8, fair=True) == [("c1", FAIR_SHARING)]
 
 
 def test_between_equally_unfair_teams_the_newer_job_goes():
     plan = lab(*(team(n, borrow={"train": 32}) for n in "abc"))
     jobs = [running("b", 16, name="b", since=1), running("c", 16, name="c", since=2)]
-    assert chosen(plan, jobs, "a", 8, fair=True) == [("c", FAIR)]
+    assert chosen(plan, jobs, "a", 8, fair=True) == [("c", FAIR_SHARING)]
     jobs = [running("b", 16, name="b", since=2), running("c", 16, name="c", since=1)]
-    assert chosen(plan, jobs, "a", 8, fair=True) == [("b", FAIR)]
+    assert chosen(plan, jobs, "a", 8, fair=True) == [("b", FAIR_SHARING)]
 
 
 def test_a_job_that_leaves_less_than_the_wisher_has_goes_only_below_what_there_was():
     plan = lab(*(team(n, borrow={"train": 32}) for n in "ab"))
     jobs = [running("b", 32, name="all")]
-    assert chosen(plan, jobs, "a", 8, fair=True) == [("all", FAIR)], "8 < 32, the second rule"
+    assert chosen(plan, jobs, "a", 8, fair=True) == [("all", FAIR_SHARING)], (
+        "8 < 32, the second rule"
+    )
     assert chosen(plan, jobs, "a", 32, fair=True) == [], "32 is not below 32"
 
 
 def test_the_second_rule_takes_one_job_of_a_team_and_no_more():
     plan = lab(*(team(n, borrow={"train": 32}) for n in "ab"))
     jobs = [running("b", 12, name="b0", since=1), running("b", 20, name="b1", since=2)]
-    assert chosen(plan, jobs, "a", 14, fair=True) == [("b1", FAIR)]
+    assert chosen(plan, jobs, "a", 14, fair=True) == [("b1", FAIR_SHARING)]
     assert chosen(plan, jobs, "a", 28, fair=True) == []
 
 
@@ -162,8 +164,8 @@ def test_own_and_borrowed_in_one_go():
         team("b", guarantee={"train": 24}, borrow={"train": 8}),
     )
     jobs = [running("a", 8, name="mine", priority=-1), running("b", 24, name="theirs")]
-    assert chosen(plan, jobs, "a", 8, fair=False) == [("mine", OWN)]
-    assert chosen(plan, jobs, "a", 8, fair=True) == [("mine", OWN)]
+    assert chosen(plan, jobs, "a", 8, fair=False) == [("mine", WITHIN_QUEUE)]
+    assert chosen(plan, jobs, "a", 8, fair=True) == [("mine", WITHIN_QUEUE)]
 
 
 def test_in_order_to_borrow_nobody_elses_job_goes_without_fair_sharing():
@@ -173,7 +175,7 @@ def test_in_order_to_borrow_nobody_elses_job_goes_without_fair_sharing():
         running("b", 20, name="theirs", since=3),
     ]
     assert chosen(two(), jobs, "a", 16, fair=False) == []
-    assert chosen(two(), jobs, "a", 8, fair=False) == [("mine", OWN)], "theirs is spared"
+    assert chosen(two(), jobs, "a", 8, fair=False) == [("mine", WITHIN_QUEUE)], "theirs is spared"
 
 
 def test_strangers_have_no_quota_and_do_not_go():
@@ -218,7 +220,10 @@ def test_a_department_that_is_entitled_takes_back_even_for_a_team_that_borrows()
     jobs = [running("c", 8, name=f"c{n}", since=n) for n in range(4)]
     assert chosen(departments(), jobs, "a", 12, fair=False) == [("c3", RECLAIM), ("c2", RECLAIM)]
     assert chosen(departments(), jobs, "a", 20, fair=False) == []
-    assert chosen(departments(), jobs, "a", 12, fair=True) == [("c3", FAIR), ("c2", FAIR)]
+    assert chosen(departments(), jobs, "a", 12, fair=True) == [
+        ("c3", FAIR_SHARING),
+        ("c2", FAIR_SHARING),
+    ]
 
 
 def test_shares_are_compared_where_the_ways_part():
@@ -233,9 +238,9 @@ def test_shares_are_compared_where_the_ways_part():
         *(running("c", 4, name=f"c{n}", since=2 + n) for n in range(4)),
     ]
     # department x has its half already: a may take from b, its own colleague, and not from y
-    assert chosen(plan, jobs, "a", 4, fair=True) == [("b", FAIR)]
+    assert chosen(plan, jobs, "a", 4, fair=True) == [("b", FAIR_SHARING)]
     small = [running("b", 4, name=f"b{n}", since=n) for n in range(4)]
-    assert chosen(plan, [*small, *jobs[1:]], "a", 4, fair=True) == [("b3", FAIR)]
+    assert chosen(plan, [*small, *jobs[1:]], "a", 4, fair=True) == [("b3", FAIR_SHARING)]
 
 
 def test_a_heavier_department_gets_more():
@@ -261,4 +266,4 @@ def test_inside_a_limit_that_is_used_up_only_colleagues_give_way():
     )
     jobs = [running("b", 4, name="b"), running("a", 12, name="a"), running("c", 16, name="c")]
     assert chosen(plan, jobs, "b", 4, fair=False) == []
-    assert chosen(plan, jobs, "b", 4, fair=True) == [("a", FAIR)]
+    assert chosen(plan, jobs, "b", 4, fair=True) == [("a", FAIR_SHARING)]

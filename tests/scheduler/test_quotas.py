@@ -19,19 +19,19 @@ def test_a_team_has_its_guarantee_and_what_it_may_borrow():
     found = quotas(
         team("a", guarantee={"train": 8}, borrow={"train": 16}), team("b", guarantee={"train": 24})
     )
-    assert (found.most("a", KEY), found.available("a", KEY)) == (24, 24)
-    assert found.root.stock[KEY] == 32
+    assert (found.max_usage("a", KEY), found.available("a", KEY)) == (24, 24)
+    assert found.root.nominal[KEY] == 32
     found.take("b", {KEY: 24})
-    assert (found.most("a", KEY), found.available("a", KEY)) == (24, 8)
-    assert (found.room_of_team("a", KEY), found.room_of_cohort("a", KEY)) == (24, 8)
+    assert (found.max_usage("a", KEY), found.available("a", KEY)) == (24, 8)
+    assert (found.team_headroom("a", KEY), found.cohort_headroom("a", KEY)) == (24, 8)
 
 
 def test_what_is_not_lent_is_nobody_elses():
     found = quotas(
         team("a", guarantee={"train": 24}, lend={"train": 4}), team("b", borrow={"train": 8})
     )
-    assert found.queues["a"].kept(KEY) == 20
-    assert found.most("b", KEY) == 8
+    assert found.queues["a"].local_available(KEY) == 20
+    assert found.max_usage("b", KEY) == 8
     found.take("a", {KEY: 24})
     assert found.available("b", KEY) == 8, "nobody's eight"
     found.take("b", {KEY: 8})
@@ -64,12 +64,16 @@ def test_the_share_is_what_is_borrowed_by_weight():
 def test_what_nobody_has_is_nothing():
     found = quotas(team("a", guarantee={"train": 8}))
     other = ("train", "nvidia.com/other")
-    assert (found.nominal("a", other), found.limit("a", other), found.queues["a"].kept(other)) == (
+    assert (
+        found.nominal("a", other),
+        found.limit("a", other),
+        found.queues["a"].local_available(other),
+    ) == (
         0,
         0,
         0,
     )
-    assert (found.most("a", other), found.available("a", other)) == (0, 0)
+    assert (found.max_usage("a", other), found.available("a", other)) == (0, 0)
 
 
 @st.composite
@@ -96,7 +100,7 @@ def test_taking_and_giving_back_leaves_everything_as_it_was(history):
     before = {t: found.available(t, KEY) for t in "ab"}
     for name, amount in steps:
         found.take(name, {KEY: amount})
-        assert found.available(name, KEY) <= found.most(name, KEY)
+        assert found.available(name, KEY) <= found.max_usage(name, KEY)
     for name, amount in steps:
         found.take(name, {KEY: amount}, -1)
     assert {t: found.available(t, KEY) for t in "ab"} == before
@@ -110,7 +114,9 @@ def test_a_guarantee_that_is_not_lent_out_is_there(history):
     for name, amount in steps:
         if amount <= found.available(name, KEY):
             found.take(name, {KEY: amount})
-    assert found.available("a", KEY) >= found.queues["a"].kept(KEY) - found.used["a"][KEY]
+    assert (
+        found.available("a", KEY) >= found.queues["a"].local_available(KEY) - found.used["a"][KEY]
+    )
 
 
 def tree(*teams, cohorts):
@@ -125,15 +131,15 @@ def test_a_cohorts_limit_binds_all_teams_in_it_together():
         team("c", guarantee={"train": 8}, borrow={"train": 8}),
         cohorts=[{"name": "labs", "borrow": {"train": 6}, "lend": {"train": 10}}],
     )
-    assert [found.most(t, KEY) for t in "abc"] == [16, 12, 16]
+    assert [found.max_usage(t, KEY) for t in "abc"] == [16, 12, 16]
     assert found.most_without_limit("a", KEY) == 18, "twelve of the cohort, and six that it borrows"
     found.take("a", {KEY: 14})
     assert [found.available(t, KEY) for t in "ab"] == [2, 4], "six of the cohort borrowed, but two"
     assert found.full("b", KEY).shown == "labs"
     found.take("b", {KEY: 4})
     assert [found.available(t, KEY) for t in "abc"] == [0, 0, 14]
-    assert (found.full("c", KEY), found.bound("c", KEY)) == (found.root, None)
-    assert found.bound("a", KEY).shown == "labs"
+    assert (found.full("c", KEY), found.limiting_cohort("c", KEY)) == (found.root, None)
+    assert found.limiting_cohort("a", KEY).shown == "labs"
     found.take("c", {KEY: 14})
     assert found.root.used[KEY] == 16 + 14, "two of the labs' twelve are never lent"
     for name, amount in (("a", 14), ("b", 4), ("c", 14)):
@@ -149,7 +155,7 @@ def test_a_guarantee_is_had_back_from_a_cohort_that_lends_all_of_it():
         cohorts=[{"name": "top"}, {"name": "leaf", "parent": "top", "borrow": {}}],
     )
     found.take("c", {KEY: 32})
-    assert (found.available("a", KEY), found.most("a", KEY)) == (0, 8)
+    assert (found.available("a", KEY), found.max_usage("a", KEY)) == (0, 8)
     assert found.full("a", KEY) is found.root
 
 
@@ -160,7 +166,7 @@ def test_how_far_away_an_amount_comes_from():
         team("c", guarantee={"train": 8}, cohort="top"),
         cohorts=[{"name": "top"}, {"name": "leaf", "parent": "top"}],
     )
-    far = {n: found.distance("a", KEY, n) for n in (4, 5, 8, 9, 16, 17, 32, 33)}
+    far = {n: found.borrowing_distance("a", KEY, n) for n in (4, 5, 8, 9, 16, 17, 32, 33)}
     assert far == {
         4: (0, True),
         5: (1, True),
@@ -182,8 +188,8 @@ def test_a_cohort_shares_by_what_it_borrows_as_a_whole():
     (labs,) = found.root.cohorts
     found.take("a", {KEY: 12})
     assert (is_borrowing(labs), is_borrowing(found.queues["a"])) == (False, True)
-    assert found.unfairness(labs) == 0
+    assert found.weighted_share(labs) == 0
     assert within(labs, frozenset({KEY}))
     found.take("b", {KEY: 12})
-    assert found.unfairness(labs) == pytest.approx(1000 * 8 / 32 / 2)
+    assert found.weighted_share(labs) == pytest.approx(1000 * 8 / 32 / 2)
     assert not within(labs, frozenset({KEY}))

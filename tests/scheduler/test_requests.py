@@ -112,11 +112,11 @@ AT = f"{SPEC}.containers[0].resources"
     [
         ({}, {GPU: 2}, f"{GPU}: a request without a limit, which Kubernetes refuses", f"limits.{GPU}", 2, 2),
         ({GPU: 2}, {GPU: 1}, f"{GPU}: request 1 and limit 2 differ, which Kubernetes refuses for devices", f"requests.{GPU}", 2, 2),  # noqa: E501
-        ({GPU: "500m"}, {}, f"{GPU}: 500m is no whole number, which Kubernetes refuses for devices", f"limits.{GPU}", 1, 1),  # noqa: E501
+        ({GPU: "500m"}, {}, f"{GPU}: 500m is no whole number, which Kubernetes refuses for devices", f"limits.{GPU}", 1, 1),
         ({GPU: "eight"}, {}, f"{GPU}: 'eight' is no quantity", f"limits.{GPU}", 1, 1),
         ({GPU: -1}, {}, f"{GPU}: -1 is no quantity", f"limits.{GPU}", 1, 1),
         ({GPU: 1}, {GPU: "x"}, f"{GPU}: 'x' is no quantity", f"requests.{GPU}", 1, 1),
-        ({"gpu": 4}, {}, f"`gpu` is no resource of Kubernetes: devices have a domain, as in {GPU}", "limits.gpu", GPU, 4),  # noqa: E501
+        ({"gpu": 4}, {}, f"`gpu` is no resource of Kubernetes: devices have a domain, as in {GPU}", "limits.gpu", GPU, 4),
         ({"cpu": "much"}, {}, "cpu: 'much' is no quantity", "limits.cpu", 1, 1),
     ],
 )  # fmt: skip
@@ -124,8 +124,8 @@ def test_what_the_api_server_refuses_is_named_with_what_to_write(
     limits, requests, says, at, value, amount
 ):
     found = need(job(containers=[container(limits, requests)]))
-    (refused,) = found.refused
-    assert (refused.says, refused.at, refused.value) == (says, f"{AT}.{at}", value)
+    (refused,) = found.rejection
+    assert (refused.message, refused.at, refused.value) == (says, f"{AT}.{at}", value)
     assert refused.amount == amount
 
 
@@ -145,7 +145,7 @@ def test_the_second_pod_set_knows_its_own_refusals():
     }
     found = need({"kind": "JobSet", "spec": {"replicatedJobs": [good, bad]}})
     assert [p.count for p in found.pod_sets] == [6, 1]
-    assert [r.pod_set for r in found.refused] == [1]
+    assert [r.pod_set for r in found.rejection] == [1]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def anti(labels, topology="kubernetes.io/hostname"):
 
 def test_pods_that_keep_apart_from_their_own_kind_need_a_node_each():
     found = need(job(affinity=anti({"x": "y"}), pod_labels={"x": "y"}))
-    assert found.pod_sets[0].apart
+    assert found.pod_sets[0].is_anti_affine
     assert found.cautions == ()
 
 
@@ -215,13 +215,13 @@ def test_pods_that_keep_apart_from_their_own_kind_need_a_node_each():
             {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}},
             "it belongs to a pod group; the other pods of the group are not counted",
         ),
-        ({"kind": "Deployment", "pods": 2}, "Kueue queues each pod of a Deployment by itself: some may run without all"),  # noqa: E501
+        ({"kind": "Deployment", "pods": 2}, "Kueue queues each pod of a Deployment by itself: some may run without all"),
     ],
 )  # fmt: skip
 def test_what_is_not_judged_is_said(rest, caution):
     found = need(job(**rest))
     assert found.cautions == (caution,)
-    assert not found.pod_sets[0].apart
+    assert not found.pod_sets[0].is_anti_affine
 
 
 def test_a_train_job_says_that_its_runtime_is_unknown():
@@ -284,7 +284,7 @@ leaves = (
     | st.sampled_from([GPU, "cpu", "8"])
 )
 KEYS = [
-    "spec", "template", "containers", "initContainers", "resources", "limits", "requests", "affinity", "nodeAffinity",  # noqa: E501
+    "spec", "template", "containers", "initContainers", "resources", "limits", "requests", "affinity", "nodeAffinity",
     "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms", "matchExpressions", "tolerations",
     "nodeSelector", "replicatedJobs", "metadata", "labels", "trainer", "overhead", GPU,
 ]  # fmt: skip
@@ -307,6 +307,6 @@ def test_anything_at_all_is_read(kind, value):
 def test_a_number_of_pods_in_quotes_is_refused_and_judged_as_meant():
     found = need({"kind": "Job", "spec": {"parallelism": "2", "template": {"spec": pod_spec(1)}}})
     assert [p.count for p in found.pod_sets] == [2]
-    (refused,) = found.refused
-    assert refused.says == "spec.parallelism: '2' is no whole number"
+    (refused,) = found.rejection
+    assert refused.message == "spec.parallelism: '2' is no whole number"
     assert (refused.at, refused.value, refused.resource) == ("spec.parallelism", 2, "")

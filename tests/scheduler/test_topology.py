@@ -9,7 +9,7 @@ from gpuyard.explain import Verdict, explain
 from gpuyard.explain.running import read_running
 from gpuyard.manifests.workloads import read_job
 from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
-from gpuyard.scheduler.desk import EMPTY
+from gpuyard.scheduler.model import EMPTY
 from gpuyard.scheduler.nodes import Nodes
 from gpuyard.scheduler.topology import (
     GROUP,
@@ -19,10 +19,10 @@ from gpuyard.scheduler.topology import (
     SLICE_LEVEL,
     SLICE_SIZE,
     UNCONSTRAINED,
-    Near,
-    mismatch,
-    near_of,
-    spot,
+    TopologyRequest,
+    find_placement,
+    topology_mismatch,
+    topology_request,
 )
 from kit.cases.explain import job
 from kit.every import every
@@ -38,27 +38,27 @@ LEVELS = ("block", "rack", "host")
     [
         ({}, None),
         ({"other": "x"}, None),
-        ({REQUIRED: "rack"}, Near("required", "rack")),
-        ({PREFERRED: "rack"}, Near("preferred", "rack")),
-        ({UNCONSTRAINED: "true"}, Near("unconstrained")),
-        ({UNCONSTRAINED: "False"}, Near("unconstrained")),
-        ({SLICE_LEVEL: "rack", SLICE_SIZE: "4"}, Near("", "", "rack", 4)),
+        ({REQUIRED: "rack"}, TopologyRequest("required", "rack")),
+        ({PREFERRED: "rack"}, TopologyRequest("preferred", "rack")),
+        ({UNCONSTRAINED: "true"}, TopologyRequest("unconstrained")),
+        ({UNCONSTRAINED: "False"}, TopologyRequest("unconstrained")),
+        ({SLICE_LEVEL: "rack", SLICE_SIZE: "4"}, TopologyRequest("", "", "rack", 4)),
         (
             {REQUIRED: "block", SLICE_LEVEL: "rack", SLICE_SIZE: "2"},
-            Near("required", "block", "rack", 2),
+            TopologyRequest("required", "block", "rack", 2),
         ),
         (
             {
                 LAYERS: '[{"topology": "block", "size": 8}, {"topology": "rack", "size": 4},'
                 ' {"topology": "host", "size": 2}]'
             },
-            Near("", "", "block", 8, (("rack", 4), ("host", 2))),
+            TopologyRequest("", "", "block", 8, (("rack", 4), ("host", 2))),
         ),
-        ({PREFERRED: "rack", GROUP: "g"}, Near("preferred", "rack", group="g")),
+        ({PREFERRED: "rack", GROUP: "g"}, TopologyRequest("preferred", "rack", group="g")),
     ],
 )
 def test_annotations_are_read_as_kueue_reads_them(annotations, near):
-    assert near_of(annotations, 8) == near
+    assert topology_request(annotations, 8) == near
 
 
 @every(
@@ -100,9 +100,9 @@ def test_annotations_are_read_as_kueue_reads_them(annotations, near):
     ],
 )
 def test_what_kueue_refuses_is_said(annotations, wrong):
-    near = near_of(annotations, 8)
+    near = topology_request(annotations, 8)
     assert near is not None
-    assert wrong in near.wrong
+    assert wrong in near.error
 
 
 @pytest.mark.parametrize(
@@ -111,21 +111,36 @@ def test_what_kueue_refuses_is_said(annotations, wrong):
         (None, None, False, ""),
         (None, LEVELS, True, ""),
         (None, LEVELS, False, "with a topology annotation only"),
-        (Near("unconstrained"), None, False, "the pool has none"),
-        (Near("unconstrained"), LEVELS, False, ""),
-        (Near("required", "rack"), LEVELS, True, ""),
-        (Near("required", "row"), LEVELS, True, "no level row; there are block, rack, host"),
-        (Near("", "", "row", 2), LEVELS, True, "no level row"),
-        (Near("required", "rack", "block", 2), LEVELS, True, "block, which is wider than rack"),
-        (Near("required", "block", "rack", 2), LEVELS, True, ""),
-        (Near("required", "rack", "rack", 2), LEVELS, True, ""),
-        (Near("", "", "block", 4, (("host", 2),)), LEVELS, True, ""),
-        (Near("", "", "rack", 4, (("block", 2),)), LEVELS, True, "block, which is wider than rack"),
-        (Near("", "", "block", 4, (("row", 2),)), LEVELS, True, "no level row"),
+        (TopologyRequest("unconstrained"), None, False, "the pool has none"),
+        (TopologyRequest("unconstrained"), LEVELS, False, ""),
+        (TopologyRequest("required", "rack"), LEVELS, True, ""),
+        (
+            TopologyRequest("required", "row"),
+            LEVELS,
+            True,
+            "no level row; there are block, rack, host",
+        ),
+        (TopologyRequest("", "", "row", 2), LEVELS, True, "no level row"),
+        (
+            TopologyRequest("required", "rack", "block", 2),
+            LEVELS,
+            True,
+            "block, which is wider than rack",
+        ),
+        (TopologyRequest("required", "block", "rack", 2), LEVELS, True, ""),
+        (TopologyRequest("required", "rack", "rack", 2), LEVELS, True, ""),
+        (TopologyRequest("", "", "block", 4, (("host", 2),)), LEVELS, True, ""),
+        (
+            TopologyRequest("", "", "rack", 4, (("block", 2),)),
+            LEVELS,
+            True,
+            "block, which is wider than rack",
+        ),
+        (TopologyRequest("", "", "block", 4, (("row", 2),)), LEVELS, True, "no level row"),
     ],
 )
 def test_flavors_and_words_that_do_not_go_together(near, levels, everywhere, why):
-    found = mismatch(near, levels, everywhere=everywhere)
+    found = topology_mismatch(near, levels, everywhere=everywhere)
     assert (why in found) if why else found == ""
 
 
@@ -139,7 +154,7 @@ def nodes(*free, running=True):
 
 def left(found):
     """What is free on each node afterwards, by where it is."""
-    return sorted((n.where, n.free[GPU]) for n in found.room for _ in range(n.count))
+    return sorted((n.where, n.free[GPU]) for n in found.free for _ in range(n.count))
 
 
 TREE = nodes((("a", "1"), 8, 2), (("a", "2"), 8, 1), (("b", "1"), 8, 2))
@@ -148,76 +163,84 @@ TREE = nodes((("a", "1"), 8, 2), (("a", "2"), 8, 1), (("b", "1"), 8, 2))
 @pytest.mark.parametrize(
     ("near", "count", "fits", "best"),
     [
-        (Near("required", "rack"), 2, True, 2),
-        (Near("required", "rack"), 3, False, 2),
-        (Near("required", "block"), 3, True, 3),
-        (Near("required", "block"), 4, False, 3),
-        (Near("required", "host"), 1, True, 1),
-        (Near("required", "host"), 2, False, 1),
-        (Near("preferred", "host"), 5, True, 5),
-        (Near("preferred", "rack"), 6, False, 5),
-        (Near("unconstrained"), 5, True, 5),
+        (TopologyRequest("required", "rack"), 2, True, 2),
+        (TopologyRequest("required", "rack"), 3, False, 2),
+        (TopologyRequest("required", "block"), 3, True, 3),
+        (TopologyRequest("required", "block"), 4, False, 3),
+        (TopologyRequest("required", "host"), 1, True, 1),
+        (TopologyRequest("required", "host"), 2, False, 1),
+        (TopologyRequest("preferred", "host"), 5, True, 5),
+        (TopologyRequest("preferred", "rack"), 6, False, 5),
+        (TopologyRequest("unconstrained"), 5, True, 5),
         (None, 5, True, 5),
         (None, 6, False, 5),
-        (Near("", "", "rack", 2), 4, True, 4),
-        (Near("", "", "rack", 2), 6, False, 4),
-        (Near("required", "block", "rack", 2), 2, True, 2),
-        (Near("required", "block", "rack", 2), 4, False, 2),
+        (TopologyRequest("", "", "rack", 2), 4, True, 4),
+        (TopologyRequest("", "", "rack", 2), 6, False, 4),
+        (TopologyRequest("required", "block", "rack", 2), 2, True, 2),
+        (TopologyRequest("required", "block", "rack", 2), 4, False, 2),
     ],
 )
 def test_a_domain_must_hold_all_of_them(near, count, fits, best):
-    found = spot(TREE, LEVELS, {GPU: 8}, count, near)
+    found = find_placement(TREE, LEVELS, {GPU: 8}, count, near)
     assert (found.fits, found.best) == (fits, best)
     assert found.nodes == (count if fits else 0)
     assert sum(free for _, free in left(found)) == 40 - (8 * count if fits else 0)
 
 
 def test_the_smallest_domain_that_holds_them_is_taken():
-    found = spot(TREE, LEVELS, {GPU: 8}, 2, Near("required", "block"))
+    found = find_placement(TREE, LEVELS, {GPU: 8}, 2, TopologyRequest("required", "block"))
     assert [free for where, free in left(found) if where[0] == "b"] == [0, 0]
 
 
 def test_the_last_pods_go_to_the_smallest_rest_that_holds_them():
     room = nodes((("a", "1"), 8, 1), (("a", "1"), 3, 1), (("a", "1"), 2, 1))
-    found = spot(room, LEVELS, {GPU: 1}, 10, Near("required", "rack"))
+    found = find_placement(room, LEVELS, {GPU: 1}, 10, TopologyRequest("required", "rack"))
     assert left(found) == [(("a", "1"), 0), (("a", "1"), 0), (("a", "1"), 3)]
 
 
 def test_jobs_that_say_nothing_take_the_smallest_rests():
     room = nodes((("a", "1"), 8, 1), (("a", "1"), 3, 1), (("b", "1"), 2, 1))
-    one = spot(room, LEVELS, {GPU: 3}, 1, None)
+    one = find_placement(room, LEVELS, {GPU: 3}, 1, None)
     assert [free for _, free in left(one)] == [0, 8, 2]
-    many = spot(room, LEVELS, {GPU: 1}, 12, None)
+    many = find_placement(room, LEVELS, {GPU: 1}, 12, None)
     assert [free for _, free in left(many)] == [0, 1, 0]
     none = nodes((("a", "1"), 0, 1), (("a", "1"), 1, 1), (("a", "1"), 2, 1))
-    assert [free for _, free in left(spot(none, LEVELS, {GPU: 1}, 3, None))] == [0, 0, 0]
+    assert [free for _, free in left(find_placement(none, LEVELS, {GPU: 1}, 3, None))] == [0, 0, 0]
 
 
 def test_slices_stay_together_all_the_way_down():
     room = nodes((("a", "1"), 3, 1), (("a", "2"), 3, 1))
-    found = spot(room, LEVELS, {GPU: 1}, 4, Near("required", "block", "rack", 2))
+    found = find_placement(
+        room, LEVELS, {GPU: 1}, 4, TopologyRequest("required", "block", "rack", 2)
+    )
     assert [free for _, free in left(found)] == [1, 1]
 
 
 def test_nodes_without_the_labels_are_not_looked_at():
     room = (*nodes((("a", "1"), 8, 1)), Nodes({GPU: 8, "pods": 9}, 3, running=True, where=None))
-    found = spot(room, LEVELS, {GPU: 8}, 2, None)
+    found = find_placement(room, LEVELS, {GPU: 8}, 2, None)
     assert (found.fits, found.best) == (False, 1)
 
 
 def test_labels_that_are_not_known_are_guessed_and_said():
     room = nodes(((), 8, 4))
-    assert spot(room, LEVELS, {GPU: 8}, 4, Near("required", "rack")).guessed
-    assert not spot(room, LEVELS, {GPU: 8}, 1, Near("required", "host")).guessed
-    assert not spot(room, LEVELS, {GPU: 8}, 4, None).guessed
-    assert spot(room, LEVELS, {GPU: 8}, 5, Near("required", "rack")).guessed
+    assert find_placement(
+        room, LEVELS, {GPU: 8}, 4, TopologyRequest("required", "rack")
+    ).is_estimated
+    assert not find_placement(
+        room, LEVELS, {GPU: 8}, 1, TopologyRequest("required", "host")
+    ).is_estimated
+    assert not find_placement(room, LEVELS, {GPU: 8}, 4, None).is_estimated
+    assert find_placement(
+        room, LEVELS, {GPU: 8}, 5, TopologyRequest("required", "rack")
+    ).is_estimated
 
 
 def test_nodes_that_start_and_nodes_that_have_the_job_already_are_told_apart():
     room = nodes((("a", "1"), 8, 2), running=False)
-    first = spot(room, LEVELS, {GPU: 4}, 1, None)
+    first = find_placement(room, LEVELS, {GPU: 4}, 1, None)
     assert (first.nodes, first.started) == (1, 1)
-    second = spot(first.room, LEVELS, {GPU: 4}, 1, None)
+    second = find_placement(first.free, LEVELS, {GPU: 4}, 1, None)
     assert (second.nodes, second.started) == (0, 0)
 
 
@@ -225,11 +248,11 @@ def test_nodes_that_start_and_nodes_that_have_the_job_already_are_told_apart():
 @every("count", [1, 2, 3, 5])
 def test_no_pod_is_lost_and_no_node_is_overdrawn(free, count):
     room = nodes(*(((name, "1"), gpus, 1) for name, gpus in zip("aab", free, strict=True)))
-    for near in (None, Near("required", "block"), Near("preferred", "rack")):
-        found = spot(room, LEVELS, {GPU: 2}, count, near)
+    for near in (None, TopologyRequest("required", "block"), TopologyRequest("preferred", "rack")):
+        found = find_placement(room, LEVELS, {GPU: 2}, count, near)
         holds = [gpus // 2 for gpus in free]
         in_block = max(holds[0] + holds[1], holds[2])
-        enough = in_block if near and near.how == "required" else sum(holds)
+        enough = in_block if near and near.mode == "required" else sum(holds)
         assert found.fits is (enough >= count)
         after = [f for _, f in left(found)]
         assert min(after) >= 0
@@ -265,14 +288,14 @@ def test_a_gang_that_fits_in_no_zone_never_starts_and_the_nearest_change_is_trie
     found = asked(zoned(), gang(4, required=ZONE_LABEL))
     assert found.verdict is Verdict.NEVER
     assert not found.admitted
-    assert "the best of train holds 3 of 4 pods" in found.says
+    assert "the best of train holds 3 of 4 pods" in found.message
     assert found.changes[0].value == {"kueue.x-k8s.io/podset-preferred-topology": ZONE_LABEL}
 
 
 def test_what_prefers_already_is_not_told_to_prefer():
     found = asked(zoned(), gang(6, preferred=ZONE_LABEL))
     assert found.verdict is Verdict.NEVER
-    assert not any(PREFERRED in c.says for c in found.changes)
+    assert not any(PREFERRED in c.message for c in found.changes)
 
 
 def test_a_zone_that_is_taken_now_is_waited_for_in_the_queue():
@@ -290,7 +313,7 @@ def test_a_zone_that_is_taken_now_is_waited_for_in_the_queue():
     assert condition.startswith(f"when one {ZONE_LABEL} of train has room for 3 pods with 8 {GPU},")
     assert condition.endswith("for example when old of team vision ends")
     assert "waits whole in its queue" in found.meanwhile
-    assert found.says.endswith("nobody there has to give way to it, or not enough of them")
+    assert found.message.endswith("nobody there has to give way to it, or not enough of them")
 
 
 def test_where_nobody_is_evicted_nobody_may_be():
@@ -323,21 +346,21 @@ def test_fragments_keep_a_job_in_its_queue_that_a_quota_would_admit():
     }
     found = asked(zoned(), gang(1, 6), row)
     assert (found.verdict, found.admitted) == (Verdict.WAITS, False)
-    assert "the nodes of train hold none of 1 pod" in found.says
+    assert "the nodes of train hold none of 1 pod" in found.message
     assert found.conditions[0].startswith("when nodes of train have room for 1 pod")
 
 
 def test_a_level_that_is_not_there_never_matches_and_the_levels_are_named():
     found = asked(zoned(), gang(required="example.com/rack"))
     assert found.verdict is Verdict.NEVER
-    assert f"there are {ZONE_LABEL}, {HOSTNAME_LABEL}" in found.says
-    assert REQUIRED in found.changes[0].says
+    assert f"there are {ZONE_LABEL}, {HOSTNAME_LABEL}" in found.message
+    assert REQUIRED in found.changes[0].message
 
 
 def test_annotations_that_kueue_refuses_are_never_admitted():
     found = asked(zoned(), gang(required=ZONE_LABEL, preferred=ZONE_LABEL))
     assert found.verdict is Verdict.NEVER
-    assert "Kueue does not accept its topology annotations: more than one of" in found.says
+    assert "Kueue does not accept its topology annotations: more than one of" in found.message
 
 
 def test_in_a_mixed_queue_the_annotation_leads():
@@ -381,7 +404,7 @@ def test_labels_of_nodes_that_run_count_and_unknown_ones_are_said():
     live = [node(1, "x"), node(2, "x"), node(3, "y"), node(4, "y")]
     never = asked(plan, gang(4, required=level), *live)
     assert never.verdict is Verdict.NEVER
-    assert "the best of train holds 2 of 4" in never.says
+    assert "the best of train holds 2 of 4" in never.message
     (fabric,) = asked(plan, gang(2, required=level), *live).cautions
     assert "without vpc.amazonaws.com/efa" in fabric
     row = {"team": "vision", "pool": "train", "pods": 1, "gpus": 8, "nodes": ["ip-9"]}
@@ -453,10 +476,10 @@ def test_slices_lie_in_slices(pods, sizes, verdict, says):
     value = gang(pods, 4 if sizes[1] < 4 else 2)
     value["spec"]["template"]["metadata"]["annotations"] = {LAYERS: json.dumps(layers)}
     found = asked(zoned(nodes=4), value)
-    assert (found.verdict, says in found.says) == (verdict, True), found.says
+    assert (found.verdict, says in found.message) == (verdict, True), found.message
     if verdict is Verdict.NEVER:
         at = f"slices of 8 within one {ZONE_LABEL} and slices of 2 within one {HOSTNAME_LABEL}"
-        assert at in found.says
+        assert at in found.message
 
 
 def test_a_pod_says_it_in_its_own_annotations():

@@ -22,7 +22,7 @@ def labs(**limits):
 def test_a_cohort_that_borrows_no_more_is_named_with_its_limit():
     found = said(labs(), job(pods=3, gpus=8))
     assert found.verdict is NEVER
-    assert found.says == (
+    assert found.message == (
         "train: 24 nvidia.com/gpu wanted, team vision can have 16 at most (guaranteed 4, may borrow 12)"
     )
     assert found.stack_change == (

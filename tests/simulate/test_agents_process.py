@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.simulate.agents import __main__ as program
 from gpuyard.simulate.agents import cache, loop
 from gpuyard.simulate.api import ApiError, ApiObject, Unreachable
@@ -70,7 +70,7 @@ class Cluster:
     def apply(self, value: ApiObject) -> None:
         self.applied.append(value["kind"])
 
-    def merge(self, path: str, _change: ApiObject) -> None:
+    def patch(self, path: str, _change: ApiObject) -> None:
         if self.failures:
             raise self.failures.pop(0)
         self.written.append(path)
@@ -169,7 +169,7 @@ def test_an_event_names_its_node_and_a_refused_one_is_no_secret(
     cluster = Cluster()
     agents = loop.Agents(cluster)  # type: ignore[arg-type]
     event = loop.node.Event("MigConfigFailed", "too much", "mig-manager")
-    agents._tell(gpu_node("a"), event)
+    agents._report(gpu_node("a"), event)
     (body,) = cluster.bodies
     assert body["involvedObject"] == {"kind": "Node", "name": "a", "uid": "a"}
     assert (body["type"], body["reason"], body["message"]) == (
@@ -182,14 +182,14 @@ def test_an_event_names_its_node_and_a_refused_one_is_no_secret(
     assert "a: MigConfigFailed: too much" in capfd.readouterr().err
     cluster.refuse_event = ApiError(403, "forbidden")
     with pytest.raises(ApiError, match="403"):
-        agents._tell(gpu_node("a"), event)
+        agents._report(gpu_node("a"), event)
 
 
 def test_two_messages_about_a_node_are_two_events():
     cluster = Cluster()
     agents = loop.Agents(cluster)  # type: ignore[arg-type]
     for message in ("one", "two", "one"):
-        agents._tell(gpu_node("a"), loop.node.Event("Failed", message, "x"))
+        agents._report(gpu_node("a"), loop.node.Event("Failed", message, "x"))
     names = [body["metadata"]["name"] for body in cluster.bodies]
     assert names[0] == names[2] != names[1]
 
@@ -215,7 +215,7 @@ def test_a_kubeconfig_that_is_not_there_ends_with_4_and_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
     missing = tmp_path / "none"
-    assert start(monkeypatch, "--kubeconfig", str(missing)) == EnvironmentLacks.exit_code
+    assert start(monkeypatch, "--kubeconfig", str(missing)) == EnvironmentMissing.exit_code
     said = capsys.readouterr().err
     assert said.startswith(f"{missing} is not the kubeconfig of a simulated cluster")
     assert said.count("\n") == 1

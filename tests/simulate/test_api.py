@@ -12,7 +12,7 @@ import pytest
 import urllib3
 import yaml
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.simulate import api as module
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect, wait_until_ready
 
@@ -163,7 +163,7 @@ def test_apply_is_server_side_as_our_field_manager_and_takes_conflicts_over(serv
 
 def test_a_merge_sends_none_as_null_which_removes(server: Server):
     server.will_say({})
-    server.api.merge(f"{NODES}/a", {"metadata": {"labels": {"x": None}}})
+    server.api.patch(f"{NODES}/a", {"metadata": {"labels": {"x": None}}})
     method, path, headers, body = server.seen[0]
     assert (method, path) == ("PATCH", f"{NODES}/a?fieldManager=gpuyard-sim")
     assert headers["content-type"] == "application/merge-patch+json"
@@ -256,12 +256,12 @@ def test_nobody_waits_where_no_moment_is_asked_for(
     with pytest.raises(ApiError, match=f"{status}: no") as caught:
         server.api.call("GET", NODES)
     assert len(server.seen) == 1
-    assert caught.value.may_pass is passes
+    assert caught.value.is_retryable is passes
 
 
 def test_a_field_that_a_kind_does_not_have_is_never_taken_later():
     said = "failed to create typed patch object (/a; v1, Kind=Pod): .spec.x: field not declared in schema"
-    assert not ApiError(500, said).may_pass
+    assert not ApiError(500, said).is_retryable
 
 
 def test_a_line_that_is_cut_is_tried_again_to_read_and_never_to_write(server: Server):
@@ -360,7 +360,7 @@ def test_a_kubeconfig_of_another_kind_is_named_with_the_way_to_one(
     tmp_path: Path, changes: dict[str, Any]
 ):
     path = kubeconfig(tmp_path / "config", **changes)
-    with pytest.raises(EnvironmentLacks) as caught:
+    with pytest.raises(EnvironmentMissing) as caught:
         connect(path)
     assert str(caught.value).startswith(f"{path} is not the kubeconfig of a simulated cluster (")
     assert str(caught.value).endswith("; `gpuyard sim up` makes one")
@@ -369,7 +369,7 @@ def test_a_kubeconfig_of_another_kind_is_named_with_the_way_to_one(
 @pytest.mark.parametrize("content", [b"", b"- [", b"\xff\xfe\xfd", b"plain text"])
 def test_a_file_that_is_no_mapping_is_no_kubeconfig(tmp_path: Path, content: bytes):
     (tmp_path / "config").write_bytes(content)
-    with pytest.raises(EnvironmentLacks, match="is not the kubeconfig"):
+    with pytest.raises(EnvironmentMissing, match="is not the kubeconfig"):
         connect(tmp_path / "config")
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 import pytest
 
 from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.images import Owner, SoftwarePart
+from gpuyard.catalogue.software.images import ComponentOwner, SoftwarePart
 from gpuyard.plan import plan as judge
 from gpuyard.plan.records.late import bind
 from gpuyard.render.gpu_operator.values import operator_values
@@ -123,12 +123,16 @@ def pools_of(planned):
     """Those whose devices the operator's own device plugin tells of, on machines that fakes know."""
     for pool in planned.pools:
         software = pool.node_software
-        by = software.owners[SoftwarePart.DEVICE_PLUGIN.value] if software else Owner.OPERATOR.value
+        by = (
+            software.owners[SoftwarePart.DEVICE_PLUGIN.value]
+            if software
+            else ComponentOwner.OPERATOR.value
+        )
         known = pool.machine.name in MACHINES
         if (
             known
             and pool.start_nodes
-            and by == Owner.OPERATOR.value
+            and by == ComponentOwner.OPERATOR.value
             and not planned.queueing.dispatch
         ):
             yield pool

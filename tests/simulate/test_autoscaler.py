@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gpuyard.simulate.agents.autoscaler import BOOKED, CONSUMES, World, verdicts
+from gpuyard.simulate.agents.autoscaler import BOOKING_DURATION, CONSUMES, ClusterView, verdicts
 from gpuyard.simulate.agents.provisioning import FakeAutoscaler
 from gpuyard.simulate.api import ApiError
 
@@ -60,7 +60,7 @@ def condition(kind, status="True", ago=0.0, message="m"):
 
 def world(*requests, nodes=None, pods=(), **spec):
     templates = {("t", "w"): {"template": {"spec": pod_spec(**spec)}}}
-    return World(nodes or [node("n0"), node("n1")], list(pods), templates, list(requests))
+    return ClusterView(nodes or [node("n0"), node("n1")], list(pods), templates, list(requests))
 
 
 def said(*requests, **rest):
@@ -119,7 +119,7 @@ def test_two_at_once_are_not_granted_the_same_room():
 
 
 def test_a_booking_ends_and_is_told_so_once():
-    old = condition("Provisioned", ago=BOOKED.total_seconds() + 1)
+    old = condition("Provisioned", ago=BOOKING_DURATION.total_seconds() + 1)
     (verdict,) = verdicts(world(request(conditions=[old])), NOW)
     assert [c["type"] for c in verdict.conditions] == ["Provisioned", "BookingExpired"]
     assert said(request(conditions=verdict.conditions)) == {}
@@ -207,7 +207,7 @@ class FakeApi:
     def call(self, _method, path):
         return {"items": self.lists[path]}
 
-    def merge(self, path, change):
+    def patch(self, path, change):
         if self.status:
             raise ApiError(self.status, "no")
         self.written.append((path, [c["type"] for c in change["status"]["conditions"]]))

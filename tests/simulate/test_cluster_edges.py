@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import ApiError, Unreachable
 from gpuyard.simulate.kueue import certificates as kueue_certificates
@@ -94,7 +94,7 @@ class Answers:
 def test_a_part_that_ends_while_it_is_waited_for_says_its_last_words(code: str, words: str):
     folder = state.folder_of("local")
     ended(folder, "etcd", code)
-    with pytest.raises(EnvironmentLacks) as caught:
+    with pytest.raises(EnvironmentMissing) as caught:
         cluster._fail_if_dead(folder, "kube-apiserver", "etcd")
     assert str(caught.value) == (
         f"etcd ended while starting: {words}; see {folder.log('etcd')};"
@@ -105,7 +105,7 @@ def test_a_part_that_ends_while_it_is_waited_for_says_its_last_words(code: str, 
 def test_a_part_whose_log_is_gone_said_nothing():
     folder = state.folder_of("local")
     folder.record("etcd", Process(2**22 + 1, "boot:1"))
-    with pytest.raises(EnvironmentLacks, match="etcd ended while starting: it said nothing;"):
+    with pytest.raises(EnvironmentMissing, match="etcd ended while starting: it said nothing;"):
         cluster._fail_if_dead(folder, "etcd")
 
 
@@ -118,7 +118,7 @@ def test_waiting_goes_on_for_parts_that_run_or_were_never_started():
 def test_an_api_server_that_ends_stops_the_wait_before_its_time(place: Place):
     ended(place.folder, "kube-apiserver", "print('no etcd')")
     began = time.monotonic()
-    with pytest.raises(EnvironmentLacks, match="kube-apiserver ended while starting: no etcd;"):
+    with pytest.raises(EnvironmentMissing, match="kube-apiserver ended while starting: no etcd;"):
         cluster._ready_api(place)
     assert time.monotonic() - began < cluster.START_SECONDS / 10
 
@@ -158,7 +158,7 @@ def test_what_is_refused_is_sent_once():
 def test_nothing_is_sent_again_to_an_api_server_that_has_ended(place: Place):
     ended(place.folder, "kube-apiserver", "print('no etcd')")
     busy: Any = Busy()
-    with pytest.raises(EnvironmentLacks, match="kube-apiserver ended while starting: no etcd;"):
+    with pytest.raises(EnvironmentMissing, match="kube-apiserver ended while starting: no etcd;"):
         cluster._apply_all(busy, place.folder, [{"metadata": {"name": "a"}}])
     assert busy.asked == ["a"]
 
@@ -177,7 +177,7 @@ def test_an_api_server_that_never_answers_is_given_up_with_its_log(
     monkeypatch.setattr(cluster, "wait_until_ready", lambda _api, _seconds: False)
     certificate = place.folder.path / "pki" / "apiserver.crt"
     state.write_private(certificate, "certificate")
-    with pytest.raises(EnvironmentLacks) as caught:
+    with pytest.raises(EnvironmentMissing) as caught:
         cluster._ready_api(place)
     log = place.folder.log("kube-apiserver")
     assert str(caught.value) == f"the API server is not ready after 0 s; see {log}"
@@ -188,8 +188,8 @@ def test_kueue_that_never_answers_is_given_up_with_its_log(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(cluster, "START_SECONDS", -1.0)
-    monkeypatch.setattr(kueue_manager, "listens", lambda _place: False)
-    with pytest.raises(EnvironmentLacks, match=r"Kueue is not ready after .*/logs/kueue\.log"):
+    monkeypatch.setattr(kueue_manager, "is_listening", lambda _place: False)
+    with pytest.raises(EnvironmentMissing, match=r"Kueue is not ready after .*/logs/kueue\.log"):
         cluster._finish_kueue(Answers(), place)  # type: ignore[arg-type]
 
 
@@ -209,14 +209,14 @@ def test_what_is_up_without_answering_is_not_ready_and_says_so(
 ):
     with monkeypatch.context() as hasty:
         hasty.setattr(cluster, "START_SECONDS", 0.0)
-        with pytest.raises(EnvironmentLacks, match="the API server or Kueue does not answer"):
+        with pytest.raises(EnvironmentMissing, match="the API server or Kueue does not answer"):
             cluster.up("local")
     looks = iter([False, True])
     with monkeypatch.context() as slow:
         slow.setattr(cluster, "_answers", lambda _folder: next(looks))
         assert cluster.up("local").status.ready, "one look may miss what answers"
     running.folder.record("kwok", Process(2**22 + 1, "boot:1"))
-    with pytest.raises(EnvironmentLacks, match=r"cluster local did not become ready \(kwok\)"):
+    with pytest.raises(EnvironmentMissing, match=r"cluster local did not become ready \(kwok\)"):
         cluster.up("local")
 
 
@@ -228,7 +228,7 @@ def test_a_cluster_belongs_to_the_first_checkout_that_deploys_to_it(
     assert cluster.up("local").status.checkout is None
     assert cluster.up("local", checkout=Path("/one")).status.checkout == "/one"
     assert cluster.up("local", checkout=Path("/one")).status.checkout == "/one"
-    with pytest.raises(EnvironmentLacks, match="cluster local belongs to the checkout /one: "):
+    with pytest.raises(EnvironmentMissing, match="cluster local belongs to the checkout /one: "):
         cluster.up("local", checkout=Path("/two"))
     assert cluster.up("local").status.checkout == "/one"
 
@@ -289,7 +289,9 @@ def test_a_new_cluster_whose_port_was_taken_is_started_anew_with_others(begun: A
 def test_a_part_that_ends_each_time_or_for_another_reason_is_named(
     begun: Any, code: str, tries: int, at_once: bool
 ):
-    with pytest.raises(EnvironmentLacks, match=r"kwok ended while starting|become ready \(kwok\)"):
+    with pytest.raises(
+        EnvironmentMissing, match=r"kwok ended while starting|become ready \(kwok\)"
+    ):
         begun(code, lost=tries, at_once=at_once)
     assert state.folder_of("new").settings()
 
@@ -326,7 +328,7 @@ def test_down_ends_what_no_record_knows_and_leaves_other_clusters_alone(tmp_path
     )
     try:
         deadline = time.monotonic() + SHORTER
-        while not processes.strays(f"{folders[0].path}:") and time.monotonic() < deadline:
+        while not processes.marked_processes(f"{folders[0].path}:") and time.monotonic() < deadline:
             time.sleep(0.01)
         assert cluster.down("local") is True
         assert (ours.alive, other.alive) == (False, True)
@@ -347,7 +349,10 @@ def test_an_unrecorded_process_is_stopped_before_its_part_is_started_again(place
     place.folder.record("kwok", known)
     try:
         deadline = time.monotonic() + SHORTER
-        while len(processes.strays(f"{place.folder.path}:")) < 2 and time.monotonic() < deadline:
+        while (
+            len(processes.marked_processes(f"{place.folder.path}:")) < 2
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.01)
         cluster._stop_unrecorded(place)
         assert (stray.alive, known.alive) == (False, True)
@@ -370,7 +375,9 @@ def test_a_started_part_is_announced_marked_and_recorded(place: Place):
 
 
 def test_a_cluster_that_is_not_there_cannot_be_emptied(home: Path):
-    with pytest.raises(EnvironmentLacks, match="there is no simulated cluster demo; `gpuyard sim"):
+    with pytest.raises(
+        EnvironmentMissing, match="there is no simulated cluster demo; `gpuyard sim"
+    ):
         cluster.reset("demo")
     assert not home.exists()
 
@@ -525,7 +532,7 @@ def test_a_platforms_configuration_replaces_ours(place: Place):
     "text", ["a: [", "just words", "- 1", "7", "webhook: everywhere", "metrics: [1]"]
 )
 def test_a_configuration_that_is_none_names_the_map_and_the_cure(place: Place, text: str):
-    with pytest.raises(EnvironmentLacks) as caught:
+    with pytest.raises(EnvironmentMissing) as caught:
         kueue_manager.wanted_configuration(config_map(text), place)  # type: ignore[arg-type]
     said = str(caught.value)
     assert said.startswith(
@@ -549,7 +556,7 @@ def test_certificates_are_copied_as_soon_as_there_are_some_and_kept(place: Place
     kueue_manager.copy_certificates(api, place)  # type: ignore[arg-type]
     assert {path.name: path.read_text() for path in folder.iterdir()} == {n: n for n in data}
     assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())
-    assert kueue_certificates.kept(place.tools) == data
+    assert kueue_certificates.load_certificates(place.tools) == data
     (folder / "tls.crt").write_text("of yesterday")
     kueue_manager.copy_certificates(api, place)  # type: ignore[arg-type]
     assert (folder / "tls.crt").read_text() == "tls.crt"

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gpuyard.cli.commands import sim
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.simulate import Outcome, PartStatus, Status
 from gpuyard.simulate.state import PORT_NAMES, ClusterSettings, folder_of, home
 
@@ -110,7 +110,7 @@ def test_up_and_reset_show_outcome_and_status(command: str, monkeypatch: pytest.
 
 def test_without_tools_up_says_how_to_get_them_and_ends_with_4():
     result = run("up")
-    assert result.exit_code == EnvironmentLacks.exit_code
+    assert result.exit_code == EnvironmentMissing.exit_code
     assert "`make tools` builds them" in result.stderr
     assert "Traceback" not in result.output
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.simulate.agents import kueue_restart as module
 from gpuyard.simulate.agents.kueue_restart import KueueRestart
 from gpuyard.simulate.api import ApiError, Unreachable
@@ -67,7 +67,7 @@ def test_the_same_configuration_is_none_to_speak_of(clock: Clock):
 
 @pytest.mark.parametrize(
     "problem",
-    [ApiError(500, "busy"), Unreachable("away"), EnvironmentLacks("no tools"), OSError("x")],
+    [ApiError(500, "busy"), Unreachable("away"), EnvironmentMissing("no tools"), OSError("x")],
 )
 def test_what_fails_is_tried_again(clock: Clock, problem: Exception):
     one, said = restart(Api(clock, fails=problem))

@@ -64,7 +64,7 @@ class FakeApi:
     def apply(self, manifest: dict[str, Any]) -> None:
         self.applied.append(manifest)
 
-    def merge(self, path: str, change: dict[str, Any]) -> None:
+    def patch(self, path: str, change: dict[str, Any]) -> None:
         if self.refuse:
             raise self.refuse
         self.patches.append((path, change))

@@ -7,9 +7,9 @@ import pytest
 
 from gpuyard.simulate.agents import cloud_node, cluster_policy
 from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator, read_operator
-from gpuyard.simulate.agents.node import Event, changes, is_ours
+from gpuyard.simulate.agents.node import Event, changes, is_fake_node
 from gpuyard.simulate.drivers import upgrading
-from gpuyard.simulate.tolerating import USUAL
+from gpuyard.simulate.tolerations import USUAL
 from kit.every import every
 
 MIG = (
@@ -125,13 +125,13 @@ MPS = MountedConfig(
     ],
 )
 def test_what_does_not_come_up_is_said(item, operator, waits):
-    assert changes(item, operator, lambda: 0).waits is waits
+    assert changes(item, operator, lambda: 0).is_pending is waits
 
 
 def test_the_mps_daemon_comes_and_nothing_waits_any_more():
     item = node("g6.12xlarge")
     settle(item, Operator(plugin=MPS))
-    assert not changes(item, Operator(plugin=MPS), lambda: 0).waits
+    assert not changes(item, Operator(plugin=MPS), lambda: 0).is_pending
     assert devices(item) == {"nvidia.com/gpu": "32"}
 
 
@@ -174,9 +174,9 @@ def test_a_machine_nobody_knows_keeps_the_status_it_came_with():
 
 def test_only_fake_nodes_are_touched():
     item = node("p5.48xlarge")
-    assert not is_ours(item)
+    assert not is_fake_node(item)
     item["metadata"]["annotations"]["kwok.x-k8s.io/node"] = "fake"
-    assert is_ours(item)
+    assert is_fake_node(item)
 
 
 def test_the_operator_is_read_from_its_policy():
@@ -252,9 +252,9 @@ def test_a_kubelet_of_a_cloud_says_what_is_left_for_pods():
 )
 def test_a_node_that_is_ready_has_its_gpus_when_its_driver_answers(notes, now, gpus, again):
     found = changes(of_a_cloud(GPUS_FROM="100", **notes), WHOLE, lambda: 0, now=now)
-    assert (found.allocatable.get("nvidia.com/gpu"), found.again) == (gpus, again)
+    assert (found.allocatable.get("nvidia.com/gpu"), found.requeue) == (gpus, again)
     assert found.allocatable["cpu"] == "191450m"
-    assert found.waits is (gpus is None)
+    assert found.is_pending is (gpus is None)
 
 
 def test_efa_is_told_of_by_its_plugin_alone():
@@ -290,7 +290,7 @@ def test_without_a_driver_that_the_node_can_load_nobody_finds_gpus(machine, syst
     bare = Operator(plugin=WHOLE.plugin, driver=False)
     found = changes(item, bare, lambda: 0, frozenset(agents))
     assert found.allocatable.get("nvidia.com/gpu") == gpus
-    assert found.waits is (gpus is None)
+    assert found.is_pending is (gpus is None)
     version = found.labels.get("nvidia.com/cuda.driver-version.full")
     assert version == (cloud_node.GOOGLE_DRIVER if gpus else None)
 
@@ -396,7 +396,7 @@ def test_a_driver_that_does_not_come_up_leaves_no_devices():
     item, operator = node("g6.12xlarge"), Operator(driver_version="595.91.07")
     settle(item, operator)
     item["metadata"]["annotations"][upgrading.BROKEN] = "595.91.07: no symbol version"
-    assert changes(item, operator, lambda: 0).waits
+    assert changes(item, operator, lambda: 0).is_pending
     settle(item, operator)
     assert devices(item) == {}
 

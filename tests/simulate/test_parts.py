@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.errors import EnvironmentLacks, UsageError
+from gpuyard.errors import EnvironmentMissing, UsageError
 from gpuyard.simulate import crds, credentials, processes, state
 from gpuyard.simulate.api import ApiObject, connect, path_of
 from gpuyard.simulate.kueue import certificates as kueue_certificates
@@ -90,11 +90,11 @@ def test_a_named_folder_goes_first(tools: Tools, monkeypatch: pytest.MonkeyPatch
 def test_missing_tools_name_the_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GPUYARD_TOOLS", str(tmp_path / "none"))
     with pytest.raises(
-        EnvironmentLacks, match=r"GPUYARD_TOOLS=.* is no folder; `make tools` builds them"
+        EnvironmentMissing, match=r"GPUYARD_TOOLS=.* is no folder; `make tools` builds them"
     ):
         find_tools()
     monkeypatch.delenv("GPUYARD_TOOLS")
-    with pytest.raises(EnvironmentLacks, match=r"no \.testbed/bin at .* or above; `make tools`"):
+    with pytest.raises(EnvironmentMissing, match=r"no \.testbed/bin at .* or above; `make tools`"):
         find_tools(tmp_path)
 
 
@@ -102,7 +102,7 @@ def test_half_built_tools_say_what_is_missing(tools: Tools, monkeypatch: pytest.
     monkeypatch.setenv("GPUYARD_TOOLS", str(tools.bin))
     (tools.bin / "kueue").unlink()
     (tools.share / "kueue" / "crds").rmdir()
-    with pytest.raises(EnvironmentLacks, match="lacks kueue, share/kueue; `make tools`"):
+    with pytest.raises(EnvironmentMissing, match="lacks kueue, share/kueue; `make tools`"):
         find_tools()
 
 
@@ -136,7 +136,7 @@ def test_two_clusters_share_no_port(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_machine_without_free_ports_is_told_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(state, "is_free", lambda _port: False)
-    with pytest.raises(EnvironmentLacks, match="no 7 free ports from 20000 to 32000"):
+    with pytest.raises(EnvironmentMissing, match="no 7 free ports from 20000 to 32000"):
         state.new_settings(state.folder_of("local"))
 
 
@@ -149,7 +149,7 @@ def test_a_checkout_acts_only_on_clusters_of_its_own(home: Path):
     state.require_own("local", mine)
     folder.keep(state.ClusterSettings("t", PORTS, str(other)))
     state.require_own("local", other)
-    with pytest.raises(EnvironmentLacks) as caught:
+    with pytest.raises(EnvironmentMissing) as caught:
         state.require_own("local", mine)
     assert str(caught.value) == (
         "cluster local belongs to the checkout /home/me/second-clone: run `make` there, or add"
@@ -203,9 +203,11 @@ def test_a_process_is_started_found_by_its_mark_and_stopped(tmp_path: Path):
     mark = f"{tmp_path}:sleeper"
     process = processes.start([sys.executable, "-c", code], mark=mark, log=log)
     deadline = time.monotonic() + SHORTER
-    while (not log.read_text() or not processes.strays(mark)) and time.monotonic() < deadline:
+    while (
+        not log.read_text() or not processes.marked_processes(mark)
+    ) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert processes.strays(f"{tmp_path}:") == [process]
+    assert processes.marked_processes(f"{tmp_path}:") == [process]
     assert os.getsid(process.pid) == process.pid, "Ctrl-C in the terminal does not reach it"
     processes.stop([process])
     assert not process.alive
@@ -279,7 +281,7 @@ def test_the_kubeconfig_is_read_back_and_a_broken_one_named(tmp_path: Path):
     )
     assert folder.kubeconfig.stat().st_mode & 0o077 == 0
     (tmp_path / "broken").write_text("a: b")
-    with pytest.raises(EnvironmentLacks, match="is not the kubeconfig of a simulated cluster"):
+    with pytest.raises(EnvironmentMissing, match="is not the kubeconfig of a simulated cluster"):
         connect(tmp_path / "broken")
 
 
@@ -423,15 +425,15 @@ def test_paths(manifest: dict[str, object], path: str):
 
 def test_kueues_certificates_are_kept_for_the_next_start(tools: Tools):
     made = dict.fromkeys(kueue_certificates.FILES, "eA==")
-    assert kueue_certificates.kept(tools) == {}
-    kueue_certificates.keep(tools, {"tls.crt": "eA=="})
-    assert kueue_certificates.kept(tools) == {}, "half a set is none"
-    kueue_certificates.keep(tools, made)
-    assert kueue_certificates.kept(tools) == made
+    assert kueue_certificates.load_certificates(tools) == {}
+    kueue_certificates.store_certificates(tools, {"tls.crt": "eA=="})
+    assert kueue_certificates.load_certificates(tools) == {}, "half a set is none"
+    kueue_certificates.store_certificates(tools, made)
+    assert kueue_certificates.load_certificates(tools) == made
     path = tools.bin.parent / "kueue-certificates.json"
     assert path.stat().st_mode & 0o077 == 0
     path.write_text("{")
-    assert kueue_certificates.kept(tools) == {}
+    assert kueue_certificates.load_certificates(tools) == {}
 
 
 def test_with_kept_certificates_everything_is_installed_complete(tools: Tools):
@@ -443,12 +445,16 @@ def test_with_kept_certificates_everything_is_installed_complete(tools: Tools):
     crd = {"metadata": name, "spec": {"versions": [version, version]}}
     (tools.share / "kueue" / "crds" / "a.yaml").write_text(json.dumps(crd))
     fresh = {
-        item["kind"]: item for item in kueue_manager.surroundings(place(tools)) if "kind" in item
+        item["kind"]: item
+        for item in kueue_manager.supporting_objects(place(tools))
+        if "kind" in item
     }
     assert "data" not in fresh["Secret"]
-    kueue_certificates.keep(tools, dict.fromkeys(kueue_certificates.FILES, "eA=="))
+    kueue_certificates.store_certificates(tools, dict.fromkeys(kueue_certificates.FILES, "eA=="))
     again = {
-        item["kind"]: item for item in kueue_manager.surroundings(place(tools)) if "kind" in item
+        item["kind"]: item
+        for item in kueue_manager.supporting_objects(place(tools))
+        if "kind" in item
     }
     assert set(again["Secret"]["data"]) == kueue_certificates.FILES
     client = kueue_manager.crds(place(tools))[0]["spec"]["conversion"]["webhook"]["clientConfig"]

@@ -3,8 +3,8 @@
 import pytest
 from pydantic_core._pydantic_core import list_all_errors
 
-from gpuyard.spec.explain import Said, explain
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.explain import ErrorMessage, explain
+from gpuyard.spec.suggestions import nearest_name
 from kit.every import every
 
 
@@ -72,7 +72,7 @@ def test_a_bound_that_is_within_is_the_nearest_value(kind, context, allowed, val
     ],
 )
 def test_a_length_is_counted_in_what_it_counts(kind, context, problem, allowed):
-    assert said(kind, [], **context) == Said("spec.length", problem, allowed)
+    assert said(kind, [], **context) == ErrorMessage("spec.length", problem, allowed)
 
 
 def test_control_characters_are_taken_out_and_a_text_of_nothing_else_has_no_fix():
@@ -81,7 +81,7 @@ def test_control_characters_are_taken_out_and_a_text_of_nothing_else_has_no_fix(
 
 
 def test_an_error_nobody_thought_of_keeps_the_words_of_pydantic_and_an_id_of_ours():
-    assert said("frozen_set_type", 1) == Said("spec.wrong_type", "input is odd")
+    assert said("frozen_set_type", 1) == ErrorMessage("spec.wrong_type", "input is odd")
 
 
 @every("kind", [each["type"] for each in list_all_errors()])
@@ -110,4 +110,4 @@ def test_no_error_of_pydantic_makes_an_id_of_its_own(kind):
     ],
 )
 def test_a_slip_is_recognised_and_another_word_is_not(word, known, near):
-    assert nearest(word, known) == near
+    assert nearest_name(word, known) == near

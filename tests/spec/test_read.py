@@ -15,7 +15,7 @@ def ids(reading):
 
 def beside(reading):
     """What the proofs say about the sound part."""
-    return sorted((f.id, f.where) for f in reading.beside(plan(reading.judged_part)[1]))
+    return sorted((f.id, f.where) for f in reading.remaining_findings(plan(reading.judged_part)[1]))
 
 
 def test_a_good_file_is_a_spec_without_findings():
@@ -64,7 +64,7 @@ def test_a_file_without_a_platform_is_told_what_is_missing(text, given, fix):
         given,
         "a Pulumi stack file with the platform under `config: gpuyard:platform:`",
     )
-    assert finding.fix.says == fix
+    assert finding.fix.message == fix
 
 
 def test_a_file_that_is_not_yaml_is_a_usage_error():
@@ -117,8 +117,8 @@ def test_a_key_that_stands_twice_refuses_a_spec_that_is_otherwise_good():
     ("raw", "where"),
     [
         (
-            platform(budget={"worst_usd_per_hour": {"secure": "AAABBBCCC"}}),
-            "budget.worst_usd_per_hour",
+            platform(budget={"max_usd_per_hour": {"secure": "AAABBBCCC"}}),
+            "budget.max_usd_per_hour",
         ),
         (platform(budget={"secure": "AAABBBCCC"}), "budget"),
         (platform([pool(zones=[{"secure": "AAABBBCCC"}])]), "pools[0].zones[0]"),
@@ -128,7 +128,7 @@ def test_a_key_that_stands_twice_refuses_a_spec_that_is_otherwise_good():
 def test_a_secret_is_one_finding_and_is_never_shown(raw, where):
     reading = read_stack_file(stack_file(raw), "file")
     (finding,) = reading.findings
-    assert (finding.id, finding.where, finding.given) == ("spec.secret", where, "secure: …")
+    assert (finding.id, finding.where, finding.value) == ("spec.secret", where, "secure: …")
     assert "AAABBB" not in str(finding)
     assert reading.spec is None
 
@@ -153,7 +153,7 @@ def test_proofs_of_the_sound_part_speak_of_places_in_the_file():
         ("mig.placement", "pools[1].sharing.mig"),
         ("quota.over_capacity", "teams[1].guarantee.train"),
     ]
-    found = {f.id: f.fix.at for f in reading.beside(plan(reading.judged_part)[1])}
+    found = {f.id: f.fix.at for f in reading.remaining_findings(plan(reading.judged_part)[1])}
     assert found["mig.placement"] == ("pools", 1, "sharing", "mig")
     assert found["quota.over_capacity"] == ("teams", 1, "guarantee", "train")
 

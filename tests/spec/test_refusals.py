@@ -4,11 +4,11 @@ import pytest
 
 from gpuyard.errors import SpecError
 from gpuyard.findings import Severity
-from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
-from gpuyard.spec.problems import show_given
+from gpuyard.spec.problems import format_input
 from gpuyard.spec.read import platform_spec, read_platform
+from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.teams import Team
 from kit.every import every
 from kit.stacks import cut_pool, platform, pool, shape, team
@@ -358,8 +358,8 @@ TABLE = [
     ),
     (
         "spec.wrong_type",
-        platform(budget={"worst_usd_per_hour": "260"}),
-        ("budget", "worst_usd_per_hour"),
+        platform(budget={"max_usd_per_hour": "260"}),
+        ("budget", "max_usd_per_hour"),
         "wrong type",
         "'260'",
         "a number",
@@ -458,8 +458,8 @@ TABLE = [
     ),
     (
         "spec.out_of_bounds",
-        platform(budget={"worst_usd_per_hour": 0}),
-        ("budget", "worst_usd_per_hour"),
+        platform(budget={"max_usd_per_hour": 0}),
+        ("budget", "max_usd_per_hour"),
         "out of bounds",
         "0",
         "more than 0",
@@ -467,8 +467,8 @@ TABLE = [
     ),
     (
         "spec.out_of_bounds",
-        platform(budget={"worst_usd_per_hour": float("inf")}),
-        ("budget", "worst_usd_per_hour"),
+        platform(budget={"max_usd_per_hour": float("inf")}),
+        ("budget", "max_usd_per_hour"),
         "out of bounds",
         "inf",
         "a finite number",
@@ -531,10 +531,10 @@ def test_a_bad_value_is_one_finding_that_says_all(kind, raw, path, problem, give
     reading = read_platform(raw)
     assert reading.spec is None
     (finding,) = reading.findings
-    assert finding.severity is Severity.REFUSE
+    assert finding.severity is Severity.ERROR
     assert (finding.id, finding.path, finding.problem) == (kind, path, problem)
-    assert (finding.given, finding.allowed) == (given, allowed)
-    assert (finding.fix.says if finding.fix else None) == fix
+    assert (finding.value, finding.allowed) == (given, allowed)
+    assert (finding.fix.message if finding.fix else None) == fix
 
 
 @pytest.mark.parametrize("value", [None, 5, "text", [], [1]])
@@ -549,11 +549,11 @@ def test_an_error_carries_every_finding():
         platform_spec(platform([pool(nodes="4..1", color=1)]))
     assert str(caught.value) == (
         "the platform is not well-formed:\n"
-        "refuse spec.unknown_field pools[0].color: unknown field\n"
+        "error spec.unknown_field pools[0].color: unknown field\n"
         "  given: 'color'\n"
         f"  allowed: {', '.join(Pool.model_fields)}\n"
         "  fix: remove it, or correct its name\n"
-        "refuse spec.range_reversed pools[0].nodes: the range runs backwards\n"
+        "error spec.range_reversed pools[0].nodes: the range runs backwards\n"
         "  given: '4..1'\n"
         "  allowed: a number of nodes, or LOW..HIGH such as 0..16\n"
         "  fix: write 1..4"
@@ -574,7 +574,7 @@ def test_an_error_carries_every_finding():
     ],
 )
 def test_a_value_is_shown_short_and_harmless(value, text):
-    assert show_given(value) == text
+    assert format_input(value) == text
     assert len(text) <= 60
 
 
@@ -588,4 +588,4 @@ def test_a_value_is_shown_short_and_harmless(value, text):
     ],
 )
 def test_the_nearest_word_is_found_whatever_the_case(word, known, near):
-    assert nearest(word, known) == near
+    assert nearest_name(word, known) == near

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.spec.read import read_platform, read_stack_file
-from gpuyard.spec.region import Signed, place_keys, region_of
+from gpuyard.spec.region import Credentials, place_keys, region_of
 from kit.stacks import platform, pool
 
 
@@ -19,7 +19,7 @@ from kit.stacks import platform, pool
 )
 def test_it_is_read_from_the_key_of_the_cloud(config, cloud, name, said_by):
     region, findings = region_of(config, cloud)
-    assert (region.name, region.said_by, findings) == (name, said_by, [])
+    assert (region.name, region.source, findings) == (name, said_by, [])
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_a_value_without_a_file_has_the_region_that_comes_with_it():
     assert read_platform(raw, {"aws:region": "eu-west-1"}).region.name == "eu-west-1"
     assert read_platform(raw).region is None
     assert read_platform({"name": 1}, {"aws:region": "eu-west-1"}).region is None
-    assert read_platform(raw).signed == Signed()
+    assert read_platform(raw).credentials == Credentials()
     given = {"aws:profile": "prod", "gcp:project": {"secure": "x"}}
-    assert read_platform(raw, given).signed == Signed(profile="prod")
-    assert read_platform(raw, {"gcp:project": "lab-1"}).signed == Signed(project="lab-1")
+    assert read_platform(raw, given).credentials == Credentials(profile="prod")
+    assert read_platform(raw, {"gcp:project": "lab-1"}).credentials == Credentials(project="lab-1")
     assert place_keys() == ("aws:region", "gcp:region", "gcp:zone", "gcp:project")

@@ -15,7 +15,9 @@ FULL = platform(
             machine={"gpu": "H100", "gpus": 8, "cpu": 192, "memory_gib": "2TB"},
             select={"rack": "a"},
             owners=["vision"],
-            warm=[{"cron": "0 7 * * 1-5", "hours": 10, "nodes": 2, "time_zone": "Europe/Paris"}],
+            keep_warm=[
+                {"cron": "0 7 * * 1-5", "hours": 10, "nodes": 2, "time_zone": "Europe/Paris"}
+            ],
             fabric={"kind": "infiniband", "hcas": ["mlx5_0", "mlx5_1"], "gbps": 3200},
             image="own",
             numa="restricted",
@@ -26,7 +28,7 @@ FULL = platform(
     [
         team(
             priority="research",
-            images_from=["registry.example.org/vision"],
+            allowed_images=["registry.example.org/vision"],
             egress_cidrs=["10.0.0.0/8", "2001:db8::/32"],
         )
     ],
@@ -58,7 +60,7 @@ FULL = platform(
         ],
     },
     addons=["argo-cd"],
-    admission={"images_from": ["registry.example.org"]},
+    admission={"allowed_images": ["registry.example.org"]},
     tags={"cost-centre": "42"},
     mirror={"images": "mirror.example.org:5000/gpu"},
     policies={
@@ -73,7 +75,7 @@ FULL = platform(
         ],
     },
     apply="render",
-    consent="sha256:0123",
+    approved_changes="sha256:0123",
 )
 
 
@@ -108,15 +110,15 @@ def test_what_was_read_can_be_written_and_read_again():
 def test_a_network_is_written_with_its_prefix_and_without_host_bits(given, fix):
     (finding,) = read_platform(platform(admission={"egress_cidrs": [given]})).findings
     assert (finding.id, finding.where) == ("spec.cidr_form", "admission.egress_cidrs[0]")
-    assert (finding.fix.says if finding.fix else None) == fix
+    assert (finding.fix.message if finding.fix else None) == fix
 
 
 @pytest.mark.parametrize(
     "given", ["https://r.example.org", "r.example.org/a:1", "A", "", 5, "x" * 300]
 )
 def test_images_come_from_a_registry_or_a_path_in_one(given):
-    (finding,) = read_platform(platform(admission={"images_from": [given]})).findings
-    assert (finding.id, finding.where) == ("spec.image_prefix", "admission.images_from[0]")
+    (finding,) = read_platform(platform(admission={"allowed_images": [given]})).findings
+    assert (finding.id, finding.where) == ("spec.image_prefix", "admission.allowed_images[0]")
     assert "no tag, no scheme" in finding.allowed
 
 
@@ -134,8 +136,8 @@ def test_a_share_in_percent_is_one_number_or_two(given, read):
 
 @pytest.mark.parametrize("given", ["0123", 5, "SHA256:0"])
 def test_consent_is_the_digest_of_a_plan(given):
-    (finding,) = read_platform(platform(consent=given)).findings
-    assert (finding.id, finding.where) == ("spec.consent_form", "consent")
+    (finding,) = read_platform(platform(approved_changes=given)).findings
+    assert (finding.id, finding.where) == ("spec.consent_form", "approved_changes")
 
 
 @pytest.mark.parametrize("other", [{"mps": 2}, {"time_slicing": 2}, {"mig": {"7g.80gb": 1}}])

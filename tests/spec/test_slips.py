@@ -33,7 +33,7 @@ def test_a_field_under_another_name_is_not_missing_as_well():
 def test_a_number_of_nodes_is_no_reservation(rung, says, value):
     (finding,) = read_platform(platform([pool(capacity=[rung])])).findings
     assert (finding.id, finding.path) == ("spec.rung_form", ("pools", 0, "capacity", 0))
-    assert (finding.fix.says, finding.fix.value) == (says, value)
+    assert (finding.fix.message, finding.fix.value) == (says, value)
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_a_number_of_nodes_is_no_reservation(rung, says, value):
 def test_a_field_is_known_by_its_beginning(key, says):
     raw = platform(shapes=[{"name": "a", key: 1}])
     finding = next(f for f in read_platform(raw).findings if f.id == "spec.unknown_field")
-    assert finding.fix.says == says
+    assert finding.fix.message == says

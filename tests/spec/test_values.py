@@ -313,7 +313,7 @@ WHOLE = platform(
             scaling="karpenter",
             zones=["us-east-1a"],
             labels={"example.org/tier": "gold"},
-            formerly=["old"],
+            previous_names=["old"],
         ),
         pool("listed", machine=["g6.12xlarge", "g6.24xlarge"]),
         pool("own", machine={"gpu": "H100-80", "gpus": 8, "cpu": 192, "memory_gib": "2TB"}),
@@ -335,7 +335,7 @@ WHOLE = platform(
             isolation="node",
             groups=["a"],
             budget_usd_per_month=1.5,
-            formerly=["seeing"],
+            previous_names=["seeing"],
         )
     ],
     cloud="aws",
@@ -346,7 +346,7 @@ WHOLE = platform(
     ],
     queueing={"engine": "kueue", "preemption": "never", "fair_sharing": False},
     validation={"profile": "full", "required": False},
-    budget={"worst_usd_per_hour": 1000},
+    budget={"max_usd_per_hour": 1000},
 )
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from gpuyard.errors import UsageError
 from gpuyard.spec import yaml_tree
+from gpuyard.spec.yaml import parse_budget as rooms
 from gpuyard.spec.yaml import positions
-from gpuyard.spec.yaml import room as rooms
-from gpuyard.spec.yaml.room import MemoryRoom, NoRoomError
+from gpuyard.spec.yaml.parse_budget import ParseBudget, ParseBudgetExceeded
 from gpuyard.spec.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_documents, parse_yaml
 from kit.every import every
 
@@ -459,7 +459,7 @@ def test_many_documents_have_the_limit_of_one_text():
 
 
 def test_a_text_that_comes_again_in_one_run_is_read_once_and_takes_its_room_each_time():
-    text, space = b"a: 1\n---\n---\nb: [2]\n", MemoryRoom(25)
+    text, space = b"a: 1\n---\n---\nb: [2]\n", ParseBudget(25)
     with space.shared():
         first = parse_documents(text, "x")
         taken = 25 - space.left
@@ -469,17 +469,17 @@ def test_a_text_that_comes_again_in_one_run_is_read_once_and_takes_its_room_each
         again.clear()  # a list of one's own
         third = parse_documents(text, "z", 2)  # within another limit it is another matter
         assert (third[0] is first[0], third[0].value) == (False, {"a": 1})
-        with pytest.raises(NoRoomError):
+        with pytest.raises(ParseBudgetExceeded):
             parse_documents(text, "z")
         assert space.short
-    with MemoryRoom(25).shared():
+    with ParseBudget(25).shared():
         assert parse_documents(text, "x")[0] is not first[0]
     assert parse_documents(text, "x")[0] is not parse_documents(text, "x")[0]
 
 
 def test_of_texts_that_may_come_again_so_many_values_are_held(monkeypatch):
-    monkeypatch.setattr(rooms, "MOST_AGAIN", 6)
-    with MemoryRoom(100).shared():
+    monkeypatch.setattr(rooms, "MAX_CACHED_VALUES", 6)
+    with ParseBudget(100).shared():
         a, b = b"a: [1]", b"b: [2]"  # of four values each
         first = parse_documents(a, "x")[0]
         assert parse_documents(a, "x")[0] is first

@@ -13,7 +13,7 @@ import yaml
 from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.service import reservations
 
-from gpuyard import planned, read_stack_file
+from gpuyard import plan_or_raise, read_stack_file
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records.late import Late, late_names
 from kit.cases.records import objects_of
@@ -41,17 +41,17 @@ def spec_of(stack):
 
 @pytest.fixture
 def local(pulumi_mocks):
-    return pulumi_mocks.but(stack="local").run(ROOT, config=LOCAL)
+    return pulumi_mocks.with_settings(stack="local").run(ROOT, config=LOCAL)
 
 
 @pytest.mark.parametrize("stack", STACKS, ids=lambda path: path.name)
 def test_every_stack_file_is_a_platform(stack):
-    assert planned(spec_of(stack)).name
+    assert plan_or_raise(spec_of(stack)).name
 
 
 @pytest.mark.parametrize("stack", STACKS, ids=lambda path: path.name)
 def test_a_stack_registers_its_rendered_objects_known_or_not(pulumi_mocks, stack, tmp_path):
-    plan = planned(spec_of(stack))
+    plan = plan_or_raise(spec_of(stack))
     raw = yaml.safe_load(stack.read_text(encoding="utf-8"))["config"]["gpuyard:platform"]
     given = (raw.get("cluster") or {}).get("existing")
     account = account_with(raw) if given else Account(tmp_path)
@@ -59,7 +59,7 @@ def test_a_stack_registers_its_rendered_objects_known_or_not(pulumi_mocks, stack
     if reserved.exists():
         reservations.write(tmp_path, json.loads(reserved.read_text(encoding="utf-8")))
     calls = answers.calls(account)
-    clouds = pulumi_mocks.but(outputs=answers.outputs, calls=calls)
+    clouds = pulumi_mocks.with_settings(outputs=answers.outputs, calls=calls)
     graph, _ = clouds.assert_same_when_unknown(ROOT, config=stack)
     told = plan.name if isinstance(plan.cluster_name, Late) else plan.cluster_name
     rendered = objects_of(replace(plan, cluster_name=told))
@@ -103,7 +103,7 @@ def sort_keys(value):
 
 
 def test_the_local_stack_is_valid_under_the_real_definitions(pulumi_mocks):
-    strict = pulumi_mocks.but(crds=upstream("crds"), require_checks=True)
+    strict = pulumi_mocks.with_settings(crds=upstream("crds"), require_checks=True)
     assert strict.run(ROOT, config=LOCAL).unchecked == []
 
 
@@ -140,7 +140,7 @@ def test_the_stack_says_what_a_reader_asks_first(local):
 def test_no_name_in_the_state_follows_the_platforms_name(pulumi_mocks, local):
     renamed = yaml.safe_load(LOCAL.read_text(encoding="utf-8"))["config"]["gpuyard:platform"]
     renamed["name"] = "other"
-    again = pulumi_mocks.but(stack="local").run(ROOT, config={"platform": renamed})
+    again = pulumi_mocks.with_settings(stack="local").run(ROOT, config={"platform": renamed})
     components = {one.urn for one in local if not one.custom}
     assert {one.urn for one in again if not one.custom} == components
 
@@ -148,12 +148,12 @@ def test_no_name_in_the_state_follows_the_platforms_name(pulumi_mocks, local):
 def test_a_refused_spec_ends_the_program_with_every_finding_and_no_resource(pulumi_mocks):
     spec = yaml.safe_load(LOCAL.read_text(encoding="utf-8"))["config"]["gpuyard:platform"]
     spec["pools"][0]["nodes"] = "9..1"
-    spec["budget"]["worst_usd_per_hour"] = -1
+    spec["budget"]["max_usd_per_hour"] = -1
     with pytest.raises(pulumi.RunError) as caught:
         pulumi_mocks.run(ROOT, config={"platform": spec})
     text = str(caught.value)
     assert "pools[0].nodes: the range runs backwards" in text
-    assert "budget.worst_usd_per_hour: out of bounds" in text
+    assert "budget.max_usd_per_hour: out of bounds" in text
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ import pytest
 import yaml
 from testbed.plugins.cloud.judging import judged
 
-from gpuyard.judging import judge
-from gpuyard.readiness.asking import ask_readiness
-from gpuyard.readiness.evidence import Ready
-from gpuyard.render.cloud.graph import called_in
+from gpuyard.readiness.assessment import assess_readiness
+from gpuyard.readiness.evidence import CheckStatus
+from gpuyard.render.cloud.graph import platform_resource_name
 from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.platform import platform_objects
 from gpuyard.rules.rule import Resource
 from gpuyard.rules.run import RuleVerdict
 from gpuyard.spec.read import read_stack_file
+from gpuyard.stack_validation import validate
 from kit.clouds.answers import PLACES
 from kit.clouds.aws import found_by_rules
 from kit.clouds.given import account_with
@@ -44,7 +44,7 @@ def raw_of(name):
 
 @cache
 def plan_of(name):
-    found = judge(read_stack_file(file_of(name).read_bytes(), name))
+    found = validate(read_stack_file(file_of(name).read_bytes(), name))
     assert found.plan is not None, [str(finding) for finding in found.findings]
     return found.plan
 
@@ -91,11 +91,11 @@ def test_no_rule_of_ours_finds_anything_in_what_a_stack_registers(name):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_stack_passes_most_readiness_checks_that_its_file_alone_decides(name):
     """Checks of monitoring, and those that only a cluster or a run can answer, are left out."""
-    found = judge(read_stack_file(file_of(name).read_bytes(), name))
-    answers = ask_readiness(plan_of(name), found.findings).answers
+    found = validate(read_stack_file(file_of(name).read_bytes(), name))
+    answers = assess_readiness(plan_of(name), found.findings).answers
     decided = [each for each in answers if each.applies and each.check.category != "monitoring"]
-    passed = sum(each.ready is Ready.PASS for each in decided)
-    failed = sum(each.ready is Ready.FAIL for each in decided)
+    passed = sum(each.status is CheckStatus.PASS for each in decided)
+    failed = sum(each.status is CheckStatus.FAIL for each in decided)
     assert passed / (passed + failed) >= 0.6
 
 
@@ -103,7 +103,7 @@ def test_the_cluster_that_exists_is_read_and_nothing_of_it_is_made():
     raw, plan = raw_of("existing"), plan_of("existing")
     graph, account = graph_of(plan), account_with(raw)
     before = {(one.kind, one.id): one.state for one in account.all()}
-    assert judged(graph, PLACES["aws"], account, partial(called_in, "second")) == []
+    assert judged(graph, PLACES["aws"], account, partial(platform_resource_name, "second")) == []
     after = {(one.kind, one.id): one.state for one in account.all()}
     assert {key: after.get(key) for key in before} == before
     made = {kind for kind, _ in after.keys() - before.keys()}

@@ -15,7 +15,7 @@ from testbed.plugins.cloud.service import reservations
 from testbed.yard import charts, cloud, demo, down, first, shell, up
 from testbed.yard import engine as local
 
-from gpuyard.errors import EnvironmentLacks, SpecError, UsageError
+from gpuyard.errors import EnvironmentMissing, SpecError, UsageError
 from gpuyard.names import KUEUE_CONFIG_KEY
 from gpuyard.simulate import cluster
 from gpuyard.simulate import state as sim_state
@@ -164,7 +164,7 @@ def test_fakes_of_clouds_need_our_engine(monkeypatch):
         (SimpleNamespace(needs_our_plugins=False, path="/usr/bin/pulumi"), "is an official one"),
     ):
         monkeypatch.setattr(environment, "find", lambda found=found: found)
-        with pytest.raises(EnvironmentLacks, match=said):
+        with pytest.raises(EnvironmentMissing, match=said):
             stand.engine(Path("kubeconfig"))
 
 

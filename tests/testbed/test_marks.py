@@ -4,7 +4,7 @@ from testbed.plugins.cloud.rules import of_service
 from testbed.plugins.kubernetes.values import UNKNOWN
 
 from gpuyard.catalogue.cluster.tags import TAGS
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
 from kit.clouds.aws import ADMIN, plan_on_aws
@@ -57,12 +57,15 @@ def test_what_the_cloud_takes_as_a_tag_its_fake_takes(kind, inputs):
 
 
 def test_a_graph_with_as_many_tags_as_a_stack_file_may_have_is_taken():
-    room = {cloud: {f"t-{n}": "x" for n in range(t.most - t.ours)} for cloud, t in TAGS.items()}
+    room = {
+        cloud: {f"t-{n}": "x" for n in range(t.maximum - t.reserved_by_gpuyard)}
+        for cloud, t in TAGS.items()
+    }
     cluster = {"zones": ["us-east-1a", "us-east-1b"], "admins": [ADMIN]}
     graphs = [
         aws_graph(plan_on_aws(cluster=cluster, tags=room["aws"])),
         gcp_graph(
-            planned(
+            plan_or_raise(
                 spec_of(platform([pool(machine="a2-highgpu-8g")], cloud="gcp", tags=room["gcp"]))
             )
         ),

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentLacks, GpuYardError, PlanRefused, SpecError
+from gpuyard.errors import EnvironmentMissing, GpuYardError, PlanRejected, SpecError
 from gpuyard.names import PLATFORM_LABEL
-from gpuyard.plan import planned
-from gpuyard.recovery import Creation, Recovered
+from gpuyard.plan import plan_or_raise
+from gpuyard.recovery import Creation, RecoveryResult
 from gpuyard.simulate import PartStatus, Status
 from gpuyard.spec.read import read_stack_file
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, stack_file, team
@@ -110,9 +110,9 @@ class Api:
 def test_a_run_that_left_nothing_costs_no_preview(monkeypatch: pytest.MonkeyPatch):
     asked: list[Any] = []
 
-    def recovered(stack: Any, looking: Any, **options: Any) -> Recovered:
+    def recovered(stack: Any, looking: Any, **options: Any) -> RecoveryResult:
         asked.append((stack, options, looking({})(made("team"))))
-        return Recovered(("adopted",), ("left",))
+        return RecoveryResult(("adopted",), ("left",))
 
     monkeypatch.setattr(module.recovery, "recover", recovered)
     api = Api(**{"/api/v1/namespaces/team": OURS})
@@ -182,7 +182,7 @@ def test_the_stack_is_made_once(stacks: tuple[str, ...], made: bool):
 
 def test_without_an_engine_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module.environment, "find", lambda: None)
-    with pytest.raises(EnvironmentLacks, match="no Pulumi engine; `make tools` builds one"):
+    with pytest.raises(EnvironmentMissing, match="no Pulumi engine; `make tools` builds one"):
         module.engine("/x/kubeconfig")
 
 
@@ -209,7 +209,7 @@ def test_an_engine_that_fails_says_which_command_and_what_it_said(tmp_path: Path
     try:
         assert pulumi.ask("stack", "ls", "0") == "out\n"
         assert pulumi.run("up") == 7
-        with pytest.raises(EnvironmentLacks) as caught:
+        with pytest.raises(EnvironmentMissing) as caught:
             pulumi.ask("stack", "init", "1")
     finally:
         os.environ["PATH"] = old
@@ -254,7 +254,7 @@ def test_what_does_not_end_is_named_with_the_way_to_the_reason():
     api = Api()
     api.lists["namespaces"] = [[leaving("vision"), {"name": "speech"}]]
     api.lists["clusterqueues"] = [[leaving("local-vision"), {"name": "local-speech"}]]
-    with pytest.raises(EnvironmentLacks) as caught:
+    with pytest.raises(EnvironmentMissing) as caught:
         module.wait_for_deletions(api, seconds=-1)  # type: ignore[arg-type]
     assert str(caught.value).startswith(
         "namespaces/vision, clusterqueues/local-vision are being deleted and do not end"
@@ -375,7 +375,7 @@ def test_the_screen_of_the_local_stack_fits_a_terminal():
     path = ROOT / "stacks" / "Pulumi.local.yaml"
     spec = read_stack_file(path.read_bytes(), path.name).spec
     assert spec is not None
-    lines = summary(planned(spec), "/k", changed=True, seconds=60).splitlines()
+    lines = summary(plan_or_raise(spec), "/k", changed=True, seconds=60).splitlines()
     assert [line for line in lines if len(line) > 80] == []
 
 
@@ -435,5 +435,5 @@ def test_a_stack_file_that_is_refused_by_then_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     edited(tmp_path, stack_file(platform(kubernetes="1.20")).decode(), monkeypatch)
-    with pytest.raises(PlanRefused, match=r"kubernetes\.unsupported"):
+    with pytest.raises(PlanRejected, match=r"kubernetes\.unsupported"):
         up.local_plan()

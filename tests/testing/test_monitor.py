@@ -15,7 +15,7 @@ STRICT = StackRunner()
 
 def refused(program, **changes):
     with pytest.raises(StackViolations) as caught:
-        STRICT.but(**changes).run(program)
+        STRICT.with_settings(**changes).run(program)
     return [str(one) for one in caught.value.violations]
 
 
@@ -26,7 +26,7 @@ def test_a_urn_holds_the_types_of_all_parents_as_the_engines_does():
             Yard("inner", opts=pulumi.ResourceOptions(parent=self))
             self.register_outputs({})
 
-    graph = STRICT.but(project="p", stack="s").run(lambda: Outer("o"))
+    graph = STRICT.with_settings(project="p", stack="s").run(lambda: Outer("o"))
     assert graph.one(name="inner-track").urn == (
         "urn:pulumi:s::p::gpuyard:index:Outer$gpuyard:index:Yard$plain:index:Thing::inner-track"
     )
@@ -159,8 +159,8 @@ def test_outputs_come_from_the_test_by_type_or_by_function():
     def program():
         pulumi.export("size", thing("a").size)
 
-    by_type = MOCKS.but(outputs={"plain:index:Thing": {"size": 3}})
-    by_function = MOCKS.but(outputs=lambda resource: {"size": len(resource.name)})
+    by_type = MOCKS.with_settings(outputs={"plain:index:Thing": {"size": 3}})
+    by_function = MOCKS.with_settings(outputs=lambda resource: {"size": len(resource.name)})
     assert by_type.run(program).stack_outputs == {"size": 3}
     assert by_function.run(program).stack_outputs == {"size": 1}
 
@@ -171,7 +171,9 @@ def test_a_read_is_recorded_as_one():
         pulumi.export("data", existing.data)
         pulumi.export("id", existing.id)
 
-    graph = STRICT.but(outputs={"kubernetes:core/v1:ConfigMap": {"data": {"a": "b"}}}).run(program)
+    graph = STRICT.with_settings(
+        outputs={"kubernetes:core/v1:ConfigMap": {"data": {"a": "b"}}}
+    ).run(program)
     assert graph.one(name="c").read
     assert graph.stack_outputs == {"data": {"a": "b"}, "id": "ns/cm"}
 
@@ -254,7 +256,10 @@ def test_resources_directly_under_the_stack_may_be_allowed_by_type():
     def program():
         thing("a")
 
-    assert len(STRICT.but(allow_top_level=frozenset({"plain:index:Thing"})).run(program)) == 1
+    assert (
+        len(STRICT.with_settings(allow_top_level=frozenset({"plain:index:Thing"})).run(program))
+        == 1
+    )
     assert len(refused(program, allow_top_level=frozenset({"other:index:Thing"}))) == 1
 
 

@@ -82,7 +82,7 @@ def test_configuration_reaches_the_program_as_the_engine_sends_it():
 def test_a_stack_file_is_configuration(tmp_path):
     file = tmp_path / "Pulumi.dev.yaml"
     file.write_text("config:\n  yard:size: 3\n", encoding="utf-8")
-    graph = MOCKS.but(project="yard").run(
+    graph = MOCKS.with_settings(project="yard").run(
         lambda: pulumi.export("size", pulumi.Config().require_int("size")), config=file
     )
     assert graph.stack_outputs == {"size": 3}
@@ -91,7 +91,7 @@ def test_a_stack_file_is_configuration(tmp_path):
 def test_a_date_of_a_stack_file_named_by_a_text_arrives_as_the_engine_sends_it(tmp_path):
     file = tmp_path / "Pulumi.dev.yaml"
     file.write_text("config:\n  yard:freeze: {begins: 2027-03-01}\n", encoding="utf-8")
-    graph = MOCKS.but(project="yard").run(
+    graph = MOCKS.with_settings(project="yard").run(
         lambda: pulumi.export("freeze", pulumi.Config().require_object("freeze")), config=str(file)
     )
     assert graph.stack_outputs == {"freeze": {"begins": "2027-03-01T00:00:00Z"}}
@@ -118,7 +118,7 @@ def test_a_folder_is_run_in_its_place_under_its_project_name(tmp_path):
         depot_sizes="DOUBLE = 2\n",
     )
     before = list(sys.path)
-    graph = MOCKS.but(stack="dev").run(tmp_path)
+    graph = MOCKS.with_settings(stack="dev").run(tmp_path)
     assert graph.stack_outputs == {"size": 8, "project": "depot/dev"}
     assert sys.path == before
 
@@ -163,7 +163,7 @@ def test_an_assertion_inside_an_apply_fails_the_test():
         assert size == 4
 
     with pytest.raises(AssertionError):
-        MOCKS.but(outputs={"plain:index:Thing": {"size": 3}}).run(
+        MOCKS.with_settings(outputs={"plain:index:Thing": {"size": 3}}).run(
             lambda: thing("a").size.apply(check)
         )
 
@@ -269,8 +269,8 @@ def test_functions_of_providers_are_answered_by_the_test():
         answer = pulumi.runtime.invoke("plain:index:getZones", {"region": "x"})
         pulumi.export("zones", answer.value["zones"])
 
-    by_value = MOCKS.but(calls={"plain:index:getZones": {"zones": ["a"]}})
-    by_function = MOCKS.but(
+    by_value = MOCKS.with_settings(calls={"plain:index:getZones": {"zones": ["a"]}})
+    by_function = MOCKS.with_settings(
         calls={"plain:index:getZones": lambda args: {"zones": [f"{args['region']}-1"]}}
     )
     assert by_value.run(program).stack_outputs == {"zones": ["a"]}

@@ -14,7 +14,7 @@ import reference
 import sizes
 from gpuyard import typed
 from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import MachineShape, Rung
+from gpuyard.spec.pools import CapacityOptionSpec, MachineShape
 from gpuyard.spec.read import platform_spec
 from gpuyard.spec.sections import MachinePrice
 from gpuyard.spec.sharing import MigGroup, Sharing
@@ -23,7 +23,7 @@ from kit.every import every
 
 PROGRAMS = Path(__file__).parent / "programs"
 MARK = "# refused"
-FORMS = {MigGroup, Rung, Sharing, MachinePrice, TeamNamespace}
+FORMS = {MigGroup, CapacityOptionSpec, Sharing, MachinePrice, TeamNamespace}
 """Models that people write in several forms: a union here, not one mapping."""
 MODELS = [model for model in reference.models(PlatformSpec) if model not in FORMS]
 

@@ -7,7 +7,7 @@ import pytest
 
 from gpuyard_validator import command
 from gpuyard_validator.checks import CHECKS
-from gpuyard_validator.expectations import AcceptedFloor
+from gpuyard_validator.expectations import AcceptedThreshold
 from gpuyard_validator.report import digest
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
@@ -22,7 +22,7 @@ WARN, FAIL = Status.WARN, Status.FAIL
 
 
 def lower(check="pcie.width", value=8.0, until=DAY):
-    return AcceptedFloor(check=check, value=value, reason="a riser of eight lanes", until=until)
+    return AcceptedThreshold(check=check, value=value, reason="a riser of eight lanes", until=until)
 
 
 def looked(accepted, lanes=8, day=DAY):
@@ -60,7 +60,7 @@ def test_an_accepted_floor_holds_until_its_last_day_and_only_downwards(
 ):
     report = looked(accepted, lanes)
     found = told(report)
-    assert (found.status, found.floor, found.source) == (status, floor, source)
+    assert (found.status, found.threshold, found.source) == (status, floor, source)
     assert report.code is (Code.PASSED if status is WARN else Code.FAILED)
     assert told(report, scope="gpu 2").status is Status.PASS
 

@@ -15,7 +15,7 @@ from gpuyard_validator.expectations import read_expectations, schema
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import CannotRead, Snapshot, SnapshotReader, recorded
-from gpuyard_validator.values import Answer, Malformed, Missing, Why, decode, encode
+from gpuyard_validator.values import Answer, Malformed, Missing, MissingReason, decode, encode
 from kit.cases.hardware import CARDS, CUTS, expected, machine
 from kit.every import every
 from kit.searches import numbers
@@ -76,11 +76,11 @@ def test_a_lowered_floor_is_part_of_expectations():
             "schema: gpuyard.dev/expectations/v3 is understood",
         ),
         (told(profile="slow"), "profile: one of quick, full, soak is needed, not 'slow'"),
-        (told(profile="soak"), "together: the profile soak runs collectives, and needs it"),
-        (told(together=with_(nodes=0)), "together.nodes: at least 1 is needed, not 0"),
+        (told(profile="soak"), "collectives: the profile soak runs collectives, and needs it"),
+        (told(collectives=with_(nodes=0)), "collectives.nodes: at least 1 is needed, not 0"),
         (
-            told(together=with_(between="rdma")),
-            "together.between: one of nvlink, efa, infiniband, ",
+            told(collectives=with_(between="rdma")),
+            "collectives.between: one of nvlink, efa, infiniband, ",
         ),
         (told(accepted=lowered(value=0)), "accepted[0].value: more than 0 is needed, not 0"),
         (told(accepted=lowered(reason=" ")), "accepted[0].reason: somebody will want to know it"),
@@ -130,12 +130,15 @@ class Some:
 def test_values_of_an_answer():
     assert decode(Some, {"share": 1, "maybe": 2.5}) == Some(1.0, 2.5)
     silent = decode(Some, {"share": 1, "maybe": {"missing": "lost", "detail": "XID 79"}})
-    assert silent.maybe == Missing(Why.LOST, "XID 79")
+    assert silent.maybe == Missing(MissingReason.LOST, "XID 79")
     assert encode(silent)["maybe"] == {"missing": "lost", "detail": "XID 79"}
     for raw in ("x", {"missing": "odd"}, {"missing": []}, float("nan"), None):
         found = decode(Some, {"share": 1, "maybe": raw}).maybe
-        assert (found.why, str(found).startswith("malformed: maybe: ")) == (Why.MALFORMED, True)
-    assert str(Missing(Why.LOST)) == "lost"
+        assert (found.reason, str(found).startswith("malformed: maybe: ")) == (
+            MissingReason.MALFORMED,
+            True,
+        )
+    assert str(Missing(MissingReason.LOST)) == "lost"
 
 
 STRANGE = (
@@ -172,7 +175,7 @@ def mutated(raw, chance, times):
         elif act == 2 and isinstance(inside, list):
             inside.append(inside[last])
         else:
-            inside[last] = {"missing": chance.choice(list(Why)).value}
+            inside[last] = {"missing": chance.choice(list(MissingReason)).value}
     return raw
 
 

@@ -8,32 +8,32 @@ import pytest
 
 import sizes
 from gpuyard_validator.command import main
-from gpuyard_validator.dump import Dump, dumped, schema
 from gpuyard_validator.host import Host
+from gpuyard_validator.inventory import MachineInventory, inventory_document, schema
 from gpuyard_validator.snapshot import CannotRead, NumaNode, recorded
-from gpuyard_validator.values import Missing, Why, decode
+from gpuyard_validator.values import Missing, MissingReason, decode
 from kit.cases.dumps import hall_machine, hall_nodes, node
 from kit.cases.hardware import CARDS, CUTS, machine
 from kit.every import every
 
 FOLDER = sizes.ROOT / "tests" / "validator"
 EXAMPLE = sizes.ROOT / "stacks" / "machines" / "hgx-h200.json"
-UNKNOWN = Missing(Why.FAILED)
+UNKNOWN = Missing(MissingReason.FAILED)
 
 
 def read(text):
     jsonschema.validate(json.loads(text), schema())
-    return decode(Dump, json.loads(text))
+    return decode(MachineInventory, json.loads(text))
 
 
 def test_the_schema_and_the_shipped_example_are_what_the_program_writes(golden):
     golden(FOLDER / "dump.schema.json", json.dumps(schema(), indent=2) + "\n")
-    golden(EXAMPLE, dumped(hall_machine(), hall_nodes()))
+    golden(EXAMPLE, inventory_document(hall_machine(), hall_nodes()))
 
 
 @every("name", CARDS)
 def test_every_machine_has_a_dump_that_fits_the_schema(name):
-    found = read(dumped(machine(name, cut=name in CUTS)))
+    found = read(inventory_document(machine(name, cut=name in CUTS)))
     assert len(found.gpus) == CARDS[name].gpus
     assert (found.numa, found.nodes) == ((), ())
     assert {gpu.numa for gpu in found.gpus} == {None}
@@ -41,16 +41,22 @@ def test_every_machine_has_a_dump_that_fits_the_schema(name):
 
 def test_links_are_counted_and_gpus_that_do_not_reach_each_other_are_told():
     whole = hall_machine()
-    assert (read(dumped(whole)).joined, read(dumped(whole)).gpus[0].nvlinks) == (True, 18)
+    assert (
+        read(inventory_document(whole)).joined,
+        read(inventory_document(whole)).gpus[0].nvlinks,
+    ) == (
+        True,
+        18,
+    )
     apart = replace(whole, gpus=(replace(whole.gpus[0], unreachable=(3,)), *whole.gpus[1:]))
-    assert read(dumped(apart)).joined is False
-    assert read(dumped(machine("T4"))).joined is None
-    assert read(dumped(machine("T4"))).gpus[0].nvlinks is None
+    assert read(inventory_document(apart)).joined is False
+    assert read(inventory_document(machine("T4"))).joined is None
+    assert read(inventory_document(machine("T4"))).gpus[0].nvlinks is None
 
 
 def test_what_a_host_does_not_say_is_empty():
     silent = replace(hall_machine(), adapters=UNKNOWN, numa=UNKNOWN, driver=UNKNOWN)
-    found = read(dumped(silent))
+    found = read(inventory_document(silent))
     assert (found.adapters, found.numa, found.driver) == ((), (), None)
 
 
@@ -59,7 +65,7 @@ def test_nothing_is_planned_by_a_machine_with_a_gpu_that_is_not_sound(change):
     whole = hall_machine()
     ill = replace(whole, gpus=(*whole.gpus[:7], replace(whole.gpus[7], **change)))
     with pytest.raises(CannotRead) as raised:
-        dumped(ill)
+        inventory_document(ill)
     assert str(raised.value) == "GPU 7 does not say what it is: a dump is of a sound machine"
 
 
@@ -74,7 +80,7 @@ def test_nodes_stand_in_order_with_the_labels_that_may_say_where():
         "rack": "r1",
     }
     many = json.dumps({"kind": "NodeList", "items": [node("n2"), node("n1", **told)]})
-    first, second = read(dumped(hall_machine(), many)).nodes
+    first, second = read(inventory_document(hall_machine(), many)).nodes
     assert (first.name, second.name) == ("n1", "n2")
     assert list(first.labels) == [
         "kubernetes.io/hostname",
@@ -83,10 +89,10 @@ def test_nodes_stand_in_order_with_the_labels_that_may_say_where():
         "rack",
         "topology.kubernetes.io/zone",
     ]
-    alone = read(dumped(hall_machine(), json.dumps(node("n1", rack="r1")))).nodes
+    alone = read(inventory_document(hall_machine(), json.dumps(node("n1", rack="r1")))).nodes
     assert [each.labels["rack"] for each in alone] == ["r1"]
     bare = json.dumps({"kind": "Node", "metadata": {"name": "n1"}})
-    assert read(dumped(hall_machine(), bare)).nodes[0].labels == {}
+    assert read(inventory_document(hall_machine(), bare)).nodes[0].labels == {}
 
 
 @every(
@@ -107,7 +113,7 @@ def test_nodes_stand_in_order_with_the_labels_that_may_say_where():
 )
 def test_what_is_no_list_of_nodes_is_told(text, said):
     with pytest.raises(CannotRead) as raised:
-        dumped(hall_machine(), text)
+        inventory_document(hall_machine(), text)
     assert str(raised.value) == said
 
 
@@ -117,12 +123,12 @@ def test_what_is_no_list_of_nodes_is_told(text, said):
 def test_the_program_writes_it_from_a_recorded_machine(tmp_path, capsys):
     (tmp_path / "machine.json").write_text(recorded(hall_machine()))
     (tmp_path / "nodes.json").write_text(hall_nodes())
-    words = ["--snapshot", tmp_path / "machine.json", "--dump", tmp_path / "dump.json"]
+    words = ["--snapshot", tmp_path / "machine.json", "--inventory", tmp_path / "dump.json"]
     assert main([*map(str, words), "--nodes", str(tmp_path / "nodes.json")]) == 0
     assert (tmp_path / "dump.json").read_text() == EXAMPLE.read_text()
     assert main(list(map(str, words))) == 0
     assert json.loads((tmp_path / "dump.json").read_text())["nodes"] == []
-    assert main(["--dump-schema"]) == 0
+    assert main(["--inventory-schema"]) == 0
     assert json.loads(capsys.readouterr().out) == schema()
 
 
@@ -164,15 +170,15 @@ def test_numa_nodes_are_those_with_cpus_in_the_order_of_their_numbers(host):
 
 
 def test_a_kernel_that_lists_no_numa_node_says_nothing(host):
-    assert host({}).numa() == Missing(Why.FAILED, "the kernel lists no NUMA node")
+    assert host({}).numa() == Missing(MissingReason.FAILED, "the kernel lists no NUMA node")
 
 
 @every(
     "text, answer",
     [
         ("1\n", 1),
-        ("-1\n", Missing(Why.NOT_SUPPORTED, "numa_node says -1")),
-        (None, Missing(Why.NOT_SUPPORTED, "numa_node says nothing")),
+        ("-1\n", Missing(MissingReason.NOT_SUPPORTED, "numa_node says -1")),
+        (None, Missing(MissingReason.NOT_SUPPORTED, "numa_node says nothing")),
     ],
 )
 def test_a_device_lies_where_the_kernel_says(host, text, answer):

@@ -106,7 +106,7 @@ def test_value_floor_unit_and_reason_are_told(card, fault, told):
     seen = altered(machine(card), **fault)
     report = validate(expected(card), seen, {told[0]: CHECKS[told[0]]})
     (bad,) = [r.evidence for r in report.results if r.evidence.status in (WARN, FAIL)]
-    assert (bad.value, bad.floor, bad.unit, bad.reason) == told[1:]
+    assert (bad.value, bad.threshold, bad.unit, bad.reason) == told[1:]
 
 
 def reason(check, wanted, seen):

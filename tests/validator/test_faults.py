@@ -6,7 +6,7 @@ from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.expectations import Network
 from gpuyard_validator.results import Code, Evidence, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.values import Missing, Why, encode
+from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.faults import CUT, FAULTS, H100, T4, T4_LOADED
 from kit.cases.hardware import CARDS, CUTS, altered, expected, machine
 from kit.every import every
@@ -46,7 +46,7 @@ def test_a_fault_is_noticed_by_its_check_alone(check, which, fault, status, acti
     assert (found[check].status, found[check].action) == (status, action)
     assert found[check].reason
     assert found[check].source
-    assert found[check].floor is not None
+    assert found[check].threshold is not None
     assert report.code is (Code.FAILED if status is FAIL else Code.PASSED)
 
 
@@ -55,11 +55,11 @@ def test_every_check_has_a_fault_and_a_machine():
 
 
 def passing(*_):
-    return Evidence(status=Status.PASS, value=1, floor=1, source="nobody")
+    return Evidence(status=Status.PASS, value=1, threshold=1, source="nobody")
 
 
 def failing(*_):
-    return Evidence(status=Status.FAIL, value=1, floor=1, source="nobody", reason="always")
+    return Evidence(status=Status.FAIL, value=1, threshold=1, source="nobody", reason="always")
 
 
 def spoilt(check):
@@ -87,7 +87,7 @@ UNREAD = {"numa", "serial", "sram_threshold"}
 """Serial and NUMA node are for the record; older drivers count SRAM errors and have no threshold for them."""
 
 
-@every("why", [Why.UNASKED, Why.NOT_SUPPORTED])
+@every("why", [MissingReason.UNASKED, MissingReason.NOT_SUPPORTED])
 def test_what_a_machine_does_not_say_is_never_passed(why):
     """Every answer of one GPU goes missing, one at a time: the checks that read it have then not run."""
     fields = encode(machine("T4").gpus[0]).keys() - {"index", "answers"}
@@ -109,12 +109,12 @@ def test_what_a_machine_does_not_say_is_never_passed(why):
 
 
 def test_a_required_check_that_was_not_run_fails_and_one_that_is_not_does_not():
-    silent = altered(machine("H100"), power_limit_mw=Missing(Why.NO_PERMISSION))
+    silent = altered(machine("H100"), power_limit_mw=Missing(MissingReason.NO_PERMISSION))
     report = validate(expected("H100"), silent)
     assert [(r.check, r.scope) for r in report.against] == [("power.limit", "gpu 1")]
     assert report.code is Code.FAILED
     assert validate(expected("H100", required=False), silent).code is Code.PASSED
-    old = altered(machine("H100"), recovery_action=Missing(Why.NO_FUNCTION))
+    old = altered(machine("H100"), recovery_action=Missing(MissingReason.NO_FUNCTION))
     assert validate(expected("H100"), old).code is Code.PASSED, "older drivers have no such field"
 
 
@@ -126,7 +126,7 @@ def test_without_gpus_and_with_checks_that_do_not_apply():
     only = {"fabric.domain": CHECKS["fabric.domain"]}
     assert validate(expected("T4"), machine("T4"), only).code is Code.FAILED
     report = validate(expected("T4", required=False), machine("T4"), only)
-    assert (report.code, report.verdict) == (Code.NOTHING, "nothing checked")
+    assert (report.code, report.verdict) == (Code.NO_GPUS, "nothing checked")
 
 
 def test_a_check_that_breaks_down_is_an_error_and_hides_no_other():
@@ -143,7 +143,7 @@ def test_a_check_that_breaks_down_is_an_error_and_hides_no_other():
 
 def test_what_the_plan_leaves_open_is_not_asked():
     unknown = expected("T4", driver=None, pci_id=None)
-    report = validate(unknown, altered(machine("T4"), pci_id=Missing(Why.UNASKED)))
+    report = validate(unknown, altered(machine("T4"), pci_id=Missing(MissingReason.UNASKED)))
     assert report.code is Code.PASSED
     assert {r.evidence.status for r in report.results if r.check == "driver.version"} == {
         Status.SKIP

@@ -24,7 +24,7 @@ from gpuyard_validator.checks import (
     loads,
     sharing,
 )
-from gpuyard_validator.expectations import AcceptedFloor, Network
+from gpuyard_validator.expectations import AcceptedThreshold, Network
 from gpuyard_validator.results import Action, Status
 from gpuyard_validator.run import validate
 from kit.cases.faults import ADAPTERS, FAULTS, LOAD_EDGES, NODE, OF_GPU, SLOTS, TOLD
@@ -38,7 +38,7 @@ ALONE = "a test of its own holds it: test_edges"
 RUN = "a test of its own holds it: nccl/test_checks"
 WORK = "a test of its own holds it: load/test_edges"
 SURVIVORS = {
-    "memory: found < floor": (1, "no product's floor is a whole number of MiB"),
+    "memory: result < floor": (1, "no product's floor is a whole number of MiB"),
     "fabric_domain: 1": (1, "one domain is the floor in words"),
     "profile: total_mib > 0": (1, ALONE),
     "profile: 0": (2, ALONE),
@@ -47,7 +47,7 @@ SURVIVORS = {
     "_nvlink: 2": (1, ALONE),
     "rdma_ports: 8": (1, ALONE),
     "rdma_ports: 0": (1, "no port runs below 1 Gb/s"),
-    "_said: ', '.join((f'{n} × {name}' for name, n in sorted(counts.items()))) or 'nothing'": (
+    "_format_counts: ', '.join((f'{n} × {name}' for name, n in sorted(counts.items()))) or 'nothing'": (
         1,
         ALONE,
     ),
@@ -58,28 +58,28 @@ SURVIVORS = {
     "transport: 1": (1, RUN),
     "gpudirect: 0": (1, RUN),
     "bandwidth: 1": (3, RUN),
-    "bandwidth: found < floor": (1, RUN),
+    "bandwidth: result < floor": (1, RUN),
     "bandwidth: Status.WARN": (1, RUN),
-    "bandwidth: found < usual": (1, RUN),
+    "bandwidth: result < usual": (1, RUN),
     "_network_gbps: each is None and (not isinstance(machine.adapters, Missing))": (1, RUN),
     "_network_gbps: each is None": (1, RUN),
     "_network_gbps: not isinstance(machine.adapters, Missing)": (1, RUN),
-    "_loaded: expected.profile == QUICK or expected.together is None": (1, RUN),
+    "_loaded: expected.profile == QUICK or expected.collectives is None": (1, RUN),
     "_loaded: 1": (1, RUN),
     "_fast: 1": (1, RUN),
     "_fast: together.between == 'tcp'": (1, RUN),
     "_fast: expected.network is None": (1, RUN),
-    "_compared: expected.gpus * _together(expected).nodes < FEW": (1, RUN),
+    "_compared: expected.gpus * _peers(expected).nodes < FEW": (1, RUN),
     "ran: load.uuid or 'one without a UUID'": (1, WORK),
-    "spread: held.floor if held else 0.0": (1, WORK),
+    "spread: threshold.floor if threshold else 0.0": (1, WORK),
     "spread: 1": (3, "a GPU has one rate of products; figures are rounded; the share in words"),
     "spread: (value := _value(rate)) >= floor": (1, "no rate has a floor's own figure"),
-    "spread: len(found) < 2": (1, WORK),
+    "spread: len(rate_by_gpu) < 2": (1, WORK),
     "spread: 2": (1, WORK),
     "clocks: 0": (1, "an idle GPU is not held"),
     "temperature: 1": (1, WORK),
-    "_rates: not found and load.lacks": (1, WORK),
-    "_rates: not found": (1, WORK),
+    "_rates: not task_rates and load.missing_library": (1, WORK),
+    "_rates: not task_rates": (1, WORK),
     "_against: 1": (1, "figures are rounded"),
     "_value: rate.seconds <= 0": (1, WORK),
     "_value: 1": (1, "figures are rounded"),
@@ -103,8 +103,8 @@ OTHER = {
     ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
 OUTCOMES = {
-    "WARN": "FAIL", "FAIL": "WARN", "LOOK": "RESET", "RESET": "REBOOT", "REBOOT": "REPLACE",
-    "REPLACE": "LOOK", "NONE": "LOOK",
+    "WARN": "FAIL", "FAIL": "WARN", "INVESTIGATE": "RESET", "RESET": "REBOOT", "REBOOT": "REPLACE",
+    "REPLACE": "INVESTIGATE", "NONE": "INVESTIGATE",
 }  # fmt: skip
 
 
@@ -222,7 +222,7 @@ def cases() -> Iterator[tuple]:
         yield check, wanted, replace(seen, **bad), (status, None)
     wanted, seen = MACHINES["H100-loaded", False]
     for accepted, value, fault, status in SLOTS:
-        lower = AcceptedFloor(check=accepted, value=value, reason="the riser", until=DAY)
+        lower = AcceptedThreshold(check=accepted, value=value, reason="the riser", until=DAY)
         yield "work.pcie", replace(wanted, accepted=(lower,)), fault(seen), (status, None)
     wanted, seen = MACHINES["H200", False]
     for check, network, status in ADAPTERS:
@@ -250,9 +250,9 @@ def looks_right(case: tuple) -> bool:
     if known is None:
         return worst.status is Status.SKIP
     if len(known) == len(("value", "floor", "unit", "reason")):
-        return (worst.value, worst.floor, worst.unit, worst.reason) == known
+        return (worst.value, worst.threshold, worst.unit, worst.reason) == known
     status, action = known
-    told = status is Status.PASS or worst.unit in MOST or worst.value != worst.floor
+    told = status is Status.PASS or worst.unit in MOST or worst.value != worst.threshold
     return worst.status is status and action in (None, worst.action) and told
 
 

@@ -15,10 +15,10 @@ import pynvml
 import pytest
 
 from gpuyard_validator.host import Host
-from gpuyard_validator.load.record import Seen
+from gpuyard_validator.load.record import LoadSample
 from gpuyard_validator.nvml import NvmlReader, NvmlWatch
 from gpuyard_validator.snapshot import CannotRead
-from gpuyard_validator.values import Missing, Why, encode
+from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.hardware import expected
 from kit.waiting import PATIENCE
 
@@ -81,7 +81,7 @@ def record(use, tmp_path):
 
 
 def why(answer):
-    return answer.why if isinstance(answer, Missing) else answer
+    return answer.reason if isinstance(answer, Missing) else answer
 
 
 def test_what_a_driver_says_is_read(record):
@@ -121,19 +121,22 @@ def test_what_a_driver_refuses_is_missing_with_its_reason(record):
     refused = "norecovery nomig nolinkcount nosram nomargin nothreshold nop2p nofabric noprocesses noinforom"
     machine = record(refused)
     found = {name: why(getattr(machine.gpus[0], name)) for name in machine.gpus[0].__slots__}
-    unsupported = {n for n, reason in found.items() if reason is Why.NOT_SUPPORTED}
+    unsupported = {n for n, reason in found.items() if reason is MissingReason.NOT_SUPPORTED}
     assert unsupported == {
         "recovery_action", "mig_current", "mig_pending", "instances", "nvlinks", "nvlink_recoveries",
         "sram_threshold", "thermal_margin", "unreachable", "fabric", "retired_pages", "retired_pending",
     }  # fmt: skip
-    assert {n for n, r in found.items() if r is Why.NO_PERMISSION} == {"processes", "inforom_valid"}
+    assert {n for n, r in found.items() if r is MissingReason.NO_PERMISSION} == {
+        "processes",
+        "inforom_valid",
+    }
     assert found["sram_uncorrected"] == 70, "the older counter is asked"
     assert (machine.gpus[0].answers, machine.gpus[0].name) == (True, "NVIDIA H100 80GB HBM3")
 
 
 def test_a_driver_that_is_older_than_a_question(record):
     first = record("fabric2 nomargin", driver="old").gpus[0]
-    assert why(first.unrepairable) is Why.NO_FUNCTION
+    assert why(first.unrepairable) is MissingReason.NO_FUNCTION
     assert first.clock_reasons == 0x1, "by the name that it had before"
     assert (first.fabric.state, first.fabric.health) == (3, 0x10), "by the structure of version 2"
     assert first.thermal_margin == 57
@@ -146,21 +149,27 @@ def test_gpus_that_are_lost_and_answers_that_are_broken(record):
         assert isinstance(machine.gpus[1].name, Missing)
     first = record("corrupt nofields latin nosensor nomargin").gpus[0]
     assert first.inforom_valid is False
-    assert (why(first.recovery_action), why(first.nvlinks)) == (Why.FAILED, Why.FAILED)
-    assert (why(first.name), why(first.thermal_margin)) == (Why.MALFORMED, Why.NOT_SUPPORTED)
+    assert (why(first.recovery_action), why(first.nvlinks)) == (
+        MissingReason.FAILED,
+        MissingReason.FAILED,
+    )
+    assert (why(first.name), why(first.thermal_margin)) == (
+        MissingReason.MALFORMED,
+        MissingReason.NOT_SUPPORTED,
+    )
     for fault in ("noplaces", "nohandles", "noattributes"):
         assert isinstance(record(f"cut {fault}").gpus[0].instances, Missing), fault
     first = record("norecoveries").gpus[0]
-    assert why(first.nvlink_recoveries) is Why.NOT_SUPPORTED
-    assert why(record("strangetype").gpus[0].nvlinks) is Why.MALFORMED
+    assert why(first.nvlink_recoveries) is MissingReason.NOT_SUPPORTED
+    assert why(record("strangetype").gpus[0].nvlinks) is MissingReason.MALFORMED
 
 
 def test_a_gpu_at_work_is_looked_at(use):
     use()
-    seen = NvmlWatch().look(0, "step")
-    assert seen == Seen(
+    seen = NvmlWatch().sample(0, "step")
+    assert seen == LoadSample(
         task="step",
-        looks=1,
+        samples=1,
         reasons=0x9,
         margin=-2,
         milliwatts=655_000,
@@ -171,11 +180,11 @@ def test_a_gpu_at_work_is_looked_at(use):
         remapped=6,
     )
     use("norows pages")
-    assert NvmlWatch().look(0, "step").remapped == 3, "older memory retires pages"
+    assert NvmlWatch().sample(0, "step").remapped == 3, "older memory retires pages"
     use("lost deadhandle")
-    assert NvmlWatch().look(1, "step") == Seen(task="step", looks=1)
+    assert NvmlWatch().sample(1, "step") == LoadSample(task="step", samples=1)
     use("lost")
-    assert why(NvmlWatch().look(1, "step").sm_mhz) is Why.LOST
+    assert why(NvmlWatch().sample(1, "step").sm_mhz) is MissingReason.LOST
 
 
 def test_a_driver_that_does_not_start_or_count(record):

@@ -44,7 +44,7 @@ def test_the_digest_of_every_fault_fits_and_says_the_verdict_first(fault):
     assert head.startswith(f"{report.verdict}: node node-1, pool train: ")
     (line,) = [each for each in lines if f" {check} on " in each]
     found = next(r for r in report.results if r.check == check and r.evidence.reason)
-    assert f"; value {found.evidence.value}, floor {found.evidence.floor}" in line
+    assert f"; value {found.evidence.value}, floor {found.evidence.threshold}" in line
     assert line.endswith(f"needs: {found.evidence.action}")
 
 

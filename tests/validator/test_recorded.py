@@ -42,7 +42,7 @@ def judged(machine, between):
     gpu = find_gpu(machine.gpus[0].name)
     told = json.loads(any_expectations_text(gpu, len(machine.gpus)))
     together = {"nodes": 2, "between": between}
-    more = {"profile": "full", "together": together}
+    more = {"profile": "full", "collectives": together}
     checks = {name: check for name, check in CHECKS.items() if name != "gpu.count"}
     return validate(read_expectations(json.dumps(told | more)), machine, checks)
 

@@ -15,22 +15,22 @@ import sizes
 from gpuyard_validator import command, nvml
 from gpuyard_validator import report as report_module
 from gpuyard_validator.checks import CHECKS
-from gpuyard_validator.expectations import TogetherWith
-from gpuyard_validator.floors import FLOORS, Quantity, common, floor_of
+from gpuyard_validator.expectations import CollectivePeers
 from gpuyard_validator.host import Host
 from gpuyard_validator.report import (
     DIGEST_BYTES,
-    FIGURES,
+    MEASUREMENTS_PREFIX,
     as_json,
     as_junit,
     as_prometheus,
     digest,
-    last_words,
+    termination_message,
 )
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status, worst_action
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import recorded
-from gpuyard_validator.values import Missing, Why, encode
+from gpuyard_validator.thresholds import THRESHOLDS, Quantity, common, threshold_of
+from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.hardware import CARDS, altered, expected, machine
 from kit.every import every
 from kit.searches import examples
@@ -41,7 +41,12 @@ def broken():
     bad = altered(machine("H100"), remap_failure=True, power_limit_mw=1)
     return validate(
         expected("H100"),
-        altered(bad, 2, vbios=Missing(Why.FAILED, "no"), ecc_current=Missing(Why.FAILED)),
+        altered(
+            bad,
+            2,
+            vbios=Missing(MissingReason.FAILED, "no"),
+            ecc_current=Missing(MissingReason.FAILED),
+        ),
     )
 
 
@@ -92,7 +97,7 @@ def reports(draw):
     """Any report at all, also what no check of ours says."""
     names = [*CHECKS, *(f"x.{n}" for n in range(40))]
     evidence = st.builds(
-        Evidence, status=st.sampled_from(Status), value=VALUES, floor=VALUES, source=TEXTS,
+        Evidence, status=st.sampled_from(Status), value=VALUES, threshold=VALUES, source=TEXTS,
         unit=TEXTS, reason=TEXTS, action=st.sampled_from(Action),
     )  # fmt: skip
     one = st.builds(
@@ -108,11 +113,11 @@ def reports(draw):
 @settings(max_examples=examples(60), deadline=None)
 @given(reports())
 def test_any_report_fits_a_termination_message_and_begins_with_its_verdict(report):
-    said = last_words(report)
+    said = termination_message(report)
     assert len(said.encode()) <= DIGEST_BYTES
     assert said.startswith(f"{report.verdict}: node ")
     assert said.startswith(digest(report))
-    _, found, figures = said.partition(f"\n{FIGURES}")
+    _, found, figures = said.partition(f"\n{MEASUREMENTS_PREFIX}")
     if found:
         told = json.loads(figures)
         assert all(len(each.encode()) <= 40 for found in told["parts"].values() for each in found)
@@ -130,22 +135,22 @@ def test_figures_that_have_no_room_are_left_out_whole(monkeypatch):
     report = validate(expected("H100"), machine("H100"))
     room = len(digest(report).encode())
     monkeypatch.setattr(report_module, "DIGEST_BYTES", room + 400)
-    told = json.loads(last_words(report).partition(FIGURES)[2])
+    told = json.loads(termination_message(report).partition(MEASUREMENTS_PREFIX)[2])
     assert 0 < len(told["checks"]) < 8
     monkeypatch.setattr(report_module, "DIGEST_BYTES", room + 190)
-    told = json.loads(last_words(report).partition(FIGURES)[2])
+    told = json.loads(termination_message(report).partition(MEASUREMENTS_PREFIX)[2])
     assert (set(told["parts"]), told["checks"]) == (set(PARTS), {}), (
         "what must be alike comes first"
     )
     monkeypatch.setattr(report_module, "DIGEST_BYTES", room + 10)
-    assert last_words(report) == digest(report)
+    assert termination_message(report) == digest(report)
 
 
 def test_what_must_be_alike_over_a_pool_is_told_as_far_as_it_is_known():
     one = altered(machine("H100"), 2, vbios="96.00.74.00.09")
-    one = altered(one, 3, gsp_firmware=Missing(Why.NOT_SUPPORTED), inforom_image="i" * 99)
-    report = validate(expected("H100"), replace(one, driver=Missing(Why.FAILED)))
-    told = json.loads(last_words(report).partition(FIGURES)[2])["parts"]
+    one = altered(one, 3, gsp_firmware=Missing(MissingReason.NOT_SUPPORTED), inforom_image="i" * 99)
+    report = validate(expected("H100"), replace(one, driver=Missing(MissingReason.FAILED)))
+    told = json.loads(termination_message(report).partition(MEASUREMENTS_PREFIX)[2])["parts"]
     whole = machine("H100").gpus[0]
     assert told == {
         "vbios": sorted([whole.vbios, "96.00.74.00.09"]),
@@ -157,8 +162,8 @@ def test_what_must_be_alike_over_a_pool_is_told_as_far_as_it_is_known():
 
 
 def test_figures_are_of_numbers_and_have_their_floor():
-    said = last_words(validate(expected("H100"), machine("H100")))
-    told = json.loads(said.partition(FIGURES)[2])
+    said = termination_message(validate(expected("H100"), machine("H100")))
+    told = json.loads(said.partition(MEASUREMENTS_PREFIX)[2])
     assert told["checks"]["gpu.count"] == [8, 8, 8, "GPUs", told["sources"].index("the plan")]
     assert "gpu.product" not in told["checks"]
     assert "memory.remapped_rows" in told["checks"]
@@ -174,7 +179,7 @@ def test_json_has_every_result_with_its_evidence():
     ]
     assert row == {
         "id": "memory.remapped_rows", "scope": "gpu 1", "required": True, "status": "fail", "value": True,
-        "floor": False, "source": "NVML's own verdict", "unit": "", "reason": "no spare rows are left",
+        "threshold": False, "source": "NVML's own verdict", "unit": "", "reason": "no spare rows are left",
         "action": "replace",
     }  # fmt: skip
     assert {c["id"] for c in found["checks"]} == set(CHECKS)
@@ -229,7 +234,7 @@ def test_exit_codes_and_files(files, capsys):
     assert run(files, *wanted) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["verdict"] == "passed"
-    last, _, figures = outs["termination-log"].read_text().partition(FIGURES)
+    last, _, figures = outs["termination-log"].read_text().partition(MEASUREMENTS_PREFIX)
     assert err == last
     assert json.loads(figures)["checks"]["gpu.count"] == [1, 1, 1, "GPUs", 0]
     assert all(path.stat().st_size for path in outs.values())
@@ -267,7 +272,7 @@ def test_schema_explanations_and_recording(files, capsys, monkeypatch):
     for name, check in CHECKS.items():
         assert command.main(["--explain", name]) == 0
         said = capsys.readouterr().out
-        assert all(each in said for each in (name, check.says, check.do))
+        assert all(each in said for each in (name, check.description, check.remediation))
     assert run(files, "--record", files / "again.json") == 0
     assert (files / "again.json").read_text() == (files / "snapshot.json").read_text()
     monkeypatch.setattr(sys, "argv", ["gpuyard_validator", "--schema"])
@@ -324,7 +329,7 @@ def test_the_hosts_files_are_read(tmp_path):
     old = host(tmp_path, proc__driver__nvidia__version=CLOSED)
     assert (old.kernel_driver(), old.open_modules()) == ("550.54.15", False)
     odd = host(tmp_path, proc__driver__nvidia__version="NVRM\n")
-    assert odd.kernel_driver().why is Why.MALFORMED
+    assert odd.kernel_driver().reason is MissingReason.MALFORMED
 
 
 def test_rdma_devices_are_read(tmp_path):
@@ -351,23 +356,23 @@ def test_rdma_devices_are_read(tmp_path):
 
 
 def test_floors_are_within_what_physics_allows():
-    for (quantity, _), floor in FLOORS.items():
+    for (quantity, _), floor in THRESHOLDS.items():
         assert floor.value > 0
         assert floor.source.read_on.startswith("20")
-        assert ("not seen" in floor.said) is not floor.source.seen
+        assert ("not seen" in floor.source_text) is not floor.source.is_verified
         limit = {Quantity.PCIE_WIDTH: 16, Quantity.PCIE_GENERATION: 6, Quantity.MEMORY_SHARE: 1}
         assert floor.value <= limit.get(quantity, floor.value)
-    assert floor_of(Quantity.MAX_SM_CLOCK, "nobody's") is None
+    assert threshold_of(Quantity.MAX_SM_CLOCK, "nobody's") is None
     assert common(Quantity.PCIE_WIDTH).value == 16
 
 
 def test_the_page_lists_every_check():
     page = (sizes.ROOT / "docs" / "concepts" / "validation.md").read_text(encoding="utf-8")
-    rows = [f"| `{c.id}` | {c.says} | {c.do} |" for c in CHECKS.values()]
+    rows = [f"| `{c.id}` | {c.description} | {c.remediation} |" for c in CHECKS.values()]
     assert [
         line for line in page[page.index("## Checks") :].splitlines() if line.startswith("| `")
     ] == rows
-    optional = [f"`{c.id}`" for c in CHECKS.values() if not c.must]
+    optional = [f"`{c.id}`" for c in CHECKS.values() if not c.is_required]
     assert f"lack them: {', '.join(optional)}." in " ".join(page.split())
 
 
@@ -375,7 +380,7 @@ def test_the_page_lists_every_check():
 def test_links_make_up_the_bandwidth(name):
     """NVLinks times the rate of one is what the product is sold with: another unit does not pass."""
     card = CARDS[name]
-    rate = floor_of(Quantity.NVLINK_RATE, card.architecture)
+    rate = threshold_of(Quantity.NVLINK_RATE, card.architecture)
     assert card.links * (rate.value if rate else 0) == card.nvlink
 
 
@@ -393,8 +398,8 @@ def test_gpus_are_put_to_work_where_the_profile_is_more_than_quick(files, capsys
     monkeypatch.setattr(command, "at_work", at_work)
     monkeypatch.setattr(command, "NvmlWatch", lambda: None)
     monkeypatch.setattr(command, "_reader", lambda snapshot, root: Here())
-    alone = TogetherWith(nodes=1, between="tcp")
-    (files / "expected.json").write_text(json.dumps(encode(expected("T4", together=alone))))
+    alone = CollectivePeers(nodes=1, between="tcp")
+    (files / "expected.json").write_text(json.dumps(encode(expected("T4", collectives=alone))))
     given = ["--expect", str(files / "expected.json"), "--deadline", "60"]
     assert command.main([*given, "--profile", "quick"]) == 0
     assert asked == []

@@ -6,9 +6,9 @@ import urllib.error
 
 import pytest
 
-from gpuyard_validator import command, together
+from gpuyard_validator import command, rendezvous
+from gpuyard_validator.rendezvous import PATIENCE, all_pods_ready, job_of, wait_for_others
 from gpuyard_validator.snapshot import CannotRead, recorded
-from gpuyard_validator.together import PATIENCE, all_there, job_of, wait_for_others
 from gpuyard_validator.values import encode
 from kit.cases.hardware import altered, expected, machine
 from kit.every import every
@@ -30,8 +30,8 @@ def job(**status):
     ],
 )
 def test_all_are_there_when_each_runs_or_has_passed(status, there):
-    assert all_there(job(**status)) is there
-    assert all_there({"spec": {"completions": 0}}) is True
+    assert all_pods_ready(job(**status)) is there
+    assert all_pods_ready({"spec": {"completions": 0}}) is True
 
 
 def waited(*answers):
@@ -91,10 +91,10 @@ def test_it_asks_as_the_pods_own_account(monkeypatch, tmp_path, host, shown):
             f"https://{shown}:443/apis/batch/v1/namespaces/gpu-operator/jobs/check-train"
         )
         assert request.get_header("Authorization") == "Bearer secret"
-        assert timeout == together.ANSWER_SECONDS
+        assert timeout == rendezvous.ANSWER_SECONDS
         return Answer(json.dumps(job(ready=3)).encode())
 
-    monkeypatch.setattr(together.urllib.request, "urlopen", urlopen)
+    monkeypatch.setattr(rendezvous.urllib.request, "urlopen", urlopen)
     assert job_of("check-train", tmp_path)() == job(ready=3)
     assert trusted == [{"cafile": str(tmp_path / "ca.crt")}]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.simulate import tools
 from kit.cluster.busy import busy
 from kit.cluster.lab import slack
@@ -26,7 +26,7 @@ def yard(
     try:
         tools.find_tools(ROOT)
         why = "" if (built / "pulumi").exists() else "no Pulumi engine; `make tools` builds one"
-    except EnvironmentLacks as problem:
+    except EnvironmentMissing as problem:
         why = str(problem)
     for level in ("engine", "cluster"):
         require_level(level, not why, why)

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from testbed.yard.engine import PASSPHRASE, engine
 
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate.api import Api, connect
 from gpuyard.spec.read import platform_spec
@@ -93,7 +93,7 @@ class Hub:
 
     def left(self) -> list[str]:
         """What is there of the platform's objects."""
-        objects = platform_objects(planned(platform_spec(raw("west", "east"))))
+        objects = platform_objects(plan_or_raise(platform_spec(raw("west", "east"))))
         return [p for p in map(reality.path_of, objects) if self.api.get(p) is not None]
 
 

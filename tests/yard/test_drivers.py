@@ -34,7 +34,7 @@ def drivers(yard: Yard) -> dict[str, set[str]]:
 
 
 def annotate(yard: Yard, name: str, value: str | None) -> None:
-    yard.api.merge(f"{NODES}/{name}", {"metadata": {"annotations": {BROKEN: value}}})
+    yard.api.patch(f"{NODES}/{name}", {"metadata": {"annotations": {BROKEN: value}}})
 
 
 def closed(yard: Yard) -> list[str]:
@@ -64,7 +64,9 @@ def test_the_first_pool_tries_a_driver_and_the_way_back_is_free(live: Yard):
     pinned: dict[str, object] = {"software": {"driver": COMES}}
     code, said = deploy(live, **pinned)
     assert code != 0
-    pinned["consent"] = sorted(set(re.findall(r"with consent: (sha256:[0-9a-f]{12})", said)))
+    pinned["approved_changes"] = sorted(
+        set(re.findall(r"with approved_changes: (sha256:[0-9a-f]{12})", said))
+    )
     assert set.union(*drivers(live).values()) == {had}, "refused before anything is done"
 
     names = labels(live)

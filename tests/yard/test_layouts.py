@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.spec.read import platform_spec
 from kit import waiting
 from kit.cluster.lab import create, delete
@@ -18,15 +18,17 @@ MIG = "nvidia.com/mig.config"
 SMALL = {"search": {"serve/1g.5gb": 16}}
 
 
-def changed(yard: Yard, layout: dict[str, int], shares: int = 4, consent: str = "") -> dict:
+def changed(
+    yard: Yard, layout: dict[str, int], shares: int = 4, approved_changes: str = ""
+) -> dict:
     """Two nodes whose GPUs are cut so, and what the other pool is shared by."""
     spec = yard.spec()
     spec["pools"][1] |= {"nodes": 2, "sharing": {"mig": layout}}
     spec["pools"][2]["sharing"] = {"time_slicing": shares}
     for team in spec["teams"]:
         team["guarantee"] = SMALL.get(team["name"], team["guarantee"])
-    spec["budget"] = {"worst_usd_per_hour": 300}
-    return spec | ({"consent": consent} if consent else {})
+    spec["budget"] = {"max_usd_per_hour": 300}
+    return spec | ({"approved_changes": approved_changes} if approved_changes else {})
 
 
 OLD, NEW = {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}, {"1g.5gb": 4, "3g.20gb": 1}
@@ -108,11 +110,11 @@ def test_a_layout_changes_with_consent_and_goes_back_where_a_node_fails(two: Yar
     consent = re.search(r"sha256:[0-9a-f]{12}", said)
     assert consent
 
-    two.api.merge(
+    two.api.patch(
         "/api/v1/nodes/serve-000", {"metadata": {"annotations": {BROKEN: "GPU 3 is lost"}}}
     )
     shared = advertised(two, "dev")
-    code, said = deploy(two, changed(two, NEW, shares=8, consent=consent[0]))
+    code, said = deploy(two, changed(two, NEW, shares=8, approved_changes=consent[0]))
     assert code != 0
     assert advertised(two, "dev") == shared, "its turn came after one that failed"
     assert re.search(
@@ -124,11 +126,11 @@ def test_a_layout_changes_with_consent_and_goes_back_where_a_node_fails(two: Yar
         assert "unschedulable" not in found["spec"]
     waiting.until(lambda: running(two), lambda found: len(found) == 16, what="the job whole again")
 
-    two.api.merge("/api/v1/nodes/serve-000", {"metadata": {"annotations": {BROKEN: None}}})
-    spec = changed(two, NEW, shares=8, consent=consent[0])
+    two.api.patch("/api/v1/nodes/serve-000", {"metadata": {"annotations": {BROKEN: None}}})
+    spec = changed(two, NEW, shares=8, approved_changes=consent[0])
     code, said = deploy(two, spec)
     assert code == 0, said
-    plan = planned(platform_spec(spec))
+    plan = plan_or_raise(platform_spec(spec))
     for pool in plan.pools[1:]:
         wanted = {each.resource: str(each.per_node) for each in pool.advertised}
         waiting.until(

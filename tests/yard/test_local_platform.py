@@ -141,11 +141,11 @@ def test_readiness_reads_the_cluster_as_it_is_and_sees_what_is_changed_by_hand(u
 
     path = "/api/v1/nodes/dev-000"
     taints = up.api.call("GET", path)["spec"]["taints"]
-    up.api.merge(path, {"spec": {"taints": None}})
+    up.api.patch(path, {"spec": {"taints": None}})
     try:
         again = up.readiness()
     finally:
-        up.api.merge(path, {"spec": {"taints": taints}})
+        up.api.patch(path, {"spec": {"taints": taints}})
     changed = {name for name, check in again.items() if check["answer"] != found[name]["answer"]}
     assert changed == {"SCH-05"}
     assert again["SCH-05"]["why"].startswith("node dev-000: ")
@@ -165,8 +165,8 @@ def test_more_to_borrow_updates_exactly_the_queue_and_the_limits_of_that_team(up
 
 def test_a_rename_through_formerly_touches_no_object_but_the_records(up):
     spec = up.spec()
-    spec["pools"][1] |= {"name": "inference", "formerly": ["serve"]}
-    spec["teams"][2] |= {"name": "discovery", "formerly": ["search"]}
+    spec["pools"][1] |= {"name": "inference", "previous_names": ["serve"]}
+    spec["teams"][2] |= {"name": "discovery", "previous_names": ["search"]}
     for team in spec["teams"]:
         for kind in ("guarantee", "borrow"):
             team[kind] = {
@@ -180,7 +180,7 @@ def test_a_rename_through_formerly_touches_no_object_but_the_records(up):
 
 def test_drift_is_shown_by_refresh_and_mended_by_up(up):
     path = "/api/v1/namespaces/vision/resourcequotas/gpuyard"
-    up.api.merge(path, {"spec": {"hard": {"requests.nvidia.com/gpu": "999"}}})
+    up.api.patch(path, {"spec": {"hard": {"requests.nvidia.com/gpu": "999"}}})
     seen = up.pulumi("refresh", "--preview-only", "--stack", "local", "--diff", "--non-interactive")
     assert "999" in seen
     said = up.run("scripts/up")

@@ -17,7 +17,7 @@ from gpuyard.names import (
     HOSTNAME_LABEL,
     QUEUE_LABEL,
 )
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.render.nodes import node_objects
 from gpuyard.simulate.api import Api, ApiError
 from gpuyard.simulate.validation.machine import FAULTS
@@ -33,9 +33,13 @@ NODES = ["dev-000", "serve-000", *(f"train-{n:03d}" for n in range(4))]
 PASSED = {"train": "passed", "serve": "passed", "dev": "passed"}
 
 
-def spec(yard: Yard, image: str = "1", minutes: int = 5, *, accepted=(), **more) -> dict:
+def spec(yard: Yard, image: str = "1", minutes: int = 5, *, accepted_thresholds=(), **more) -> dict:
     """The platform as it is, with its nodes checked."""
-    asked = {"image": f"{IMAGE}:{image}", "deadline_minutes": minutes, "accepted": list(accepted)}
+    asked = {
+        "image": f"{IMAGE}:{image}",
+        "deadline_minutes": minutes,
+        "accepted_thresholds": list(accepted_thresholds),
+    }
     return yard.spec() | {"validation": asked} | more
 
 
@@ -85,12 +89,12 @@ def figures(yard: Yard) -> dict[str, dict]:
 
 
 def annotate(yard: Yard, node: str, value: str | None) -> None:
-    yard.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: value}}})
+    yard.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: value}}})
 
 
 def made_later(yard: Yard, number: int, faults: str = "{}") -> str:
     """A node of train as an autoscaler would make it: as the others began."""
-    plan = planned(platform_spec(spec(yard)))
+    plan = plan_or_raise(platform_spec(spec(yard)))
     one = node_objects(plan, plan.pool("train"))[0]
     name = f"train-{number:03d}"
     one["metadata"] |= {
@@ -190,7 +194,7 @@ def later_nodes(live: Yard) -> None:
     )
 
     annotate(live, "train-000", BAD)
-    live.api.merge("/api/v1/nodes/train-000", {"metadata": {"labels": {CHECKED_LABEL: None}}})
+    live.api.patch("/api/v1/nodes/train-000", {"metadata": {"labels": {CHECKED_LABEL: None}}})
     becomes(live, "train-000", (REMAPPED, False, False))
     mended(live, bad)
     becomes(live, bad, OPEN)
@@ -215,8 +219,8 @@ def its_account_changes_no_more(live: Yard) -> None:
         ({"metadata": {"finalizers": ["example.org/x"]}}, "finalizers"),
     ):
         with pytest.raises(ApiError, match=f"does not change other {part} of nodes"):
-            gate.merge("/api/v1/nodes/train-000", change)
-    gate.merge("/api/v1/nodes/train-000", {"metadata": {"annotations": {CHECK_BOOT: None}}})
+            gate.patch("/api/v1/nodes/train-000", change)
+    gate.patch("/api/v1/nodes/train-000", {"metadata": {"annotations": {CHECK_BOOT: None}}})
     for method, path in (
         ("DELETE", "/api/v1/nodes/train-000"),
         ("GET", "/api/v1/namespaces/gpu-operator/secrets"),
@@ -244,14 +248,14 @@ def occupied(live: Yard, node: str) -> str:
 def live(own: Yard):
     """The platform, and its nodes for others when this is over."""
     yield own
-    own.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": None}})
+    own.api.patch("/api/v1/nodes/train-001", {"spec": {"unschedulable": None}})
     for node in ("train-001", "train-002"):
         annotate(own, node, None)
 
 
 @pytest.mark.timeout(900)  # with the deployment of the fixture
 def test_idle_nodes_are_checked_again_by_the_clock_and_those_at_work_wait(live: Yard):
-    again = {"image": f"{IMAGE}:again", "again": {"cron": "* * * * *", "hours": 0.2}}
+    again = {"image": f"{IMAGE}:again", "recurring": {"cron": "* * * * *", "hours": 0.2}}
     code, said = deploy(live, live.spec() | {"validation": again})
     assert code == 0, said
     until(lambda: all(state(live, node) == OPEN for node in NODES))
@@ -284,12 +288,16 @@ def lives_with_less(live: Yard, pinned: dict) -> None:
     """A node whose GPU has half its lanes is closed, and opens when somebody accepts that."""
     mended(live, "train-001", NARROW)
     becomes(live, "train-001", ("pcie.width", False, True))
-    pinned["accepted"] = [RISER]
+    pinned["accepted_thresholds"] = [RISER]
     code, said = deploy(live, spec(live, **pinned))
     assert code == 0, said
     becomes(live, "train-001", OPEN)
     lanes = {"value": 8, "unit": "lanes", "reason": "a riser of x8", "until": "2999-12-31"}
-    assert output(live, "accepted") == {"serve": {}, "dev": {}, "train": {"pcie.width": lanes}}
+    assert output(live, "accepted") == {
+        "serve": {},
+        "dev": {},
+        "train": {"pcie.width": lanes},
+    }
     assert figures(live)["train"]["pcie.width"]["least"] == 8
     assert output(live, "mixed")["train"] == {}, "all have been flashed alike"
     annotate(live, "train-001", None)
@@ -297,14 +305,14 @@ def lives_with_less(live: Yard, pinned: dict) -> None:
 
 def consents(said: str) -> list[str]:
     """What a refused deployment says that it goes with."""
-    return sorted(set(re.findall(r"with consent: (sha256:[0-9a-f]{12})", said)))
+    return sorted(set(re.findall(r"with approved_changes: (sha256:[0-9a-f]{12})", said)))
 
 
 def takes_back_its_driver(live: Yard) -> None:
     """Who comes next deploys the platform as it was, and nobody has consented to that driver yet."""
     code, said = deploy(live, live.spec())
     assert code != 0, "it is another driver again"
-    code, said = deploy(live, live.spec() | {"consent": consents(said)})
+    code, said = deploy(live, live.spec() | {"approved_changes": consents(said)})
     assert code == 0, said
 
 
@@ -336,8 +344,8 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     pinned: dict[str, Any] = {"software": {"driver": "580.178.04"}}
     code, said = deploy(live, spec(live, **pinned))
     assert code != 0, "no job survives another driver"
-    pinned["consent"] = consents(said)
-    assert len(pinned["consent"]) == 3, said
+    pinned["approved_changes"] = consents(said)
+    assert len(pinned["approved_changes"]) == 3, said
     annotate(live, "train-001", WORSE)
     code, said = deploy(live, spec(live, **pinned))
     assert code != 0
@@ -358,21 +366,21 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     assert verdicts(live) == PASSED
     assert looked_at(live) == NODES
 
-    live.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": True}})
+    live.api.patch("/api/v1/nodes/train-001", {"spec": {"unschedulable": True}})
     began = time.monotonic()
     code, said = deploy(live, spec(live, image="2", minutes=1, **pinned))
     assert code != 0
     assert "[DeadlineExceeded]" in said, said
     assert "  4 of 4 nodes have no verdict" in said, said
     assert 60 <= time.monotonic() - began < PATIENCE
-    live.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": None}})
+    live.api.patch("/api/v1/nodes/train-001", {"spec": {"unschedulable": None}})
     takes_back_its_driver(live)
 
 
 @pytest.mark.timeout(900)  # with the deployment of the fixture
 def test_a_verdict_survives_a_killed_up(live: Yard):
     """A Job ends without the engine; the next deployment takes its verdict, and figures, and runs none."""
-    live.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": True}})
+    live.api.patch("/api/v1/nodes/train-001", {"spec": {"unschedulable": True}})
     file = live.config(spec(live, image="killed"))
     engine = live.started("up", "--stack", STACK, *QUIET, "--config-file", file)
 
@@ -385,7 +393,7 @@ def test_a_verdict_survives_a_killed_up(live: Yard):
     finally:
         engine.kill()
         engine.communicate()
-    live.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": None}})
+    live.api.patch("/api/v1/nodes/train-001", {"spec": {"unschedulable": None}})
     # those that the engine had made; the others are for the next deployment
     until(lambda: all(ended(job) for job in those_of(live, "killed")))
     ran = {job["metadata"]["name"]: job["metadata"]["uid"] for job in those_of(live, "killed")}

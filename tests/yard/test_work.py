@@ -116,7 +116,7 @@ def live(own: Yard):
     """The platform, and its nodes for others when this is over."""
     yield own
     for node in ("train-001", "dev-000"):
-        own.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: None}}})
+        own.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: None}}})
 
 
 def read_by(yard: Yard) -> list[tuple[str, str]]:
@@ -164,8 +164,8 @@ def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployme
     assert code == 0, said
     assert jobs(live) == first, "nothing works again"
 
-    live.api.merge("/api/v1/nodes/train-001", {"metadata": {"annotations": {FAULTS: SLOW}}})
-    live.api.merge("/api/v1/nodes/dev-000", {"metadata": {"annotations": {FAULTS: CROWDED}}})
+    live.api.patch("/api/v1/nodes/train-001", {"metadata": {"annotations": {FAULTS: SLOW}}})
+    live.api.patch("/api/v1/nodes/dev-000", {"metadata": {"annotations": {FAULTS: CROWDED}}})
     code, said = deploy(live, image="2")
     assert code != 0
     assert re.search(r"  failed: node dev-000, pool dev: .*\n +fail: share\.devices on .*", said), (
@@ -175,8 +175,8 @@ def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployme
     assert re.search(rf"  failed: node train-001, pool train: .*\n +{facts}\n", said), said
 
     for node in ("train-001", "dev-000"):
-        live.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: None}}})
-    live.api.merge(VOLUME, {"metadata": {"annotations": {READS: "120"}}})
+        live.api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: None}}})
+    live.api.patch(VOLUME, {"metadata": {"annotations": {READS: "120"}}})
     code, said = deploy(live, image="2", mb_per_s=150)
     assert code != 0
     facts = (

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Sentence, Slip, Workload
+from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, mapping, text
-from gpuyard.manifests.pods import Pod, called, gpu_requests
+from gpuyard.manifests.pods import Pod, container_name, gpu_requests
 
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 VARIABLES = (VARIABLE, "NVIDIA_IMEX_CHANNELS")
@@ -30,69 +30,71 @@ of its: containerd's device-injector under its older name and its newer one, and
 BESIDE_GPUS = "devices.gke.io"
 """The same of GKE's: a pod that asks for GPUs gives them so to the daemon of GPUDirect in it."""
 
-TAKES = Sentence(
+TAKES = ViolationTemplate(
     "{variable} gives container {container} devices that nobody counts",
     "remove it: request nvidia.com/gpu, and the device plugin says which",
 )
-TAKES_FABRIC = Sentence(
+TAKES_FABRIC = ViolationTemplate(
     "{variable} gives container {container} every adapter or switch of the node, which nobody counts",
     "remove it: adapters are requested, and their device plugin says which",
 )
-MOUNTS = Sentence(
+MOUNTS = ViolationTemplate(
     f"a mount below {MOUNTED} gives container {{container}} GPUs that nobody counts",
     "remove the mount, and request nvidia.com/gpu",
 )
-ANNOTATED = Sentence(
+ANNOTATED = ViolationTemplate(
     "the annotation {name} gives the pod devices or folders of the node that nobody counts",
     "remove it, and request nvidia.com/gpu",
 )
-SEES_ALL = Sentence(
+SEES_ALL = ViolationTemplate(
     "container {container} asks for no GPU, and with the runtime class {runtime} sees every GPU of the node",
     f"leave runtimeClassName out, or set {VARIABLE} to void in it",
 )
 
 
-def asks(pod: Pod) -> bool:
+def requests_gpus(pod: Pod) -> bool:
     """Whether the pod asks for GPUs, counted or claimed."""
     return any(pod.gpus().values()) or pod.claims_devices
 
 
-def bypasses(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
+def check_bypass(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
     """GPUs that are taken."""
     for pod in workload.pods:
-        yield from bypasses_of(pod)
+        yield from pod_bypasses(pod)
 
 
-def bypasses_of(pod: Pod) -> Iterator[Slip]:
+def pod_bypasses(pod: Pod) -> Iterator[Violation]:
     """GPUs that one pod takes."""
     for path, container in pod.containers():
         yield from _of_container(path, container)
     runtime = text(pod.spec.get("runtimeClassName"))
-    for path, container in without_own(pod) if runtime.startswith(RUNTIME) else ():
-        name = called(path, container)
-        yield SEES_ALL.slip(pod.at("runtimeClassName"), container=name, runtime=runtime)
+    for path, container in containers_given_all_gpus(pod) if runtime.startswith(RUNTIME) else ():
+        name = container_name(path, container)
+        yield SEES_ALL.violation(pod.at("runtimeClassName"), container=name, runtime=runtime)
     for key in mapping(pod.metadata.get("annotations")):
-        said = (*DEVICES_SAID, *(() if asks(pod) else (BESIDE_GPUS,)))
-        if any(each in str(key) for each in said):
-            yield ANNOTATED.slip((*pod.path, "metadata", "annotations", str(key)), name=str(key))
+        variables = (*DEVICES_SAID, *(() if requests_gpus(pod) else (BESIDE_GPUS,)))
+        if any(each in str(key) for each in variables):
+            yield ANNOTATED.violation(
+                (*pod.path, "metadata", "annotations", str(key)), name=str(key)
+            )
 
 
-def without_own(pod: Pod) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def containers_given_all_gpus(pod: Pod) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Containers that neither ask for GPUs nor say that they want none: a runtime class gives them all."""
     return (each for each in pod.containers() if not _sees_its_own(each[1]))
 
 
-def _of_container(path: Path, container: Mapping[str, Any]) -> Iterator[Slip]:
-    name = called(path, container)
+def _of_container(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
+    name = container_name(path, container)
     for index, each in enumerate(items(container.get("env"))):
         variable = mapping(each)
-        said = text(variable.get("name"))
-        if said in (*VARIABLES, *FABRIC) and not _gives_nothing(variable):
-            sentence = TAKES_FABRIC if said in FABRIC else TAKES
-            yield sentence.slip((*path, "env", index), variable=said, container=name)
+        variable_name = text(variable.get("name"))
+        if variable_name in (*VARIABLES, *FABRIC) and not _gives_nothing(variable):
+            sentence = TAKES_FABRIC if variable_name in FABRIC else TAKES
+            yield sentence.violation((*path, "env", index), variable=variable_name, container=name)
     for index, each in enumerate(items(container.get("volumeMounts"))):
         if FOLDER in text(mapping(each).get("mountPath")).split("/"):
-            yield MOUNTS.slip((*path, "volumeMounts", index), container=name)
+            yield MOUNTS.violation((*path, "volumeMounts", index), container=name)
 
 
 def _gives_nothing(variable: Mapping[str, Any]) -> bool:
@@ -101,12 +103,12 @@ def _gives_nothing(variable: Mapping[str, Any]) -> bool:
 
 def _sees_its_own(container: Mapping[str, Any]) -> bool:
     """Whether it asks for GPUs, or says that it wants none."""
-    said = (mapping(each) for each in items(container.get("env")))
+    variables = (mapping(each) for each in items(container.get("env")))
     return (
         bool(items(mapping(container.get("resources")).get("claims")))
         or any(gpu_requests(container).values())
         or any(
             text(one.get("name")) == VARIABLE and text(one.get("value")) in HARMLESS[1:]
-            for one in said
+            for one in variables
         )
     )

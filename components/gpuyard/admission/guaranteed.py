@@ -4,26 +4,26 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Sentence, Slip, Workload
+from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
 from gpuyard.findings import Path
-from gpuyard.manifests.fields import known, mapping, text
-from gpuyard.manifests.pods import called
+from gpuyard.manifests.fields import known_value, mapping, text
+from gpuyard.manifests.pods import container_name
 from gpuyard.manifests.quantities import CPU, MEMORY, quantity
 from gpuyard.names import CLASS_LABEL
 
 TRAINING = "training"
 RESOURCES = (CPU, MEMORY)
-NO_LIMIT = Sentence(
+NO_LIMIT = ViolationTemplate(
     "container {container} of a training pod has no limit of {resource}",
     "write how much {resource} it needs as its limit; the request is then the same",
 )
-LESS = Sentence(
+LESS = ViolationTemplate(
     "container {container} of a training pod requests less {resource} than its limit",
     "write the same {resource} as request and limit: only then it is its own",
 )
 
 
-def guaranteed(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
+def check_guaranteed_qos(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
     """Containers of training that others may push aside."""
     for pod in workload.pods if parameters.guaranteed else ():
         if TRAINING not in {_class(workload.metadata), _class(pod.metadata)}:
@@ -37,15 +37,15 @@ def _class(metadata: Mapping[str, Any]) -> str:
     return text(mapping(metadata.get("labels")).get(CLASS_LABEL))
 
 
-def _container(path: Path, container: Mapping[str, Any]) -> Iterator[Slip]:
+def _container(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
     resources = mapping(container.get("resources"))
     limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
-    name = called(path, container)
+    name = container_name(path, container)
     for resource in RESOURCES:
-        limit, request = known(limits.get(resource)), known(requests.get(resource))
+        limit, request = known_value(limits.get(resource)), known_value(requests.get(resource))
         if limit is None:
             where = (*path, "resources", "limits", resource)
-            yield NO_LIMIT.slip(where, container=name, resource=resource)
+            yield NO_LIMIT.violation(where, container=name, resource=resource)
         elif request is not None and quantity(request) != quantity(limit):
             where = (*path, "resources", "requests", resource)
-            yield LESS.slip(where, container=name, resource=resource)
+            yield LESS.violation(where, container=name, resource=resource)

@@ -16,15 +16,15 @@ def repository(image: str) -> str:
     return _in_full(name)
 
 
-def prefix(given: str) -> str:
+def normalized_prefix(value: str) -> str:
     """What a stack file allows, in full: a registry, or a repository and all below it."""
-    name = given.rstrip("/")
+    name = value.rstrip("/")
     if "/" not in name and _is_registry(name):
         return HUB if name == OLD_HUB else name
     return _in_full(name) if "/" not in name else _with_registry(name)
 
 
-def allowed(image: str, prefixes: tuple[str, ...]) -> bool:
+def is_allowed_image(image: str, prefixes: tuple[str, ...]) -> bool:
     """Whether an image comes from one of them; a prefix ends where a part of the path does."""
     return f"{repository(image)}/".startswith(tuple(f"{each}/" for each in prefixes))
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.admission.images import prefix
+from gpuyard.admission.images import normalized_prefix
 from gpuyard.manifests.fields import is_true, text
 from gpuyard.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
-from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan, within_reach
-from gpuyard.plan.sharing.by_gke import shared_names
+from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan, usable_pools
+from gpuyard.plan.sharing.gke_sharing import shared_names
 from gpuyard.spec.sections import Admission, Enforce
 
 ACCOUNTS, CSI_DRIVERS, GUARANTEED, IMAGES_FROM, PRIORITIES, PRIORITY_CLASSES, QUEUES = (
@@ -34,7 +34,7 @@ _ACCOUNTS_OF = "system:serviceaccounts:"
 class TeamParameters:
     """The parameters of a team."""
 
-    images_from: tuple[str, ...] = ()
+    allowed_image_prefixes: tuple[str, ...] = ()
     """Registries and repositories in full (docker.io/library); empty: any."""
     taints: tuple[Taint, ...] = ()
     """Of pools of which the team has nothing, neither guarantee nor borrowing."""
@@ -59,7 +59,7 @@ class TeamParameters:
             ACCOUNTS: "\n".join(self.accounts),
             CSI_DRIVERS: "\n".join(self.csi_drivers),
             GUARANTEED: "true" if self.guaranteed else "false",
-            IMAGES_FROM: "\n".join(self.images_from),
+            IMAGES_FROM: "\n".join(self.allowed_image_prefixes),
             **(
                 {LONGEST_GRACE: str(self.longest_grace)}
                 if self.longest_grace != USUAL_GRACE
@@ -81,7 +81,7 @@ class TeamParameters:
 def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
     """The same from the namespace."""
     return TeamParameters(
-        images_from=_lines(annotations, IMAGES_FROM),
+        allowed_image_prefixes=_lines(annotations, IMAGES_FROM),
         taints=tuple(_taint(line) for line in _lines(annotations, TAINTS)),
         guaranteed=is_true(annotations.get(GUARANTEED)),
         queues=_lines(annotations, QUEUES),
@@ -108,10 +108,12 @@ def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
     """The parameters of a team; what it says itself counts before what the platform says."""
     spec = next(one for one in plan.spec.teams if one.name == team.name)
     admission, interruption = _admission(plan), plan.spec.queueing.interruption
-    saving = interruption.save_seconds if interruption else 0
+    saving = interruption.checkpoint_seconds if interruption else 0
     return TeamParameters(
-        images_from=tuple(
-            dict.fromkeys(prefix(each) for each in spec.images_from or admission.images_from)
+        allowed_image_prefixes=tuple(
+            dict.fromkeys(
+                normalized_prefix(each) for each in spec.allowed_images or admission.allowed_images
+            )
         ),
         taints=_taints_of_others(plan, team),
         guaranteed=admission.guaranteed,
@@ -120,8 +122,8 @@ def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
         priorities=tuple(priority.name for priority in plan.queueing.priorities),
         csi_drivers=admission.csi_drivers,
         accounts=tuple(group for group in team.groups if group.startswith(_ACCOUNTS_OF)),
-        longest_grace=max(admission.longest_grace_seconds, saving),
-        shares=tuple(sorted(shared_names(map(plan.pool, within_reach(team.quotas))))),
+        longest_grace=max(admission.max_grace_period_seconds, saving),
+        shares=tuple(sorted(shared_names(map(plan.pool, usable_pools(team.quotas))))),
     )
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.admission.bypass import asks
-from gpuyard.admission.owned import controllers
+from gpuyard.admission.bypass import requests_gpus
+from gpuyard.admission.owner_references import controller_references, owner_kinds
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Sentence, Slip, Workload
+from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
 from gpuyard.findings import Path
-from gpuyard.manifests.fields import items, known, mapping, text
+from gpuyard.manifests.fields import items, known_value, mapping, text
 from gpuyard.manifests.pods import GPU_PREFIXES, Pod
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.manifests.templates import KINDS, count, templates_of
@@ -42,39 +42,38 @@ SUSPEND = (
     ("spec", "rayClusterConfig", "suspend"),
 )
 """Where kinds that queue are told to wait."""
-NO_QUEUE = Sentence(
-    "this {kind} asks for GPUs and names no queue",
-    f"label {{place}} {QUEUE_LABEL}: {{queue}}",
+NO_QUEUE = ViolationTemplate(
+    "this {kind} asks for GPUs and names no queue", f"label {{place}} {QUEUE_LABEL}: {{queue}}"
 )
-UNKNOWN = Sentence(
+UNKNOWN = ViolationTemplate(
     "what this {kind} runs stands elsewhere and may ask for GPUs, and it names no queue",
     f"label it {QUEUE_LABEL}: {{queue}}",
 )
-GROWS = Sentence(
+GROWS = ViolationTemplate(
     "what pods of this {kind} ask of GPUs was counted when it was made, and is not counted again",
     "delete it and make it anew with what it needs",
 )
-SCALED = Sentence(
+SCALED = ViolationTemplate(
     "{name} was counted with {counted} replicas and is not counted again, and {wanted} would run",
     "delete it and make it anew with as many as it needs",
 )
 """Of a StatefulSet: the request says a number and a name, and no kind."""
-OF_ANOTHER = Sentence(
+OF_ANOTHER = ViolationTemplate(
     "{name} is a part of the LeaderWorkerSet {owner}, which was counted as a whole",
     "scale the LeaderWorkerSet",
 )
-CLAIMED = Sentence(
+CLAIMED = ViolationTemplate(
     "pods of workload {workload} claim devices by {name}, and were counted by what stands in it",
     "delete what uses it first",
 )
 """Of a ResourceClaimTemplate that goes: one of its name with more devices could come in its place. Kueue
 (v0.19.2, `pkg/dra`) reads it when it counts, and Kubernetes when it makes each pod's claim."""
-RAISED = Sentence(
+RAISED = ViolationTemplate(
     "this Job runs and was counted with pods: {counted}, and {wanted} would run",
     "set suspend: true in the same change; it is counted anew and started again",
 )
 """Of a Job that runs: Kueue looks at it some time after its controller has made the pods."""
-RAISED_UNGATED = Sentence(
+RAISED_UNGATED = ViolationTemplate(
     "pods of this elastic Job wait by no gate: {counted} were counted at most, and {wanted} would run",
     "leave spec.parallelism and spec.completions as they are, or delete it and make it anew",
 )
@@ -84,7 +83,7 @@ COUNTED_ANEW = ("JobSet", "MPIJob", "RayCluster")
 """Kinds of other projects whose pods are counted here as they are written."""
 KEPT = ("AppWrapper", "RayJob", "TrainJob")
 """Those that stay as they are while they run: what runs stands elsewhere, or is made anew when it fails."""
-RERUN = Sentence(
+RERUN = ViolationTemplate(
     "this {kind} runs, and what it would run after this change was not counted",
     "set {field}: true in the same change; it is counted anew and started again",
 )
@@ -93,7 +92,7 @@ SUSPEND_OF = {"MPIJob": "spec.runPolicy.suspend"}
 SUSPEND_OF_OTHERS = "spec.suspend"
 DOUBLED = "RayService"
 CLUSTER_OF: tuple[str, ...] = ("spec", "rayClusterConfig")
-RENEWED = Sentence(
+RENEWED = ViolationTemplate(
     "this {kind} runs, and for a changed cluster KubeRay makes a second one beside it: one was counted",
     "leave spec.rayClusterConfig as it is, or delete it and make it anew",
 )
@@ -104,7 +103,7 @@ RAY_GROUPS: Mapping[str, tuple[str, ...]] = {
     "RayService": CLUSTER_OF,
 }
 """Where kinds have a Ray cluster."""
-LEAST = Sentence(
+LEAST = ViolationTemplate(
     "worker group {group} has replicas: {counted}, which queues count, and minReplicas: {least}, of which"
     " KubeRay makes as many",
     "write replicas: {least}",
@@ -112,12 +111,12 @@ LEAST = Sentence(
 """Kueue (v0.19.2, `effectiveWorkerCount`) reads replicas, and KubeRay (1.6, `GetWorkerGroupDesiredReplicas`)
 whichever is more."""
 SUBMITS_TO = ("RayJob", "clusterSelector")
-SUBMITS = Sentence(
+SUBMITS = ViolationTemplate(
     "this {kind} uses a Ray cluster that is there, so that no queue counts what it asks for itself",
     "let the pod that submits it ask for no GPU: the work runs in that cluster",
 )
 """Kueue (v0.19.2, `Skip` of its RayJob) passes over such a RayJob, and over the Job that it makes as well."""
-OUTLIVES = Sentence(
+OUTLIVES = ViolationTemplate(
     "pods of this {kind} stay when it is over, and run on although no queue counts them any more",
     "write {field}",
 )
@@ -136,14 +135,14 @@ STRATEGY: tuple[str, ...] = ("spec", "deletionStrategy")
 NO_STRATEGY = "spec.shutdownAfterJobFinishes: true, and remove spec.deletionStrategy"
 """With DeleteWorkers KubeRay (v1.6.2, `handleLegacyDeletionPolicy`) keeps the head of a RayJob, and with any
 policy the whole cluster of one that is neither successful nor failed, as past activeDeadlineSeconds."""
-RENUMBERED = Sentence(
+RENUMBERED = ViolationTemplate(
     "pods of this {kind} were counted with the numbers that they have, and new ones would run beside them",
     "leave spec.ordinals as it is, or delete it and make it anew",
 )
 """Of a StatefulSet: pods with other numbers come first, and those that have none any more go when all of
 these are ready and have been for minReadySeconds. Kueue starts them all."""
 NUMBERED = "StatefulSet"
-PART = Sentence(
+PART = ViolationTemplate(
     "this {kind} is a part of {owner} {name}, which was counted as a whole",
     "leave its spec as it is, and make {owner} {name} anew with what it needs",
 )
@@ -152,7 +151,7 @@ ELASTIC = "kueue.x-k8s.io/elastic-job"
 
 Kueue (v0.19.2) then looks at how many pods there are, and never again at what each asks for
 (`EnsureWorkloadSlices` in `pkg/workloadslicing`)."""
-UNGATED = Sentence(
+UNGATED = ViolationTemplate(
     "pods of this {kind} wait by the gate {gate} until they are counted, and would start without it",
     "leave spec.schedulingGates of its templates as they are",
 )
@@ -165,7 +164,7 @@ ever."""
 MOST_TEMPLATES = 16
 """Of pods, in one object: Kueue counts no more than eight."""
 ELASTIC_PART = "RayCluster"
-JOINS = Sentence(
+JOINS = ViolationTemplate(
     "this {kind} names the workload {name}: it would run beside what that was counted for",
     "take out the label or annotation, or give the group a name of its own",
 )
@@ -192,33 +191,32 @@ MAKES: Mapping[str, tuple[str, ...]] = {
 """What pods have there, by the kind that made them."""
 MAKES_SETS = ("LeaderWorkerSet", "Pod")
 """What makes the StatefulSets of a LeaderWorkerSet: itself, and its leaders."""
-HELD = Sentence(
+HELD = ViolationTemplate(
     "this {kind} says that its pods wait for {parent}, which does not count them, and may start them",
     f"take out the annotation {PARENT} and the label {GROUPS_NAME}",
 )
 ROLE = "kueue.x-k8s.io/role-hash"
 TIME = "kueue.x-k8s.io/max-exec-time-seconds"
-TIMED = Sentence(
+TIMED = ViolationTemplate(
     "pods of group {group} set {time}: where they differ in it Kueue deletes their workload while they run",
     "remove the label and set spec.activeDeadlineSeconds in the pods",
 )
 """Kueue (v0.19.2, `FindMatchingWorkloads`) compares the workload with one pod of the group, any of them."""
-STARTS = Sentence(
-    "this {kind} stands in a queue, which starts it when its turn comes",
-    "leave suspend as it is",
+STARTS = ViolationTemplate(
+    "this {kind} stands in a queue, which starts it when its turn comes", "leave suspend as it is"
 )
 ORPHAN = "orphan"
 """The finalizer by which what an object made stays when that goes."""
-KEEPS_PODS = Sentence(
+KEEPS_PODS = ViolationTemplate(
     "with the finalizer orphan pods of this {kind} run on when it is deleted, and no queue counts them",
     "remove the finalizer",
 )
-STAYS_ITSELF = Sentence(
+STAYS_ITSELF = ViolationTemplate(
     "with the finalizer {name} this {kind} stays when it is deleted, and its pods run on: Kueue takes it for"
     " gone",
     "remove the finalizer",
 )
-SECOND_OWNER = Sentence(
+SECOND_OWNER = ViolationTemplate(
     "with a second owner this {kind} stays when {owner} {name} is deleted, and its pods run without being"
     " counted",
     "remove the owner that was added to metadata.ownerReferences",
@@ -226,7 +224,7 @@ SECOND_OWNER = Sentence(
 """Of a part: the garbage collector deletes what has several owners when all of them are gone."""
 ENDS = "foregroundDeletion"
 """The finalizer with which an object goes after its pods."""
-LEAVES_PODS = Sentence(
+LEAVES_PODS = ViolationTemplate(
     "so deleted this {kind} leaves its pods behind: they run on, and no queue counts them",
     "delete them with it: propagationPolicy Background, which kubectl delete has by itself",
 )
@@ -237,12 +235,12 @@ ITS_JOBS = "its spec.jobTemplate"
 ITS_PODS = "its spec.template"
 
 
-def queued(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
+def check_queueing(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
     """GPUs past every queue, and past what a queue has counted."""
     yield from _past_queues(workload, parameters)
     yield from _joins(workload)
     yield from _timed(workload)
-    yield from _held(workload)
+    yield from _check_parents(workload)
     yield from _keeps_pods(workload)
     yield from _of_ray(workload)
     yield from _outlives(workload)
@@ -251,22 +249,22 @@ def queued(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
         yield from _past_count(workload, workload.was)
 
 
-def _joins(workload: Workload) -> Iterator[Slip]:
+def _joins(workload: Workload) -> Iterator[Violation]:
     """Kueue starts whatever says that it is of a workload that was admitted, however many there are of it.
 
     Templates of kinds that nobody looks at become pods as well: a controller makes them, with a member's
     labels. Kueue itself labels pods that are there.
     """
-    owned_pod = workload.kind == "Pod" and workload.was is None and _makers(workload.metadata)
+    owned_pod = workload.kind == "Pod" and workload.was is None and owner_kinds(workload.metadata)
     if workload.by_controller and (not owned_pod or _owner_queues(workload.metadata)):
         return
     before = _named_workloads(workload.was) if workload.was else []
     for name in _named_workloads(workload):
         if name not in before:
-            yield JOINS.slip(("metadata",), kind=workload.kind, name=name)
+            yield JOINS.violation(("metadata",), kind=workload.kind, name=name)
 
 
-def _timed(workload: Workload) -> Iterator[Slip]:
+def _timed(workload: Workload) -> Iterator[Violation]:
     """Pods of a group with a maximum execution time of Kueue's; Kueue itself adds groups to pods of sets."""
     if workload.was and workload.by_controller:
         return
@@ -274,13 +272,13 @@ def _timed(workload: Workload) -> Iterator[Slip]:
         labels = mapping(pod.metadata.get("labels"))
         group = text(mapping(pod.metadata.get("annotations")).get(GROUP)) or text(labels.get(GROUP))
         if group and text(labels.get(TIME)):
-            yield TIMED.slip((*pod.path, "metadata", "labels", TIME), group=group, time=TIME)
+            yield TIMED.violation((*pod.path, "metadata", "labels", TIME), group=group, time=TIME)
 
 
-def _held(workload: Workload) -> Iterator[Slip]:
+def _check_parents(workload: Workload) -> Iterator[Violation]:
     """Where what is said to hold a pod is not there, Kueue takes its gate out (`UngateAndFinalizePod`)."""
     before = _parents(workload.was) if workload.was else []
-    makers = [kind for _, kind in _makers(workload.metadata)] if workload.by_controller else []
+    makers = [kind for _, kind in owner_kinds(workload.metadata)] if workload.by_controller else []
     if workload.kind == "Pod":
         mine = [parent for kind in makers for parent in MAKES.get(kind, ())]
     else:
@@ -289,45 +287,45 @@ def _held(workload: Workload) -> Iterator[Slip]:
             mine.append(BY_GROUPS)
     for parent in _parents(workload):
         if parent not in mine and parent not in before:
-            yield HELD.slip(("metadata",), kind=workload.kind, parent=parent)
+            yield HELD.violation(("metadata",), kind=workload.kind, parent=parent)
 
 
 def _parents(workload: Workload) -> list[str]:
     metadata = [pod.metadata for pod in workload.pods]
-    said = [text(mapping(each.get("annotations")).get(PARENT)) for each in metadata]
+    annotated = [text(mapping(each.get("annotations")).get(PARENT)) for each in metadata]
     groups = [BY_GROUPS for each in metadata if GROUPS_NAME in mapping(each.get("labels"))]
-    return [*filter(None, said), *groups]
+    return [*filter(None, annotated), *groups]
 
 
 def _named_workloads(workload: Workload) -> list[str]:
     """Of Kueue, by itself, by its jobs and by its pods."""
     own = () if workload.kind == "Pod" else (workload.metadata, workload.jobs_metadata)
-    said = [
+    label_maps = [
         mapping(metadata.get(part))
         for part in ("labels", "annotations")
         for metadata in (*own, *(pod.metadata for pod in workload.pods))
     ]
-    prebuilt = (text(each.get(PREBUILT)) for each in said)
-    groups = (text(each.get(GROUP)) for each in said)
+    prebuilt = (text(each.get(PREBUILT)) for each in label_maps)
+    groups = (text(each.get(GROUP)) for each in label_maps)
     return [*filter(None, prebuilt), *(name for name in groups if name.startswith(OF_SETS))]
 
 
-def _keeps_pods(workload: Workload) -> Iterator[Slip]:
+def _keeps_pods(workload: Workload) -> Iterator[Violation]:
     """Pods of a gang are counted with it alone: nobody counts those that stay when it goes, or is to go."""
-    whole = workload.kind in OF_ITSELF[1:]
+    has_queue_label = workload.kind in OF_ITSELF[1:]
     part = workload.kind != "Pod" and _owner_queues(workload.metadata)
-    if not (whole or part) or workload.by_controller:
+    if not (has_queue_label or part) or workload.by_controller:
         return
     before = _finalizers(workload.was) if workload.was else []
     for name in _finalizers(workload):
         if name == ENDS or name in before:
             continue
-        said = KEEPS_PODS if name == ORPHAN else STAYS_ITSELF
-        yield said.slip(("metadata", "finalizers"), kind=workload.kind, name=name)
+        message = KEEPS_PODS if name == ORPHAN else STAYS_ITSELF
+        yield message.violation(("metadata", "finalizers"), kind=workload.kind, name=name)
     if part and workload.was and _owners(workload) - _owners(workload.was):
-        for _, owner, name, _ in controllers(workload.metadata).values():
+        for _, owner, name, _ in controller_references(workload.metadata).values():
             path = ("metadata", "ownerReferences")
-            yield SECOND_OWNER.slip(path, kind=workload.kind, owner=owner, name=name)
+            yield SECOND_OWNER.violation(path, kind=workload.kind, owner=owner, name=name)
 
 
 def _owners(workload: Workload) -> set[str]:
@@ -339,7 +337,7 @@ def _finalizers(workload: Workload) -> list[str]:
     return [text(each) for each in items(workload.metadata.get("finalizers"))]
 
 
-def _of_ray(workload: Workload) -> Iterator[Slip]:
+def _of_ray(workload: Workload) -> Iterator[Violation]:
     """What KubeRay makes of a Ray cluster beyond what Kueue counts of it."""
     before = workload.was.body.get("spec") if workload.was else None
     same = before is not None and before == workload.body.get("spec")
@@ -349,61 +347,59 @@ def _of_ray(workload: Workload) -> Iterator[Slip]:
     for index, each in enumerate(items(mapping(workload.body, *cluster).get("workerGroupSpecs"))):
         group = mapping(each)
         path: Path = (*cluster, "workerGroupSpecs", index)
-        known(group.get("replicas"))
+        known_value(group.get("replicas"))
         counted, least = count(group, "replicas", 1), count(group, "minReplicas", 0)
-        if counted < least and any(asks(pod) for pod in workload.pods if pod.path[:-1] == path):
+        of_group = (pod for pod in workload.pods if pod.path[:-1] == path)
+        if counted < least and any(map(requests_gpus, of_group)):
             values = {"counted": str(counted), "least": str(least)}
-            yield LEAST.slip((*path, "replicas"), group=text(group.get("groupName")), **values)
+            yield LEAST.violation((*path, "replicas"), group=text(group.get("groupName")), **values)
     kind, selector = SUBMITS_TO
     chosen = workload.kind == kind and mapping(workload.body, "spec", selector)
-    if chosen and any(map(asks, workload.pods)):
-        yield SUBMITS.slip(("spec", selector), kind=workload.kind)
+    if chosen and any(map(requests_gpus, workload.pods)):
+        yield SUBMITS.violation(("spec", selector), kind=workload.kind)
 
 
-def _outlives(workload: Workload) -> Iterator[Slip]:
+def _outlives(workload: Workload) -> Iterator[Violation]:
     """What is over and keeps its pods; one that was so before may still be stopped and changed."""
-    was = workload.was
-    asked = any(map(asks, workload.pods))
-    if workload.by_controller or not asked or workload.kind not in OUTLIVING:
+    was = workload.was if workload.was and any(map(requests_gpus, workload.was.pods)) else None
+    needs_gpus = any(map(requests_gpus, workload.pods))
+    if workload.by_controller or not needs_gpus or workload.kind not in OUTLIVING:
         return
     path, fix = OUTLIVING[workload.kind]
-    said = _said(workload, path)
-    before = was is not None and any(map(asks, was.pods)) and _said(was, path) == said
-    cleans = (
-        said in CLEANED if path == CLEANS else not isinstance(said, int) or said <= LONGEST_STAY
-    )
-    if not (cleans or before):
-        yield OUTLIVES.slip(path, kind=workload.kind, field=fix)
+    policy = _field(workload, path)
+    short = not isinstance(policy, int) or policy <= LONGEST_STAY
+    cleans = policy in CLEANED if path == CLEANS else short
+    if not (cleans or (was and _field(was, path) == policy)):
+        yield OUTLIVES.violation(path, kind=workload.kind, field=fix)
     strategy = mapping(workload.body, *STRATEGY)
-    kept = was is not None and any(map(asks, was.pods)) and mapping(was.body, *STRATEGY) == strategy
-    if strategy and not kept:
-        yield OUTLIVES.slip(STRATEGY, kind=workload.kind, field=NO_STRATEGY)
+    if strategy and not (was and mapping(was.body, *STRATEGY) == strategy):
+        yield OUTLIVES.violation(STRATEGY, kind=workload.kind, field=NO_STRATEGY)
 
 
-def _said(workload: Workload, path: tuple[str, ...]) -> Any:
-    return known(mapping(workload.body, *path[:-1]).get(path[-1]))
+def _field(workload: Workload, path: tuple[str, ...]) -> Any:
+    return known_value(mapping(workload.body, *path[:-1]).get(path[-1]))
 
 
-def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
+def _past_count(workload: Workload, was: Workload) -> Iterator[Violation]:
     queues = _names_queue(workload.metadata) or _names_queue(was.metadata)
     elastic = workload.kind != "Pod" and (_elastic(workload) or _elastic(was))
     once = elastic or (queues and workload.kind in COUNTED_ONCE)
     claims = queues and not workload.by_controller and _claims_others(workload, was)
-    if claims or (once and _asked(workload) != _asked(was)):
-        yield GROWS.slip(("spec",), kind=workload.kind)
+    if claims or (once and _requested(workload) != _requested(was)):
+        yield GROWS.violation(("spec",), kind=workload.kind)
     if elastic and _gated(workload) < _gated(was) and not _taken_back(workload, was):
-        yield UNGATED.slip(("spec",), kind=workload.kind, gate=ELASTIC)
+        yield UNGATED.violation(("spec",), kind=workload.kind, gate=ELASTIC)
     if not queues:
         return
     if _renumbered(workload, was):
-        yield RENUMBERED.slip(("spec", "ordinals"), kind=workload.kind)
+        yield RENUMBERED.violation(("spec", "ordinals"), kind=workload.kind)
     if not workload.by_controller:
         yield from _raised(workload, was, elastic=elastic)
         if not was.suspended:
             yield from _changed_while_it_runs(workload, was)
     started = was.suspended and not workload.suspended and not workload.by_controller
     if started and workload.kind in OF_ITSELF:
-        yield STARTS.slip(("spec",), kind=workload.kind)
+        yield STARTS.violation(("spec",), kind=workload.kind)
 
 
 def _claims_others(workload: Workload, was: Workload) -> bool:
@@ -423,20 +419,20 @@ def _taken_back(workload: Workload, was: Workload) -> bool:
 def _renumbered(workload: Workload, was: Workload) -> bool:
     """Whether pods of a StatefulSet get other numbers."""
     first = [mapping(each.body.get("spec"), "ordinals").get("start", 0) for each in (workload, was)]
-    counted = any(map(asks, (*workload.pods, *was.pods)))
+    counted = any(map(requests_gpus, (*workload.pods, *was.pods)))
     return workload.kind == NUMBERED and counted and first[0] != first[1]
 
 
-def _changed_while_it_runs(workload: Workload, was: Workload) -> Iterator[Slip]:
-    if workload.kind == DOUBLED and any(map(asks, (*workload.pods, *was.pods))):
+def _changed_while_it_runs(workload: Workload, was: Workload) -> Iterator[Violation]:
+    if workload.kind == DOUBLED and any(map(requests_gpus, (*workload.pods, *was.pods))):
         before, after = (_without_suspend(each) for each in (was, workload))
         if before != after:
-            yield RENEWED.slip(CLUSTER_OF, kind=workload.kind)
+            yield RENEWED.violation(CLUSTER_OF, kind=workload.kind)
     if workload.suspended:
         return
     if _reruns(workload, was):
         field = SUSPEND_OF.get(workload.kind, SUSPEND_OF_OTHERS)
-        yield RERUN.slip(("spec",), kind=workload.kind, field=field)
+        yield RERUN.violation(("spec",), kind=workload.kind, field=field)
 
 
 def _without_suspend(service: Workload) -> dict[str, Any]:
@@ -449,35 +445,41 @@ def _reruns(workload: Workload, was: Workload) -> bool:
     if _owner_queues(was.metadata):
         return False
     if workload.kind in KEPT:
-        asked = workload.kind in UNSEEN or any(map(asks, (*workload.pods, *was.pods)))
-        return asked and workload.body.get("spec") != was.body.get("spec")
+        needs_gpus = workload.kind in UNSEEN or any(map(requests_gpus, (*workload.pods, *was.pods)))
+        return needs_gpus and workload.body.get("spec") != was.body.get("spec")
     if workload.kind not in COUNTED_ANEW or (_elastic(was) and _gated(was)):
         return False
-    before, after = _made(was), _made(workload)
-    return any(path not in before or _is_more(found, before[path]) for path, found in after.items())
+    before, after = _requests_by_template(was), _requests_by_template(workload)
+    return any(
+        path not in before or _is_more(result, before[path]) for path, result in after.items()
+    )
 
 
-def _made(workload: Workload) -> dict[Path, tuple[int, Any]]:
+def _requests_by_template(workload: Workload) -> dict[Path, tuple[int, Any]]:
     """How many pods of each template that asks for GPUs, and what they ask for."""
     kind = next(name for name in OF_OTHER_PROJECTS if name.endswith(f"/{workload.kind}"))
     many = {each.path[:-1]: each.pods for each in templates_of(KINDS[kind], workload.body)}
-    return {pod.path: (many[pod.path], _asked_of(pod)) for pod in filter(asks, workload.pods)}
+    return {
+        pod.path: (many[pod.path], _asked_of(pod)) for pod in filter(requests_gpus, workload.pods)
+    }
 
 
-def _is_more(found: tuple[int, Any], before: tuple[int, Any]) -> bool:
-    return found[0] > before[0] or found[1] != before[1]
+def _is_more(results: tuple[int, Any], before: tuple[int, Any]) -> bool:
+    return results[0] > before[0] or results[1] != before[1]
 
 
-def _raised(workload: Workload, was: Workload, *, elastic: bool) -> Iterator[Slip]:
+def _raised(workload: Workload, was: Workload, *, elastic: bool) -> Iterator[Violation]:
     """More pods of a Job that runs, or is elastic and has no gate: that holds them until they are counted."""
     queues = _names_queue(was.metadata) and not (_elastic(was) and _gated(was))
     waits = (was.suspended or workload.suspended) and not elastic
     if _version_and_kind(workload) != RUNS_JOBS or not queues or waits:
         return
-    counted, wanted = _runs_at_once(was), _runs_at_once(workload)
-    if wanted > counted and any(map(asks, workload.pods)):
+    counted, parallelism = _runs_at_once(was), _runs_at_once(workload)
+    if parallelism > counted and any(map(requests_gpus, workload.pods)):
         sentence = RAISED_UNGATED if elastic else RAISED
-        yield sentence.slip(("spec", "parallelism"), counted=str(counted), wanted=str(wanted))
+        yield sentence.violation(
+            ("spec", "parallelism"), counted=str(counted), wanted=str(parallelism)
+        )
 
 
 def _version_and_kind(workload: Workload) -> tuple[str, str]:
@@ -491,17 +493,17 @@ def _runs_at_once(job: Workload) -> int:
     return min(parallelism, int(spec.get("completions", parallelism)))
 
 
-def _part(workload: Workload, was: Workload) -> Iterator[Slip]:
+def _part(workload: Workload, was: Workload) -> Iterator[Violation]:
     """What makes pods for a whole: Kueue looks at the whole alone, and nobody at how many its parts run."""
     elastic = [_elastic(each) for each in (workload, was)]
     same = workload.body.get("spec") == was.body.get("spec") and elastic[0] == elastic[1]
     counted_anew = workload.kind == ELASTIC_PART and all(elastic)
     if workload.by_controller or workload.kind == "Pod" or same or counted_anew:
         return
-    if any(map(asks, (*workload.pods, *was.pods))):
-        for version, owner, name, _ in controllers(was.metadata).values():
+    if any(map(requests_gpus, (*workload.pods, *was.pods))):
+        for version, owner, name, _ in controller_references(was.metadata).values():
             if _queues_for_theirs(version, owner):
-                yield PART.slip(("spec",), kind=workload.kind, owner=owner, name=name)
+                yield PART.violation(("spec",), kind=workload.kind, owner=owner, name=name)
 
 
 def _elastic(workload: Workload) -> bool:
@@ -510,13 +512,13 @@ def _elastic(workload: Workload) -> bool:
 
 def _gated(workload: Workload) -> int:
     """How many of its templates wait for their count."""
-    gates = (items(pod.spec.get("schedulingGates")) for pod in workload.pods if asks(pod))
+    gates = (items(pod.spec.get("schedulingGates")) for pod in workload.pods if requests_gpus(pod))
     return sum(ELASTIC in [text(mapping(gate).get("name")) for gate in each] for each in gates)
 
 
-def _asked(workload: Workload) -> list[Any]:
+def _requested(workload: Workload) -> list[Any]:
     """What Kueue would have to count: which containers ask for which GPUs, and which run side by side."""
-    return [_asked_of(pod) if asks(pod) else () for pod in workload.pods]
+    return [_asked_of(pod) if requests_gpus(pod) else () for pod in workload.pods]
 
 
 def _asked_of(pod: Pod) -> Any:
@@ -532,7 +534,7 @@ def _gpus(pod: Pod) -> dict[str, Any]:
         text(container.get("name")): (
             text(container.get("restartPolicy")),
             {
-                (part, str(key)): str(known(value))
+                (part, str(key)): str(known_value(value))
                 for part in ("limits", "requests")
                 for key, value in mapping(container.get("resources"), part).items()
                 if str(key).startswith(GPU_PREFIXES)
@@ -542,16 +544,16 @@ def _gpus(pod: Pod) -> dict[str, Any]:
     }
 
 
-def _past_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
+def _past_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
     if workload.kind not in (*OF_ITSELF, CRON, *OF_PODS) or parameters.has_default:
         return
     unseen = workload.kind in UNSEEN
-    if _owner_queues(workload.metadata) or not (unseen or any(map(asks, workload.pods))):
+    if _owner_queues(workload.metadata) or not (unseen or any(map(requests_gpus, workload.pods))):
         return
     path, metadata, place = _label(workload)
     if not (_names_queue(metadata) or _passed_on(workload) or _held_by_kueue(workload)):
         sentence = UNKNOWN if unseen else NO_QUEUE
-        yield sentence.slip(
+        yield sentence.violation(
             (*path, "metadata", "labels", QUEUE_LABEL),
             kind=workload.kind,
             place=place,
@@ -572,7 +574,7 @@ def _held_by_kueue(workload: Workload) -> bool:
     if workload.kind != "Pod":
         return False
     gates = (mapping(each) for each in items(workload.pods[0].spec.get("schedulingGates")))
-    return LABELS_LATER in _makers(workload.metadata) and any(
+    return LABELS_LATER in owner_kinds(workload.metadata) and any(
         text(gate.get("name")) == QUEUE_GATE for gate in gates
     )
 
@@ -588,13 +590,8 @@ def _label(workload: Workload) -> tuple[Path, Mapping[str, Any], str]:
 
 def _owner_queues(metadata: Mapping[str, Any]) -> bool:
     """Whether a job that queues as a whole made it."""
-    return any(_queues_for_theirs(version, kind) for version, kind in _makers(metadata))
+    return any(_queues_for_theirs(version, kind) for version, kind in owner_kinds(metadata))
 
 
 def _queues_for_theirs(version: str, kind: str) -> bool:
     return f"{version.partition('/')[0]}/{kind}" in QUEUE_FOR_THEIRS
-
-
-def _makers(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Version and kind of what controls it."""
-    return [(version, kind) for version, kind, *_ in controllers(metadata).values()]

@@ -30,7 +30,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class Violation:
     """One thing that is wrong, and what to change."""
 
     path: Path
@@ -39,15 +39,15 @@ class Slip:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ViolationTemplate:
     """What is said of one slip. Names in braces stand for values; Python and CEL put in the same ones."""
 
     problem: str
     fix: str
 
-    def slip(self, path: Path, /, **values: str) -> Slip:
+    def violation(self, path: Path, /, **values: str) -> Violation:
         """The slip with its values."""
-        return Slip(path, self.problem.format(**values), self.fix.format(**values))
+        return Violation(path, self.problem.format(**values), self.fix.format(**values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +57,15 @@ class Requirement:
     id: str
     """Of the rule that says the same of files."""
     title: str
-    slips: Callable[[Workload, TeamParameters], Iterator[Slip]]
+    check: Callable[[Workload, TeamParameters], Iterator[Violation]]
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Denial:
     """A requirement that a workload does not keep."""
 
     id: str
-    slip: Slip
+    violation: Violation
 
     def __str__(self) -> str:
-        return f"{self.id}: {self.slip.problem}; {self.slip.fix}"
+        return f"{self.id}: {self.violation.problem}; {self.violation.fix}"

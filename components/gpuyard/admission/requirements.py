@@ -2,41 +2,58 @@
 
 from collections.abc import Iterator
 
-from gpuyard.admission.belongings import belongings
-from gpuyard.admission.bypass import bypasses
-from gpuyard.admission.guaranteed import guaranteed
-from gpuyard.admission.host import devices, privileges
-from gpuyard.admission.owned import owned
+from gpuyard.admission.bypass import check_bypass
+from gpuyard.admission.guaranteed import check_guaranteed_qos
+from gpuyard.admission.host import check_devices, check_privileges
+from gpuyard.admission.owned_objects import check_owned_objects
+from gpuyard.admission.owner_references import check_owner_references
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.placing import placing
-from gpuyard.admission.queued import queued
-from gpuyard.admission.requirement import Refusal, Requirement, Workload
-from gpuyard.admission.shares import shares
-from gpuyard.admission.sources import sources
-from gpuyard.admission.turns import crowded, turns
-from gpuyard.admission.volumes import volumes
+from gpuyard.admission.placement import check_placement
+from gpuyard.admission.priority_and_termination import (
+    check_container_count,
+    check_priority_and_termination,
+)
+from gpuyard.admission.queued import check_queueing
+from gpuyard.admission.requirement import Denial, Requirement, Workload
+from gpuyard.admission.shares import check_shares
+from gpuyard.admission.sources import check_image_sources
+from gpuyard.admission.volumes import check_volumes
 
-QUEUED = Requirement("GPU-ADM-01", "Workloads of a team that request GPUs name a queue", queued)
+QUEUED = Requirement(
+    "GPU-ADM-01", "Workloads of a team that request GPUs name a queue", check_queueing
+)
 BYPASS = Requirement(
     "GPU-POD-01",
     "GPUs are requested as resources, not through the environment or runtime class",
-    bypasses,
+    check_bypass,
 )
 PRIVILEGES = Requirement(
-    "GPU-ADM-02", "Pods of a team have no privileges and no host resources", privileges
+    "GPU-ADM-02", "Pods of a team have no privileges and no host resources", check_privileges
 )
 DEVICES = Requirement(
-    "GPU-ADM-03", "Pods of a team mount no host path that exposes devices", devices
+    "GPU-ADM-03", "Pods of a team mount no host path that exposes devices", check_devices
 )
 PLACING = Requirement(
-    "GPU-ADM-04", "Pods of a team stay off nodes that are dedicated to others", placing
+    "GPU-ADM-04", "Pods of a team stay off nodes that are dedicated to others", check_placement
 )
-SOURCES = Requirement("GPU-ADM-05", "Images of a team come from allowed registries", sources)
-GUARANTEED = Requirement("GPU-ADM-06", "Training pods have the Guaranteed QoS class", guaranteed)
-OWNED = Requirement("GPU-ADM-07", "Teams set no controller owner reference on their objects", owned)
-TURNS = Requirement("GPU-ADM-08", "Pods of a team preempt no others and honour termination", turns)
-SHARES = Requirement("GPU-SHR-05", "A container requests at most one share of a GPU", shares)
-VOLUMES = Requirement("GPU-ADM-09", "Pods of a team mount only volumes of the cluster", volumes)
+SOURCES = Requirement(
+    "GPU-ADM-05", "Images of a team come from allowed registries", check_image_sources
+)
+GUARANTEED = Requirement(
+    "GPU-ADM-06", "Training pods have the Guaranteed QoS class", check_guaranteed_qos
+)
+OWNED = Requirement(
+    "GPU-ADM-07", "Teams set no controller owner reference on their objects", check_owner_references
+)
+TURNS = Requirement(
+    "GPU-ADM-08",
+    "Pods of a team preempt no others and honour termination",
+    check_priority_and_termination,
+)
+SHARES = Requirement("GPU-SHR-05", "A container requests at most one share of a GPU", check_shares)
+VOLUMES = Requirement(
+    "GPU-ADM-09", "Pods of a team mount only volumes of the cluster", check_volumes
+)
 
 REQUIREMENTS = (
     QUEUED,
@@ -53,16 +70,16 @@ REQUIREMENTS = (
 )
 
 BELONGINGS = Requirement(
-    "GPU-ADM-10", "Other objects of a team take nothing from other teams", belongings
+    "GPU-ADM-10", "Other objects of a team take nothing from other teams", check_owned_objects
 )
 """Of what has no pods, and of claims that StatefulSets make."""
 
 
-def refusals(workload: Workload, parameters: TeamParameters) -> Iterator[Refusal]:
+def denials(workload: Workload, parameters: TeamParameters) -> Iterator[Denial]:
     """Everything that a workload of a team is refused for."""
-    for slip in crowded(workload):
-        yield Refusal(TURNS.id, slip)
+    for slip in check_container_count(workload):
+        yield Denial(TURNS.id, slip)
         return
     for requirement in REQUIREMENTS:
-        for slip in requirement.slips(workload, parameters):
-            yield Refusal(requirement.id, slip)
+        for slip in requirement.check(workload, parameters):
+            yield Denial(requirement.id, slip)

@@ -2,29 +2,29 @@
 
 from collections.abc import Iterator
 
-from gpuyard.admission.images import allowed
+from gpuyard.admission.images import is_allowed_image
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Sentence, Slip, Workload
+from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, mapping, text
 from gpuyard.manifests.pods import Pod
 
-ELSEWHERE = Sentence(
+ELSEWHERE = ViolationTemplate(
     "the image of {what} {name} comes from no allowed registry: {image}",
     "use one of {allowed}",
 )
 SEPARATOR = ", "
 
 
-def sources(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
+def check_image_sources(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
     """Images from elsewhere, of containers and of volumes."""
-    if not parameters.images_from:
+    if not parameters.allowed_image_prefixes:
         return
-    places = SEPARATOR.join(parameters.images_from)
+    places = SEPARATOR.join(parameters.allowed_image_prefixes)
     for pod in workload.pods:
         for path, what, name, image in _images(pod):
-            if image and not allowed(image, parameters.images_from):
-                yield ELSEWHERE.slip(path, what=what, name=name, image=image, allowed=places)
+            if image and not is_allowed_image(image, parameters.allowed_image_prefixes):
+                yield ELSEWHERE.violation(path, what=what, name=name, image=image, allowed=places)
 
 
 def _images(pod: Pod) -> Iterator[tuple[Path, str, str, str]]:

@@ -18,12 +18,12 @@ class _Words(dict[str, Any]):
         raise _Lacking(key)
 
 
-def form_of(kind: str) -> IdForm:
+def identity_format(kind: str) -> IdForm:
     """How ids of a kind are written."""
     return IDENTITIES.get(kind, _ASKED)
 
 
-def filled(template: str, inputs: Mapping[str, Any]) -> str | None:
+def resolve_identity(template: str, inputs: Mapping[str, Any]) -> str | None:
     """The text with the fields in it; None where one of them is not known, or there is no text."""
     known = {key: value for key, value in inputs.items() if value is not None}
     try:
@@ -34,7 +34,7 @@ def filled(template: str, inputs: Mapping[str, Any]) -> str | None:
 
 def import_id(kind: str, identity: str, inputs: Mapping[str, Any]) -> str | None:
     """What `pulumi import` takes for a resource of which this is the id."""
-    form = form_of(kind)
+    form = identity_format(kind)
     if not form.imported:
         return identity or None
-    return filled(form.imported, {**inputs, **({"id": identity} if identity else {})})
+    return resolve_identity(form.imported, {**inputs, **({"id": identity} if identity else {})})

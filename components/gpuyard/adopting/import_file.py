@@ -7,7 +7,7 @@ from gpuyard.catalogue.cloud_fields import DEFAULTS, cloud_kind
 from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, CloudResource, called_in
+from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, CloudResource, platform_resource_name
 
 _CLUSTERS = {"aws": "EksCluster", "gcp": "GkeCluster"}
 
@@ -20,11 +20,11 @@ def import_file(
     `ids` are what import takes, by the names in the graph; `component` is the name that the Platform has in
     the program.
     """
-    there = [each for each in graph.resources if each.name in ids]
+    imported = [each for each in graph.resources if each.name in ids]
     top = _component("Platform", component)
     above: dict[str, dict[str, Any]] = {}
     resources: list[dict[str, Any]] = []
-    for each in there:
+    for each in imported:
         kind = "GpuNodePool" if _in_pool(each) else _CLUSTERS[plan.cloud.value]
         name = f"{component}-{each.part if _in_pool(each) else CLUSTER}"
         parent = above.setdefault(name, {**_component(kind, name), "parent": top["name"]})
@@ -33,7 +33,7 @@ def import_file(
                 "type": each.kind,
                 # keys of the file must be unique, which names in a program need not be
                 "name": f"{each.kind.rpartition(':')[2]} {each.name}",
-                "logicalName": called_in(component, each),
+                "logicalName": platform_resource_name(component, each),
                 "id": ids[each.name],
                 "parent": parent["name"],
                 "version": PROVIDERS[each.kind.partition(":")[0]].version,
@@ -55,17 +55,17 @@ def _component(kind: str, name: str) -> dict[str, Any]:
     }
 
 
-def with_names_given(deployment: Mapping[str, Any], adopted: Iterable[str]) -> dict[str, Any]:
+def with_explicit_names(deployment: Mapping[str, Any], adopted: Iterable[str]) -> dict[str, Any]:
     """A deployment as the engine exports it, in which names of what was adopted count as given by the engine.
 
     An import takes them for the program's own. A program that gives no name would then ask for a new one,
     and the resource would be made anew. `adopted` are names in the program.
     """
-    wanted = set(adopted)
+    adopted_names = set(adopted)
     resources: list[Any] = []
     for each in deployment.get("resources") or []:
         inputs = each.get("inputs") or {}
-        ours = each["urn"].rpartition("::")[2] in wanted and each.get("custom") is True
+        ours = each["urn"].rpartition("::")[2] in adopted_names and each.get("custom") is True
         named = cloud_kind(each["type"]).named if ours else ""
         if named in inputs:
             defaults = sorted({*inputs.get(DEFAULTS, ()), named})

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.adopting.looks import CloudLook
-from gpuyard.preflight.asking import NO_FORM, Answer
+from gpuyard.adopting.lookup_commands import LookupCommand
+from gpuyard.preflight.probes import UNEXPECTED_FORMAT, ProbeAnswer
 
 _SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class Match:
     """The one item that is the resource's, or why there is none."""
 
     item: Any = None
@@ -34,32 +34,32 @@ def value_at(value: Any, path: str) -> Any:
     return value
 
 
-def matched(
-    look: CloudLook, answer: Answer, inputs: Mapping[str, Any], called: str, known: str
-) -> Matched:
+def match_resource(
+    look: LookupCommand, answer: ProbeAnswer, inputs: Mapping[str, Any], called: str, known: str
+) -> Match:
     """By the fields that both have; of several by the tag Name, and by the name that the engine gives.
 
     `called` is the name in the program, `known` the id where it is known already.
     """
     if answer.error:
-        return Matched(why=f"the cloud has none ({answer.error})")
-    there = value_at(answer.value, look.items)
-    items = [there] if isinstance(there, Mapping) else there
+        return Match(why=f"the cloud has none ({answer.error})")
+    listed = value_at(answer.value, look.items)
+    items = [listed] if isinstance(listed, Mapping) else listed
     if not isinstance(items, list):
-        return Matched(why=NO_FORM)
-    left = [each for each in items if _fits(look, each, inputs)]
+        return Match(why=UNEXPECTED_FORMAT)
+    candidates = [each for each in items if _fits(look, each, inputs)]
     for narrow, strict in _narrowing(look, inputs, called, known):
-        kept = [each for each in left if narrow(each)]
-        left = kept if kept or strict else left
-    if len(left) == 1:
-        return Matched(left[0], id_of(look, left[0]))
-    if not left:
-        return Matched(why=f"the cloud has none: {len(items)} looked at")
-    some = ", ".join(id_of(look, each) for each in left[:_SHOWN])
-    return Matched(why=f"{len(left)} could be it: {some}")
+        narrowed = [each for each in candidates if narrow(each)]
+        candidates = narrowed if narrowed or strict else candidates
+    if len(candidates) == 1:
+        return Match(candidates[0], id_of(look, candidates[0]))
+    if not candidates:
+        return Match(why=f"the cloud has none: {len(items)} looked at")
+    some = ", ".join(id_of(look, each) for each in candidates[:_SHOWN])
+    return Match(why=f"{len(candidates)} could be it: {some}")
 
 
-def id_of(look: CloudLook, item: Any) -> str:
+def id_of(look: LookupCommand, item: Any) -> str:
     """What the cloud calls an item."""
     if isinstance(item, str):
         return item
@@ -71,19 +71,21 @@ def last_part(identity: str) -> str:
     return re.split(r"[:/]", identity)[-1]
 
 
-def _fits(look: CloudLook, item: Any, inputs: Mapping[str, Any]) -> bool:
-    said = all(value_at(item, path) == value for path, value in look.said.items())
-    pairs = ((value_at(inputs, name), value_at(item, at)) for name, at in look.fits.items())
-    return said and all(wanted is None or str(wanted) == str(there) for wanted, there in pairs)
+def _fits(look: LookupCommand, item: Any, inputs: Mapping[str, Any]) -> bool:
+    has_outputs = all(value_at(item, path) == value for path, value in look.required_values.items())
+    pairs = ((value_at(inputs, name), value_at(item, at)) for name, at in look.matches.items())
+    return has_outputs and all(
+        expected is None or str(expected) == str(actual) for expected, actual in pairs
+    )
 
 
-Narrow = tuple[Callable[[Any], bool], bool]
+NarrowingFilter = tuple[Callable[[Any], bool], bool]
 """Whether an item may be it, and whether no other may."""
 
 
 def _narrowing(
-    look: CloudLook, inputs: Mapping[str, Any], called: str, known: str
-) -> Iterator[Narrow]:
+    look: LookupCommand, inputs: Mapping[str, Any], called: str, known: str
+) -> Iterator[NarrowingFilter]:
     if look.listed:
         # an id that has slashes in itself, such as that of a log group, is there as a whole
         yield (

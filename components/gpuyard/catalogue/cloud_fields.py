@@ -43,7 +43,7 @@ class CloudField:
     """Never read back, so never compared."""
     default: Any = None
     """What the provider fills in."""
-    tied: bool = False
+    depends_on_service: bool = False
     """The service fills it in instead."""
 
 
@@ -53,10 +53,10 @@ class CloudKind:
 
     named: str
     """The field that gets a name of the engine where the program gives none."""
-    deletes_first: bool
+    delete_before_replace: bool
     """A replacement always deletes the old one first."""
     fields: Mapping[str, CloudField]
-    below: Mapping[str, tuple[str, ...]]
+    nested_fields: Mapping[str, tuple[str, ...]]
     """Names of the fields in each block; "" is the resource itself."""
 
 
@@ -70,9 +70,9 @@ def cloud_kind(kind: str) -> CloudKind:
         below.setdefault(block, []).append(name)
     return CloudKind(
         named=row["named"],
-        deletes_first=row["deletes_first"],
-        fields={path: CloudField(**said) for path, said in row["fields"].items()},
-        below={block: tuple(names) for block, names in below.items()},
+        delete_before_replace=row["deletes_first"],
+        fields={path: CloudField(**settings) for path, settings in row["fields"].items()},
+        nested_fields={block: tuple(names) for block, names in below.items()},
     )
 
 

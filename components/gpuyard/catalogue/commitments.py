@@ -80,7 +80,7 @@ class CommitmentPrice:
     @property
     def named(self) -> str:
         """`cud 3 years`, `block`."""
-        return show_kind(self.kind, self.years)
+        return format_kind(self.kind, self.years)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,10 @@ class Unpriced:
     @property
     def named(self) -> str:
         """`savings-plan 1 year`."""
-        return show_kind(self.kind, self.years)
+        return format_kind(self.kind, self.years)
 
 
-def show_kind(kind: str, years: int | None) -> str:
+def format_kind(kind: str, years: int | None) -> str:
     """`cud 3 years`, `cud 1 year`, `block`."""
     return kind if years is None else f"{kind} {years} year{'s' if years != 1 else ''}"
 
@@ -106,7 +106,7 @@ def show_kind(kind: str, years: int | None) -> str:
 @cache
 def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
     """Parsed when somebody asks first: most commands never do."""
-    found: dict[str, list[CommitmentPrice]] = {}
+    results: dict[str, list[CommitmentPrice]] = {}
 
     def add(
         machine: str, kind: str, years: int | None, usd: str, where: str, source: Source
@@ -115,7 +115,7 @@ def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
             return
         price = Price(float(usd), float(usd), source)
         upfront = kind == CAPACITY_BLOCK
-        found.setdefault(machine, []).append(CommitmentPrice(kind, years, price, where, upfront))
+        results.setdefault(machine, []).append(CommitmentPrice(kind, years, price, where, upfront))
 
     for machine, one, three in table_rows(tables.EC2_RESERVED):
         add(machine, RESERVED_INSTANCE, 1, one, "us-east-1", EC2_RESERVED_LIST)
@@ -126,7 +126,7 @@ def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
     for machine, one, three in table_rows(tables.GCE_CUDS):
         add(machine, COMMITTED_USE, 1, one, "us-central1", GCE_COMMITTED_LIST)
         add(machine, COMMITTED_USE, 3, three, "us-central1", GCE_COMMITTED_LIST)
-    return {machine: tuple(each) for machine, each in found.items()}
+    return {machine: tuple(each) for machine, each in results.items()}
 
 
 def commitments_of(machine_name: str) -> tuple[CommitmentPrice, ...]:

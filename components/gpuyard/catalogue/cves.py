@@ -53,41 +53,43 @@ class Advisory:
     bound: str
     including: bool
     """True when the bound itself is affected, False when only what is before it."""
-    fixed: str
+    fixed_in: str
     condition: str | None
     """Affected only then, the bulletin says; it still counts, since settings change."""
     doubt: str | None
     """What the bulletin, or another source, says against itself; the stricter reading counts."""
-    begins: tuple[str, str] | None = None
+    introduced: tuple[str, str] | None = None
     """The first version that has in its code what the bulletin is about, and what is said of those before."""
 
     def precedes(self, version: Version) -> bool:
         """True for a version in the bulletin's range whose code has not yet what the bulletin is about."""
-        return self.begins is not None and version < parse_version(self.component, self.begins[0])
+        return self.introduced is not None and version < parse_version(
+            self.component, self.introduced[0]
+        )
 
     def affects(self, version: Version) -> bool:
         """True for every version before the fix, and for the bound where that is affected too."""
         bound = parse_version(self.component, self.bound)
         up_to_bound = version <= bound if self.including else version < bound
-        return up_to_bound or version < parse_version(self.component, self.fixed)
+        return up_to_bound or version < parse_version(self.component, self.fixed_in)
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class FixedVersion:
     """Where the versions without a known vulnerability begin."""
 
     component: str
     version: str
-    above: bool = False
+    unaffected_above: bool = False
     """True when `version` itself is in doubt: only what is above it is free of known CVEs."""
 
-    def holds(self, version: str) -> bool:
+    def is_fixed(self, version: str) -> bool:
         """True when a version stands on or above the floor."""
         given, lowest = (parse_version(self.component, v) for v in (version, self.version))
-        return given > lowest if self.above else given >= lowest
+        return given > lowest if self.unaffected_above else given >= lowest
 
     def __str__(self) -> str:
-        return f"above {self.version}" if self.above else self.version
+        return f"above {self.version}" if self.unaffected_above else self.version
 
 
 @lru_cache(maxsize=1)
@@ -120,10 +122,10 @@ def _rows(
             published=date.fromisoformat(published),
             bound=read["bound"],
             including=read["how"] == "<=",
-            fixed=read["fixed"] or read["bound"],
+            fixed_in=read["fixed"] or read["bound"],
             condition=conditions.get((bulletin, component)),
             doubt=doubts.get((bulletin, component)),
-            begins=_BEGINS.get((bulletin, component)),
+            introduced=_BEGINS.get((bulletin, component)),
         )
 
 
@@ -143,16 +145,16 @@ def known_vulnerabilities(component: str, version: str) -> tuple[Advisory, ...]:
     Nothing is known about a component, or a branch of the driver, that no bulletin lists; see
     `maintained`. ValueError when the text is no version.
     """
-    given, branch = parse_version(component, version), branch_of(component, version)
-    found = (
+    parsed, branch = parse_version(component, version), branch_of(component, version)
+    results = (
         row
         for row in advisories()
-        if row.component == component and row.branch == branch and row.affects(given)
+        if row.component == component and row.branch == branch and row.affects(parsed)
     )
-    return tuple(sorted(found, key=lambda row: (-(row.score or 0), row.cve)))
+    return tuple(sorted(results, key=lambda row: (-(row.score or 0), row.cve)))
 
 
-def floor(component: str, branch: str | None = None) -> Floor | None:
+def minimum_fixed_version(component: str, branch: str | None = None) -> FixedVersion | None:
     """The lowest version of a component (for the driver: of a branch) that no listed CVE affects.
 
     None when no bulletin lists it, which is not the same as safe.
@@ -162,13 +164,15 @@ def floor(component: str, branch: str | None = None) -> Floor | None:
         return None
     highest = max(rows, key=_end)
     _, above = _end(highest)
-    return Floor(component, highest.bound if above else highest.fixed, above=above)
+    return FixedVersion(
+        component, highest.bound if above else highest.fixed_in, unaffected_above=above
+    )
 
 
 def _end(row: Advisory) -> tuple[Version, bool]:
     """Where a row's affected versions end; True with a version that is itself affected."""
     bound = parse_version(row.component, row.bound)
-    fixed = parse_version(row.component, row.fixed)
+    fixed = parse_version(row.component, row.fixed_in)
     return (bound, True) if row.including and bound >= fixed else (fixed, False)
 
 

@@ -152,8 +152,8 @@ def direct_fabric(machine: Machine) -> Fabric | None:
     """EFA or GPUDirect; None when collectives between machines of this type go over TCP."""
     if machine.efa_interfaces:
         return Fabric("EFA", machine.source)
-    found = GPUDIRECT.get(machine.name)
-    return Fabric(found.name, found.source) if found else None
+    result = GPUDIRECT.get(machine.name)
+    return Fabric(result.name, result.source) if result else None
 
 
 def nvlink_gpus(machine: Machine) -> int | None:
@@ -167,11 +167,11 @@ def nvlink_gpus(machine: Machine) -> int | None:
 @cache
 def _ec2() -> Mapping[str, tuple[int, int | None, int | None]]:
     """By type: cards, interfaces of card 0, addresses of an interface. Parsed when somebody asks first."""
-    found: dict[str, tuple[int, int | None, int | None]] = {}
+    results: dict[str, tuple[int, int | None, int | None]] = {}
     for line in EC2_NETWORK.strip().splitlines()[1:]:
         cards, primary, ipv4, *types = line.split()
-        found |= dict.fromkeys(types, (int(cards), _known(primary), _known(ipv4)))
-    return found
+        results |= dict.fromkeys(types, (int(cards), _known(primary), _known(ipv4)))
+    return results
 
 
 def _known(cell: str) -> int | None:

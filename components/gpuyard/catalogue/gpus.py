@@ -47,17 +47,17 @@ class Gpu:
     """Device id under NVIDIA's vendor id 10DE; None where another product has the same."""
     first_driver: str | None
     """The first driver that knows it; None when that is older than every driver that still gets fixes."""
-    also: tuple[str, ...]
+    aliases: tuple[str, ...]
     """Other spellings people use. Memory after a name is understood without being listed here."""
     source: Source
-    cut_like: str | None = None
+    partitioned_like: str | None = None
     """The GPU whose MIG geometry it has, where that is another one."""
 
     @property
     def mig(self) -> MigProduct | None:
         """How it can be cut, None when it cannot or nobody has published how."""
-        product = MIG_PRODUCTS.get(self.cut_like or self.name)
-        return replace(product, gpu=self.name) if product and self.cut_like else product
+        product = MIG_PRODUCTS.get(self.partitioned_like or self.name)
+        return replace(product, gpu=self.name) if product and self.partitioned_like else product
 
     @property
     def nvlink_generation(self) -> int | None:
@@ -95,9 +95,9 @@ def _gpus() -> Iterator[Gpu]:
             nvlink_gbps=int(nvlink),
             pci_id=_known(pci),
             first_driver=_known(driver),
-            also=tuple(also),
+            aliases=tuple(also),
             source=SOURCES[source],
-            cut_like=_known(cut),
+            partitioned_like=_known(cut),
         )
 
 
@@ -108,7 +108,7 @@ def _spellings() -> dict[str, Gpu]:
     return {
         spelling.lower(): gpu
         for gpu in GPUS.values()
-        for spelling in (gpu.name, gpu.product, gpu.pci_id or gpu.name, *gpu.also)
+        for spelling in (gpu.name, gpu.product, gpu.pci_id or gpu.name, *gpu.aliases)
     }
 
 
@@ -130,11 +130,11 @@ def find_gpu(spelling: str) -> Gpu | None:
     for name in (text, f"nvidia-{text}"):
         if name in _BY_SPELLING:
             return _BY_SPELLING[name]
-    if found := _PCI.match(text):
-        return _BY_SPELLING.get(found["id"])
-    if found := _MEMORY.match(text):
-        gpu = _BY_SPELLING.get(found["name"])
-        return gpu if gpu and gpu.memory_gib == int(found["gib"]) else None
+    if match := _PCI.match(text):
+        return _BY_SPELLING.get(match["id"])
+    if match := _MEMORY.match(text):
+        gpu = _BY_SPELLING.get(match["name"])
+        return gpu if gpu and gpu.memory_gib == int(match["gib"]) else None
     return None
 
 

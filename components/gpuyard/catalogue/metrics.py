@@ -59,7 +59,7 @@ PROMETHEUS_OPERATED = "http://prometheus-operated.monitoring.svc:9090"
 most guides take it to be in (kube-prometheus-stack and Kueue 0.19.2 values.yaml)."""
 NOT_UNDER_MIG = frozenset(f"{DEV}{name}_UTIL" for name in ("GPU", "MEM_COPY", "ENC", "DEC"))
 """Of a GPU cut by MIG there are no such figures (NVIDIA/dcgm-exporter issues 216 and 430)."""
-MEANT: Mapping[str, str] = {
+METRIC_ALIASES: Mapping[str, str] = {
     "dcgm_gpu_utilization": f"{DEV}GPU_UTIL",
     "dcgm_mem_copy_utilization": f"{DEV}MEM_COPY_UTIL",
     "dcgm_enc_utilization": f"{DEV}ENC_UTIL",
@@ -144,11 +144,11 @@ def kueue_type(metric: str) -> str | None:
     return KUEUE.get(name) or MULTIKUEUE.get(metric)
 
 
-def meant_by(metric: str) -> str | None:
+def suggested_metric(metric: str) -> str | None:
     """The exporter's field that a guide's name stands for: `dcgm_gpu_temp` is DCGM_FI_DEV_GPU_TEMP."""
     low = metric.lower()
-    if low in MEANT:
-        return MEANT[low]
+    if low in METRIC_ALIASES:
+        return METRIC_ALIASES[low]
     bare = low.removeprefix("dcgm_").removeprefix("fi_").removeprefix("dev_").removeprefix("prof_")
     for prefix in (DEV, PROF):
         if (name := f"{prefix}{bare.upper()}") in DCGM_DEFAULT:

@@ -90,9 +90,9 @@ def _two_units(one: str, two: str) -> tuple[MigProfile, ...]:
 
 def _rtx5000() -> tuple[MigProfile, ...]:
     """As two units, with a slice that carries one set of media engines beside the one that carries all."""
-    whole = _two_units("1g.24gb", "2g.48gb")
+    profiles = _two_units("1g.24gb", "2g.48gb")
     media = MigProfile("1g.24gb+me", 1, 1, (0, 1), 1, media_exclusive=True, variant=True)
-    return (whole[0], media, *whole[1:])
+    return (profiles[0], media, *profiles[1:])
 
 
 def _twelve_units(one: str, two: str, four: str) -> tuple[MigProfile, ...]:
@@ -148,7 +148,7 @@ MIG_PRODUCTS: Mapping[str, MigProduct] = {
     )
 }
 """By the GPU's catalogue name. A GPU that is not here cannot be cut, or its geometry is not known."""
-ALSO_CUT_AS: Mapping[str, MigProduct] = {
+ALTERNATIVE_PRODUCTS: Mapping[str, MigProduct] = {
     "GB200": _eight_unit_product("GB200", (24, 47, 47, 95, 95, 189), MIG_INFERRED)
 }
 """By the GPU's catalogue name: slices as some of its boards and drivers name them instead."""

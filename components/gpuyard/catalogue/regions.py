@@ -30,17 +30,17 @@ ListedPrices = tuple[Price | None, Price | None]
 """On demand and on spot."""
 
 
-def in_region(machine: Machine, region: str | None) -> Machine:
+def prices_in_region(machine: Machine, region: str | None) -> Machine:
     """The machine at the prices of a region; at those of its row where none of that region is listed.
 
     Prices of two regions are never mixed: where only the price on demand is listed, that on spot is unknown.
     """
     if region is None or region == machine.region or machine.name not in MACHINES:
         return machine
-    found = _prices(machine.cloud, region).get(machine.name)
-    if found is None:
+    result = _prices(machine.cloud, region).get(machine.name)
+    if result is None:
         return machine
-    return replace(machine, region=region, on_demand=found[0], spot=found[1])
+    return replace(machine, region=region, on_demand=result[0], spot=result[1])
 
 
 @cache

@@ -82,12 +82,12 @@ def kubelet_cpu(machine: Machine) -> float:
 def kubelet_gib(machine: Machine) -> float:
     """Memory that the kubelet keeps, and that it must find free."""
     fixed, each = EKS_MIB
-    kept = (
+    reserved = (
         _stepped(kernel_gib(machine), _steps(GKE_MEMORY))
         if machine.cloud == "gcp"
         else (fixed + each * _pods(machine)) / _MIB
     )
-    return kept + EVICTION_MIB / _MIB
+    return reserved + EVICTION_MIB / _MIB
 
 
 def _pods(machine: Machine) -> int:
@@ -101,8 +101,8 @@ def efa_gib(machine: Machine) -> float:
 
 
 def _stepped(amount: float, steps: _Steps) -> float:
-    kept, left = 0.0, amount
+    reserved, remaining = 0.0, amount
     for size, share in steps:
-        kept += min(left, size) * share
-        left -= min(left, size)
-    return kept
+        reserved += min(remaining, size) * share
+        remaining -= min(remaining, size)
+    return reserved

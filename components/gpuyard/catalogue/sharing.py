@@ -28,12 +28,12 @@ class SharingMethod(StrEnum):
         return self in {SharingMethod.TIME_SLICING, SharingMethod.MPS}
 
     @property
-    def takes_turns(self) -> bool:
+    def is_time_sliced(self) -> bool:
         """True when pods wait for each other on a GPU or a slice."""
         return self in {SharingMethod.TIME_SLICING, SharingMethod.MIG_TIME_SLICING}
 
     @property
-    def counted_whole(self) -> bool:
+    def is_counted_as_whole_gpu(self) -> bool:
         """True when a GPU belongs to one pod, counted or claimed: nobody else has a part of it."""
         return self in {SharingMethod.NONE, SharingMethod.DRA}
 

@@ -8,7 +8,7 @@ import ipaddress
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpuyard.changes.settling import at_path
+from gpuyard.changes.unknown_values import at_path
 
 _Values = Mapping[str, Any]
 FieldCondition = Callable[[_Values, _Values, Any, Any], bool]

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuyard.catalogue.cloud_fields import DEFAULTS, CloudField, CloudKind, cloud_kind
 from gpuyard.changes.conditions import CONDITIONS
-from gpuyard.changes.settling import Mark
+from gpuyard.changes.unknown_values import UnknownMarker
 
 _NOTHING: tuple[Any, ...] = ("", [], {}, False)
 
@@ -25,15 +25,15 @@ class FieldChange:
     """With the places in lists: `taints[0].effect`."""
     old: Any
     new: Any
-    replaces: bool
+    forces_replacement: bool
 
 
 def field_changes(
-    kind: str, state: Mapping[str, Any], given: Mapping[str, Any], ignores: tuple[str, ...] = ()
+    kind: str, state: Mapping[str, Any], inputs: Mapping[str, Any], ignores: tuple[str, ...] = ()
 ) -> tuple[FieldChange, ...]:
     """All differences from what is there to what is given; somebody else owns the fields of `ignores`."""
-    comparison = _Comparison(kind, cloud_kind(kind), state, given, frozenset(ignores))
-    return tuple(comparison.block("", "", state, given))
+    comparison = _Comparison(kind, cloud_kind(kind), state, inputs, frozenset(ignores))
+    return tuple(comparison.block("", "", state, inputs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +48,25 @@ class _Comparison:
         self, path: str, where: str, old: Mapping[str, Any], new: Mapping[str, Any] | None
     ) -> Iterator[FieldChange]:
         """The fields of one block, with the defaults of those that are not given."""
-        given, filled = new or {}, new is not None
-        for name in self.about.below.get(path, ()):
+        value, filled = new or {}, new is not None
+        for name in self.about.nested_fields.get(path, ()):
             inner = f"{path}.{name}" if path else name
             spot = f"{where}.{name}" if where else name
             if inner not in self.ignores:
-                yield from self._field(inner, spot, old.get(name), given.get(name), filled=filled)
+                yield from self._field(inner, spot, old.get(name), value.get(name), filled=filled)
 
     def _field(
         self, path: str, where: str, old: Any, new: Any, *, filled: bool
     ) -> Iterator[FieldChange]:
         field = self.about.fields[path]
-        if new is None and filled and not field.tied:
+        if new is None and filled and not field.depends_on_service:
             new = field.default
-        kept = new is None and (
-            _kept(field, old) or path == self.about.named
+        is_kept = new is None and (
+            _is_unchanged_when_omitted(field, old) or path == self.about.named
         )  # an engine's name stays
-        if field.writeOnly or kept or _same(field, old, new):
+        if field.writeOnly or is_kept or _same(field, old, new):
             return
-        if field.type == "object" and not isinstance(new, Mark):
+        if field.type == "object" and not isinstance(new, UnknownMarker):
             if old is None or new is None:
                 yield self._change(path, where, old, new)
             yield from self.block(path, where, old or {}, new)
@@ -89,10 +89,12 @@ class _Comparison:
             before = old[place] if place < len(old) else None
             after = new[place] if place < len(new) else None
             spot = f"{where}[{place}]"
-            whole = not blocks or before is None or after is None or isinstance(after, Mark)
-            if whole and not _same(_PLAIN, before, after):
+            is_comparable = (
+                not blocks or before is None or after is None or isinstance(after, UnknownMarker)
+            )
+            if is_comparable and not _same(_PLAIN, before, after):
                 yield self._change(path, spot, before, after)
-            if blocks and not isinstance(after, Mark):
+            if blocks and not isinstance(after, UnknownMarker):
                 yield from self.block(path, spot, before or {}, after)
 
     def _change(self, path: str, where: str, old: Any, new: Any) -> FieldChange:
@@ -106,17 +108,17 @@ class _Comparison:
 _PLAIN = CloudField()
 
 
-def _kept(field: CloudField, old: Any) -> bool:
+def _is_unchanged_when_omitted(field: CloudField, old: Any) -> bool:
     """Whether leaving the field out changes nothing."""
     return old is None or field.computed or old in _NOTHING or old == field.default
 
 
 def _same(field: CloudField, old: Any, new: Any) -> bool:
-    if isinstance(old, Mark):
+    if isinstance(old, UnknownMarker):
         return new is not None
-    if isinstance(new, Mark):
-        return new is Mark.ASKED and old is not None
-    old, new = _said(old), _said(new)
+    if isinstance(new, UnknownMarker):
+        return new is UnknownMarker.QUERIED and old is not None
+    old, new = _without_engine_defaults(old), _without_engine_defaults(new)
     if field.type == "string" and isinstance(new, int | float) and not isinstance(new, bool):
         new = json.dumps(new)  # the number of a version is a text
     if old == new and isinstance(old, bool) == isinstance(new, bool):
@@ -125,17 +127,21 @@ def _same(field: CloudField, old: Any, new: Any) -> bool:
         return new is None
     if field.same.startswith("empty-or:"):
         return {old or "", new or ""} <= {"", field.same.partition(":")[2]}
-    return bool(field.same) and None not in (old, new) and _alike(field.same, old, new)
+    return bool(field.same) and None not in (old, new) and _are_identical(field.same, old, new)
 
 
-def _said(value: Any) -> Any:
+def _without_engine_defaults(value: Any) -> Any:
     """A value without the engine's marks (`__defaults`), and without fields that say nothing."""
     if isinstance(value, Mapping):
-        return {k: _said(v) for k, v in value.items() if k != DEFAULTS and v is not None}
-    return [_said(each) for each in value] if isinstance(value, list) else value
+        return {
+            k: _without_engine_defaults(v)
+            for k, v in value.items()
+            if k != DEFAULTS and v is not None
+        }
+    return [_without_engine_defaults(each) for each in value] if isinstance(value, list) else value
 
 
-def _alike(word: str, old: Any, new: Any) -> bool:
+def _are_identical(word: str, old: Any, new: Any) -> bool:
     try:
         return bool(_READS[word](old) == _READS[word](new))
     except (ValueError, TypeError):
@@ -154,8 +160,13 @@ _READS: Mapping[str, Callable[[Any], Any]] = {
 
 def _left_over(old: list[Any], new: list[Any]) -> tuple[list[Any], list[Any]]:
     """Two sets without what is in both; an answer of the cloud stands for one that is there."""
-    left, right = [_said(each) for each in old], [_said(each) for each in new]
-    gone = [each for each in old if _said(each) not in right]
-    more = [each for each in new if _said(each) not in left]
-    asked = [each for each in more if each is Mark.ASKED][: len(gone)]
-    return gone[len(asked) :], [each for each in more if each is not Mark.ASKED]
+    left, right = (
+        [_without_engine_defaults(each) for each in old],
+        [_without_engine_defaults(each) for each in new],
+    )
+    old_only = [each for each in old if _without_engine_defaults(each) not in right]
+    new_only = [each for each in new if _without_engine_defaults(each) not in left]
+    unknown = [each for each in new_only if each is UnknownMarker.QUERIED][: len(old_only)]
+    return old_only[len(unknown) :], [
+        each for each in new_only if each is not UnknownMarker.QUERIED
+    ]

@@ -3,149 +3,155 @@
 from collections.abc import Iterable, Iterator
 
 from gpuyard.catalogue.cluster.times import CONTROL_PLANES
-from gpuyard.changes.announced import Announced, Does, Loss
-from gpuyard.changes.holding import Holds
-from gpuyard.changes.platforms import Drained, LostGuarantee, driver_of
-from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
-from gpuyard.plan.capacity.beginning import slowest
+from gpuyard.changes.planned_changes import Disruption, Effect, PlannedChanges
+from gpuyard.changes.platforms import DrainedPool, RemovedGuarantee, driver_of
+from gpuyard.changes.retained_content import ResourceContent
+from gpuyard.findings import Finding, Fix, error, format_list, info, warning
+from gpuyard.plan.capacity.startup_time import slowest
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.validation.jobs import checked_pools
 
 _WHERE_THERE_ARE = "where the machines are to be had at once"
 _PAST = {
-    Does.REPLACES: "replaced",
-    Does.DELETES: "deleted",
-    Does.RECUTS: "cut anew",
-    Does.ROLLS: "rolled",
+    Effect.REPLACES: "replaced",
+    Effect.DELETES: "deleted",
+    Effect.REPARTITIONS: "cut anew",
+    Effect.ROLLS: "rolled",
 }
 
 
-def change_findings(plan: PlatformPlan, said: Announced) -> list[Finding]:
+def change_findings(plan: PlatformPlan, changes: PlannedChanges) -> list[Finding]:
     """What there is to say: a loss is refused until the stack file consents to it."""
-    findings = [_of_loss(plan, loss) for loss in said.losses]
-    findings += [_lowered(plan, lost, left) for lost, left in said.lowered]
+    findings = [_of_loss(plan, loss) for loss in changes.disruptions]
     findings += [
-        warn(
+        _lowered(plan, missing, remaining) for missing, remaining in changes.reduced_quotas
+    ]
+    findings += [
+        warning(
             "change.unforeseen",
             (),
             f"the preview says that the engine will {op} {name}, and nothing of the stack file says why",
-            given=f"{op} {name}",
+            value=f"{op} {name}",
             allowed="what the stack file changes",
             fix=Fix(
-                says="look at it in `pulumi preview --diff`: a hand, a refresh or a new provider changed it"
+                message="look at it in `pulumi preview --diff`: a hand, a refresh or a new provider changed it"
             ),
         )
-        for op, name in said.unforeseen
+        for op, name in changes.unplanned_removals
     ]
-    return [*findings, *_in_turns(plan, said), *_unneeded(plan, said.losses)]
+    return [*findings, *_in_turns(plan, changes), *_unneeded(plan, changes.disruptions)]
 
 
-def _in_turns(plan: PlatformPlan, said: Announced) -> Iterator[Finding]:
-    if not said.turns:
+def _in_turns(plan: PlatformPlan, changes: PlannedChanges) -> Iterator[Finding]:
+    if not changes.rollout_waves:
         return
-    (first, *_), rest = said.turns
+    (first, *_), rest = changes.rollout_waves
     name = next(pool.name for pool in plan.pools if pool.stable_name == first)
     required = plan.validation is not None and plan.validation.required
     awaited = required and name in {pool.name for pool in checked_pools(plan)}
-    there = f"have driver {driver}" if (driver := _comes(plan, said, first)) else "are there"
-    until = "its check has passed" if awaited else f"its nodes {there}"
+    condition = f"have driver {driver}" if (driver := _comes(plan, changes, first)) else "are there"
+    until = "its check has passed" if awaited else f"its nodes {condition}"
     names = [pool.name for pool in plan.pools if pool.stable_name in rest]
-    yield note(
+    yield info(
         "change.turns",
         ("pools",),
-        f"{1 + len(rest)} pools change: {name} first, and {listed(names)} when {until}; where that fails,"
-        f" {listed(names)} {'stays' if len(names) == 1 else 'stay'} as before",
-        given=f"{name}, then {listed(names)}",
+        f"{1 + len(rest)} pools change: {name} first, and {format_list(names)} when {until}; where that fails,"
+        f" {format_list(names)} {'stays' if len(names) == 1 else 'stay'} as before",
+        value=f"{name}, then {format_list(names)}",
         fix=Fix(
-            says="nothing; a check of hardware (`validation`) is awaited between them"
+            message="nothing; a check of hardware (`validation`) is awaited between them"
             if awaited
             else "nothing; with `validation` and an image a check of hardware is awaited between them"
         ),
     )
 
 
-def _comes(plan: PlatformPlan, said: Announced, pool: str) -> str:
+def _comes(plan: PlatformPlan, changes: PlannedChanges, pool: str) -> str:
     """The driver that a pool gets; empty where it keeps its own."""
-    found = [driver_of(plan, each) for each in plan.pools if each.stable_name == pool]
-    return found[0] if pool in said.driven else ""
+    results = [driver_of(plan, each) for each in plan.pools if each.stable_name == pool]
+    return results[0] if pool in changes.driver_rollouts else ""
 
 
-def _of_loss(plan: PlatformPlan, loss: Loss) -> Finding:
-    if loss.barred:
-        return refuse(
+def _of_loss(plan: PlatformPlan, loss: Disruption) -> Finding:
+    if loss.blocked:
+        return error(
             "change.replaces",
             loss.path,
-            f"{loss.what} is {_PAST[loss.does]}: {loss.why}; {loss.barred}; {_lost(plan, loss)}",
-            given=f"consent to {listed(plan.spec.consent)}" if plan.spec.consent else "no consent",
+            f"{loss.subject} is {_PAST[loss.effect]}: {loss.reason}; {loss.blocked}; {_loss_text(plan, loss)}",
+            value=f"consent to {format_list(plan.spec.approved_changes)}"
+            if plan.spec.approved_changes
+            else "no consent",
             allowed="as it was: no consent makes it go",
             fix=Fix(
-                says="leave it; for another, make a platform of another name, and destroy this one"
+                message="leave it; for another, make a platform of another name, and destroy this one"
             ),
         )
-    if loss.digest in plan.spec.consent:
-        return note(
+    if loss.digest in plan.spec.approved_changes:
+        return info(
             "change.consented",
             loss.path,
-            f"{loss.what} is {_PAST[loss.does]}, with your consent; {_lost(plan, loss)}",
-            given=loss.digest,
-            fix=Fix(says="nothing now; remove the consent after the deployment"),
+            f"{loss.subject} is {_PAST[loss.effect]}, with your consent; {_loss_text(plan, loss)}",
+            value=loss.digest,
+            fix=Fix(message="nothing now; remove the consent after the deployment"),
         )
-    if loss.does is Does.REPLACES:
+    if loss.effect is Effect.REPLACES:
         return _refused("change.replaces", plan, loss)
-    if loss.does is Does.DELETES:
+    if loss.effect is Effect.DELETES:
         return _refused("change.deletes", plan, loss)
-    if loss.does is Does.ROLLS:
+    if loss.effect is Effect.ROLLS:
         return _refused("change.rolls", plan, loss)
     return _refused("change.recuts", plan, loss)
 
 
-def _refused(kind: str, plan: PlatformPlan, loss: Loss) -> Finding:
+def _refused(kind: str, plan: PlatformPlan, loss: Disruption) -> Finding:
     """With the consent that makes it go."""
-    given = (*plan.spec.consent, loss.digest)
-    kept = (
-        f"; {listed(loss.protected)} is protected: the engine refuses it until `cluster.protect: false`"
+    approvals = (*plan.spec.approved_changes, loss.digest)
+    protection = (
+        f"; {format_list(loss.protected)} is protected: the engine refuses it until `cluster.protect: false`"
         " is deployed"
         if loss.protected
         else ""
     )
-    return refuse(
+    return error(
         kind,
         loss.path,
-        f"{loss.what} is {_PAST[loss.does]}: {loss.why}; {_lost(plan, loss)}{kept}",
-        given=f"consent to {listed(plan.spec.consent)}" if plan.spec.consent else "no consent",
-        allowed=f"with consent: {loss.digest}",
+        f"{loss.subject} is {_PAST[loss.effect]}: {loss.reason}; {_loss_text(plan, loss)}{protection}",
+        value=f"consent to {format_list(plan.spec.approved_changes)}"
+        if plan.spec.approved_changes
+        else "no consent",
+        allowed=f"with approved_changes: {loss.digest}",
         fix=Fix(
-            says=f"leave it as it was; or, when the loss is meant, write {loss.digest} under `consent`",
-            at=("consent",),
-            value=given[0] if len(given) == 1 else list(given),
+            message=f"leave it as it was; or, when the loss is meant, write {loss.digest} under `approved_changes`",
+            at=("approved_changes",),
+            value=approvals[0] if len(approvals) == 1 else list(approvals),
         ),
     )
 
 
-def _lost(plan: PlatformPlan, loss: Loss) -> str:
+def _loss_text(plan: PlatformPlan, loss: Disruption) -> str:
     """Everything that is lost, in one breath."""
     parts: list[str] = []
-    if len(loss.takes) > 1:
-        parts.append(f"{len(loss.takes)} resources go: {listed(loss.takes)}")
-    if loss.holds:
-        parts.append(f"lost: {listed(each.value for each in loss.holds)}")
-    parts += [_drained(each) for each in loss.drains]
+    if len(loss.also_removed) > 1:
+        parts.append(f"{len(loss.also_removed)} resources go: {format_list(loss.also_removed)}")
+    if loss.lost_content:
+        parts.append(f"lost: {format_list(each.value for each in loss.lost_content)}")
+    parts += [_drained(each) for each in loss.drained_pools]
     if loss.guarantees:
-        ends = "for good" if loss.does is Does.DELETES else _how_long(plan, loss)
-        parts.append(f"teams lose {listed(map(_guarantee, loss.guarantees))} {ends}")
+        ends = "for good" if loss.effect is Effect.DELETES else _how_long(plan, loss)
+        parts.append(f"teams lose {format_list(map(_guarantee, loss.guarantees))} {ends}")
     return "; ".join(parts) or "nothing runs on it"
 
 
-def _how_long(plan: PlatformPlan, loss: Loss) -> str:
+def _how_long(plan: PlatformPlan, loss: Disruption) -> str:
     """Until new nodes have come, and before them a new cluster; nodes that are rolled come in turns."""
-    if loss.does is Does.RECUTS:
+    if loss.effect is Effect.REPARTITIONS:
         return "until the GPUs of every node are cut, one node after the other"
     nodes = slowest(plan.pools)
     if nodes is None:
         return "until new nodes have come"
-    if loss.does is Does.ROLLS:
+    if loss.effect is Effect.ROLLS:
         return f"in part, until the last node is new: {nodes} for each turn, {_WHERE_THERE_ARE}"
-    if Holds.CLUSTER not in loss.holds:
+    if ResourceContent.CLUSTER not in loss.lost_content:
         return f"until new nodes have come: {nodes}, {_WHERE_THERE_ARE}"
     cluster = CONTROL_PLANES.get(plan.cloud.value)
     if cluster is None:
@@ -157,7 +163,7 @@ def _how_long(plan: PlatformPlan, loss: Loss) -> str:
     return f"until a new cluster and new nodes have come: {least} to {most} minutes, {_WHERE_THERE_ARE}"
 
 
-def _drained(drained: Drained) -> str:
+def _drained(drained: DrainedPool) -> str:
     if drained.nodes is None:
         return f"pool {drained.pool} is drained"
     nodes = f"{drained.nodes} node{'' if drained.nodes == 1 else 's'}"
@@ -165,34 +171,34 @@ def _drained(drained: Drained) -> str:
     return f"pool {drained.pool} is drained: up to {nodes} with {gpus} GPUs"
 
 
-def _guarantee(lost: LostGuarantee) -> str:
-    return f"{lost.team} {lost.count} {lost.resource} of {lost.pool}"
+def _guarantee(missing: RemovedGuarantee) -> str:
+    return f"{missing.team} {missing.count} {missing.resource} of {missing.pool}"
 
 
-def _lowered(plan: PlatformPlan, lost: LostGuarantee, left: int) -> Finding:
+def _lowered(plan: PlatformPlan, missing: RemovedGuarantee, remaining: int) -> Finding:
     names = [team.name for team in plan.spec.teams]
-    at = ("teams", names.index(lost.team)) if lost.team in names else ("teams",)
-    return warn(
+    at = ("teams", names.index(missing.team)) if missing.team in names else ("teams",)
+    return warning(
         "change.lowers",
         at,
-        f"team {lost.team} is guaranteed {left} {lost.resource} of {lost.pool}, {lost.count} until now:"
+        f"team {missing.team} is guaranteed {remaining} {missing.resource} of {missing.pool}, {missing.count} until now:"
         " jobs above it can be put out for others",
-        given=str(left),
-        allowed=f"{lost.count}, for all that runs to stay",
-        fix=Fix(says="tell the team, or guarantee as much as before"),
+        value=str(remaining),
+        allowed=f"{missing.count}, for all that runs to stay",
+        fix=Fix(message="tell the team, or guarantee as much as before"),
     )
 
 
-def _unneeded(plan: PlatformPlan, losses: Iterable[Loss]) -> Iterator[Finding]:
+def _unneeded(plan: PlatformPlan, losses: Iterable[Disruption]) -> Iterator[Finding]:
     needed = {loss.digest for loss in losses}
-    idle = [each for each in plan.spec.consent if each not in needed]
+    idle = [each for each in plan.spec.approved_changes if each not in needed]
     if idle:
-        left = [each for each in plan.spec.consent if each in needed]
-        yield warn(
+        remaining = [each for each in plan.spec.approved_changes if each in needed]
+        yield warning(
             "change.unneeded",
-            ("consent",),
+            ("approved_changes",),
             "no change ahead has this digest: it was deployed, or is another one by now",
-            given=listed(idle),
-            allowed=listed(sorted(needed)) or "no consent",
-            fix=Fix(says="remove it", at=("consent",), value=left or None),
+            value=format_list(idle),
+            allowed=format_list(sorted(needed)) or "no consent",
+            fix=Fix(message="remove it", at=("approved_changes",), value=remaining or None),
         )

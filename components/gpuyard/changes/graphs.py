@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 from gpuyard.catalogue.cloud_fields import cloud_kind
-from gpuyard.changes.deployed import Deployed
+from gpuyard.changes.deployed_state import DeployedResource
 from gpuyard.changes.fields import FieldChange, field_changes
-from gpuyard.changes.settling import Mark, at_path, has_mark, settled
+from gpuyard.changes.unknown_values import UnknownMarker, at_path, has_unknown, replace_unknowns
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, names_in
 
@@ -22,7 +22,7 @@ _PICKS = frozenset(
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 
 
-class Fate(StrEnum):
+class ResourceAction(StrEnum):
     """What happens to a resource."""
 
     SAME = "same"
@@ -36,62 +36,68 @@ class Fate(StrEnum):
 class ResourceChange:
     """One resource of the graph, or one that is there and in the graph no more."""
 
-    verdict: Fate
+    action: ResourceAction
     kind: str
     name: str
     part: str = ""
     fields: tuple[FieldChange, ...] = ()
-    because: tuple[str, ...] = ()
+    reason: tuple[str, ...] = ()
     """Resources whose replacement is enough to replace this one."""
-    asks: bool = False
+    has_queried_inputs: bool = False
     """Some of its inputs are answers of the cloud, taken for what they were."""
-    hangs: bool = False
+    may_be_replaced: bool = False
     """Another answer would make it anew."""
     protect: bool = False
-    there: Deployed | None = None
+    existing: DeployedResource | None = None
 
     @property
-    def replacing(self) -> tuple[FieldChange, ...]:
+    def replacing_fields(self) -> tuple[FieldChange, ...]:
         """The fields that make it anew."""
-        return tuple(each for each in self.fields if each.replaces)
+        return tuple(each for each in self.fields if each.forces_replacement)
 
 
-def graph_changes(graph: CloudGraph, there: Mapping[str, Deployed]) -> tuple[ResourceChange, ...]:
+def graph_changes(
+    graph: CloudGraph, existing: Mapping[str, DeployedResource]
+) -> tuple[ResourceChange, ...]:
     """In the order of the graph; what goes comes last."""
-    walk = _Walk(there, {call.name: call for call in graph.calls})
+    walk = _Walk(existing, {call.name: call for call in graph.calls})
     for each in graph.resources:
         walk.visit(each)
     known = {each.name: each.kind for each in graph.resources}
-    gone = (name for name, each in there.items() if known.get(name) != each.kind)
-    return (*walk.found.values(), *(_gone(name, there[name]) for name in sorted(gone)))
+    removed = (name for name, each in existing.items() if known.get(name) != each.kind)
+    return (*walk.found.values(), *(_removed(name, existing[name]) for name in sorted(removed)))
 
 
-def _gone(name: str, there: Deployed) -> ResourceChange:
+def _removed(name: str, existing: DeployedResource) -> ResourceChange:
     return ResourceChange(
-        verdict=Fate.DELETE, kind=there.kind, name=name, protect=there.protect, there=there
+        action=ResourceAction.DELETE,
+        kind=existing.kind,
+        name=name,
+        protect=existing.protect,
+        existing=existing,
     )
 
 
 def roots(changes: Iterable[ResourceChange]) -> dict[str, tuple[ResourceChange, ...]]:
     """By each replacement that has its own reason: itself, and all that is replaced because of it."""
-    made_anew = {each.name: each for each in changes if each.verdict is Fate.REPLACE}
-    found: dict[str, list[ResourceChange]] = {}
+    made_anew = {each.name: each for each in changes if each.action is ResourceAction.REPLACE}
+    results: dict[str, list[ResourceChange]] = {}
     for each in made_anew.values():
         for root in sorted(set(_roots(each, made_anew))):
-            found.setdefault(root, []).append(each)
-    return {root: tuple(what) for root, what in found.items()}
+            results.setdefault(root, []).append(each)
+    return {root: tuple(what) for root, what in results.items()}
 
 
 def _roots(each: ResourceChange, made_anew: Mapping[str, ResourceChange]) -> Iterator[str]:
-    if not each.because:
+    if not each.reason:
         yield each.name
-    for name in each.because:
+    for name in each.reason:
         yield from _roots(made_anew[name], made_anew)
 
 
 @dataclass(slots=True)
 class _Walk:
-    there: Mapping[str, Deployed]
+    there: Mapping[str, DeployedResource]
     calls: Mapping[str, CloudCall]
     found: dict[str, ResourceChange] = field(default_factory=dict[str, ResourceChange])
     after: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
@@ -101,79 +107,83 @@ class _Walk:
 
     def visit(self, each: CloudResource) -> None:
         """Compare one resource, given what became of those before it."""
-        given = settled(
+        inputs = replace_unknowns(
             {key: value for key, value in each.inputs.items() if value is not None}, self._known
         )
-        there = self.there.get(each.name)
-        if there is None or there.kind != each.kind:
-            self._say(each, Fate.CREATE, given)
+        existing = self.there.get(each.name)
+        if existing is None or existing.kind != each.kind:
+            self._say(each, ResourceAction.CREATE, inputs)
             return
-        state = {**there.outputs, "id": there.id}
-        given |= {
-            key: Mark.LATER for key in given if self._excluded(each.inputs[key], state.get(key))
+        outputs = {**existing.outputs, "id": existing.id}
+        inputs |= {
+            key: UnknownMarker.COMPUTED
+            for key in inputs
+            if self._is_excluded(each.inputs[key], outputs.get(key))
         }
-        fields = field_changes(each.kind, state, given, each.ignores)
-        if not any(one.replaces for one in fields) and (taken := self._taken_along(each, given)):
+        fields = field_changes(each.kind, outputs, inputs, each.ignores)
+        if not any(one.forces_replacement for one in fields) and (
+            unknown := self._taken_along(each, inputs)
+        ):
             # Deleted beside what it rests on, before that comes again: even when its name is the same.
-            along = field_changes(each.kind, state, {**given, **taken}, each.ignores)
-            fields = tuple(one for one in along if one.replaces) or fields
-        verdict = Fate.SAME
+            along = field_changes(each.kind, outputs, {**inputs, **unknown}, each.ignores)
+            fields = tuple(one for one in along if one.forces_replacement) or fields
+        verdict = ResourceAction.SAME
         if fields:
-            replaced = any(one.replaces for one in fields)
-            verdict = Fate.REPLACE if replaced else Fate.UPDATE
-        self._say(each, verdict, given, there, fields)
+            replaced = any(one.forces_replacement for one in fields)
+            verdict = ResourceAction.REPLACE if replaced else ResourceAction.UPDATE
+        self._say(each, verdict, inputs, existing, fields)
 
-    def _excluded(self, wanted: Any, old: Any) -> bool:
+    def _is_excluded(self, given: Any, old: Any) -> bool:
         """Whether an answer of the cloud was one that the question excludes by now: it will be another."""
-        call = self.calls.get(wanted.name.partition(".")[0]) if isinstance(wanted, Late) else None
+        call = self.calls.get(given.name.partition(".")[0]) if isinstance(given, Late) else None
         return call is not None and old in call.args.get("excludeNames", ())
 
-    def _taken_along(self, each: CloudResource, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _taken_along(self, each: CloudResource, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The inputs that rest on what is deleted before it is made anew: unknown, for the engine."""
-        first = {name.partition(".")[0] for key in given for name in names_in(each.inputs[key])}
+        first = {name.partition(".")[0] for key in inputs for name in names_in(each.inputs[key])}
         first &= self.deleted_first
         return {
-            key: Mark.LATER
-            for key in given
+            key: UnknownMarker.COMPUTED
+            for key in inputs
             if first & {name.partition(".")[0] for name in names_in(each.inputs[key])}
         }
 
     def _say(
         self,
         each: CloudResource,
-        verdict: Fate,
-        given: Mapping[str, Any],
-        there: Deployed | None = None,
+        verdict: ResourceAction,
+        inputs: Mapping[str, Any],
+        existing: DeployedResource | None = None,
         fields: tuple[FieldChange, ...] = (),
     ) -> None:
-        if verdict is Fate.REPLACE and _deletes_first(each, given):
+        if verdict is ResourceAction.REPLACE and _deletes_first(each, inputs):
             self.deleted_first.add(each.name)
-        self.after[each.name] = _outputs(each.kind, verdict, given, there, fields)
+        self.after[each.name] = _outputs(each.kind, verdict, inputs, existing, fields)
         self.found[each.name] = ResourceChange(
-            verdict=verdict,
+            action=verdict,
             kind=each.kind,
             name=each.name,
             part=each.part,
             fields=fields,
-            because=self._because(each, fields),
-            asks=has_mark(given, Mark.ASKED),
-            hangs=any(self._hangs(each, key) for key in given),
-            protect=bool(there and there.protect),
-            there=there,
+            reason=self._because(each, fields),
+            has_queried_inputs=has_unknown(inputs, UnknownMarker.QUERIED),
+            may_be_replaced=any(self._hangs(each, key) for key in inputs),
+            protect=bool(existing and existing.protect),
+            existing=existing,
         )
 
     def _known(self, name: str) -> Any:
         holder, *steps = name.split(".")
         if holder in self.calls:
-            return Mark.ASKED
-        found = at_path(self.after[holder], steps)
-        return Mark.LATER if found is None else found
+            return UnknownMarker.QUERIED
+        result = at_path(self.after[holder], steps)
+        return UnknownMarker.COMPUTED if result is None else result
 
     def _because(self, each: CloudResource, fields: tuple[FieldChange, ...]) -> tuple[str, ...]:
         """The replaced ones that give it a new value, and so replace it whatever else changes of it."""
         names: set[str] = set()
         for change in fields:
-            if change.replaces and has_mark(change.new, Mark.LATER):
+            if change.forces_replacement and has_unknown(change.new, UnknownMarker.COMPUTED):
                 top = change.path.partition(".")[0].partition("[")[0]
                 names |= {name.partition(".")[0] for name in names_in(each.inputs.get(top))}
         return tuple(sorted(name for name in names if self._is_replaced(name)))
@@ -185,45 +195,45 @@ class _Walk:
         return picks and bool(cloud_kind(each.kind).fields[key].replace)
 
     def _is_replaced(self, name: str) -> bool:
-        return name in self.found and self.found[name].verdict is Fate.REPLACE
+        return name in self.found and self.found[name].action is ResourceAction.REPLACE
 
 
-def _deletes_first(each: CloudResource, given: Mapping[str, Any]) -> bool:
+def _deletes_first(each: CloudResource, inputs: Mapping[str, Any]) -> bool:
     """By the graph's word, always for some kinds, and where the name is ours: it can be there only once."""
     about = cloud_kind(each.kind)
-    return each.delete_first or about.deletes_first or given.get(about.named) is not None
+    return each.delete_first or about.delete_before_replace or inputs.get(about.named) is not None
 
 
 def _outputs(
     kind: str,
-    verdict: Fate,
-    given: Mapping[str, Any],
-    there: Deployed | None,
+    verdict: ResourceAction,
+    inputs: Mapping[str, Any],
+    existing: DeployedResource | None,
     fields: tuple[FieldChange, ...],
 ) -> Mapping[str, Any]:
     """What those that rest on a resource can know of it."""
-    if there is None or verdict is Fate.REPLACE:
-        return given
-    old = {**there.outputs, "id": there.id}
-    if verdict is Fate.SAME:
+    if existing is None or verdict is ResourceAction.REPLACE:
+        return inputs
+    old = {**existing.outputs, "id": existing.id}
+    if verdict is ResourceAction.SAME:
         return old
-    made = _over(old, given)
+    outputs = _over(old, inputs)
     if kind == TEMPLATE and any(each.path.partition("[")[0] not in _NO_VERSION for each in fields):
-        made |= dict.fromkeys(("latestVersion", "defaultVersion"), Mark.LATER)
-    return made
+        outputs |= dict.fromkeys(("latestVersion", "defaultVersion"), UnknownMarker.COMPUTED)
+    return outputs
 
 
 _NO_VERSION = frozenset({"description", "defaultVersion", "tags"})
 """Every other change of a launch template is a new version of it."""
 
 
-def _over(old: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _over(old: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs over what there was, block by block: what the provider filled in stays."""
-    made = dict(old)
-    for key, value in given.items():
-        before = made.get(key)
+    merged = dict(old)
+    for key, value in inputs.items():
+        before = merged.get(key)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
-            made[key] = _over(before, value)
+            merged[key] = _over(before, value)
         else:
-            made[key] = value
-    return made
+            merged[key] = value
+    return merged

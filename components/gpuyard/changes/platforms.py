@@ -6,16 +6,16 @@ from typing import Any
 
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.catalogue.software.images import Owner
-from gpuyard.changes.deployed import Deployed
+from gpuyard.catalogue.software.images import ComponentOwner
+from gpuyard.changes.deployed_state import DeployedResource
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.plan.sharing.by_gke import is_by_gke
 from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 from gpuyard.spec.sections import Apply
 
 
 @dataclass(frozen=True, slots=True)
-class Drained:
+class DrainedPool:
     """A pool whose nodes go, or lose what runs on them."""
 
     pool: str
@@ -26,7 +26,7 @@ class Drained:
 
 
 @dataclass(frozen=True, slots=True)
-class LostGuarantee:
+class RemovedGuarantee:
     """What a team can count on no more, as the last deployment reported it."""
 
     team: str
@@ -36,30 +36,34 @@ class LostGuarantee:
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class ReportedPlatform:
     """What a platform's component said of itself."""
 
     pools: Mapping[str, Mapping[str, Any]]
     teams: Mapping[str, Mapping[str, Any]]
 
-    def drained(self, pool: str) -> Drained:
+    def drained(self, pool: str) -> DrainedPool:
         """All nodes of a pool."""
-        said = self.pools.get(pool, {})
-        nodes = str(said.get("nodes", "")).rpartition("..")[2]
-        machine = find_machine(str(said.get("machine", "")))
+        facts = self.pools.get(pool, {})
+        nodes = str(facts.get("nodes", "")).rpartition("..")[2]
+        machine = find_machine(str(facts.get("machine", "")))
         most = int(nodes) if nodes.isdigit() else None
-        return Drained(pool, most, None if most is None or machine is None else most * machine.gpus)
+        return DrainedPool(
+            pool, most, None if most is None or machine is None else most * machine.gpus
+        )
 
-    def guarantees(self, pool: str) -> Iterator[LostGuarantee]:
+    def guarantees(self, pool: str) -> Iterator[RemovedGuarantee]:
         """What teams were promised of a pool."""
-        for team, said in sorted(self.teams.items()):
-            for key, count in sorted((said.get("guarantee") or {}).items()):
+        for team, facts in sorted(self.teams.items()):
+            for key, count in sorted((facts.get("guarantee") or {}).items()):
                 name, _, resource = key.partition(" ")
                 if name == pool:
-                    yield LostGuarantee(team, pool, resource, int(count))
+                    yield RemovedGuarantee(team, pool, resource, int(count))
 
 
-def report_of(platform: Deployed | None, written: Mapping[str, Any] | None = None) -> Reported:
+def reported_platform(
+    platform: DeployedResource | None, written: Mapping[str, Any] | None = None
+) -> ReportedPlatform:
     """Of its outputs; where its last deployment ended early, and left none, what was written down before it.
 
     An empty one where there is no platform yet.
@@ -67,49 +71,54 @@ def report_of(platform: Deployed | None, written: Mapping[str, Any] | None = Non
     outputs = platform.outputs if platform else {}
     if platform and outputs.keys().isdisjoint({"pools", "teams"}):
         outputs = written or {}
-    return Reported(outputs.get("pools") or {}, outputs.get("teams") or {})
+    return ReportedPlatform(outputs.get("pools") or {}, outputs.get("teams") or {})
 
 
-def former_pool(report: Reported, plan: PlatformPlan, stable_name: str) -> str:
+def former_pool(report: ReportedPlatform, plan: PlatformPlan, stable_name: str) -> str:
     """The name by which the report knows a pool."""
     names = next(
-        (_names(p.name, p.formerly) for p in plan.spec.pools if p.stable_name == stable_name), ()
+        (_names(p.name, p.previous_names) for p in plan.spec.pools if p.stable_name == stable_name),
+        (),
     )
     return next((name for name in names if name in report.pools), stable_name)
 
 
-def pools_gone(report: Reported, plan: PlatformPlan) -> list[str]:
+def removed_pools(report: ReportedPlatform, plan: PlatformPlan) -> list[str]:
     """Pools that the stack file has no more, by any of their names."""
-    known = {name for pool in plan.spec.pools for name in _names(pool.name, pool.formerly)}
+    known = {name for pool in plan.spec.pools for name in _names(pool.name, pool.previous_names)}
     return sorted(set(report.pools) - known)
 
 
-def teams_gone(report: Reported, plan: PlatformPlan) -> list[str]:
+def removed_teams(report: ReportedPlatform, plan: PlatformPlan) -> list[str]:
     """Teams that the stack file has no more, by any of their names."""
-    known = {name for team in plan.spec.teams for name in _names(team.name, team.formerly)}
+    known = {name for team in plan.spec.teams for name in _names(team.name, team.previous_names)}
     return sorted(set(report.teams) - known)
 
 
-def recut(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPlan, str]]:
+def repartitioned_pools(
+    report: ReportedPlatform, plan: PlatformPlan
+) -> Iterator[tuple[PoolPlan, str]]:
     """Pools whose GPUs are cut in another way, and their name until now."""
     for pool in plan.pools:
         name = former_pool(report, plan, pool.stable_name)
-        said = report.pools.get(name)
-        if said and said.get("resources") and _cut(said, pool):
+        facts = report.pools.get(name)
+        if facts and facts.get("resources") and _is_repartitioned(facts, pool):
             yield pool, name
 
 
-def reshared(report: Reported, plan: PlatformPlan) -> list[str]:
+def pools_with_changed_sharing(report: ReportedPlatform, plan: PlatformPlan) -> list[str]:
     """Pools whose nodes advertise something else than they did, on the machine that they are."""
-    found: list[str] = []
+    results: list[str] = []
     for pool in plan.pools:
-        said = report.pools.get(former_pool(report, plan, pool.stable_name), {})
-        if said.get("machine") == pool.machine.name and _counted(said) != _advertised(pool):
-            found.append(pool.stable_name)
-    return found
+        facts = report.pools.get(former_pool(report, plan, pool.stable_name), {})
+        if facts.get("machine") == pool.machine.name and _counted(facts) != _advertised(pool):
+            results.append(pool.stable_name)
+    return results
 
 
-def other_machine(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPlan, str, str]]:
+def pools_with_changed_machines(
+    report: ReportedPlatform, plan: PlatformPlan
+) -> Iterator[tuple[PoolPlan, str, str]]:
     """Pools of fake nodes that become nodes of another machine: with their name, and machine, until now."""
     for pool in plan.pools if plan.simulated else ():
         name = former_pool(report, plan, pool.stable_name)
@@ -118,7 +127,9 @@ def other_machine(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPl
             yield pool, name, machine
 
 
-def other_driver(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPlan, str, str, str]]:
+def pools_with_changed_drivers(
+    report: ReportedPlatform, plan: PlatformPlan
+) -> Iterator[tuple[PoolPlan, str, str, str]]:
     """Pools whose driver the GPU Operator exchanges: name and driver until now, and what comes."""
     for pool in plan.pools:
         name = former_pool(report, plan, pool.stable_name)
@@ -127,13 +138,17 @@ def other_driver(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPla
             yield pool, name, was, comes
 
 
-def redriven(report: Reported, plan: PlatformPlan) -> dict[str, str]:
+def pools_with_driver_rollout(report: ReportedPlatform, plan: PlatformPlan) -> dict[str, str]:
     """Of these by their first names those that get another driver, and the one that they have."""
-    may = {pool.name for pool in exchanged_pools(plan)}
-    return {p.stable_name: was for p, _, was, _ in other_driver(report, plan) if p.name in may}
+    may = {pool.name for pool in driver_rollout_pools(plan)}
+    return {
+        p.stable_name: was
+        for p, _, was, _ in pools_with_changed_drivers(report, plan)
+        if p.name in may
+    }
 
 
-def exchanged_pools(plan: PlatformPlan) -> list[PoolPlan]:
+def driver_rollout_pools(plan: PlatformPlan) -> list[PoolPlan]:
     """Pools on whose nodes a deployment of ours has the operator exchange drivers.
 
     Its upgrade controller reads a ClusterPolicy, and where GPUs are claimed there is none. Where objects
@@ -150,43 +165,45 @@ def driver_of(plan: PlatformPlan, pool: PoolPlan) -> str:
         policy = not plan.queueing.dispatch and not installs_claims(plan.spec)
         return plan.software["driver"] if policy else ""
     ours = plan.operator is not None and plan.operator.install
-    found = pool.node_software
-    if not ours or found is None or found.owners["driver"] != Owner.OPERATOR:
+    result = pool.node_software
+    if not ours or result is None or result.owners["driver"] != ComponentOwner.OPERATOR:
         return ""
-    return found.driver or ""
+    return result.driver or ""
 
 
-def lowered(report: Reported, plan: PlatformPlan) -> Iterator[tuple[LostGuarantee, int]]:
+def lowered_quotas(
+    report: ReportedPlatform, plan: PlatformPlan
+) -> Iterator[tuple[RemovedGuarantee, int]]:
     """Guarantees of teams that stay, in pools that stay, that become smaller, and what they become."""
     names = {former_pool(report, plan, pool.stable_name): pool.name for pool in plan.pools}
     now = {
         (name, quota.pool, quota.resource): quota.nominal
         for team, spec in zip(plan.teams, plan.spec.teams, strict=True)
-        for name in _names(spec.name, spec.formerly)
+        for name in _names(spec.name, spec.previous_names)
         for quota in team.quotas
     }
-    gone = set(teams_gone(report, plan))
+    removed = set(removed_teams(report, plan))
     for pool in sorted(set(report.pools) & set(names)):
-        for lost in report.guarantees(pool):
-            left = now.get((lost.team, names[pool], lost.resource), 0)
-            if lost.team not in gone and left < lost.count:
-                yield lost, left
+        for missing in report.guarantees(pool):
+            remaining = now.get((missing.team, names[pool], missing.resource), 0)
+            if missing.team not in removed and remaining < missing.count:
+                yield missing, remaining
 
 
 def _names(name: str, formerly: tuple[str, ...]) -> tuple[str, ...]:
     return (name, *formerly)
 
 
-def _cut(said: Mapping[str, Any], pool: PoolPlan) -> bool:
+def _is_repartitioned(facts: Mapping[str, Any], pool: PoolPlan) -> bool:
     """Slices change only by draining; replicas do not. GKE cuts no GPU anew: it makes another node pool."""
-    sliced = {str(said.get("sharing")), pool.sharing.value} & _SLICED
-    anew = _counted(said) != _advertised(pool)
-    stays = said.get("machine") == pool.machine.name and not is_by_gke(pool)
+    sliced = {str(facts.get("sharing")), pool.sharing.value} & _SLICED
+    anew = _counted(facts) != _advertised(pool)
+    stays = facts.get("machine") == pool.machine.name and not is_gke_managed(pool)
     return anew and bool(sliced) and stays
 
 
-def _counted(said: Mapping[str, Any]) -> dict[str, int]:
-    return {name: int(count) for name, count in (said.get("resources") or {}).items()}
+def _counted(facts: Mapping[str, Any]) -> dict[str, int]:
+    return {name: int(count) for name, count in (facts.get("resources") or {}).items()}
 
 
 def _advertised(pool: PoolPlan) -> dict[str, int]:

@@ -9,11 +9,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.changes.deployed import Stand
+from gpuyard.changes.deployed_state import DeployedState
 from gpuyard.changes.platforms import driver_of
 from gpuyard.names import REPORT_CONFIGMAP, system_namespace
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 from gpuyard.spec.sections import Apply
 
 _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
@@ -42,13 +42,15 @@ def report_objects(plan: PlatformPlan) -> list[Object]:
     teams = {team.name: {"guarantee": guarantee_report(team)} for team in plan.teams}
     pools = {pool.name: pool_report(plan, pool) for pool in plan.pools}
     home, data = system_namespace(plan.name), {"pools": _text(pools), "teams": _text(teams)}
-    return [made(plan.name, "v1", "ConfigMap", REPORT_CONFIGMAP, namespace=home, data=data)]
+    return [
+        managed_object(plan.name, "v1", "ConfigMap", REPORT_CONFIGMAP, namespace=home, data=data)
+    ]
 
 
-def written_down(stand: Stand, platform: str) -> Mapping[str, Any]:
+def reported_state(state: DeployedState, platform: str) -> Mapping[str, Any]:
     """The last whole report of a platform of that name; nothing where there is none that can be read."""
     place = (system_namespace(platform), REPORT_CONFIGMAP)
-    for each in stand.resources:
+    for each in state.resources:
         meta = each.outputs.get("metadata") if each.kind == _CONFIG_MAP else None
         if isinstance(meta, Mapping) and (meta.get("namespace"), meta.get("name")) == place:
             data = each.outputs.get("data")
@@ -62,7 +64,7 @@ def _text(value: Mapping[str, Any]) -> str:
 
 def _read(data: Any, key: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(data[key])
+        result = json.loads(data[key])
     except (KeyError, TypeError, ValueError):
         return {}
-    return found if isinstance(found, Mapping) else {}
+    return result if isinstance(result, Mapping) else {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.changes.deployed import Deployed
+from gpuyard.changes.deployed_state import DeployedResource
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Within
 
@@ -14,7 +14,7 @@ _CONFIG, _DESIRED = "scalingConfig", "desiredSize"
 _BOUNDS = ("minSize", "maxSize")
 
 
-def with_sizes(graph: CloudGraph, there: Mapping[str, Deployed]) -> CloudGraph | None:
+def with_sizes(graph: CloudGraph, existing: Mapping[str, DeployedResource]) -> CloudGraph | None:
     """The graph in which each node group with new bounds keeps its number of nodes, within these bounds.
 
     None where no bounds change.
@@ -23,9 +23,9 @@ def with_sizes(graph: CloudGraph, there: Mapping[str, Deployed]) -> CloudGraph |
     value of its last deployment, which the autoscaler may have changed since then: so EKS is asked for it.
     """
     groups = {
-        each.name: there[each.name]
+        each.name: existing[each.name]
         for each in graph.resources
-        if each.name in there and _has_new_bounds(each, there[each.name])
+        if each.name in existing and _has_new_bounds(each, existing[each.name])
     }
     if not groups:
         return None
@@ -36,15 +36,15 @@ def with_sizes(graph: CloudGraph, there: Mapping[str, Deployed]) -> CloudGraph |
     )
 
 
-def _has_new_bounds(each: CloudResource, there: Deployed) -> bool:
+def _has_new_bounds(each: CloudResource, existing: DeployedResource) -> bool:
     if each.kind != _GROUP or not each.ignores:
         return False
-    before: Any = there.outputs.get(_CONFIG)
-    wanted = each.inputs[_CONFIG]
-    return isinstance(before, Mapping) and any(before.get(k) != wanted[k] for k in _BOUNDS)
+    before: Any = existing.outputs.get(_CONFIG)
+    after = each.inputs[_CONFIG]
+    return isinstance(before, Mapping) and any(before.get(k) != after[k] for k in _BOUNDS)
 
 
-def _call(name: str, group: Deployed) -> CloudCall:
+def _call(name: str, group: DeployedResource) -> CloudCall:
     args = {key: group.outputs[key] for key in ("clusterName", "nodeGroupName")}
     return CloudCall(kind=_ASKED, name=_name(name), args=args, outputs=(f"{_CONFIG}s",))
 

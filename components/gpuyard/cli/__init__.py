@@ -6,7 +6,7 @@ document is one object with
     version    1; raised when a key changes its meaning or goes away, not when keys are added
     command    the command that wrote it
     findings   a list, gravest first, empty when there is nothing to say; each has
-               id, severity (refuse, warn, note), path (list), where (text), file, line (or null),
+               id, severity (error, warning, info), path (list), where (text), file, line (or null),
                problem, given, allowed, fix (null, or {says, at, value}; at null: no program can do it)
 
 and the command's own keys beside them: `stack` and `counts` (check, plan, cost, get), `plan`, `cost`,

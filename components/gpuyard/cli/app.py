@@ -21,40 +21,42 @@ Exit codes: 0 ok, 1 internal error, 2 wrong usage or an unreadable file, 3 findi
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class CommandEntry:
     """A command in the list of commands."""
 
-    says: str
+    summary: str
     """The first sentence of the command's own words."""
     module: str = ""
     """Where it is in `gpuyard.cli.commands`; by default a module of the command's name."""
 
 
-COMMANDS: Mapping[str, Listed] = {
-    "check": Listed("Validate a stack file."),
-    "plan": Listed("Show the derived platform."),
-    "cost": Listed("Show the cost of a stack."),
-    "offers": Listed("Rank the machines that fit a request."),
-    "mig": Listed("Show MIG profiles, or validate a layout."),
-    "classify": Listed("Classify a job."),
-    "explain": Listed("Explain whether a job would start."),
-    "lint": Listed("Check files against the GPU rules.", "linting.lint"),
-    "why": Listed("Show the documentation of a finding or a rule."),
-    "policies": Listed("Write the policy pack."),
-    "render": Listed("Write plain Kubernetes manifests."),
-    "images": Listed("List every image and chart that a stack pulls.", "deploying.images"),
-    "get": Listed("Print one value of the plan."),
-    "schema": Listed("Print the JSON Schema of stack files.", "about"),
-    "version": Listed("Show the version.", "about"),
-    "pack": Listed("Compute the minimum hardware for a demand."),
-    "permissions": Listed(
+COMMANDS: Mapping[str, CommandEntry] = {
+    "check": CommandEntry("Validate a stack file."),
+    "plan": CommandEntry("Show the derived platform."),
+    "cost": CommandEntry("Show the cost of a stack."),
+    "offers": CommandEntry("Rank the machines that fit a request."),
+    "mig": CommandEntry("Show MIG profiles, or validate a layout."),
+    "classify": CommandEntry("Classify a job."),
+    "explain": CommandEntry("Explain whether a job would start."),
+    "lint": CommandEntry("Check files against the GPU rules.", "linting.lint"),
+    "why": CommandEntry("Show the documentation of a finding or a rule."),
+    "policies": CommandEntry("Write the policy pack."),
+    "render": CommandEntry("Write plain Kubernetes manifests."),
+    "images": CommandEntry("List every image and chart that a stack pulls.", "deploying.images"),
+    "get": CommandEntry("Print one value of the plan."),
+    "schema": CommandEntry("Print the JSON Schema of stack files.", "about"),
+    "version": CommandEntry("Show the version.", "about"),
+    "pack": CommandEntry("Compute the minimum hardware for a demand."),
+    "permissions": CommandEntry(
         "Print the least privileges that deploy a stack.", "deploying.permissions"
     ),
-    "adopt": Listed("Import an existing cluster into a stack.", "deploying.adopt"),
-    "recover": Listed("Repair a stack after an interrupted `pulumi up`.", "deploying.recover"),
-    "validate": Listed("Validate this machine's GPUs.", "deploying.validate"),
-    "readiness": Listed("Assess production readiness."),
-    "sim": Listed(
+    "adopt": CommandEntry("Import an existing cluster into a stack.", "deploying.adopt"),
+    "recover": CommandEntry(
+        "Repair a stack after an interrupted `pulumi up`.", "deploying.recover"
+    ),
+    "validate": CommandEntry("Validate this machine's GPUs.", "deploying.validate"),
+    "readiness": CommandEntry("Assess production readiness."),
+    "sim": CommandEntry(
         "Manage the simulated cluster: a real control plane and real Kueue with fake GPU nodes."
     ),
 }
@@ -95,15 +97,15 @@ class _Commands(TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         for name, listed in COMMANDS.items():
-            self.add_command(TyperCommand(name, help=listed.says))
+            self.add_command(TyperCommand(name, help=listed.summary))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, found, rest = super().resolve_command(ctx, args)
-        return name, found and load(str(name)), rest
+        name, result, rest = super().resolve_command(ctx, args)
+        return name, result and load(str(name)), rest
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         from gpuyard.cli.commands.about import show_version
 
         show_version(as_document=False)

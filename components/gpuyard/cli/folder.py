@@ -19,18 +19,18 @@ _SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFolder:
     """What became of a folder."""
 
     files: list[str]
     removed: list[str]
-    kept: list[str]
+    retained: list[str]
     """No longer made, but changed since: not ours to remove."""
 
 
 def write_folder(
     folder: Path, files: Mapping[str, str], *, by: str = "gpuyard render", give: str = "Give --out"
-) -> Written:
+) -> WrittenFolder:
     """Write the files, remove those of an earlier run that are not made any more.
 
     `by` and `give` are what an error calls the command, and how a folder is given to it.
@@ -43,7 +43,7 @@ def write_folder(
         ) from None
 
 
-def _write(folder: Path, files: Mapping[str, str], by: str, give: str) -> Written:
+def _write(folder: Path, files: Mapping[str, str], by: str, give: str) -> WrittenFolder:
     before = _owned(folder)
     _refuse_foreign(folder, before, files, by, give)
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,10 +54,10 @@ def _write(folder: Path, files: Mapping[str, str], by: str, give: str) -> Writte
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
         digests[name] = hashlib.sha256(data).hexdigest()
-    removed, kept = _remove(folder, {n: d for n, d in before.items() if n not in files})
+    removed, retained = _remove(folder, {n: d for n, d in before.items() if n not in files})
     listed = "".join(f"{digest}  {name}\n" for name, digest in digests.items())
     (folder / LIST).write_text(listed, encoding="utf-8")
-    return Written(list(digests), removed, kept)
+    return WrittenFolder(list(digests), removed, retained)
 
 
 def _owned(folder: Path) -> dict[str, str]:
@@ -85,12 +85,12 @@ def _refuse_foreign(
             f"{folder}: not a folder. {give} a new or empty folder, or one that it wrote before."
         )
     if not (folder / LIST).exists():
-        strange = sorted(p.name for p in folder.iterdir())
-        if strange:
-            more = ", …" if len(strange) > _SHOWN else ""
+        unexpected = sorted(p.name for p in folder.iterdir())
+        if unexpected:
+            more = ", …" if len(unexpected) > _SHOWN else ""
             raise UsageError(
                 f"{folder}: has files that `{by}` did not write:"
-                f" {', '.join(strange[:_SHOWN])}{more}."
+                f" {', '.join(unexpected[:_SHOWN])}{more}."
                 f" Nothing was written. {give} a new or empty folder, or one that it wrote before."
             )
     for name in files:
@@ -113,9 +113,9 @@ def _is_link(folder: Path, target: Path) -> bool:
     )
 
 
-def _remove(folder: Path, gone: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    removed, kept = [], []
-    for name, digest in sorted(gone.items()):
+def _remove(folder: Path, missing: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    removed, retained = [], []
+    for name, digest in sorted(missing.items()):
         path = folder / name
         if not path.is_file() or _is_link(folder, path):
             continue
@@ -123,5 +123,5 @@ def _remove(folder: Path, gone: Mapping[str, str]) -> tuple[list[str], list[str]
             path.unlink()
             removed.append(name)
         else:
-            kept.append(name)
-    return removed, kept
+            retained.append(name)
+    return removed, retained

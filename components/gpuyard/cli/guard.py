@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from gpuyard.cli.exit_codes import FAULT, FINE, INTERRUPTED, LACKS, USAGE
-from gpuyard.cli.terminal.streams import flush_stdout, forget_stdout, tame_streams
+from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, INTERNAL_ERROR, INTERRUPTED, OK, USAGE
+from gpuyard.cli.terminal.streams import configure_streams, discard_stdout, flush_stdout
 from gpuyard.cli.terminal.text import clean
 from gpuyard.errors import GpuYardError
-from gpuyard.local_files import FULL
+from gpuyard.local_files import DISK_FULL
 
 DEBUG = "GPUYARD_DEBUG"
 
@@ -17,7 +17,7 @@ DEBUG = "GPUYARD_DEBUG"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; nothing is raised, whatever the input."""
     args = list(sys.argv[1:] if argv is None else argv)
-    tame_streams()
+    configure_streams()
     try:
         code = _run(args)
         flush_stdout()
@@ -38,7 +38,7 @@ def _run(args: list[str]) -> int:
     from gpuyard.cli.app import build_app
 
     try:
-        return int(build_app().main(args=args, prog_name="gpuyard", standalone_mode=False) or FINE)
+        return int(build_app().main(args=args, prog_name="gpuyard", standalone_mode=False) or OK)
     except Abort:
         return INTERRUPTED
     except SystemExit as e:
@@ -64,9 +64,9 @@ def _wrong_usage(error: Exception) -> int:
         with suppress(OSError, ValueError):
             print(message, file=sys.stderr)  # noqa: T201
         return USAGE
-    said = message.rstrip()
-    end = "" if said.endswith((".", "?", "!")) else "."
-    return _say(f"{said}{end} See `{command} --help`.", USAGE)
+    text = message.rstrip()
+    end = "" if text.endswith((".", "?", "!")) else "."
+    return _say(f"{text}{end} See `{command} --help`.", USAGE)
 
 
 def _unexpected(error: Exception) -> int:
@@ -74,13 +74,13 @@ def _unexpected(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    if isinstance(error, OSError) and error.errno in FULL:
-        forget_stdout()
-        return _say(f"can't write: {error.strerror}", LACKS)
+    if isinstance(error, OSError) and error.errno in DISK_FULL:
+        discard_stdout()
+        return _say(f"can't write: {error.strerror}", ENVIRONMENT_MISSING)
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _say(
         f"a fault of ours, not of your input: {what}. {DEBUG}=1 shows where; please report it.",
-        FAULT,
+        INTERNAL_ERROR,
     )
 
 

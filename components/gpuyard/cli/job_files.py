@@ -66,13 +66,13 @@ def _read(name: str, limit: int) -> bytes:
     return read_stdin(limit)
 
 
-def unread_in(values: list[Any]) -> list[str]:
+def skipped_objects(values: list[Any]) -> list[str]:
     """Of each kind that runs pods and is not read, what to do instead."""
-    found = dict(filter(None, map(unread_kind, values)))
-    return [f"a {kind} is not read: {instead}." for kind, instead in found.items()]
+    results = dict(filter(None, map(unread_kind, values)))
+    return [f"a {kind} is not read: {instead}." for kind, instead in results.items()]
 
 
-def no_workload(shown: str, values: list[Any]) -> str:
+def no_workload_error(shown: str, values: list[Any]) -> str:
     """What a file without workloads has instead."""
     kinds = dict.fromkeys(
         v["kind"] for v in values if isinstance(v, dict) and isinstance(v.get("kind"), str)
@@ -81,7 +81,7 @@ def no_workload(shown: str, values: list[Any]) -> str:
         return (
             f"{shown}: no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."
         )
-    if unread := unread_in(values):
-        return f"{shown}: " + " ".join(unread)
+    if skipped := skipped_objects(values):
+        return f"{shown}: " + " ".join(skipped)
     named = ", ".join(list(kinds)[:_SHOWN_KINDS])
     return f"{shown}: no workload is in it, only {named}. These are read: {', '.join(WORKLOADS)}."

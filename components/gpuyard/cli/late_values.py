@@ -7,7 +7,7 @@ from typing import Any
 from gpuyard.cli.stacks import STDIN, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.local_files import read_regular
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.yaml_tree import MAX_BYTES, parse_yaml
 
 
@@ -31,13 +31,13 @@ def _flat(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, object]]
         yield name, inner
 
 
-def unasked(values: Mapping[str, object], wanted: Sequence[str]) -> Iterator[str]:
+def unused_values(values: Mapping[str, object], names: Sequence[str]) -> Iterator[str]:
     """Of each value that nothing waits for, that it changes nothing: a slip looks like one that works."""
     for name, value in values.items():
-        if isinstance(value, dict) or name in wanted:
+        if isinstance(value, dict) or name in names:
             continue
-        near = nearest(name, wanted)
-        meant = f"; did you mean `{near}`?" if near else ""
+        suggestion = nearest_name(name, names)
+        meant = f"; did you mean `{suggestion}`?" if suggestion else ""
         yield f"nothing of this stack waits for `{name}`{meant}"
 
 
@@ -50,9 +50,9 @@ def read_ids(name: str) -> dict[str, str]:
         else read_regular(Path(name), MAX_BYTES, "a file of ids")
     )
     value = parse_yaml(data, shown).value
-    wanted = "write `NAME: ID`, for example `vpc: vpc-0a1b2c3d4e5f60718`"
+    usage = "write `NAME: ID`, for example `vpc: vpc-0a1b2c3d4e5f60718`"
     if not isinstance(value, dict):
-        raise UsageError(f"{shown}: not a mapping; {wanted}")
+        raise UsageError(f"{shown}: not a mapping; {usage}")
     if wrong := [key for key, each in value.items() if not isinstance(each, str) or not each]:
-        raise UsageError(f"{shown}: {wrong[0]} is no text; {wanted}")
+        raise UsageError(f"{shown}: {wrong[0]} is no text; {usage}")
     return {str(key): each for key, each in value.items()}

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 
 SECONDS = 300.0
 """For one list; a cluster of ten thousand pods answers in a tenth of that."""
@@ -36,57 +36,57 @@ _WITHOUT = {
 """What an answer lacks where a list could not be read."""
 _NO_SUCH_KIND = "the server doesn't have a resource type"
 _DENIED = ("(Forbidden)", _NO_SUCH_KIND)
-INSTEAD = (
+OFFLINE_HINT = (
     "Or give the cluster's answer in a file: kubectl get pods,workloads,nodes -A -o json >now.json,"
     " then --running now.json."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSays:
+class ClusterListing:
     """A cluster's own words."""
 
     context: str
     objects: tuple[Any, ...]
     read: dict[str, int]
     """How many of each list."""
-    unread: tuple[str, ...]
+    unreadable: tuple[str, ...]
     """Lists that could not be read, why, and what an answer lacks without them."""
 
 
-def ask_cluster(context: str | None) -> ClusterSays:
+def query_cluster(context: str | None) -> ClusterListing:
     """Read nodes, pods and Kueue's workloads.
 
     Raises:
-        EnvironmentLacks: no kubectl, no way in, no answer, or nothing that may be read.
+        EnvironmentMissing: no kubectl, no way in, no answer, or nothing that may be read.
     """
     chosen = ("--context", context) if context else ()
     objects: list[Any] = []
     read: dict[str, int] = {}
-    unread: dict[str, str] = {}
-    for name, asked in _ASKED.items():
+    skipped: dict[str, str] = {}
+    for name, arguments in _ASKED.items():
         try:
-            code, said, problem = _kubectl(*chosen, "get", *asked, "-o", "json")
-        except EnvironmentLacks as silent:
-            raise EnvironmentLacks(f"{silent} {INSTEAD}") from None
+            code, output, problem = _kubectl(*chosen, "get", *arguments, "-o", "json")
+        except EnvironmentMissing as silent:
+            raise EnvironmentMissing(f"{silent} {OFFLINE_HINT}") from None
         if code and not any(words in problem for words in _DENIED):
-            raise EnvironmentLacks(f"the cluster did not answer: {problem}. {INSTEAD}")
+            raise EnvironmentMissing(f"the cluster did not answer: {problem}. {OFFLINE_HINT}")
         if code:
-            unread[name] = problem
+            skipped[name] = problem
             continue
-        found = _items(said, name)
-        objects += found
-        read[name] = len(found)
+        result = _items(output, name)
+        objects += result
+        read[name] = len(result)
     if not read:
-        raise EnvironmentLacks(
-            f"none of {', '.join(_ASKED)} may be read there: {unread['nodes']}. {INSTEAD}"
+        raise EnvironmentMissing(
+            f"none of {', '.join(_ASKED)} may be read there: {skipped['nodes']}. {OFFLINE_HINT}"
         )
-    lacks = (f"{n} were not read: {_WITHOUT[n]} (kubectl: {why})" for n, why in unread.items())
-    return ClusterSays(context or _current(), tuple(objects), read, tuple(lacks))
+    lacks = (f"{n} were not read: {_WITHOUT[n]} (kubectl: {why})" for n, why in skipped.items())
+    return ClusterListing(context or _current(), tuple(objects), read, tuple(lacks))
 
 
 @dataclass(slots=True)
-class ListsRead:
+class ReadLists:
     """Objects by the name of their list."""
 
     objects: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
@@ -94,53 +94,53 @@ class ListsRead:
     """Lists that could not be read, and why."""
     absent: set[str] = field(default_factory=set[str])
     """Lists of kinds that the cluster does not have."""
-    silent: str = ""
+    stop_reason: str = ""
     """Why nothing more was asked; empty where every list was."""
 
 
-def read_lists(context: str | None, asked: Mapping[str, tuple[str, ...]]) -> ListsRead:
+def read_lists(context: str | None, commands: Mapping[str, tuple[str, ...]]) -> ReadLists:
     """Every list that can be read, in bounded time; one without an answer ends the asking."""
     chosen = ("--context", context) if context else ()
     until = time.monotonic() + SECONDS_IN_ALL
-    found = ListsRead()
-    for name, words in asked.items():
-        left = until - time.monotonic()
-        if not found.silent and left <= 0:
-            found.silent = f"the time for asking, {SECONDS_IN_ALL:.0f} seconds, was over"
-        if found.silent:
-            found.unread[name] = found.silent
+    result = ReadLists()
+    for name, words in commands.items():
+        remaining = until - time.monotonic()
+        if not result.stop_reason and remaining <= 0:
+            result.stop_reason = f"the time for asking, {SECONDS_IN_ALL:.0f} seconds, was over"
+        if result.stop_reason:
+            result.unread[name] = result.stop_reason
             continue
         try:
-            _read_one(found, name, (*chosen, "get", *words), left)
-        except EnvironmentLacks as silent:
-            found.silent = found.unread[name] = str(silent)
-    return found
+            _read_one(result, name, (*chosen, "get", *words), remaining)
+        except EnvironmentMissing as silent:
+            result.stop_reason = result.unread[name] = str(silent)
+    return result
 
 
-def _read_one(found: ListsRead, name: str, words: tuple[str, ...], seconds: float) -> None:
-    code, said, problem = _kubectl(*words, "-o", "json", seconds=seconds)
+def _read_one(result: ReadLists, name: str, words: tuple[str, ...], seconds: float) -> None:
+    code, output, problem = _kubectl(*words, "-o", "json", seconds=seconds)
     if not code:
-        found.objects[name] = _items(said, name)
+        result.objects[name] = _items(output, name)
     elif _NO_SUCH_KIND in problem:
-        found.absent.add(name)
+        result.absent.add(name)
     elif any(denied in problem for denied in _DENIED):
-        found.unread[name] = problem
+        result.unread[name] = problem
     else:
-        raise EnvironmentLacks(f"the cluster did not answer: {problem}")
+        raise EnvironmentMissing(f"the cluster did not answer: {problem}")
 
 
 def _current() -> str:
     """The name of the context that was asked; a pod inside a cluster has none."""
-    code, said, _ = _kubectl("config", "current-context")
-    return "" if code else said.decode(errors="replace").strip()
+    code, output, _ = _kubectl("config", "current-context")
+    return "" if code else output.decode(errors="replace").strip()
 
 
-def _items(said: bytes, name: str) -> list[Any]:
+def _items(output: bytes, name: str) -> list[Any]:
     try:
-        found = json.loads(said)["items"]
+        result = json.loads(output)["items"]
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
-        raise EnvironmentLacks(f"kubectl's list of {name} is none: {problem}") from problem
-    return list(found) if isinstance(found, list) else []
+        raise EnvironmentMissing(f"kubectl's list of {name} is none: {problem}") from problem
+    return list(result) if isinstance(result, list) else []
 
 
 def _kubectl(*words: str, seconds: float | None = None) -> tuple[int, bytes, str]:
@@ -159,14 +159,18 @@ def _kubectl(*words: str, seconds: float | None = None) -> tuple[int, bytes, str
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise EnvironmentLacks(
+            raise EnvironmentMissing(
                 f"the cluster did not answer within {limit:.0f} seconds."
             ) from None
         except OSError as problem:
-            raise EnvironmentLacks(
+            raise EnvironmentMissing(
                 f"--live asks the cluster with kubectl, which does not run here ({problem})."
             ) from problem
         out.seek(0)
         err.seek(0)
-        said = err.read().decode(errors="replace").strip().splitlines()
-        return ended.returncode, out.read(), said[-1].rstrip(".") if said else "no word why"
+        error_lines = err.read().decode(errors="replace").strip().splitlines()
+        return (
+            ended.returncode,
+            out.read(),
+            error_lines[-1].rstrip(".") if error_lines else "no word why",
+        )

@@ -3,60 +3,66 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.cli.terminal.text import many
+from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.findings import show_verdict
 from gpuyard.errors import UsageError
-from gpuyard.findings import in_order
+from gpuyard.findings import sort_findings
 
 if TYPE_CHECKING:
     from gpuyard.cli.terminal.console import Console
-    from gpuyard.judging import Judged
-    from gpuyard.preflight.asking import Heard
+    from gpuyard.preflight.probes import ProbeResult
+    from gpuyard.stack_validation import ValidatedStack
 
 _FIRST = 11
 
 
-def ask_account(judged: "Judged") -> "tuple[Judged, Heard]":
+def query_account(judged: "ValidatedStack") -> "tuple[ValidatedStack, ProbeResult]":
     """The findings with those of the account, and what came of asking; a refused stack asks nobody."""
-    from gpuyard.preflight.asking import Heard, Unasked
-    from gpuyard.preflight.rounds import hear
-    from gpuyard.programs import ask
+    from gpuyard.preflight.probes import ProbeResult, SkippedProbe
+    from gpuyard.preflight.run import run_probes
+    from gpuyard.programs import run_commands
 
     if judged.plan is None:
-        return judged, Heard(unasked=(Unasked("the account", "the stack is refused", ours=True),))
+        return judged, ProbeResult(
+            skipped=(SkippedProbe("the account", "the stack is refused", is_expected=True),)
+        )
     if judged.plan.cloud.value not in {"aws", "gcp"}:
         raise UsageError(
             f"{judged.file}: --live asks an account of AWS or Google, and this stack is on"
             f" {judged.plan.cloud.value}."
         )
-    heard = hear(judged.plan, ask, judged.reading.signed)
-    return replace(judged, findings=tuple(in_order([*judged.findings, *heard.findings]))), heard
+    probes = run_probes(judged.plan, run_commands, judged.reading.credentials)
+    return replace(
+        judged, findings=tuple(sort_findings([*judged.findings, *probes.findings]))
+    ), probes
 
 
-def lacks(heard: "Heard | None") -> bool:
+def has_missing_probes(probes: "ProbeResult | None") -> bool:
     """Whether the environment kept something from being asked."""
-    return heard is not None and any(not each.ours for each in heard.unasked)
+    return probes is not None and any(not each.is_expected for each in probes.skipped)
 
 
-def live_document(heard: "Heard") -> dict[str, Any]:
+def live_document(probes: "ProbeResult") -> dict[str, Any]:
     """What was asked and is well, and what could not be asked; findings stand with the others."""
     return {
-        "fine": list(heard.said),
-        "not_asked": [{"about": each.about, "why": each.why} for each in heard.unasked],
+        "ok": list(probes.messages),
+        "not_asked": [{"about": each.subject, "why": each.reason} for each in probes.skipped],
     }
 
 
-def show_live(heard: "Heard", console: "Console") -> None:
+def show_live(probes: "ProbeResult", console: "Console") -> None:
     """The same, for people."""
-    for said in heard.said:
-        console.tell(said, first="fine".ljust(_FIRST), style="dim")
-    for why in dict.fromkeys(each.why for each in heard.unasked):
-        about = ", ".join(each.about for each in heard.unasked if each.why == why)
-        console.tell(f"{about}: {why}", first="NOT ASKED".ljust(_FIRST), style="yellow")
-    console.say()
+    for message in probes.messages:
+        console.print_wrapped(message, first="ok".ljust(_FIRST), style="dim")
+    for why in dict.fromkeys(each.reason for each in probes.skipped):
+        about = ", ".join(each.subject for each in probes.skipped if each.reason == why)
+        console.print_wrapped(f"{about}: {why}", first="NOT ASKED".ljust(_FIRST), style="yellow")
+    console.print()
 
 
-def show_lacks(heard: "Heard", console: "Console") -> None:
+def show_missing_probes(probes: "ProbeResult", console: "Console") -> None:
     """The last word: a proof is no answer of an account."""
-    count = sum(not each.ours for each in heard.unasked)
-    show_verdict("unasked", f"{many(count, 'thing')} could not be asked of the account", console)
+    count = sum(not each.is_expected for each in probes.skipped)
+    show_verdict(
+        "unasked", f"{pluralize(count, 'thing')} could not be asked of the account", console
+    )

@@ -32,7 +32,7 @@ StackArgument = Annotated[
         show_default=False,
     ),
 ]
-Job = Annotated[
+JobArgument = Annotated[
     str,
     typer.Argument(
         metavar="JOB",

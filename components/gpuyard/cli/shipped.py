@@ -8,7 +8,7 @@ _PLACES = {"findings": "docs/findings", "rules": "docs/rules", "policies": "poli
 """Where each is kept in the project; pyproject.toml puts them into a wheel."""
 
 
-def shipped(name: str, package: Path | None = None) -> Path:
+def shipped_folder(name: str, package: Path | None = None) -> Path:
     """The folder: beside the modules where the library is installed, in its place in a checkout."""
     package = package or Path(gpuyard.__file__).parent
     installed = package / "shipped" / name

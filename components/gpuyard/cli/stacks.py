@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuyard.errors import UsageError
-from gpuyard.local_files import files_of, read_regular, shown_path
-from gpuyard.spec.nearest import nearest
+from gpuyard.local_files import file_reader, read_regular, shown_path
+from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.yaml_tree import MAX_BYTES
 from gpuyard.today import today
 
 if TYPE_CHECKING:
-    from gpuyard.judging import Judged
-    from gpuyard.spec.sections.dump import Files
+    from gpuyard.spec.sections.inventory import Files
+    from gpuyard.stack_validation import ValidatedStack
 
 STDIN = "-"
 """The name of a file that is standard input."""
@@ -23,27 +23,29 @@ _PROJECT_MARKS = ("Pulumi.yaml", ".git")
 _SHOWN_STACKS = 12
 
 
-def judge_stack(stack: str) -> "Judged":
+def validate_stack(stack: str) -> "ValidatedStack":
     """Read, plan and prove a stack; UsageError when there is no file to judge."""
     path = find_stack(stack)
-    files = files_of(_project_of(path))
-    return judge_text(read_regular(path, MAX_BYTES), shown_path(path), today(), files)
+    files = file_reader(_project_of(path))
+    return validate_text(read_regular(path, MAX_BYTES), shown_path(path), today(), files)
 
 
-def judge_text(data: bytes, shown: str, day: date, files: "Files | None" = None) -> "Judged":
+def validate_text(
+    data: bytes, shown: str, day: date, files: "Files | None" = None
+) -> "ValidatedStack":
     """Plan and prove what stands in a stack file, on a day; UsageError when it is not YAML at all."""
     # only now: names of stacks, and files that are none, need no plan
-    from gpuyard.judging import judge
     from gpuyard.spec.read import read_stack_file
+    from gpuyard.stack_validation import validate
 
-    return judge(read_stack_file(data, shown, files), day, shown)
+    return validate(read_stack_file(data, shown, files), day, shown)
 
 
 def _project_of(stack: Path) -> Path:
     """Where the files that a stack names lie: beside Pulumi.yaml, as for the engine, else beside it."""
     folder = stack.absolute().parent
-    found = (each for each in (folder, *folder.parents) if (each / _PROJECT_MARKS[0]).is_file())
-    return next(found, folder)
+    results = (each for each in (folder, *folder.parents) if (each / _PROJECT_MARKS[0]).is_file())
+    return next(results, folder)
 
 
 def find_stack(text: str) -> Path:
@@ -66,9 +68,9 @@ def find_stack(text: str) -> Path:
 def _no_stack(text: str, names: list[str], folder: Path | None) -> str:
     if folder is None or not names:
         return f"no stack {text!r}: no folder `stacks` with a Pulumi.NAME.yaml is here or above. Give a path."
-    near = nearest(text, names)
+    suggestion = nearest_name(text, names)
     shown = ", ".join(names[:_SHOWN_STACKS]) + (", …" if len(names) > _SHOWN_STACKS else "")
-    hint = f" Did you mean {near}?" if near else " Give one of them, or a path."
+    hint = f" Did you mean {suggestion}?" if suggestion else " Give one of them, or a path."
     return f"no stack {text!r} in {shown_path(folder)}; there are: {shown}.{hint}"
 
 

@@ -9,7 +9,7 @@ from gpuyard.errors import UsageError
 from gpuyard.local_files import read_regular, shown_path
 
 if TYPE_CHECKING:
-    from gpuyard.changes.deployed import Stand
+    from gpuyard.changes.deployed_state import DeployedState
 
 MAX_STATE_BYTES = 64 * 1024 * 1024
 """Of a state or a preview: some twenty thousand resources."""
@@ -18,9 +18,9 @@ _SHELL_PIPES = ("/dev/fd/", "/proc/self/fd/")
 _WANTED = "the output of `pulumi stack export`, or of `pulumi preview --json --show-sames`"
 
 
-def read_stand(name: str) -> tuple[str, "Stand"]:
+def read_deployed_state(name: str) -> tuple[str, "DeployedState"]:
     """What to call the file, and what it says is deployed."""
-    from gpuyard.changes.deployed import is_stand, leaves_out, stand_of
+    from gpuyard.changes.deployed_state import deployed_state, is_deployed_state, omits_unchanged
 
     if name == STDIN:
         shown, data = "standard input", read_stdin(MAX_STATE_BYTES)
@@ -36,11 +36,11 @@ def read_stand(name: str) -> tuple[str, "Stand"]:
         value = json.loads(data)
     except (ValueError, RecursionError) as problem:
         raise UsageError(f"{shown} is not JSON: {problem}. Give {_WANTED}.") from problem
-    if not is_stand(value):
+    if not is_deployed_state(value):
         raise UsageError(f"{shown} is neither a state nor a preview. Give {_WANTED}.")
-    if leaves_out(value):
+    if omits_unchanged(value):
         raise UsageError(f"{shown} leaves out what stays as it is. Give {_WANTED}.")
-    return shown, stand_of(value)
+    return shown, deployed_state(value)
 
 
 def _read_pipe(name: str) -> bytes:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuyard.catalogue.troubles import TROUBLES
-from gpuyard.errors import EnvironmentLacks, UsageError
-from gpuyard.spec.nearest import nearest
+from gpuyard.catalogue.known_issues import KNOWN_ISSUES
+from gpuyard.errors import EnvironmentMissing, UsageError
+from gpuyard.spec.suggestions import nearest_name
 
 PACKAGE = "gpuyard_validator"
 _CHECK = re.compile(r"[a-z_]+\.[a-z_]+")
@@ -20,7 +20,7 @@ PASSED, CANNOT_RUN, _WRONG_USAGE = 0, 3, 2
 
 
 @dataclass(frozen=True, slots=True)
-class ValidatorEnded:
+class ValidatorResult:
     """How it ended, and what it wrote."""
 
     code: int
@@ -28,7 +28,7 @@ class ValidatorEnded:
     err: str
 
 
-def explained(check: str) -> str:
+def explain_check(check: str) -> str:
     """One check in words.
 
     Raises:
@@ -37,7 +37,7 @@ def explained(check: str) -> str:
     ended = _run("--explain", check)
     if ended.code == _WRONG_USAGE:
         _, _, choices = ended.err.partition("choose from")
-        raise UsageError(_unknown(check, [*_CHECK.findall(choices), *TROUBLES]))
+        raise UsageError(_unknown(check, [*_CHECK.findall(choices), *KNOWN_ISSUES]))
     return ended.out
 
 
@@ -48,19 +48,19 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     problem = f"no check or sign {name!r}"
     if of_area:
         return f"{problem}; those of {area}: {', '.join(of_area)}"
-    near = nearest(name, known)
+    suggestion = nearest_name(name, known)
     areas = dict.fromkeys(each.partition(".")[0] for each in known)
     return (
-        f"{problem}{f', did you mean {near}?' if near else ';'}"
+        f"{problem}{f', did you mean {suggestion}?' if suggestion else ';'}"
         f" --explain AREA lists the names of an area: {', '.join(areas)}"
     )
 
 
-def recorded() -> str:
+def record_machine() -> str:
     """What this machine says of itself.
 
     Raises:
-        EnvironmentLacks: no GPU can be asked here.
+        EnvironmentMissing: no GPU can be asked here.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "machine.json")
@@ -70,16 +70,16 @@ def recorded() -> str:
         return file.read_text(encoding="utf-8")
 
 
-def dumped(machine: str, nodes: str | None) -> str:
+def dump_inventory(machine: str, nodes: str | None) -> str:
     """The dump of a recorded machine, with the nodes that are like it.
 
     Raises:
         UsageError: one of the two is not what it should be.
     """
     with tempfile.TemporaryDirectory() as folder:
-        given, out, like = (Path(folder, name) for name in ("machine", "dump", "nodes"))
-        given.write_text(machine, encoding="utf-8")
-        words = ["--snapshot", str(given), "--dump", str(out)]
+        machine_path, out, like = (Path(folder, name) for name in ("machine", "dump", "nodes"))
+        machine_path.write_text(machine, encoding="utf-8")
+        words = ["--snapshot", str(machine_path), "--inventory", str(out)]
         if nodes is not None:
             like.write_text(nodes, encoding="utf-8")
             words += ["--nodes", str(like)]
@@ -89,16 +89,16 @@ def dumped(machine: str, nodes: str | None) -> str:
         return out.read_text(encoding="utf-8")
 
 
-def gpus_of(machine: str) -> list[dict[str, Any]]:
+def installed_gpus(machine: str) -> list[dict[str, Any]]:
     """The GPUs of a recorded machine.
 
     Raises:
         UsageError: it is no recorded machine.
-        EnvironmentLacks: it has none.
+        EnvironmentMissing: it has none.
     """
     try:
-        found = json.loads(machine)["gpus"]
-        gpus = [dict(each) for each in found]
+        result = json.loads(machine)["gpus"]
+        gpus = [dict(each) for each in result]
     except (ValueError, TypeError, KeyError, RecursionError) as problem:
         raise UsageError(
             f"this is no machine that `gpuyard validate --record` wrote ({type(problem).__name__})"
@@ -108,20 +108,20 @@ def gpus_of(machine: str) -> list[dict[str, Any]]:
     return gpus
 
 
-def judged(machine: str, expected: str, left_out: Iterable[str]) -> ValidatorEnded:
+def validate_machine(machine: str, expectations: str, left_out: Iterable[str]) -> ValidatorResult:
     """The machine held against what is expected of it."""
     with tempfile.TemporaryDirectory() as folder:
         files = {
             "--snapshot": Path(folder, "machine.json"),
             "--expect": Path(folder, "wanted.json"),
         }
-        for path, text in zip(files.values(), (machine, expected), strict=True):
+        for path, text in zip(files.values(), (machine, expectations), strict=True):
             path.write_text(text, encoding="utf-8")
         words = [word for option, path in files.items() for word in (option, str(path))]
         return _run(*words, *(word for name in left_out for word in ("--leave-out", name)))
 
 
-def _run(*words: str) -> ValidatorEnded:
+def _run(*words: str) -> ValidatorResult:
     ended = subprocess.run(  # noqa: S603  our own program, no shell
         [sys.executable, "-m", PACKAGE, *words],
         stdin=subprocess.DEVNULL,
@@ -129,11 +129,11 @@ def _run(*words: str) -> ValidatorEnded:
         text=True,
         check=False,
     )
-    return ValidatorEnded(ended.returncode, ended.stdout, ended.stderr)
+    return ValidatorResult(ended.returncode, ended.stdout, ended.stderr)
 
 
-def _no_gpu(why: str) -> EnvironmentLacks:
-    return EnvironmentLacks(
+def _no_gpu(why: str) -> EnvironmentMissing:
+    return EnvironmentMissing(
         f"no NVIDIA GPU can be asked on this machine: {why}. Run it where a GPU and its driver are, with"
         " nvidia-ml-py installed (gpuyard[validator]); or hand in what such a machine wrote with --record:"
         " gpuyard validate --snapshot FILE"

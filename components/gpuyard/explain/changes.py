@@ -7,14 +7,14 @@ from functools import partial
 from itertools import combinations
 
 from gpuyard import names
-from gpuyard.explain.namespace import hard_of, largest_container
+from gpuyard.explain.namespace import largest_container, quota_hard_limits
 from gpuyard.explain.records import JobChange
-from gpuyard.manifests.quantities import show_amount, written
-from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan, within_reach
+from gpuyard.manifests.quantities import format_amount, format_quantity
+from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan, usable_pools
 from gpuyard.scheduler.flavors import counted
 from gpuyard.scheduler.nodes import node_of
 from gpuyard.scheduler.requests import PodSet, Request
-from gpuyard.scheduler.topology import HOW, Near
+from gpuyard.scheduler.topology import HOW, TopologyRequest
 
 Starts = Callable[[Request], bool]
 MAX_TRIES = 300
@@ -27,7 +27,7 @@ class _Edit:
     apply: Callable[[Request], Request]
 
 
-def nearest_changes(
+def suggest_changes(
     plan: PlatformPlan, team: TeamPlan | None, request: Request, starts: Starts
 ) -> tuple[JobChange, ...]:
     """One change that suffices, else two; none when nothing small does."""
@@ -50,12 +50,12 @@ def nearest_changes(
 
 def _placed(request: Request, change: JobChange) -> JobChange:
     """With the path where a job has several templates of pods, such as a Ray cluster's head and workers."""
-    if len(request.pod_sets) == 1 or change.at in change.says:
+    if len(request.pod_sets) == 1 or change.at in change.message:
         return change
-    return replace(change, says=f"{change.says}, at {change.at}")
+    return replace(change, message=f"{change.message}, at {change.at}")
 
 
-def pins(
+def suggest_pinned_pool(
     plan: PlatformPlan, team: TeamPlan, request: Request, starts: Starts
 ) -> tuple[JobChange, ...]:
     """Another pool in which it starts at once, for a job that would only wait."""
@@ -66,13 +66,15 @@ def pins(
     return ()
 
 
-def homes(plan: PlatformPlan, starts_for: Callable[[TeamPlan], bool]) -> tuple[JobChange, ...]:
+def suggest_team_namespace(
+    plan: PlatformPlan, starts_for: Callable[[TeamPlan], bool]
+) -> tuple[JobChange, ...]:
     """The namespace of a team for which it starts, where it is in nobody's."""
     for team in plan.teams:
         if starts_for(team):
-            home = team.home.name
-            says = f"submit it in the namespace of a team, such as {home}"
-            return (JobChange(says, "metadata.namespace", home),)
+            home = team.default_namespace.name
+            message = f"submit it in the namespace of a team, such as {home}"
+            return (JobChange(message, "metadata.namespace", home),)
     return ()
 
 
@@ -80,12 +82,12 @@ def _edits(
     plan: PlatformPlan, team: TeamPlan | None, request: Request, starts: Starts
 ) -> Iterator[_Edit]:
     """Everything small, in the order of what people would rather change."""
-    if request.refused:
+    if request.rejection:
         yield _accepted(request)
     if team is None:
         return
     yield from _queued(team, request)
-    pools = [plan.pool(name) for name in within_reach(team.quotas)]
+    pools = [plan.pool(name) for name in usable_pools(team.quotas)]
     for index in range(len(request.pod_sets)):
         yield from _renamed(pools, request, index)
         yield from _pinned(plan, team, request, index)
@@ -112,17 +114,17 @@ def _queued(team: TeamPlan, request: Request) -> Iterator[_Edit]:
 
 def _accepted(request: Request) -> _Edit:
     """What the API server refuses, put right all at once."""
-    first = request.refused[0]
-    says = "; ".join(f"write {r.at}: {r.value}" for r in request.refused)
+    first = request.rejection[0]
+    message = "; ".join(f"write {r.at}: {r.value}" for r in request.rejection)
 
     def apply(r: Request) -> Request:
-        for one in (each for each in request.refused if each.resource):
+        for one in (each for each in request.rejection if each.resource):
             pods = r.pod_sets[one.pod_set]
             more = {**pods.requests, one.resource: pods.requests.get(one.resource, 0) + one.amount}
             r = _with(r, one.pod_set, replace(pods, requests=more))
-        return replace(r, refused=())
+        return replace(r, rejection=())
 
-    return _Edit(JobChange(says, first.at, first.value), apply)
+    return _Edit(JobChange(message, first.at, first.value), apply)
 
 
 def _with(request: Request, index: int, pods: PodSet) -> Request:
@@ -148,15 +150,15 @@ def _renamed(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_E
         if name in known:
             continue
         rest = {k: v for k, v in pods.requests.items() if k != name}
-        for near in difflib.get_close_matches(name, list(known), n=3, cutoff=_LIKE):
-            fits = min(amount, known[near])
-            says = (
-                f"ask for {near} instead of {name}"
+        for similar in difflib.get_close_matches(name, list(known), n=3, cutoff=_LIKE):
+            fits = min(amount, known[similar])
+            message = (
+                f"ask for {similar} instead of {name}"
                 if fits == amount
-                else f"ask for {fits} {near} instead of {amount} {name}"
+                else f"ask for {fits} {similar} instead of {amount} {name}"
             )
-            change = JobChange(says, f"{pods.path}: {name}", f"{near}: {fits}")
-            yield _edit(index, change, requests={**rest, near: fits + rest.get(near, 0)})
+            change = JobChange(message, f"{pods.path}: {name}", f"{similar}: {fits}")
+            yield _edit(index, change, requests={**rest, similar: fits + rest.get(similar, 0)})
 
 
 def _unselected(request: Request, index: int) -> Iterator[_Edit]:
@@ -176,7 +178,7 @@ def _unselected(request: Request, index: int) -> Iterator[_Edit]:
 def _pinned(plan: PlatformPlan, team: TeamPlan, request: Request, index: int) -> Iterator[_Edit]:
     """One pool named outright, by the labels that queues look at."""
     pods = request.pod_sets[index]
-    for name in within_reach(team.quotas):
+    for name in usable_pools(team.quotas):
         labels = plan.pool(name).node_selector
         if counted(pods.requests) and any(pods.selector.get(k) != v for k, v in labels.items()):
             shown = ", ".join(f"{k}: {v}" for k, v in labels.items())
@@ -191,7 +193,7 @@ def _pinned(plan: PlatformPlan, team: TeamPlan, request: Request, index: int) ->
 def _whole_slices(request: Request, index: int) -> Iterator[_Edit]:
     """As many pods as make whole slices."""
     pods = request.pod_sets[index]
-    if rest := pods.count % (pods.near.slice_size if pods.near else 1):
+    if rest := pods.count % (pods.topology_request.slice_size if pods.topology_request else 1):
         yield _so_many(index, pods, pods.count - rest)
 
 
@@ -205,19 +207,23 @@ def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Ed
     pods = request.pod_sets[index]
     levels = dict.fromkeys(level for p in pools if p.topology for level in p.topology.levels)
     at = pods.path.removesuffix(".spec").removesuffix("spec") + ".metadata.annotations"
-    ways = [Near(how, level) for how in ("required", "preferred") for level in levels]
-    if pods.near is None:
-        ways = [Near("unconstrained")] if levels else []
-    elif pods.near.level in levels or not pods.near.level:
-        found = replace(pods.near, how="preferred", wrong="")
-        ways = [found] if pods.near.level else []
-    for near in ways:
-        key, value = HOW[near.how], near.level or "true"
+    ways = [TopologyRequest(how, level) for how in ("required", "preferred") for level in levels]
+    if pods.topology_request is None:
+        ways = [TopologyRequest("unconstrained")] if levels else []
+    elif pods.topology_request.level in levels or not pods.topology_request.level:
+        result = replace(pods.topology_request, mode="preferred", error="")
+        ways = [result] if pods.topology_request.level else []
+    for topology_request in ways:
+        key, value = HOW[topology_request.mode], topology_request.level or "true"
         change = JobChange(f"annotate its pods with {key}: {value}", at, {key: value})
-        if near != pods.near:
-            yield _edit(index, change, near=near)
-    if pods.near is not None:
-        yield _edit(index, JobChange("remove the topology annotations of its pods", at), near=None)
+        if topology_request != pods.topology_request:
+            yield _edit(index, change, topology_request=topology_request)
+    if pods.topology_request is not None:
+        yield _edit(
+            index,
+            JobChange("remove the topology annotations of its pods", at),
+            topology_request=None,
+        )
 
 
 def _smaller(
@@ -227,15 +233,13 @@ def _smaller(
     pods = request.pod_sets[index]
     in_all = max(1, sum(p.count for p in request.pod_sets))
     limits = team.space(request.namespace).limits
-    most, hard = largest_container(limits), hard_of(limits)
+    most, hard = largest_container(limits), quota_hard_limits(limits)
     for name, amount in pods.requests.items():
         sizes = {node_of(plan, p).get(name, 0) for p in pools}
         sizes |= {most.get(name, 0), hard.get(name, 0) // in_all}
         for size in sorted((s for s in sizes if 0 < s < amount), reverse=True):
-            says = (
-                f"ask for {show_amount(name, size)} per pod instead of {show_amount(name, amount)}"
-            )
-            change = JobChange(says, f"{pods.path}: {name}", written(name, size))
+            message = f"ask for {format_amount(name, size)} per pod instead of {format_amount(name, amount)}"
+            change = JobChange(message, f"{pods.path}: {name}", format_quantity(name, size))
             largest = {k: min(n, size) if k == name else n for k, n in pods.largest.items()}
             yield _edit(index, change, requests={**pods.requests, name: size}, largest=largest)
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.explain.messages import cautions
 from gpuyard.explain.outcome import JobOutcome
 from gpuyard.explain.records import Verdict
-from gpuyard.explain.sentences import cautions
 from gpuyard.manifests.fields import is_true, mapping, mappings, text
 from gpuyard.manifests.workloads import JobRead
 from gpuyard.names import EFA, GPU, RDMA
-from gpuyard.plan.pools.fabrics import hands_out
+from gpuyard.plan.pools.fabrics import has_device_plugin
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.requests import PodSet, Request
 from gpuyard.spec.platform import Cloud
@@ -19,7 +19,7 @@ _ADAPTERS = "/dev/infiniband"
 _DEVICES = frozenset({"/dev", _ADAPTERS})
 
 
-def beside_the_fabric(
+def fabric_cautions(
     plan: PlatformPlan, job: JobRead, request: Request, outcome: JobOutcome
 ) -> Iterator[str]:
     """For each pool that may take the job: whether its pods ask for what carries them across nodes.
@@ -47,12 +47,12 @@ def _adapter(plan: PlatformPlan, pool: PoolPlan) -> tuple[str, int]:
     """What a pod asks for to have the pool's fabric, and how many of it; "" where no pod has to."""
     if plan.cloud is Cloud.AWS and pool.machine.efa_interfaces:
         return EFA, pool.machine.efa_interfaces
-    return (RDMA, 1) if hands_out(pool.fabric) else ("", 0)
+    return (RDMA, 1) if has_device_plugin(pool.fabric) else ("", 0)
 
 
 def _takes_a_node(pods: PodSet, pool: PoolPlan) -> bool:
-    whole = next((a.per_node for a in pool.advertised if a.resource == GPU), None)
-    return whole is not None and pods.requests.get(GPU) == whole
+    gpus_per_node = next((a.per_node for a in pool.advertised if a.resource == GPU), None)
+    return gpus_per_node is not None and pods.requests.get(GPU) == gpus_per_node
 
 
 def _has_the_hosts_devices(spec: Mapping[Any, Any]) -> bool:

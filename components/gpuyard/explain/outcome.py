@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuyard.explain.records import Preempted, Verdict
-from gpuyard.scheduler.desk import Pods, Running
-from gpuyard.scheduler.flavors import Assignment, Considered
-from gpuyard.scheduler.nodes import Room
+from gpuyard.scheduler.flavors import Assignment, ConsideredPool
+from gpuyard.scheduler.model import Pods, RunningJob
+from gpuyard.scheduler.nodes import FreeResources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class JobOutcome:
     """What becomes of a job; every sentence about it is in `sentences`."""
 
     verdict: Verdict
-    says: str
+    message: str
     admitted: bool = False
     unplaced: bool = False
     """True when its queue keeps it for want of a place or of an answer, though it has quota for it."""
@@ -24,16 +24,16 @@ class JobOutcome:
     nodes: int = 0
     nodes_to_start: Mapping[str, int] = field(default_factory=dict[str, int])
     conditions: tuple[str, ...] = ()
-    meanwhile: str = ""
+    waiting_meanwhile: str = ""
     preempts: tuple[Preempted, ...] = ()
-    gone: tuple[Running, ...] = ()
-    reasons: tuple[Considered, ...] = ()
+    preempted: tuple[RunningJob, ...] = ()
+    reasons: tuple[ConsideredPool, ...] = ()
     cautions: tuple[str, ...] = ()
     assignment: Assignment | None = None
-    rooms: Mapping[str, Room] = field(default_factory=dict[str, Room])
-    beyond: tuple[str, int] | None = None
+    free_capacity: Mapping[str, FreeResources] = field(default_factory=dict[str, FreeResources])
+    excess: tuple[str, int] | None = None
     """What a team's own limit lacks: the resource, and how much would do."""
-    homes: tuple[Pods, ...] = ()
+    placed_pods: tuple[Pods, ...] = ()
     """Where its pods stand, for what comes after it."""
 
 
@@ -42,49 +42,49 @@ class Excess:
     """More of something than all pods of a namespace may have together."""
 
     resource: str
-    asks: int
-    has: int
+    requested: int
+    available: int
     hard: int
 
     @property
-    def for_good(self) -> bool:
+    def is_permanent(self) -> bool:
         """Whether it is too much also when no other pod is there."""
-        return self.asks > self.hard
+        return self.requested > self.hard
 
     @property
     def lacking(self) -> int:
         """How much must be given back before there is room."""
-        return self.asks + self.has - self.hard
+        return self.requested + self.available - self.hard
 
 
-def unstarted(outcome: JobOutcome, **said: Any) -> JobOutcome:
+def not_started(outcome: JobOutcome, **said: Any) -> JobOutcome:
     """The same when none of its pods comes to run; what is said of it instead."""
     return replace(outcome, pods_started=0, nodes=0, nodes_to_start={}, **said)
 
 
-def held_back(
-    outcome: JobOutcome, says: str, conditions: tuple[str, ...], meanwhile: str
+def waiting(
+    outcome: JobOutcome, message: str, conditions: tuple[str, ...], meanwhile: str
 ) -> JobOutcome:
     """The same when it is not let in yet: nobody gives way to it either."""
-    return unstarted(
+    return not_started(
         outcome,
         verdict=Verdict.WAITS,
-        says=says,
+        message=message,
         admitted=False,
         conditions=conditions,
-        meanwhile=meanwhile,
+        waiting_meanwhile=meanwhile,
         preempts=(),
-        gone=(),
+        preempted=(),
     )
 
 
-def never(
-    says: str,
-    reasons: tuple[Considered, ...] = (),
+def impossible(
+    message: str,
+    reasons: tuple[ConsideredPool, ...] = (),
     assignment: Assignment | None = None,
     pools: tuple[str, ...] = (),
 ) -> JobOutcome:
     """It cannot start, whoever else runs."""
     return JobOutcome(
-        verdict=Verdict.NEVER, says=says, reasons=reasons, assignment=assignment, pools=pools
+        verdict=Verdict.NEVER, message=message, reasons=reasons, assignment=assignment, pools=pools
     )

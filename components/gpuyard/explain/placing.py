@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from gpuyard.explain.outcome import JobOutcome, never
+from gpuyard.explain.messages import cautions, nodes, places, queue, unfit
+from gpuyard.explain.outcome import JobOutcome, impossible
 from gpuyard.explain.records import Verdict
-from gpuyard.explain.sentences import cautions, nodes, places, queue, unfit
 from gpuyard.explain.unfit_nodes import UnfitNodes, unfit_nodes
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.scheduler.desk import Desk, Pods
 from gpuyard.scheduler.flavors import counted
-from gpuyard.scheduler.nodes import Placed, Room, lacking, node_of, place
-from gpuyard.scheduler.requests import PodSet, grouped
+from gpuyard.scheduler.model import Pods, SchedulerModel
+from gpuyard.scheduler.nodes import FreeResources, Placement, missing_resources, node_of, place
+from gpuyard.scheduler.requests import PodSet, group_pod_sets
 from gpuyard.scheduler.selectors import accepts, discovered, labels_of, untolerated
-from gpuyard.scheduler.topology import Spot, spot
+from gpuyard.scheduler.topology import TopologyPlacement, find_placement
 from gpuyard.spec.sections import Provisioning
 
 Members = tuple[PodSet, ...]
@@ -26,27 +26,27 @@ MAX_ENDS = 50
 class _Placing:
     """Pod sets on their way to nodes."""
 
-    rooms: dict[str, Room]
+    rooms: dict[str, FreeResources]
     nodes: int = 0
     started: dict[str, int] = field(default_factory=dict[str, int])
     cautions: list[str] = field(default_factory=list[str])
     homes: list[Pods] = field(default_factory=list[Pods])
 
 
-def on_nodes(
-    desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]
+def place_on_nodes(
+    desk: SchedulerModel, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]
 ) -> JobOutcome:
     """What the scheduler does with pods that were admitted, by pod set and pool."""
     placing = _Placing(dict(desk.rooms))
     for pool, members in _in_turn(desk.plan, pod_sets, homes):
         if pool is None:
-            taken = _host(desk, members[0], placing)
-            why = "" if taken else nodes.no_plain_node(desk.plan, members[0])
+            is_placed = _host(desk, members[0], placing)
+            why = "" if is_placed else nodes.no_plain_node(desk.plan, members[0])
         else:
-            found = (_wrong_pool(desk, pool, pods, placing) for pods in members)
-            why = next(filter(None, found), "")
+            results = (_wrong_pool(desk, pool, pods, placing) for pods in members)
+            why = next(filter(None, results), "")
         if why:
-            return never(why)
+            return impossible(why)
         if pool is not None and not _into_pool(desk.plan, pool, members, placing):
             return _no_room(desk, pod_sets, homes, (pool, members))
     if _may_block_itself(desk, pod_sets, homes):
@@ -55,15 +55,18 @@ def on_nodes(
     pods_in_all = sum(p.count for p in pod_sets)
     return JobOutcome(
         verdict=Verdict.STARTS,
-        says=nodes.starts(pools, placing.nodes, placing.started, pods_in_all),
+        message=nodes.starts(pools, placing.nodes, placing.started, pods_in_all),
         pools=pools,
         pods_started=pods_in_all,
         nodes=placing.nodes,
         nodes_to_start=dict(placing.started),
-        conditions=(*nodes.nodes_first(desk, placing.started), *_asked(desk.plan, pools)),
+        conditions=(
+            *nodes.nodes_first(desk, placing.started),
+            *_provisioning_conditions(desk.plan, pools),
+        ),
         cautions=tuple(dict.fromkeys(placing.cautions)),
-        rooms=placing.rooms,
-        homes=tuple(placing.homes),
+        free_capacity=placing.rooms,
+        placed_pods=tuple(placing.homes),
     )
 
 
@@ -72,74 +75,76 @@ def _in_turn(
 ) -> list[tuple[str | None, Members]]:
     """What is placed together, and where: what queues place in their order, else the largest pods first."""
     units: list[tuple[str | None, Members]] = []
-    for indexes in grouped(pod_sets):
+    for indexes in group_pod_sets(pod_sets):
         members = [pod_sets[i] for i in indexes]
         if len(members) > 1 and members[1].count > members[0].count:
             members.reverse()  # the leader is the one that is alone
         units.append((homes.get(indexes[0]), tuple(members)))
     tied = [u for u in units if u[0] is not None and plan.pool(u[0]).topology is not None]
-    free = [u for u in units if u not in tied]
-    return tied + sorted(free, key=lambda u: _size(u[1][0]), reverse=True)
+    untied = [u for u in units if u not in tied]
+    return tied + sorted(untied, key=lambda u: _size(u[1][0]), reverse=True)
 
 
-def _wrong_pool(desk: Desk, pool: str, pods: PodSet, placing: _Placing) -> str:
+def _wrong_pool(desk: SchedulerModel, pool: str, pods: PodSet, placing: _Placing) -> str:
     """Why no node of the pool can ever take one of the pods, "" when one can."""
     plan = desk.plan
-    met, about = accepts(labels_of(plan, plan.pool(pool)), pods.selector, pods.terms)
-    if met is False:
+    match, about = accepts(labels_of(plan, plan.pool(pool)), pods.selector, pods.terms)
+    if match is False:
         return nodes.wrong_nodes(plan, pool, about)
-    if met is None:
+    if match is None:
         placing.cautions.append(cautions.unknown_label(pool, about))
-    one, near = plan.pool(pool), pods.near
-    short = lacking(node_of(plan, one), pods.requests)
-    if short and all(lacking(node, pods.requests) for node in desk.nodes_as_they_are(one)):
+    one, topology_request = plan.pool(pool), pods.topology_request
+    short = missing_resources(node_of(plan, one), pods.requests)
+    if short and all(missing_resources(node, pods.requests) for node in desk.current_nodes(one)):
         return nodes.too_big_for_node(plan, pool, pods, short)
-    if one.topology is not None and near and pods.count % near.slice_size:
-        return places.left_over(one, pods, near.slice_size)
+    if one.topology is not None and topology_request and pods.count % topology_request.slice_size:
+        return places.left_over(one, pods, topology_request.slice_size)
     return ""
 
 
-def _asked(plan: PlatformPlan, pools: tuple[str, ...]) -> tuple[str, ...]:
+def _provisioning_conditions(plan: PlatformPlan, pools: tuple[str, ...]) -> tuple[str, ...]:
     """Answers that come before the job is admitted."""
     return tuple(
         places.asked_first(plan, plan.pool(name)) for name in pools if plan.pool(name).provisioning
     )
 
 
-def _looked_at(pool: PoolPlan, room: Room, members: Members) -> Room:
+def _looked_at(pool: PoolPlan, free: FreeResources, members: Members) -> FreeResources:
     """Nodes that take such pods, and that a queue or an autoscaler's look reckons with.
 
     Others only where they are asked for first.
     """
-    room = tuple(n for n in room if not any(untolerated(n.taints, p.tolerations) for p in members))
+    free = tuple(n for n in free if not any(untolerated(n.taints, p.tolerations) for p in members))
     waits = pool.topology is not None or pool.provisioning is Provisioning.CHECK
     if not waits or pool.provisioning in {Provisioning.ATOMIC, Provisioning.QUEUED}:
-        return room
-    return tuple(n for n in room if n.running)
+        return free
+    return tuple(n for n in free if n.running)
 
 
-def _spot(pool: PoolPlan, room: Room, members: Members) -> Spot:
+def _spot(pool: PoolPlan, free: FreeResources, members: Members) -> TopologyPlacement:
     """What its queue finds for pods, and for their leader."""
     pods = members[0]
     leader = members[1].requests if members[1:] else None
-    return spot(room, pool.topology_levels, pods.requests, pods.count, pods.near, leader)
+    return find_placement(
+        free, pool.topology_levels, pods.requests, pods.count, pods.topology_request, leader
+    )
 
 
-def _find(pool: PoolPlan, members: Members, placing: _Placing) -> Placed | Spot:
+def _find(pool: PoolPlan, members: Members, placing: _Placing) -> Placement | TopologyPlacement:
     """Nodes for pods: those that the queue ties them to, or those that the scheduler finds."""
     pods = members[0]
-    room = placing.rooms[pool.name]
-    seen = _looked_at(pool, room, members)
-    rest = tuple(n for n in room if n not in seen)
+    free = placing.rooms[pool.name]
+    seen = _looked_at(pool, free, members)
+    rest = tuple(n for n in free if n not in seen)
     if pool.topology is None:
-        placed = place(seen, pods.requests, pods.count, who=pods.path, apart=pods.apart)
-        return replace(placed, room=(*placed.room, *rest))
-    found = _spot(pool, seen, members)
-    if found.guessed and pods.near:
-        placing.cautions.append(cautions.guessed(pool, pods.near.level))
-    if pods.apart and pods.count > 1:
+        placed = place(seen, pods.requests, pods.count, who=pods.path, apart=pods.is_anti_affine)
+        return replace(placed, free=(*placed.free, *rest))
+    result = _spot(pool, seen, members)
+    if result.is_estimated and pods.topology_request:
+        placing.cautions.append(cautions.guessed(pool, pods.topology_request.level))
+    if pods.is_anti_affine and pods.count > 1:
         placing.cautions.append(cautions.apart_unseen())
-    return replace(found, room=(*found.room, *rest))
+    return replace(result, free=(*result.free, *rest))
 
 
 def _into_pool(plan: PlatformPlan, pool: str, members: Members, placing: _Placing) -> bool:
@@ -148,16 +153,18 @@ def _into_pool(plan: PlatformPlan, pool: str, members: Members, placing: _Placin
     if not placed.fits:
         return False
     runs = any(n.running and n.count for n in placing.rooms[pool])
-    placing.rooms[pool] = placed.room
+    placing.rooms[pool] = placed.free
     placing.nodes += placed.nodes
     placing.homes += (Pods(pool=pool, requests=p.requests, count=p.count) for p in members)
     if placed.started:
-        asked = [r for pods in members for r, n in pods.requests.items() if n]
-        unknown = [r for r in plan.pool(pool).scale.hidden if r in asked]
+        resources = [r for pods in members for r, n in pods.requests.items() if n]
+        unknown = [
+            r for r in plan.pool(pool).autoscaler_hints.undiscovered_resources if r in resources
+        ]
         if unknown and not runs:
             placing.cautions.append(cautions.hidden(pool, unknown))
         placing.started[pool] = placing.started.get(pool, 0) + placed.started
-        run = sum(n.count for n in placed.room if n.running)
+        run = sum(n.count for n in placed.free if n.running)
         if run > plan.pool(pool).nodes.high:
             placing.cautions.append(cautions.beyond_its_bound(plan.pool(pool), run))
         for label in filter(None, (discovered(p.selector, p.terms) for p in members)):
@@ -171,7 +178,7 @@ def _size(pods: PodSet) -> tuple[int, ...]:
 
 
 def _no_room(
-    desk: Desk,
+    desk: SchedulerModel,
     pod_sets: tuple[PodSet, ...],
     homes: Mapping[int, str | None],
     where: tuple[str, Members],
@@ -179,107 +186,118 @@ def _no_room(
     """Quota is there and nodes are not: for now, or for good."""
     pool, members = where
     one = desk.plan.pool(pool)
-    emptied = Desk(desk.plan, replace(desk.state, jobs=()))
+    emptied = SchedulerModel(desk.plan, replace(desk.state, jobs=()))
     out = unfit_nodes(desk, one, members)
-    if not has_place(emptied, pod_sets, homes):
+    if not fits_on_nodes(emptied, pod_sets, homes):
         out = out or unfit_nodes(desk, one, members, tight=False)
-        if out and has_place(emptied.mended(), pod_sets, homes):
-            ends = _which_mended(desk, pod_sets, homes, out)
+        if out and fits_on_nodes(emptied.with_healthy_nodes(), pod_sets, homes):
+            ends = _repair_condition(desk, pod_sets, homes, out)
             return _waits(desk, one, members, ends, unfit.says(one, out))
         if one.topology is None:
-            return never(nodes.too_many_for_pool(desk.plan, pool, members[0]))
+            return impossible(nodes.too_many_for_pool(desk.plan, pool, members[0]))
         return _never_near(emptied, one, members)
     ends = _whose_end(desk, pod_sets, homes)
     waits = _waits(desk, one, members, ends)
     return replace(waits, cautions=(unfit.not_counted(out),)) if out else waits
 
 
-def _which_mended(
-    desk: Desk,
+def _repair_condition(
+    desk: SchedulerModel,
     pod_sets: tuple[PodSet, ...],
     homes: Mapping[int, str | None],
     out: tuple[UnfitNodes, ...],
 ) -> str:
     """The first nodes that suffice when they are as planned, else all of them."""
     for some in out:
-        if some.nodes and has_place(desk.mended(some.nodes), pod_sets, homes):
-            return some.mended
+        if some.nodes and fits_on_nodes(desk.with_healthy_nodes(some.nodes), pod_sets, homes):
+            return some.condition
     return unfit.all_mended(out)
 
 
-def _waits(desk: Desk, pool: PoolPlan, members: Members, ends: str, out: str = "") -> JobOutcome:
+def _waits(
+    desk: SchedulerModel, pool: PoolPlan, members: Members, ends: str, out: str = ""
+) -> JobOutcome:
     """It has quota, and its pods no nodes now; `out`: for what ails the nodes, not for want of room."""
-    room = _looked_at(pool, desk.rooms[pool.name], members)
-    says = out or nodes.fragmented(room, pool.name, members[0])
+    free = _looked_at(pool, desk.rooms[pool.name], members)
+    message = out or nodes.fragmented(free, pool.name, members[0])
     if pool.topology is not None or pool.provisioning:
-        return _kept(desk, pool, members, ends, says, out)
+        return _not_admitted(desk, pool, members, ends, message, out)
     return JobOutcome(
         verdict=Verdict.WAITS,
-        says=says,
+        message=message,
         conditions=(nodes.room_first(pool.name, members[0], ends),),
-        meanwhile=nodes.admitted_in_vain(desk.plan),
+        waiting_meanwhile=nodes.admitted_in_vain(desk.plan),
     )
 
 
-def _never_near(emptied: Desk, pool: PoolPlan, members: Members) -> JobOutcome:
+def _never_near(emptied: SchedulerModel, pool: PoolPlan, members: Members) -> JobOutcome:
     """Not even with nobody else there."""
-    found = _spot(pool, _looked_at(pool, emptied.rooms[pool.name], members), members)
+    result = _spot(pool, _looked_at(pool, emptied.rooms[pool.name], members), members)
     running = emptied.running_nodes(pool.name)
     cautions = (places.only_running(pool, running),) if running < pool.nodes.high else ()
-    return replace(never(places.no_place(pool, members, found)), unplaced=True, cautions=cautions)
+    return replace(
+        impossible(places.no_place(pool, members, result)), unplaced=True, cautions=cautions
+    )
 
 
-def _kept(
-    desk: Desk, pool: PoolPlan, members: Members, ends: str, says: str, out: str
+def _not_admitted(
+    desk: SchedulerModel, pool: PoolPlan, members: Members, ends: str, message: str, out: str
 ) -> JobOutcome:
     """Its queue does not let it go: no place is free for it now, or the autoscaler says no."""
     if pool.topology is None:
         return JobOutcome(
             verdict=Verdict.WAITS,
             unplaced=True,
-            says=says,
+            message=message,
             conditions=(nodes.room_first(pool.name, members[0], ends),),
-            meanwhile=places.denied(desk.plan, pool),
+            waiting_meanwhile=places.denied(desk.plan, pool),
         )
-    found = _spot(pool, _looked_at(pool, desk.rooms[pool.name], members), members)
+    result = _spot(pool, _looked_at(pool, desk.rooms[pool.name], members), members)
     return JobOutcome(
         verdict=Verdict.WAITS,
         unplaced=True,
-        says=out or f"its quota is free, but {places.no_place(pool, members, found)}",
+        message=out or f"its quota is free, but {places.no_place(pool, members, result)}",
         conditions=(places.place_first(pool, members, ends),),
-        meanwhile=queue.queued(),
+        waiting_meanwhile=queue.queued(),
     )
 
 
-def _whose_end(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]) -> str:
+def _whose_end(
+    desk: SchedulerModel, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]
+) -> str:
     """The first job, by age, without which there would be room; "" when it takes several."""
-    used = set(homes.values())
-    for job in [j for j in desk.jobs if used & {p.pool for p in j.pods}][:MAX_ENDS]:
-        if has_place(desk.without((job,)), pod_sets, homes):
+    pools = set(homes.values())
+    for job in [j for j in desk.jobs if pools & {p.pool for p in j.pods}][:MAX_ENDS]:
+        if fits_on_nodes(desk.without((job,)), pod_sets, homes):
             space = f" in namespace {job.namespace}" if job.namespace else ""
             return f"{job.name}{f' of team {job.team}' if job.team else space} ends"
     return ""
 
 
-def has_place(
-    desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None], *, tied: bool = False
+def fits_on_nodes(
+    desk: SchedulerModel,
+    pod_sets: tuple[PodSet, ...],
+    homes: Mapping[int, str | None],
+    *,
+    tied: bool = False,
 ) -> bool:
     """Whether all pods find nodes; `tied`: only those for which their queue does so."""
     placing = _Placing(dict(desk.rooms))
     for pool, members in _in_turn(desk.plan, pod_sets, homes):
         if tied and (pool is None or desk.plan.pool(pool).topology is None):
             continue
-        if pool is None:
-            found = _host(desk, members[0], placing)
-        else:
-            found = _into_pool(desk.plan, pool, members, placing)
-        if not found:
+        fits = (
+            _into_pool(desk.plan, pool, members, placing)
+            if pool
+            else _host(desk, members[0], placing)
+        )
+        if not fits:
             return False
     return True
 
 
 def _may_block_itself(
-    desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]
+    desk: SchedulerModel, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]
 ) -> bool:
     """Pods of different size, small ones placed first and far apart: might the large ones find no node?"""
     rooms = dict(desk.rooms)
@@ -288,11 +306,16 @@ def _may_block_itself(
         if desk.plan.pool(pool).topology is not None:
             continue  # its queue ties each pod to a node that holds it
         placed = place(
-            rooms[pool], pods.requests, pods.count, who=pods.path, apart=pods.apart, spread=True
+            rooms[pool],
+            pods.requests,
+            pods.count,
+            who=pods.path,
+            apart=pods.is_anti_affine,
+            spread=True,
         )
-        if placed.left:
+        if placed.unplaced:
             return True
-        rooms[pool] = placed.room
+        rooms[pool] = placed.free
     return False
 
 
@@ -301,7 +324,7 @@ def _selects_a_pool(plan: PlatformPlan, pods: PodSet) -> bool:
     return any(key in pool.node_selector for pool in plan.pools for key in pods.selector)
 
 
-def _host(desk: Desk, pods: PodSet, placing: _Placing) -> bool:
+def _host(desk: SchedulerModel, pods: PodSet, placing: _Placing) -> bool:
     """Pods that no quota counts: nodes whose taints they bear, or nodes outside the pools."""
     for pool in desk.plan.pools:
         if (

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from gpuyard.admission.parameters import enforcement, parameters_of
 from gpuyard.admission.requirement import Workload
-from gpuyard.admission.requirements import QUEUED, refusals
-from gpuyard.explain.outcome import JobOutcome, never
-from gpuyard.explain.sentences import policy
+from gpuyard.admission.requirements import QUEUED, denials
+from gpuyard.explain.messages import policy
+from gpuyard.explain.outcome import JobOutcome, impossible
 from gpuyard.manifests.pods import Pod
 from gpuyard.manifests.workloads import JobRead
 from gpuyard.plan.records import PlatformPlan, TeamPlan
@@ -15,26 +15,28 @@ from gpuyard.spec.sections import Enforce
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyAnswer:
+class PolicyResult:
     """What the policy does with a job."""
 
     outcome: JobOutcome | None = None
     """Never, when it refuses the job."""
     cautions: tuple[str, ...] = ()
-    wants_queue: bool = False
+    requires_queue: bool = False
     """Whether a queue is all that is missing: one that the job could name."""
 
 
-def ask_policy(plan: PlatformPlan, team: TeamPlan | None, job: JobRead) -> PolicyAnswer:
+def evaluate_policy(plan: PlatformPlan, team: TeamPlan | None, job: JobRead) -> PolicyResult:
     """Nothing is said of jobs outside of teams."""
-    found = list(refusals(_workload(job), parameters_of(plan, team))) if team else []
-    if not found:
-        return PolicyAnswer()
-    said = [str(each) for each in found]
+    results = list(denials(_workload(job), parameters_of(plan, team))) if team else []
+    if not results:
+        return PolicyResult()
+    violations = [str(each) for each in results]
     if (how := enforcement(plan)) is not Enforce.DENY:
-        return PolicyAnswer(cautions=(policy.let_pass(said, how),))
-    wants_queue = {each.id for each in found} == {QUEUED.id}
-    return PolicyAnswer(outcome=never(policy.not_admitted(said)), wants_queue=wants_queue)
+        return PolicyResult(cautions=(policy.let_pass(violations, how),))
+    wants_queue = {each.id for each in results} == {QUEUED.id}
+    return PolicyResult(
+        outcome=impossible(policy.not_admitted(violations)), requires_queue=wants_queue
+    )
 
 
 def _workload(job: JobRead) -> Workload:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpuyard.scheduler.flavors import Considered
+from gpuyard.scheduler.flavors import ConsideredPool
 
 
 class Verdict(StrEnum):
@@ -28,7 +28,7 @@ class Preempted:
 class JobChange:
     """A change of the job; value None means: remove what stands there."""
 
-    says: str
+    message: str
     at: str
     value: object = None
 
@@ -44,13 +44,13 @@ class Explanation:
     queue: str | None
     """The LocalQueue it waits in; None: no queue sees it."""
     verdict: Verdict
-    says: str
+    message: str
     """The reason in one sentence."""
     admitted: bool
     """Whether its queue admits it; a job that never runs may still be admitted, and wait for nodes."""
     pools: tuple[str, ...]
     """Where its pods go, or where they would."""
-    asks: Mapping[str, int]
+    requests: Mapping[str, int]
     """What all its pods ask for together, of what nodes advertise or queues count."""
     pods: int
     pods_started: int
@@ -63,7 +63,7 @@ class Explanation:
     meanwhile: str
     """What the cluster does until then."""
     preempts: tuple[Preempted, ...]
-    reasons: tuple[Considered, ...]
+    reasons: tuple[ConsideredPool, ...]
     cautions: tuple[str, ...]
     changes: tuple[JobChange, ...]
     """The nearest way to make it start, tried out; none when nothing small helps."""
@@ -71,6 +71,6 @@ class Explanation:
     """What would have to change in the stack file instead, "" when that is not the way."""
 
     @property
-    def from_zero(self) -> bool:
+    def scales_from_zero(self) -> bool:
         """True when nodes must start first."""
         return bool(self.nodes_to_start)

@@ -6,53 +6,55 @@ The first that does not start tells why the rest does not.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from gpuyard.explain.namespace import excess, kept_out
+from gpuyard.explain.messages import cautions, nodes
+from gpuyard.explain.namespace import excess, quota_violation
 from gpuyard.explain.outcome import JobOutcome
 from gpuyard.explain.records import Preempted, Verdict
-from gpuyard.explain.sentences import cautions, nodes
-from gpuyard.explain.workload import commit, decide_workload, sent_elsewhere
+from gpuyard.explain.workload import admit, dispatched_elsewhere, evaluate_workload
 from gpuyard.plan.records import TeamPlan
-from gpuyard.scheduler.desk import Desk
-from gpuyard.scheduler.flavors import Considered
+from gpuyard.scheduler.flavors import ConsideredPool
+from gpuyard.scheduler.model import SchedulerModel
 from gpuyard.scheduler.requests import PodSet, Request
 
 MAX_REPLICAS = 1000
 """Pods that queue one by one are tried one by one, so many at most."""
 
 
-def one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> JobOutcome:
+def simulate_replicas(
+    desk: SchedulerModel, team: TeamPlan, request: Request, priority: int
+) -> JobOutcome:
     """Each pod is a workload of its own: so many start, the first that does not tells why."""
     home = team.space(request.namespace)
-    here = Desk(desk.plan, desk.state)
+    here = SchedulerModel(desk.plan, desk.state)
     trial = _Trial()
     tried = 0
-    made: list[tuple[Mapping[str, int], int]] = []
+    running: list[tuple[Mapping[str, int], int]] = []
     for pod_sets, most in _workloads_of(request):
         size = sum(pods.count for pods in pod_sets)
         number = 0
         for number in range(1, min(most, MAX_REPLICAS - tried) + 1):
-            asked = ((pods.requests, pods.count * number) for pods in pod_sets)
-            full = excess(desk, team, home, (*made, *asked))
-            found = (
-                kept_out(team, home, full)
+            requested = ((pods.requests, pods.count * number) for pods in pod_sets)
+            full = excess(desk, team, home, (*running, *requested))
+            result = (
+                quota_violation(team, home, full)
                 if full
-                else decide_workload(here, team, pod_sets, priority)
+                else evaluate_workload(here, team, pod_sets, priority)
             )
-            trial.note(found, size)
-            if not found.admitted:
+            trial.note(result, size)
+            if not result.admitted:
                 break  # and so would be every pod like it
-            here = here.without(found.gone) if found.gone else here
-            started = found.verdict is Verdict.STARTS
+            here = here.without(result.preempted) if result.preempted else here
+            started = result.verdict is Verdict.STARTS
             # a pod that finds no node holds its quota nevertheless
-            commit(
+            admit(
                 here,
                 team.name,
                 request,
-                found if started else replace(found, rooms=here.rooms),
+                result if started else replace(result, free_capacity=here.rooms),
                 priority,
             )
         tried += number
-        made += ((pods.requests, pods.count * number) for pods in pod_sets)
+        running += ((pods.requests, pods.count * number) for pods in pod_sets)
     in_all = sum(p.count for p in request.pod_sets)
     if tried == MAX_REPLICAS < (request.groups or in_all):
         trial.cautions.append(cautions.many_replicas(MAX_REPLICAS))
@@ -61,9 +63,11 @@ def one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> J
     first, started_pods = trial.first, trial.started
     at_most = started_pods if desk.is_empty else _at_most(desk, team, request, priority)
     if started_pods and at_most < in_all:
-        first = replace(first, verdict=Verdict.NEVER, conditions=(), meanwhile="")
-    says = nodes.some_replicas(first.says, started_pods, in_all)
-    return replace(first, says=says, pods_started=started_pods, preempts=tuple(trial.preempts))
+        first = replace(first, verdict=Verdict.NEVER, conditions=(), waiting_meanwhile="")
+    message = nodes.some_replicas(first.message, started_pods, in_all)
+    return replace(
+        first, message=message, pods_started=started_pods, preempts=tuple(trial.preempts)
+    )
 
 
 def _workloads_of(request: Request) -> Iterator[tuple[tuple[PodSet, ...], int]]:
@@ -86,41 +90,41 @@ class _Trial:
     preempts: list[Preempted] = field(default_factory=list[Preempted])
     cautions: list[str] = field(default_factory=list[str])
 
-    def note(self, found: JobOutcome, pods: int) -> None:
+    def note(self, result: JobOutcome, pods: int) -> None:
         """Count one more, of so many pods."""
-        self.cautions += found.cautions
-        if found.verdict is Verdict.STARTS:
+        self.cautions += result.cautions
+        if result.verdict is Verdict.STARTS:
             self.started += pods
         elif self.first is None:
-            self.first = found
-        if found.admitted:
-            self.preempts += found.preempts
+            self.first = result
+        if result.admitted:
+            self.preempts += result.preempts
 
 
-def _at_most(desk: Desk, team: TeamPlan, request: Request, priority: int) -> int:
+def _at_most(desk: SchedulerModel, team: TeamPlan, request: Request, priority: int) -> int:
     """How many of the pods start when nobody else is there."""
-    return one_by_one(desk.at_best(), team, request, priority).pods_started
+    return simulate_replicas(desk.with_all_capacity(), team, request, priority).pods_started
 
 
-def _all_run(desk: Desk, here: Desk, trial: _Trial) -> JobOutcome:
+def _all_run(desk: SchedulerModel, here: SchedulerModel, trial: _Trial) -> JobOutcome:
     """All pods run: their nodes and pools together."""
-    if there := desk.plan.queueing.dispatch:
+    if dispatch_plan := desk.plan.queueing.dispatch:
         uses = (key for job in here.jobs[len(desk.jobs) :] for key in job.uses)
         return replace(
-            sent_elsewhere(here, there, ()),
+            dispatched_elsewhere(here, dispatch_plan, ()),
             admitted=True,
             pools=tuple(dict.fromkeys(pool for pool, _ in uses)),
             pods_started=trial.started,
             preempts=tuple(trial.preempts),
         )
-    counts = {p: sum(n.count for n in room if n.hosts) for p, room in here.rooms.items()}
+    counts = {p: sum(n.count for n in free if n.hosts) for p, free in here.rooms.items()}
     more = {p: here.running_nodes(p) - desk.running_nodes(p) for p in here.rooms}
     to_start = {p: n for p, n in more.items() if n > 0}
     pools = tuple(p for p, n in counts.items() if n)
     return JobOutcome(
         verdict=Verdict.STARTS,
         admitted=True,
-        says=nodes.starts(pools, sum(counts.values()), to_start, trial.started),
+        message=nodes.starts(pools, sum(counts.values()), to_start, trial.started),
         pools=pools,
         pods_started=trial.started,
         nodes=sum(counts.values()),
@@ -128,6 +132,8 @@ def _all_run(desk: Desk, here: Desk, trial: _Trial) -> JobOutcome:
         conditions=nodes.nodes_first(desk, to_start),
         preempts=tuple(trial.preempts),
         cautions=tuple(dict.fromkeys(trial.cautions)),
-        rooms=here.rooms,
-        reasons=tuple(Considered(p, taken=True, why=nodes.nodes_taken(counts[p])) for p in pools),
+        free_capacity=here.rooms,
+        reasons=tuple(
+            ConsideredPool(p, is_chosen=True, reason=nodes.nodes_taken(counts[p])) for p in pools
+        ),
     )

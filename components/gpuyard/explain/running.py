@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuyard import names
-from gpuyard.explain.answer import arrive
+from gpuyard.explain.answer import submit
 from gpuyard.manifests.fields import mapping, mappings, text
 from gpuyard.manifests.quantities import quantity, whole_units
 from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from gpuyard.scheduler.flavors import counted, in_quotas
+from gpuyard.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
 from gpuyard.scheduler.node_states import NodeState, node_state
 from gpuyard.scheduler.requests import request_of
 
@@ -31,7 +31,7 @@ class _Reading:
     states: dict[str, NodeState] = field(default_factory=dict[str, NodeState])
     listed: bool = False
     """Whether all nodes were given: others are not there."""
-    jobs: list[Running] = field(default_factory=list[Running])
+    jobs: list[RunningJob] = field(default_factory=list[RunningJob])
     waiting: int = 0
     problems: list[str] = field(default_factory=list[str])
     pods: list["_Pod"] = field(default_factory=list["_Pod"])
@@ -106,10 +106,10 @@ def read_running(
     return reading.state, reading.problems
 
 
-def _nodes(reading: _Reading, found: Sequence[Value]) -> None:
+def _nodes(reading: _Reading, results: Sequence[Value]) -> None:
     """Nodes of the pools, and how they are."""
-    reading.listed = reading.listed or bool(found)
-    for node in found:
+    reading.listed = reading.listed or bool(results)
+    for node in results:
         labels = mapping(node, "metadata", "labels")
         if pool := reading.pool_with(labels):
             name = text(mapping(node, "metadata"), "name")
@@ -118,9 +118,9 @@ def _nodes(reading: _Reading, found: Sequence[Value]) -> None:
             reading.states[name] = node_state(node, pool.taints)
 
 
-def _pods(reading: _Reading, found: Sequence[Value]) -> None:
+def _pods(reading: _Reading, results: Sequence[Value]) -> None:
     """Pods that hold room: bound to a node, and not over."""
-    for value in found:
+    for value in results:
         name = text(mapping(value, "spec"), "nodeName")
         over = text(mapping(value, "status"), "phase") in {"Succeeded", "Failed"}
         job = read_job(value)
@@ -144,10 +144,10 @@ def _pods(reading: _Reading, found: Sequence[Value]) -> None:
         )
 
 
-def _workloads(reading: _Reading, found: Sequence[Value]) -> None:
+def _workloads(reading: _Reading, results: Sequence[Value]) -> None:
     """Kueue's own record: who has which quota, since when, at which priority."""
-    admitted: list[tuple[str, str, Running]] = []
-    for value in found:
+    admitted: list[tuple[str, str, RunningJob]] = []
+    for value in results:
         conditions = {text(c, "type"): c for c in mappings(mapping(value, "status"), "conditions")}
         if text(conditions.get("Finished", {}), "status") == "True":
             continue
@@ -164,7 +164,7 @@ def _workloads(reading: _Reading, found: Sequence[Value]) -> None:
     reading.jobs += [replace(job, since=n) for n, (_, _, job) in enumerate(admitted, start=1)]
 
 
-def _admitted(reading: _Reading, value: Value, admission: Value) -> Running | None:
+def _admitted(reading: _Reading, value: Value, admission: Value) -> RunningJob | None:
     queue = text(admission, "clusterQueue")
     team = next((t for t in reading.plan.teams if t.cluster_queue == queue), None)
     metadata = mapping(value, "metadata")
@@ -188,7 +188,7 @@ def _admitted(reading: _Reading, value: Value, admission: Value) -> Running | No
     mine = [p for p in reading.pods if p.owners & marks - {""} and p.namespace == namespace]
     reading.pods = [p for p in reading.pods if p not in mine]
     priority = mapping(value, "spec").get("priority")
-    return Running(
+    return RunningJob(
         name=text(owners[0], "name") if owners else text(metadata, "name"),
         team=team.name,
         namespace=namespace,
@@ -212,7 +212,7 @@ def _left_over(reading: _Reading, *, queued: bool) -> None:
                 key = (pod.stands.pool, resource)
                 uses[key] = uses.get(key, 0) + amount
         reading.jobs.append(
-            Running(
+            RunningJob(
                 name=pods[0].name,
                 team=team,
                 namespace=namespace,
@@ -258,7 +258,7 @@ def _row(reading: _Reading, row: Value, place: str) -> None:
     if not places:
         pods = [Pods(pool=pool.name, requests=requests, count=count)]
     reading.jobs.append(
-        Running(
+        RunningJob(
             name=name,
             team=team,
             uses=uses,
@@ -275,11 +275,11 @@ def _is_names(value: Any) -> bool:
 
 def _per_pod(row: Value, pool: PoolPlan | None, place: str, problems: list[str]) -> dict[str, int]:
     """`gpus: 8` is short for whole GPUs; anything else is written by its resource."""
-    given = {**mapping(row, "per_pod")}
+    amounts = {**mapping(row, "per_pod")}
     if "gpus" in row:
-        given[names.GPU] = row["gpus"]
+        amounts[names.GPU] = row["gpus"]
     requests: dict[str, int] = {}
-    for resource, value in given.items():
+    for resource, value in amounts.items():
         amount = quantity(value)
         if amount is None or amount < 0 or not isinstance(resource, str):
             problems.append(f"{place}: {resource}: {value!r} is no quantity")
@@ -292,17 +292,17 @@ def _per_pod(row: Value, pool: PoolPlan | None, place: str, problems: list[str])
             for resource in counted(requests)
             if resource not in has
         ]
-    if not given:
+    if not amounts:
         problems.append(f"{place}: gpus or per_pod says what each pod holds, as in {ROW}")
     return requests
 
 
-def _manifests(reading: _Reading, found: Sequence[Value]) -> None:
+def _manifests(reading: _Reading, results: Sequence[Value]) -> None:
     """Jobs as they were submitted: each arrives on what is there, in the order of the file."""
-    jobs = [job for value in found if (job := read_job(value)) is not None]
+    jobs = [job for value in results if (job := read_job(value)) is not None]
     if not jobs:
         return
-    desk = Desk(reading.plan, reading.state)
+    desk = SchedulerModel(reading.plan, reading.state)
     teams = {s.name: t for t in reading.plan.teams for s in t.namespaces}
     for job in jobs:
         if job.namespace not in teams:
@@ -310,6 +310,6 @@ def _manifests(reading: _Reading, found: Sequence[Value]) -> None:
                 f"{job.kind} {job.name}: metadata.namespace {job.namespace or '(none)'} is no team's;"
                 f" namespaces of teams are {', '.join(teams)}"
             )
-        elif not arrive(desk, job, teams[job.namespace]):
+        elif not submit(desk, job, teams[job.namespace]):
             reading.waiting += 1
     reading.jobs = desk.jobs

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpuyard.explain.sentences import unfit
-from gpuyard.manifests.quantities import show_amount
+from gpuyard.explain.messages import unfit
+from gpuyard.manifests.quantities import format_amount
 from gpuyard.names import node_name
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.scheduler.desk import Desk
-from gpuyard.scheduler.nodes import node_as_it_is, node_of, with_itself
+from gpuyard.scheduler.model import SchedulerModel
+from gpuyard.scheduler.nodes import current_node, node_of, with_own_pod
 from gpuyard.scheduler.requests import PodSet
 from gpuyard.scheduler.selectors import untolerated
 from gpuyard.spec.pools import Scaling
@@ -20,8 +20,8 @@ class UnfitNodes:
 
     nodes: tuple[str, ...]
     """None where they are not there at all."""
-    says: str
-    mended: str
+    message: str
+    condition: str
     """What must happen, after `when`."""
 
 
@@ -30,7 +30,7 @@ _Fault = tuple[unfit.NodeWords, unfit.NodeWords]
 
 
 def unfit_nodes(
-    desk: Desk, pool: PoolPlan, members: Sequence[PodSet], *, tight: bool = True
+    desk: SchedulerModel, pool: PoolPlan, members: Sequence[PodSet], *, tight: bool = True
 ) -> tuple[UnfitNodes, ...]:
     """All of a pool that have less for these pods than planned, alike ones together.
 
@@ -40,15 +40,15 @@ def unfit_nodes(
     faults = _faults(desk, pool, members, tight=tight)
     return (
         *(
-            UnfitNodes(tuple(names), unfit.named(names, is_so), unfit.named(names, mended))
-            for (is_so, mended), names in faults.items()
+            UnfitNodes(tuple(names), unfit.named(names, is_so), unfit.named(names, fixed))
+            for (is_so, fixed), names in faults.items()
         ),
         *_missing(desk, pool),
     )
 
 
 def _faults(
-    desk: Desk, pool: PoolPlan, members: Sequence[PodSet], *, tight: bool
+    desk: SchedulerModel, pool: PoolPlan, members: Sequence[PodSet], *, tight: bool
 ) -> dict[_Fault, list[str]]:
     faults: dict[_Fault, list[str]] = {}
     for name, where in desk.state.nodes.items():
@@ -58,7 +58,7 @@ def _faults(
 
 
 def _fault(
-    desk: Desk, pool: PoolPlan, name: str, members: Sequence[PodSet], *, tight: bool
+    desk: SchedulerModel, pool: PoolPlan, name: str, members: Sequence[PodSet], *, tight: bool
 ) -> _Fault | None:
     """What is wrong with a node, and what it would be otherwise; for these pods."""
     state = desk.state.states.get(name)
@@ -68,31 +68,31 @@ def _fault(
         if taint := untolerated(state.taints, pods.tolerations):
             return unfit.keeps_off(taint)
     planned = node_of(desk.plan, pool)
-    here = node_as_it_is(planned, state)
+    here = current_node(planned, state)
     for pods in members:
-        wants = {r: n for r, n in with_itself(pods.requests).items() if n and r in planned}
+        wants = {r: n for r, n in with_own_pod(pods.requests).items() if n and r in planned}
         fit = min(planned[r] // n for r, n in wants.items())
         for resource, each in wants.items():
             has = here.get(resource, 0)
             if has // each < fit or (has < planned[resource] and not tight):
-                shown = show_amount(resource, has) if has else f"no {resource}"
+                shown = format_amount(resource, has) if has else f"no {resource}"
                 return unfit.gives_less(shown, resource, planned[resource])
     return None
 
 
-def _missing(desk: Desk, pool: PoolPlan) -> Iterator[UnfitNodes]:
+def _missing(desk: SchedulerModel, pool: PoolPlan) -> Iterator[UnfitNodes]:
     """Nodes that always run, and do not; nobody starts them for a job."""
-    there = [name for name, where in desk.state.nodes.items() if where == pool.name]
-    lacking = pool.start_nodes - len(there)
+    existing = [name for name, where in desk.state.nodes.items() if where == pool.name]
+    lacking = pool.start_nodes - len(existing)
     if desk.state.listed and pool.scaling is Scaling.FIXED and lacking > 0:
-        names = _names_of(desk.plan, pool, there)
-        says, back = unfit.missing(pool, len(there), names if len(names) == lacking else [])
-        yield UnfitNodes((), says, back)
+        names = _names_of(desk.plan, pool, existing)
+        message, back = unfit.missing(pool, len(existing), names if len(names) == lacking else [])
+        yield UnfitNodes((), message, back)
 
 
-def _names_of(plan: PlatformPlan, pool: PoolPlan, there: Sequence[str]) -> list[str]:
+def _names_of(plan: PlatformPlan, pool: PoolPlan, existing: Sequence[str]) -> list[str]:
     """Names of nodes that are missing, where the plan gives them names."""
     if not plan.simulated:
         return []
-    made = (node_name(pool.stable_name, i) for i in range(pool.start_nodes))
-    return [name for name in made if name not in there]
+    planned = (node_name(pool.stable_name, i) for i in range(pool.start_nodes))
+    return [name for name in planned if name not in existing]

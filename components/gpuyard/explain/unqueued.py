@@ -2,41 +2,41 @@
 
 from dataclasses import replace
 
-from gpuyard.explain.outcome import JobOutcome, never
-from gpuyard.explain.placing import on_nodes
+from gpuyard.explain.messages import cautions, dispatch, nodes, queue
+from gpuyard.explain.outcome import JobOutcome, impossible
+from gpuyard.explain.placing import place_on_nodes
 from gpuyard.explain.records import Verdict
-from gpuyard.explain.sentences import cautions, dispatch, nodes, queue
 from gpuyard.plan.records import PlatformPlan, TeamPlan
-from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import (
-    Considered,
+    ConsideredPool,
     counted,
 )
-from gpuyard.scheduler.nodes import lacking, node_of
+from gpuyard.scheduler.model import SchedulerModel
+from gpuyard.scheduler.nodes import missing_resources, node_of
 from gpuyard.scheduler.requests import PodSet, Request
 from gpuyard.scheduler.selectors import accepts, labels_of, untolerated
 
 
-def unqueued(desk: Desk, request: Request, whose: str = "") -> JobOutcome:
+def explain_unqueued(desk: SchedulerModel, request: Request, whose: str = "") -> JobOutcome:
     """A job that no queue sees: Kueue leaves it alone, and only taints keep it away."""
     if desk.plan.queueing.dispatch:
-        return never(dispatch.sent_by_nobody(whose, request.namespace))
+        return impossible(dispatch.sent_by_nobody(whose, request.namespace))
     homes: dict[int, str | None] = {}
-    reasons: list[Considered] = []
+    reasons: list[ConsideredPool] = []
     for index, pods in enumerate(request.pod_sets):
-        wanted = counted(pods.requests)
+        counted_requests = counted(pods.requests)
         homes[index] = None
-        for pool in desk.plan.pools if wanted else ():
+        for pool in desk.plan.pools if counted_requests else ():
             why = _keeps_off(desk.plan, pool.name, pods)
-            reasons.append(Considered(pool.name, not why, why or "it bears the taints"))
+            reasons.append(ConsideredPool(pool.name, not why, why or "it bears the taints"))
             if not why:
                 homes[index] = pool.name
                 break
-        if wanted and homes[index] is None:
+        if counted_requests and homes[index] is None:
             whose = whose or queue.of_no_team(request.namespace)
-            says = queue.outsider(whose, reasons[0].pool, reasons[0].why)
-            return never(says, reasons=tuple(dict.fromkeys(reasons)))
-    outcome = on_nodes(desk, request.pod_sets, homes)
+            message = queue.outsider(whose, reasons[0].pool, reasons[0].reason)
+            return impossible(message, reasons=tuple(dict.fromkeys(reasons)))
+    outcome = place_on_nodes(desk, request.pod_sets, homes)
     pools = tuple(dict.fromkeys(p for p in homes.values() if p))
     return replace(
         outcome,
@@ -46,19 +46,19 @@ def unqueued(desk: Desk, request: Request, whose: str = "") -> JobOutcome:
     )
 
 
-def in_no_queue(desk: Desk, team: TeamPlan, request: Request) -> JobOutcome:
+def in_no_queue(desk: SchedulerModel, team: TeamPlan, request: Request) -> JobOutcome:
     """A team without a queue for jobs that name none: Kueue leaves such a job alone."""
-    found = unqueued(desk, request, queue.without_label(team))
-    if found.verdict is Verdict.NEVER:
-        return found
-    return replace(found, cautions=(*found.cautions[:-1], cautions.past_its_queues(team)))
+    result = explain_unqueued(desk, request, queue.without_label(team))
+    if result.verdict is Verdict.NEVER:
+        return result
+    return replace(result, cautions=(*result.cautions[:-1], cautions.past_its_queues(team)))
 
 
 def _keeps_off(plan: PlatformPlan, name: str, pods: PodSet) -> str:
     pool = plan.pool(name)
-    if short := lacking(node_of(plan, pool), pods.requests):
+    if short := missing_resources(node_of(plan, pool), pods.requests):
         return nodes.lacks(plan, name, pods, short)
     if taint := untolerated(pool.taints, pods.tolerations):
         return f"its nodes have the taint {taint}, which the pods do not tolerate"
-    met, about = accepts(labels_of(plan, pool), pods.selector, pods.terms)
-    return f"its nodes do not have {about}" if met is False else ""
+    match, about = accepts(labels_of(plan, pool), pods.selector, pods.terms)
+    return f"its nodes do not have {about}" if match is False else ""

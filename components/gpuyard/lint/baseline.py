@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from gpuyard.errors import UsageError
-from gpuyard.lint.report import Hit, HitState
+from gpuyard.lint.report import HitState, LintFinding
 
 VERSION = 1
 
@@ -24,9 +24,9 @@ def read_baseline(data: bytes, file: str) -> frozenset[str]:
     return frozenset(each for each in prints if isinstance(each, str))
 
 
-def write_baseline(hits: Sequence[Hit]) -> str:
+def write_baseline(hits: Sequence[LintFinding]) -> str:
     """The text of a baseline with everything that is open, or was in the last one."""
-    kept = [hit for hit in hits if hit.state in {HitState.OPEN, HitState.BASELINE}]
+    recorded = [hit for hit in hits if hit.state in {HitState.OPEN, HitState.BASELINE}]
     findings = [
         {
             "fingerprint": hit.fingerprint,
@@ -35,6 +35,6 @@ def write_baseline(hits: Sequence[Hit]) -> str:
             "resource": hit.resource,
             "problem": hit.problem,
         }
-        for hit in kept
+        for hit in recorded
     ]
     return json.dumps({"version": VERSION, "findings": findings}, indent=2) + "\n"

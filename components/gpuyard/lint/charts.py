@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.catalogue.software.operator_values import DEEPEST, OF_HELM, TOP_LEVEL, fields_of
-from gpuyard.lint.embedded import embedded
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.embedded import embedded_configuration
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.rules.rule import PartlyKnown, Resource
 from gpuyard.rules.subjects.components import OPERATOR_VALUES
 
@@ -64,13 +64,13 @@ _APP = "app-template"
 """The chart of bjw-s for anybody's containers, which most home clusters use."""
 
 
-def name_in(chart_file: bytes) -> str:
+def chart_name_in(chart_file: bytes) -> str:
     """What a chart calls itself, by its Chart.yaml; "" where nobody can say."""
-    found = _NAME.search(chart_file)
-    return found[1].decode() if found else ""
+    match = _NAME.search(chart_file)
+    return match[1].decode() if match else ""
 
 
-def knows(chart: str) -> bool:
+def is_known_chart(chart: str) -> bool:
     """Whether rules know the values of a chart of this name."""
     return chart in _KEYS or chart == _APP
 
@@ -82,36 +82,38 @@ def chart_of(value: Any) -> str | None:
     if _has_containers(value.get("controllers")):
         return _APP
     keys = set(value)
-    found = {
+    results = {
         chart: len(keys & own) + (_LEAST if keys & _SURE.get(chart, frozenset()) else 0)
         for chart, own in _KEYS.items()
     }
     # karpenter has no key of its own but `settings`: with a cluster's name in it
     settings = value.get("settings")
     if not (isinstance(settings, Mapping) and {"clusterName", "interruptionQueue"} & set(settings)):
-        found.pop("karpenter")
+        results.pop("karpenter")
     if _is_another_chart(keys) or (keys & _OF_PLUGIN and not keys & _OF_OPERATOR):
-        found.pop("gpu-operator")
-    best = max(found, key=lambda chart: found[chart], default=None)
-    return best if best is not None and found[best] >= _LEAST else None
+        results.pop("gpu-operator")
+    best = max(results, key=lambda chart: results[chart], default=None)
+    return best if best is not None and results[best] >= _LEAST else None
 
 
-def as_its_chart_has_it(resource: Resource) -> Resource:
+def normalize_values(resource: Resource) -> Resource:
     """Values beside a chart of somebody's own: what the vendor's chart does not know, that one reads."""
     if resource.kind != OPERATOR_VALUES:
         return resource
     return replace(resource, properties=_read_by_the_operators(resource.properties))
 
 
-def _read_by_the_operators(given: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
+def _read_by_the_operators(
+    chart_values: Mapping[str, Any], path: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Of values those that the operator's chart reads: nothing is made of the others."""
     read = fields_of(path)
-    kept = {
+    result = {
         key: _read_by_the_operators(below, (*path, key)) if _is_known(below, path) else below
-        for key, below in given.items()
+        for key, below in chart_values.items()
         if read is None or key in read
     }
-    return PartlyKnown(kept) if isinstance(given, PartlyKnown) else kept
+    return PartlyKnown(result) if isinstance(chart_values, PartlyKnown) else result
 
 
 def _is_known(below: Any, path: tuple[str, ...]) -> bool:
@@ -133,34 +135,36 @@ def _is_another_chart(keys: set[str]) -> bool:
     return most or bool(keys & _OF_SHARERS)
 
 
-def values(value: Any, place: FilePlace, chart: str | None = None) -> Iterator[Item]:
+def values(value: Any, place: FileLocation, chart: str | None = None) -> Iterator[Item]:
     """The values themselves, and every configuration inside them."""
     named = chart or chart_of(value)
     if named is not None:
         yield Item(Resource(f"values:{named}", named, value), place)
     of_operator = f"values:{named}" == OPERATOR_VALUES and isinstance(value, Mapping)
-    yield from embedded(_read_by_the_operators(value) if of_operator else value, place)
+    yield from embedded_configuration(
+        _read_by_the_operators(value) if of_operator else value, place
+    )
 
 
-def values_for(value: Mapping[str, Any], place: FilePlace, chart: str) -> Iterator[Item]:
+def values_of_chart(value: Mapping[str, Any], place: FileLocation, chart: str) -> Iterator[Item]:
     """Values of which it is said for which chart they are; those of a chart we do not know are nobody's."""
-    own = knows(chart) and not isinstance(value.get(chart), Mapping)
+    own = is_known_chart(chart) and not isinstance(value.get(chart), Mapping)
     if own:  # else it is a chart around the vendor's, under the vendor's name
         yield from values(value, place, chart)
-    elif any(isinstance(each, Mapping) and knows(key) for key, each in value.items()):
+    elif any(isinstance(each, Mapping) and is_known_chart(key) for key, each in value.items()):
         yield from subcharts(value, place)
     else:
-        yield from embedded(value, place)
+        yield from embedded_configuration(value, place)
 
 
 def subcharts(
-    value: Any, place: FilePlace, aliases: Mapping[str, str] | None = None
+    value: Any, place: FileLocation, aliases: Mapping[str, str] | None = None
 ) -> Iterator[Item]:
     """Values of charts that stand under their names, or under aliases, in the values of an umbrella chart."""
     for key, each in value.items():
         chart = str((aliases or {}).get(key, key))
-        if isinstance(each, Mapping) and knows(chart):
-            own = {name: given for name, given in each.items() if name not in _OF_PARENTS}
+        if isinstance(each, Mapping) and is_known_chart(chart):
+            own = {name: options for name, options in each.items() if name not in _OF_PARENTS}
             yield from values(own, replace(place, prefix=(*place.prefix, key)), chart)
 
 
@@ -169,11 +173,11 @@ def is_values(value: Any) -> bool:
     if not isinstance(value, Mapping) or "apiVersion" in value:
         return False
     return chart_of(value) is not None or any(
-        isinstance(each, Mapping) and knows(key) for key, each in value.items()
+        isinstance(each, Mapping) and is_known_chart(key) for key, each in value.items()
     )
 
 
-def values_or_subcharts(value: Any, place: FilePlace) -> Iterator[Item]:
+def values_or_subcharts(value: Any, place: FileLocation) -> Iterator[Item]:
     """What a values file holds."""
     if chart_of(value) is not None:
         yield from values(value, place)

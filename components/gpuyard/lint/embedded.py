@@ -10,7 +10,7 @@ from typing import Any
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.lint.kubernetes import is_object
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.rules.rule import Resource
@@ -28,11 +28,11 @@ def _device_plugin(value: Mapping[str, Any]) -> bool:
 
 def _listed(value: Mapping[str, Any], key: str, *each: str) -> bool:
     """True when a list stands there and all its entries have one of these keys."""
-    found = value.get(key)
+    result = value.get(key)
     return (
-        isinstance(found, list)
-        and bool(found)
-        and all(isinstance(one, Mapping) and any(name in one for name in each) for one in found)
+        isinstance(result, list)
+        and bool(result)
+        and all(isinstance(one, Mapping) and any(name in one for name in each) for one in result)
     )
 
 
@@ -98,12 +98,12 @@ def _specs(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield spec
 
 
-def embedded(value: Any, place: FilePlace) -> Iterator[Item]:
+def embedded_configuration(value: Any, place: FileLocation) -> Iterator[Item]:
     """Every configuration below a value, the value itself included."""
     yield from _walk(value, place, ())
 
 
-def _walk(value: Any, place: FilePlace, path: Path) -> Iterator[Item]:
+def _walk(value: Any, place: FileLocation, path: Path) -> Iterator[Item]:
     if isinstance(value, Mapping):
         kind = next((name for name, fits in KINDS if fits(value)), None)
         if kind is not None:
@@ -119,35 +119,37 @@ def _walk(value: Any, place: FilePlace, path: Path) -> Iterator[Item]:
         yield from _text(value, place, path)
 
 
-def _text(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
+def _text(text: str, place: FileLocation, path: Path) -> Iterator[Item]:
     if any(mark in text for mark in _MARKS):
         yield from _yaml(text, place, path)
     elif COUNTERS in text:
-        yield from counters(text, str(path[-1]), _below(place, path))
+        yield from exporter_counters(text, str(path[-1]), _below(place, path))
 
 
-def _yaml(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
+def _yaml(text: str, place: FileLocation, path: Path) -> Iterator[Item]:
     name = str(path[-1]) if path else place.file
     for document, inside in text_documents(text, place, path):
         if is_object(document.value):
             yield Item(kubernetes_resource(document.value, place.file), inside)
             continue
-        for item in embedded(document.value, inside):
+        for item in embedded_configuration(document.value, inside):
             named = replace(item.resource, name=name) if not item.place.prefix else item.resource
             yield Item(named, item.place)
 
 
-def text_documents(text: str, place: FilePlace, path: Path) -> Iterator[tuple[Document, FilePlace]]:
+def text_documents(
+    text: str, place: FileLocation, path: Path
+) -> Iterator[tuple[Document, FileLocation]]:
     """The YAML documents of a text; text that is not YAML after all is somebody's prose or script."""
     try:
         documents = parse_documents(text.encode(), place.file)
     except (UsageError, UnicodeEncodeError):
         return
     for document in documents:
-        yield document, place.inside(path, document)
+        yield document, place.nested_in(path, document)
 
 
-def counters(text: str, name: str, place: FilePlace) -> Iterator[Item]:
+def exporter_counters(text: str, name: str, place: FileLocation) -> Iterator[Item]:
     """The list of metrics that an exporter is told to serve: one a line, the rest is words."""
     fields = [line.split(",")[0].strip() for line in text.splitlines()]
     names = [field for field in fields if field.startswith(COUNTERS)]
@@ -155,11 +157,11 @@ def counters(text: str, name: str, place: FilePlace) -> Iterator[Item]:
         yield Item(Resource("config:dcgm-counters", name, {"fields": names}), place)
 
 
-def _below(place: FilePlace, path: Path) -> FilePlace:
+def _below(place: FileLocation, path: Path) -> FileLocation:
     return replace(place, prefix=(*place.prefix, *path))
 
 
-def priorities(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+def priority_documents(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
     """What the priority expander is told, where the ConfigMap is the one it reads."""
     metadata = value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None

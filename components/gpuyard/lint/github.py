@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from gpuyard.findings import Severity
 from gpuyard.lint.report import Report
 
-_WORDS = {Severity.REFUSE: "error", Severity.WARN: "warning", Severity.NOTE: "notice"}
+_WORDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
-def github(report: Report) -> str:
+def github_annotations(report: Report) -> str:
     """A line for each open finding and each file that could not be read."""
     return "".join(f"{line}\n" for line in _lines(report))
 
@@ -18,9 +18,9 @@ def _lines(report: Report) -> Iterator[str]:
         place = f"file={_property(hit.file)},line={hit.line},col={hit.column}"
         title = _property(f"{hit.rule.id} {hit.rule.title}")
         yield f"::{_WORDS[hit.severity]} {place},title={title}::{_data(f'{hit.problem}; {hit.fix}')}"
-    for unread in (each for each in report.unread if not each.foreign):
-        place = f"file={_property(unread.file)},line={unread.line}"
-        yield f"::notice {place},title=not read::{_data(unread.reason)}"
+    for skipped in (each for each in report.skipped if not each.is_unrecognized):
+        place = f"file={_property(skipped.file)},line={skipped.line}"
+        yield f"::notice {place},title=not read::{_data(skipped.reason)}"
 
 
 def _data(text: str) -> str:

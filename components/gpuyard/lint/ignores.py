@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from gpuyard.lint.languages.comments import Comments, comments_in
+from gpuyard.lint.languages.comments import Comments, parse_comments
 
 _COMMENT = re.compile(
     r"(?:^|\s)(?:#|//)\s*gpuyard:\s*ignore(?P<file>-file)?\s+(?P<rules>[A-Z0-9, -]+?)"
@@ -25,7 +25,7 @@ WHOLE_FILE = 0
 
 
 @dataclass(frozen=True, slots=True)
-class NoReason:
+class IgnoreWithoutReason:
     """A comment that does not say why."""
 
     file: str
@@ -34,7 +34,7 @@ class NoReason:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedRule:
+class RuleMention:
     """A rule that a comment names, whether there is one of that name or not."""
 
     file: str
@@ -47,8 +47,8 @@ class Ignores:
     """What comments let pass, by file, line and rule."""
 
     reasons: dict[tuple[str, int, str], str] = field(default_factory=dict)
-    without_reason: tuple[NoReason, ...] = ()
-    named: tuple[NamedRule, ...] = ()
+    without_reason: tuple[IgnoreWithoutReason, ...] = ()
+    named: tuple[RuleMention, ...] = ()
     """Every rule that one names, which may be none."""
     comments: dict[str, Comments] = field(default_factory=dict[str, Comments])
     """By file: those that may say that a thing is meant so, which makes a choice of it."""
@@ -56,8 +56,8 @@ class Ignores:
     def reason(self, file: str, line: int, rule: str) -> str | None:
         """Why a rule need not hold at a line; None when nobody says so."""
         for where in (line, line - 1, WHOLE_FILE):
-            if where >= WHOLE_FILE and (found := self.reasons.get((file, where, rule))):
-                return found
+            if where >= WHOLE_FILE and (result := self.reasons.get((file, where, rule))):
+                return result
         return None
 
     def __add__(self, other: "Ignores") -> "Ignores":
@@ -80,26 +80,26 @@ def _lines(data: bytes) -> Iterator[tuple[int, str]]:
         end = len(data) if end < 0 else end
         number += data.count(b"\n", counted, start)
         counted = start
-        near = data[max(start, at - _MOST_LETTERS) : min(end, at + _MOST_LETTERS)]
-        yield number, near.decode("utf-8", "replace").rstrip("\r")
+        excerpt = data[max(start, at - _MOST_LETTERS) : min(end, at + _MOST_LETTERS)]
+        yield number, excerpt.decode("utf-8", "replace").rstrip("\r")
         at = data.find(_WORD, end)
 
 
-def ignores_in(data: bytes, file: str, *, judged: bool = True) -> Ignores:
+def parse_ignores(data: bytes, file: str, *, judged: bool = True) -> Ignores:
     """The comments of one file; of one in which nothing can be wrong, those for us alone."""
     reasons: dict[tuple[str, int, str], str] = {}
-    bare: list[NoReason] = []
-    named: list[NamedRule] = []
+    bare: list[IgnoreWithoutReason] = []
+    named: list[RuleMention] = []
     for number, line in islice(_lines(data), _MOST):
         match = _COMMENT.search(line)
         if match is None:
             continue
         rules = match["rules"].replace(",", " ").split()
-        named += [NamedRule(file, number, rule) for rule in rules]
+        named += [RuleMention(file, number, rule) for rule in rules]
         if match["reason"] is None:
-            bare.append(NoReason(file, number, " ".join(rules)))
+            bare.append(IgnoreWithoutReason(file, number, " ".join(rules)))
             continue
         where = WHOLE_FILE if match["file"] else number
         reasons.update({(file, where, rule): match["reason"] for rule in rules})
-    comments = comments_in(data) if judged else ()
+    comments = parse_comments(data) if judged else ()
     return Ignores(reasons, tuple(bare), tuple(named), {file: comments} if comments else {})

@@ -14,7 +14,7 @@ _TWO_WORDS = re.compile(r"(?<![\w./])[a-z]+(?:[A-Z][a-z0-9]+)+(?![\w/])")
 
 
 @dataclass(frozen=True, slots=True)
-class FilePlace:
+class FileLocation:
     """Where a resource stands: in a file, in one of its documents, below a path."""
 
     file: str
@@ -32,7 +32,7 @@ class FilePlace:
     """What this document calls a field of Pulumi's: the other way round."""
     written_at: Callable[[int], int] | None = None
     """Of what a program made of the file: the line there that a line of it comes from."""
-    elsewhere: Mapping[Path, tuple[int, int]] | None = None
+    override_positions: Mapping[Path, tuple[int, int]] | None = None
     """By path: line and column of what something beside the document says over it."""
     parts: Mapping[Path, Path] | None = None
     """Of an object that values of a chart describe: by path in it, where they say what is there and below."""
@@ -52,26 +52,26 @@ class FilePlace:
         return last if self.written_at is None else self.written_at(last)
 
     def _position(self, path: Path) -> tuple[int, int]:
-        over = self.elsewhere or {}
+        over = self.override_positions or {}
         written = self._written(path) if over or self.fixed is None else ()
         for end in range(len(written), 0, -1) if over else ():
-            if said := over.get(written[:end]):
-                return said
+            if position := over.get(written[:end]):
+                return position
         if self.fixed is not None:
             return self.fixed
-        near = self.document.nearest((*self.prefix, *written)) or ()
-        line = self.first_line + self.document.lines.get(near, 1)
-        return line, self.document.columns.get(near, 1)
+        nearest = self.document.nearest((*self.prefix, *written)) or ()
+        line = self.first_line + self.document.lines.get(nearest, 1)
+        return line, self.document.columns.get(nearest, 1)
 
-    def inside(self, path: Path, document: Document) -> "FilePlace":
+    def nested_in(self, path: Path, document: Document) -> "FileLocation":
         """The place of a document that is the text at a path below this one."""
         line, column = self._position(path)
         if self.fixed is None and (*self.prefix, *self._written(path)) in self.document.blocks:
             # a block begins on the line after its key
-            return FilePlace(self.file, document, (), line, written_at=self.written_at)
-        return FilePlace(self.file, document, (), 0, (line, column), written_at=self.written_at)
+            return FileLocation(self.file, document, (), line, written_at=self.written_at)
+        return FileLocation(self.file, document, (), 0, (line, column), written_at=self.written_at)
 
-    def named(self, path: Path) -> Path:
+    def document_path(self, path: Path) -> Path:
         """The path in the names of the document's language, also below what it does not have."""
         if self.parts is not None:
             return self._written(path)
@@ -80,7 +80,7 @@ class FilePlace:
         own = self.own_name
         return tuple(own(s) if isinstance(s, str) else s for s in self._written(path))
 
-    def told(self, text: str) -> str:
+    def document_text(self, text: str) -> str:
         """What is said about a resource here, with its fields in the names of the document's language."""
         if self.own_name is None:
             return text
@@ -103,7 +103,7 @@ class FilePlace:
                 value = value[0]
             name = self._name_in(value, step)
             written.append(name)
-            value = below(value, name)
+            value = value_at_step(value, name)
         return tuple(written)
 
     def _name_in(self, value: Any, step: str | int) -> str | int:
@@ -114,11 +114,11 @@ class FilePlace:
 
 def _by_parts(parts: Mapping[Path, Path], path: Path) -> Path:
     """What is written at the longest beginning of a path that is known, and the rest as it is."""
-    whole = next(end for end in range(len(path), -1, -1) if path[:end] in parts)
-    return (*parts[path[:whole]], *path[whole:])
+    known_length = next(end for end in range(len(path), -1, -1) if path[:end] in parts)
+    return (*parts[path[:known_length]], *path[known_length:])
 
 
-def below(value: Any, step: str | int) -> Any:
+def value_at_step(value: Any, step: str | int) -> Any:
     """What stands at a step below a value; None where nothing does."""
     if isinstance(value, Mapping):
         return value.get(step)
@@ -141,10 +141,10 @@ class Item:
     """A resource and where it stands."""
 
     resource: Resource
-    place: FilePlace
-    maybe: bool = False
+    place: FileLocation
+    is_uncertain: bool = False
     """Whether it may not be there at all: a variable decides."""
-    laid: Resource | None = None
+    merged_resource: Resource | None = None
     """A release with the values of the files in view that it names, as it is deployed; so are its values."""
     part: ReleasePart | None = None
     """Of values that stand in a release, what they are there."""
@@ -158,7 +158,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class SkippedFile:
     """A file, or a part of one, that was not understood: it is said, never skipped."""
 
     file: str
@@ -166,51 +166,53 @@ class Unread:
     line: int = 1
     template: bool = False
     """True for a template of Helm or another language: it has to be rendered first."""
-    foreign: bool = False
+    is_unrecognized: bool = False
     """True for what is nobody's here: another program's settings, a schema, data."""
 
 
 @dataclass(frozen=True, slots=True)
-class HandedValues:
+class ValuesOverlay:
     """What one command, or one release of Terraform, hands to helm."""
 
     files: tuple[str, ...]
     """Files of values in view, those of the chart first, as helm lays them over each other."""
-    sets: tuple[Any, ...] = ()
+    set_values: tuple[Any, ...] = ()
     """What `--set` lays over them."""
     chart: str = ""
     """For which chart a release of Terraform says that they are; "" where commands say it, or nobody."""
 
 
 @dataclass(frozen=True, slots=True)
-class FilesRead:
+class LintInput:
     """Everything that was found in some files."""
 
     items: tuple[Item, ...] = ()
-    unread: tuple[Unread, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
     files: tuple[str, ...] = field(default=())
     """Every file that was looked at, in order."""
     samples: frozenset[str] = frozenset()
     """Those of them that nobody deploys: examples, data of tests, copies of what is somebody else's."""
-    built: Mapping[str, tuple[Resource, ...]] = field(
+    kustomizations: Mapping[str, tuple[Resource, ...]] = field(
         default_factory=dict[str, tuple[Resource, ...]]
     )
     """By folder of a kustomization: what a run of kustomize made of all that it takes."""
     installs: tuple[Resource, ...] = ()
     """Programs that commands beside the files install: they stand in none of `files`."""
-    handed: tuple[HandedValues, ...] = ()
+    values_overlays: tuple[ValuesOverlay, ...] = ()
     """What such commands hand to helm."""
-    laid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
+    values_variants: Mapping[str, tuple[Any, ...]] = field(
+        default_factory=dict[str, tuple[Any, ...]]
+    )
     """By file of values: all of a release's, for each release that names it."""
 
-    def __add__(self, other: "FilesRead") -> "FilesRead":
-        return FilesRead(
+    def __add__(self, other: "LintInput") -> "LintInput":
+        return LintInput(
             self.items + other.items,
-            self.unread + other.unread,
+            self.skipped + other.skipped,
             self.files + other.files,
             self.samples | other.samples,
-            {**self.built, **other.built},
+            {**self.kustomizations, **other.kustomizations},
             self.installs + other.installs,
-            self.handed + other.handed,
-            {**self.laid, **other.laid},
+            self.values_overlays + other.values_overlays,
+            {**self.values_variants, **other.values_variants},
         )

@@ -4,14 +4,14 @@ import re
 from collections import defaultdict
 from xml.sax.saxutils import escape, quoteattr
 
-from gpuyard.lint.report import Hit, HitState, Report
+from gpuyard.lint.report import HitState, LintFinding, Report
 
 _CONTROL = re.compile(r"[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(report: Report) -> str:
     """A suite a file; a rule that has nothing to say of any file is a passed test of the first suite."""
-    by_file: dict[str, list[Hit]] = defaultdict(list)
+    by_file: dict[str, list[LintFinding]] = defaultdict(list)
     for hit in report.hits:
         by_file[hit.file].append(hit)
     suites = [_suite(file, by_file.get(file, []), report) for file in report.files]
@@ -21,18 +21,20 @@ def junit(report: Report) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{body}\n</testsuites>\n'
 
 
-def _suite(file: str, hits: list[Hit], report: Report) -> str:
-    spoken = {hit.rule.id for hit in hits}
+def _suite(file: str, hits: list[LintFinding], report: Report) -> str:
+    violated_rules = {hit.rule.id for hit in hits}
     cases = [_case(hit) for hit in hits]
     cases += [
         f"    <testcase classname={_attr(file)} name={_attr(f'{rule.id} {rule.title}')}/>"
         for rule in report.rules
-        if rule.id not in spoken
+        if rule.id not in violated_rules
     ]
-    unread_here = [each for each in report.unread if each.file == file and not each.foreign]
-    for unread in unread_here:
-        error = f"<error message={_attr(unread.reason)}/>"
-        name = f"readable, line {unread.line}"
+    unread_here = [
+        each for each in report.skipped if each.file == file and not each.is_unrecognized
+    ]
+    for unreadable in unread_here:
+        error = f"<error message={_attr(unreadable.reason)}/>"
+        name = f"readable, line {unreadable.line}"
         cases.append(f"    <testcase classname={_attr(file)} name={_attr(name)}>{error}</testcase>")
     failures = sum(hit.state is HitState.OPEN for hit in hits)
     skipped = sum(hit.state is not HitState.OPEN for hit in hits)
@@ -41,14 +43,14 @@ def _suite(file: str, hits: list[Hit], report: Report) -> str:
     return f"  <testsuite name={_attr(file)} {counts}>\n{inside}\n  </testsuite>"
 
 
-def _case(hit: Hit) -> str:
+def _case(hit: LintFinding) -> str:
     name = f"{hit.rule.id} {hit.resource} {hit.where}".rstrip()
     if hit.state is HitState.OPEN:
         text = f"{hit.file}:{hit.line}:{hit.column}: {hit.problem}\n{hit.fix}"
         kind = _attr(hit.severity.value)
         inner = f"<failure type={kind} message={_attr(hit.problem)}>{_inert(escape(_clean(text)))}</failure>"
     else:
-        inner = f"<skipped message={_attr(hit.note or hit.problem)}/>"
+        inner = f"<skipped message={_attr(hit.reason or hit.problem)}/>"
     return f"    <testcase classname={_attr(hit.file)} name={_attr(name)}>{inner}</testcase>"
 
 

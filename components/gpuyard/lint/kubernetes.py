@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules.rule import UNKNOWN, Resource
 
@@ -29,7 +29,7 @@ def is_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(map(is_object, value))
 
 
-def objects(value: Any, place: FilePlace) -> Iterator[Item]:
+def objects(value: Any, place: FileLocation) -> Iterator[Item]:
     """The object at a place, or the objects of the list there; how deep lists go, the YAML reader bounds."""
     if isinstance(value, list):
         for index, each in enumerate(value):
@@ -54,40 +54,44 @@ def _named_by(of: Mapping[str, Any], each: Any) -> Any:
     return {"apiVersion": of["apiVersion"], "kind": kind, **each}
 
 
-def with_open_texts(value: Any, unknown: str = "") -> Any:
+def with_placeholder_strings(value: Any, unknown: str = "") -> Any:
     """Containers with a text in place of what is unknown of them, in part where only `unknown` in it is."""
     if isinstance(value, Mapping):
-        found = {
+        results = {
             key: [_container(each, unknown) for each in inside]
             if key in _CONTAINERS and isinstance(inside, list)
-            else with_open_texts(inside, unknown)
+            else with_placeholder_strings(inside, unknown)
             for key, inside in value.items()
         }
-        return PartlyKnown(found) if isinstance(value, PartlyKnown) else found
-    return [with_open_texts(each, unknown) for each in value] if isinstance(value, list) else value
+        return PartlyKnown(results) if isinstance(value, PartlyKnown) else results
+    return (
+        [with_placeholder_strings(each, unknown) for each in value]
+        if isinstance(value, list)
+        else value
+    )
 
 
-def _container(given: Any, unknown: str) -> Any:
-    if not isinstance(given, Mapping):
-        return given
-    found = {**given}
+def _container(value: Any, unknown: str) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    results = {**value}
     for key in ("name", "image"):
-        if key in found:
-            found[key] = _open(found[key], unknown)
-    resources = found.get("resources")
+        if key in results:
+            results[key] = _open(results[key], unknown)
+    resources = results.get("resources")
     if isinstance(resources, Mapping):
         counts = {key: _opened(resources[key], unknown) for key in _COUNTS if key in resources}
-        found["resources"] = {**resources, **counts}
-    variables = found.get("env")
+        results["resources"] = {**resources, **counts}
+    variables = results.get("env")
     if isinstance(variables, list):
-        found["env"] = [_opened(each, unknown) for each in variables]
-    return PartlyKnown(found) if isinstance(given, PartlyKnown) else found
+        results["env"] = [_opened(each, unknown) for each in variables]
+    return PartlyKnown(results) if isinstance(value, PartlyKnown) else results
 
 
-def _opened(given: Any, unknown: str) -> Any:
-    if not isinstance(given, Mapping) or isinstance(given, PartlyKnown):
-        return given
-    return {key: _open(each, unknown) for key, each in given.items()}
+def _opened(value: Any, unknown: str) -> Any:
+    if not isinstance(value, Mapping) or isinstance(value, PartlyKnown):
+        return value
+    return {key: _open(each, unknown) for key, each in value.items()}
 
 
 def _open(value: Any, unknown: str) -> Any:

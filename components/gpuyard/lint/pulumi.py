@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.catalogue.software.engine_files import SECRET_KEY
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
-from gpuyard.lint.kubernetes import with_open_texts
+from gpuyard.lint.kubernetes import with_placeholder_strings
 from gpuyard.rules.rule import UNKNOWN, Resource
 
 UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -15,35 +15,35 @@ UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _GONE = frozenset({"delete", "delete-replaced", "discard", "discard-replaced", "read-discard"})
 
 
-def preview_resources(value: Any, place: FilePlace) -> Iterator[Item]:
+def preview_resources(value: Any, place: FileLocation) -> Iterator[Item]:
     """Every resource as it will be; what is deleted is not looked at."""
     for index, step in enumerate(value["steps"]):
         if isinstance(step, Mapping) and step.get("op") not in _GONE:
             yield from _of_state(step.get("newState"), place, ("steps", index, "newState"))
 
 
-def state_resources(value: Any, place: FilePlace) -> Iterator[Item]:
+def state_resources(value: Any, place: FileLocation) -> Iterator[Item]:
     """Every resource of a state."""
-    found = value["deployment"].get("resources")
-    for index, state in enumerate(found if isinstance(found, list) else ()):
+    result = value["deployment"].get("resources")
+    for index, state in enumerate(result if isinstance(result, list) else ()):
         if not (isinstance(state, Mapping) and state.get("delete")):
             yield from _of_state(state, place, ("deployment", "resources", index))
 
 
-def _of_state(state: Any, place: FilePlace, path: tuple[str | int, ...]) -> Iterator[Item]:
+def _of_state(state: Any, place: FileLocation, path: tuple[str | int, ...]) -> Iterator[Item]:
     if not isinstance(state, Mapping) or not isinstance(state.get("type"), str):
         return
     name = str(state.get("urn", "")).rpartition("::")[2] or "(no name)"
     inputs = state.get("inputs")
-    found = pulumi_resource(
+    result = pulumi_resource(
         state["type"],
         name,
         known_parts(inputs) if isinstance(inputs, Mapping) else {},
         protected=state.get("protect") is True,
     )
-    if found is not None:
-        found = replace(found, source=str(state.get("provider", "")))
-        yield Item(found, replace(place, prefix=(*path, "inputs")))
+    if result is not None:
+        result = replace(result, source=str(state.get("provider", "")))
+        yield Item(result, replace(place, prefix=(*path, "inputs")))
 
 
 def pulumi_resource(
@@ -70,9 +70,9 @@ def _kubernetes(
     shown = written if isinstance(written, str) else module.removeprefix("core/")
     if kind == f"{properties.get('kind')}Patch":  # some fields of an object that another made
         kind = str(properties["kind"])
-    opened = with_open_texts(properties)
-    found = kubernetes_resource({**opened, "apiVersion": shown, "kind": kind})
-    named = name if found.name == "(no name)" else found.name
+    opened = with_placeholder_strings(properties)
+    result = kubernetes_resource({**opened, "apiVersion": shown, "kind": kind})
+    named = name if result.name == "(no name)" else result.name
     return Resource(f"{shown}/{kind}", named, opened, protected)
 
 

@@ -12,35 +12,8 @@ from yaml import YAMLError
 
 from gpuyard.catalogue.software.engine_files import is_preview, is_state
 from gpuyard.errors import UsageError
-from gpuyard.lint.charts import is_values, values_for, values_or_subcharts
-from gpuyard.lint.embedded import COUNTERS, counters, embedded, has_configuration
-from gpuyard.lint.inside import left_inside, with_inside
-from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
-from gpuyard.lint.kubernetes import is_object, is_objects, objects
-from gpuyard.lint.languages.pulumi_yaml import (
-    PROJECT,
-    is_program,
-    is_project,
-    program_resources,
-)
-from gpuyard.lint.layers.fleet import is_bundle, release_of_bundle
-from gpuyard.lint.layers.helmfile import is_helmfile, releases_of_helmfile
-from gpuyard.lint.passed_over import (
-    DEFINITIONS,
-    is_definition,
-    is_passed_over,
-    json_of_nobody,
-    lines_of_json,
-    parts,
-)
-from gpuyard.lint.pulumi import preview_resources, state_resources
-from gpuyard.lint.terraform import (
-    is_plan,
-    is_terraform_state,
-    plan_resources,
-    terraform_state_resources,
-)
-from gpuyard.lint.together.kustomize import (
+from gpuyard.lint.charts import is_values, values_of_chart, values_or_subcharts
+from gpuyard.lint.combined.kustomize import (
     KUSTOMIZATION,
     OF_ARGO_SOURCE,
     is_argo_source,
@@ -48,11 +21,43 @@ from gpuyard.lint.together.kustomize import (
     is_operations,
     operations,
 )
+from gpuyard.lint.embedded import (
+    COUNTERS,
+    embedded_configuration,
+    exporter_counters,
+    has_configuration,
+)
+from gpuyard.lint.embedded_values import unread_embedded, with_embedded
+from gpuyard.lint.items import FileLocation, Item, LintInput, SkippedFile
+from gpuyard.lint.kubernetes import is_object, is_objects, objects
+from gpuyard.lint.languages.pulumi_yaml import (
+    PROJECT,
+    is_project,
+    is_pulumi_yaml_program,
+    program_resources,
+)
+from gpuyard.lint.layers.fleet import bundle_release, is_bundle
+from gpuyard.lint.layers.helmfile import helmfile_releases, is_helmfile
+from gpuyard.lint.pulumi import preview_resources, state_resources
+from gpuyard.lint.skipped_files import (
+    DEFINITIONS,
+    is_definition,
+    is_skipped,
+    lines_of_json,
+    split_documents,
+    unrecognized_json_line,
+)
+from gpuyard.lint.terraform import (
+    is_plan,
+    is_terraform_state,
+    plan_resources,
+    terraform_state_resources,
+)
 from gpuyard.render.charts import is_release
 from gpuyard.rules.rule import Resource
-from gpuyard.rules.subjects.installed import CHART_FILE, PROGRAMS, charted
+from gpuyard.rules.subjects.installed_versions import CHART_FILE, PROGRAMS, chart_versions
 from gpuyard.spec.read import platform_in
-from gpuyard.spec.yaml.room import NO_ROOM, NoRoomError
+from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudgetExceeded
 from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
 
 TERRAFORM = (".tf", ".tofu")
@@ -63,11 +68,11 @@ TIMES = 32
 """Files are read up to so many times the size of a stack file: 32 MiB."""
 _TEMPLATE = re.compile(rb"\{\{[^{}]{0,2000}\}\}|\{%-?\s|%\{~?\s*(?:for|if)\b")
 
-Reader = Callable[[Any, FilePlace], Iterator[Item]]
+Reader = Callable[[Any, FileLocation], Iterator[Item]]
 """Finds resources of one sort in a document; yields nothing when the document is of another sort."""
 
 
-def _nothing(_: Any, __: FilePlace) -> Iterator[Item]:
+def _nothing(_: Any, __: FileLocation) -> Iterator[Item]:
     """What is known, and holds nothing that a rule looks at: values of a release are beside it."""
     return iter(())
 
@@ -77,9 +82,9 @@ def _is_chart(value: Any) -> bool:
     return isinstance(value, Mapping) and {"apiVersion", "name", "version"} <= set(value)
 
 
-def _chart_of_a_program(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+def _chart_of_a_program(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
     """A copy of a chart, or one that depends on it, says which version of the program is installed."""
-    if set(charted(value)) & PROGRAMS:
+    if set(chart_versions(value)) & PROGRAMS:
         yield Item(Resource(CHART_FILE, str(value["name"]), value), place)
 
 
@@ -93,15 +98,15 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a list of Kubernetes objects", is_objects, objects),
     ("a Pulumi preview", is_preview, preview_resources),
     ("a Pulumi state", is_state, state_resources),
-    ("a Pulumi program", is_program, program_resources),
+    ("a Pulumi program", is_pulumi_yaml_program, program_resources),
     ("a Terraform plan", is_plan, plan_resources),
     ("a Terraform state", is_terraform_state, terraform_state_resources),
     ("values of a chart", is_values, values_or_subcharts),
-    ("a configuration", has_configuration, embedded),
+    ("a configuration", has_configuration, embedded_configuration),
     ("a release of `gpuyard render`", is_release, _nothing),
     ("a baseline of `gpuyard lint`", _is_baseline, _nothing),
-    ("a helmfile", is_helmfile, releases_of_helmfile),
-    ("a bundle of Fleet", is_bundle, release_of_bundle),
+    ("a helmfile", is_helmfile, helmfile_releases),
+    ("a bundle of Fleet", is_bundle, bundle_release),
     ("a patch", is_operations, operations),
     ("a chart", _is_chart, _chart_of_a_program),
 )
@@ -111,7 +116,7 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
 A_TEMPLATE = "a template, not YAML yet: render it first (helm template, kustomize build)"
 _LINE = re.compile(r"line (\d+)")
 _NOT_YAML = "not YAML: "
-TO_FILL_IN = "a template, not YAML yet: fill its `${…}` in first (envsubst)"
+PLACEHOLDER_FILE = "a template, not YAML yet: fill its `${…}` in first (envsubst)"
 _TO_FILL_IN = re.compile(rb"\$\{\w+\}")
 _UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 _MOST_PARTS = 10_000
@@ -122,28 +127,28 @@ _WIDE = "too large for text with letters beyond ASCII, which takes up to four ti
 _ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm|kueue|karpenter", re.IGNORECASE)
 
 
-def read(data: bytes, file: str, chart: str = "") -> FilesRead:
+def read(data: bytes, file: str, chart: str = "") -> LintInput:
     """Everything in one file; of values also for which chart they are, where that is said elsewhere."""
     if file.endswith(LIST):
         return _list(data, file)
     if len(data) * _width(data) > MAX_BYTES * TIMES:
-        return FilesRead((), (Unread(file, _WIDE),), (file,))
+        return LintInput((), (SkippedFile(file, _WIDE),), (file,))
     data = as_utf8(data)
     if file.endswith(TERRAFORM):
         return read_modules({"": {file: data}}, named={file})
-    if is_passed_over(data, _fits):
-        return FilesRead((), (Unread(file, DEFINITIONS, foreign=True),), (file,))
-    if chart and (found := _values_for(data, file, chart)) is not None:
-        return FilesRead(tuple(found), (), (file,))
-    unread: list[Unread] = []
+    if is_skipped(data, _fits):
+        return LintInput((), (SkippedFile(file, DEFINITIONS, is_unrecognized=True),), (file,))
+    if chart and (results := _values_for(data, file, chart)) is not None:
+        return LintInput(tuple(results), (), (file,))
+    skipped: list[SkippedFile] = []
     if b"CustomResourceDefinition" in data and data.count(b"\n---") < _MOST_PARTS:
-        kept = [part for part in parts(data) if not is_definition(part[1])]
-        found = [each for part in kept for each in _part(*part, file, unread)]
-        if not kept:
-            unread.append(Unread(file, DEFINITIONS, foreign=True))
+        documents = [part for part in split_documents(data) if not is_definition(part[1])]
+        results = [each for part in documents for each in _part(*part, file, skipped)]
+        if not documents:
+            skipped.append(SkippedFile(file, DEFINITIONS, is_unrecognized=True))
     else:
-        found = _documents(data, file, unread)
-    return FilesRead(tuple(found), tuple(unread), (file,))
+        results = _documents(data, file, skipped)
+    return LintInput(tuple(results), tuple(skipped), (file,))
 
 
 def _values_for(data: bytes, file: str, chart: str) -> list[Item] | None:
@@ -157,8 +162,8 @@ def _values_for(data: bytes, file: str, chart: str) -> list[Item] | None:
     (document,) = documents
     if not isinstance(document.value, Mapping) or "apiVersion" in document.value:
         return None
-    found = values_for(document.value, FilePlace(file, document), chart)
-    return [each for item in found for each in with_inside(item)]
+    result = values_of_chart(document.value, FileLocation(file, document), chart)
+    return [each for item in result for each in with_embedded(item)]
 
 
 def _width(data: bytes) -> int:
@@ -180,7 +185,7 @@ def as_utf8(data: bytes) -> bytes:
     return text.encode() if wide else data
 
 
-def read_module(files: Mapping[str, bytes]) -> FilesRead:
+def read_module(files: Mapping[str, bytes]) -> LintInput:
     """Everything in the files of one module of Terraform, which is a folder."""
     return read_modules({"": files})
 
@@ -190,110 +195,114 @@ def read_modules(
     samples: Collection[str] = (),
     text_of: Callable[[str], str] = lambda _: "",
     named: Collection[str] = (),
-) -> FilesRead:
+) -> LintInput:
     """Everything in the files of some, which may call each other; samples call nobody.
 
     Of those that are named themselves it is said what is wrong with their form.
     """
-    from gpuyard.lint.languages.terraform_calls import Calls
+    from gpuyard.lint.languages.terraform_calls import ModuleCalls
     from gpuyard.lint.languages.terraform_files import read_terraform
 
-    calls = Calls(folders, samples)
+    calls = ModuleCalls(folders, samples)
     read = [
-        read_terraform(files, calls.given(folder), text_of, named)
+        read_terraform(files, calls.module_inputs(folder), text_of, named)
         for folder, files in folders.items()
     ]
-    return FilesRead(
+    return LintInput(
         tuple(item for each in read for item in each.items),
-        tuple(unread for each in read for unread in each.unread),
+        tuple(skipped for each in read for skipped in each.skipped),
         tuple(file for each in read for file in each.files),
-        handed=tuple(handed for each in read for handed in each.handed),
+        values_overlays=tuple(hint for each in read for hint in each.values_overlays),
     )
 
 
-def _documents(data: bytes, file: str, unread: list[Unread]) -> list[Item]:
+def _documents(data: bytes, file: str, skipped: list[SkippedFile]) -> list[Item]:
     """Of the whole text; where that is no YAML, of each of its documents that is."""
-    if (line := json_of_nobody(data, partial(_is_ours, file))) is not None:
-        unread.append(_nobodys(file, line))
+    if (line := unrecognized_json_line(data, partial(_is_ours, file))) is not None:
+        skipped.append(_unrecognized(file, line))
         return []
     try:
         documents = parse_documents(data, file, TIMES)
-    except NoRoomError:
-        unread.append(Unread(file, NO_ROOM))
+    except ParseBudgetExceeded:
+        skipped.append(SkippedFile(file, BUDGET_EXCEEDED))
         return []
     except UsageError as e:
         # a limit that was passed is not passed in parts
         of_form = isinstance(e.__context__, YAMLError) or template_line(data)
         few = of_form and data.count(b"\n---") < _MOST_PARTS
-        split = lines_of_json(data) or parts(data) if few else []
+        split = lines_of_json(data) or split_documents(data) if few else []
         if not 1 < len(split) <= _MOST_PARTS:
-            unread.append(_unreadable(data, file, str(e)))
+            skipped.append(_unreadable(data, file, str(e)))
             return []
-        return [each for part in split for each in _part(*part, file, unread)]
+        return [each for part in split for each in _part(*part, file, skipped)]
     if not documents:
-        unread.append(Unread(file, "empty: no document in it", foreign=True))
-    return list(_found(documents, file, 0, unread))
+        skipped.append(SkippedFile(file, "empty: no document in it", is_unrecognized=True))
+    return list(_document_items(documents, file, 0, skipped))
 
 
-def _part(before: int, data: bytes, file: str, unread: list[Unread]) -> Iterator[Item]:
+def _part(before: int, data: bytes, file: str, skipped: list[SkippedFile]) -> Iterator[Item]:
     """Of one document of many, and whatever is wrong with it."""
-    if (line := json_of_nobody(data, partial(_is_ours, file))) is not None:
-        unread.append(_nobodys(file, before + line))
+    if (line := unrecognized_json_line(data, partial(_is_ours, file))) is not None:
+        skipped.append(_unrecognized(file, before + line))
         return
     try:
         documents = parse_documents(data, file, TIMES)
     except UsageError as e:
-        said = _unreadable(data, file, str(e))
-        reason = _LINE.sub(lambda found: f"line {before + int(found[1])}", said.reason, count=1)
-        unread.append(replace(said, line=before + said.line, reason=reason))
+        unreadable = _unreadable(data, file, str(e))
+        reason = _LINE.sub(
+            lambda found: f"line {before + int(found[1])}", unreadable.reason, count=1
+        )
+        skipped.append(replace(unreadable, line=before + unreadable.line, reason=reason))
         return
-    yield from _found(documents, file, before, unread)
+    yield from _document_items(documents, file, before, skipped)
 
 
-def read_made(data: bytes, file: str, written_at: Callable[[int], int]) -> list[Item]:
+def read_rendered(data: bytes, file: str, written_at: Callable[[int], int]) -> list[Item]:
     """What a program made of a file: each thing at the line that it comes from; the rest is nobody's."""
     try:
         documents = parse_documents(data, file, TIMES)
     except UsageError:
         return []
-    made = [each for document in documents for each in _items(document, file, 0) or ()]
-    return [replace(each, place=replace(each.place, written_at=written_at)) for each in made]
+    items = [each for document in documents for each in _items(document, file, 0) or ()]
+    return [replace(each, place=replace(each.place, written_at=written_at)) for each in items]
 
 
-def _found(
-    documents: Sequence[Document], file: str, before: int, unread: list[Unread]
+def _document_items(
+    documents: Sequence[Document], file: str, before: int, skipped: list[SkippedFile]
 ) -> Iterator[Item]:
     for document in documents:
         items = _items(document, file, before)
         if items is None:
-            unread.append(_unknown(document, file, before))
+            skipped.append(_unknown(document, file, before))
             continue
         yield from items
         for each in items:
-            unread += left_inside(each)
+            skipped += unread_embedded(each)
 
 
-def _list(data: bytes, file: str) -> FilesRead:
+def _list(data: bytes, file: str) -> LintInput:
     """A list of counters as an exporter reads it; any other table is nobody's."""
     if len(data) > MAX_BYTES or COUNTERS.encode() not in (data := as_utf8(data)):
-        return FilesRead()  # tables of data are large, and lists of counters are not
-    place = FilePlace(file, Document(None, {}))
-    found = tuple(counters(data.decode(errors="replace"), file.rpartition("/")[2], place))
-    return FilesRead(found, (), (file,) if found else ())
+        return LintInput()  # tables of data are large, and lists of counters are not
+    place = FileLocation(file, Document(None, {}))
+    results = tuple(
+        exporter_counters(data.decode(errors="replace"), file.rpartition("/")[2], place)
+    )
+    return LintInput(results, (), (file,) if results else ())
 
 
 def _items(document: Document, file: str, before: int) -> list[Item] | None:
     """What is in a document; None when it is nothing that is known here."""
-    place = FilePlace(file, document, (), before)
+    place = FileLocation(file, document, (), before)
     if is_kustomization(document.value, file) and not is_object(document.value):
         return [
-            *with_inside(Item(Resource(KUSTOMIZATION, file, document.value, None, file), place))
+            *with_embedded(Item(Resource(KUSTOMIZATION, file, document.value, None, file), place))
         ]
     if is_argo_source(document.value, file):
         return [Item(Resource(OF_ARGO_SOURCE, file, document.value), place)]
     for _, fits, reader in READERS:
         if fits(document.value):
-            return [each for item in reader(document.value, place) for each in with_inside(item)]
+            return [each for item in reader(document.value, place) for each in with_embedded(item)]
     return None
 
 
@@ -313,19 +322,19 @@ def template_line(data: bytes) -> int | None:
     return data.count(b"\n", 0, match.start()) + 1 if match else None
 
 
-def _unreadable(data: bytes, file: str, problem: str) -> Unread:
+def _unreadable(data: bytes, file: str, problem: str) -> SkippedFile:
     if line := template_line(data):
-        return Unread(file, A_TEMPLATE, line, template=True)
+        return SkippedFile(file, A_TEMPLATE, line, template=True)
     json_file = file.endswith(".json")
     if json_file and _NOT_YAML in problem:
         problem = _json_problem(data) or problem
-    found = _LINE.search(problem)
-    line = int(found[1]) if found else 1
+    match = _LINE.search(problem)
+    line = int(match[1]) if match else 1
     at_line = b"".join(data.split(b"\n", line)[line - 1 : line])
     if not json_file and _TO_FILL_IN.search(at_line):
-        return Unread(file, TO_FILL_IN, line, template=True)
+        return SkippedFile(file, PLACEHOLDER_FILE, line, template=True)
     foreign = json_file and not _ABOUT_GPUS.search(data)
-    return Unread(file, problem.removeprefix(f"{file}: "), line, foreign=foreign)
+    return SkippedFile(file, problem.removeprefix(f"{file}: "), line, is_unrecognized=foreign)
 
 
 def _json_problem(data: bytes) -> str:
@@ -339,16 +348,16 @@ def _json_problem(data: bytes) -> str:
     return ""
 
 
-def _unknown(document: Document, file: str, before: int) -> Unread:
+def _unknown(document: Document, file: str, before: int) -> SkippedFile:
     line = before + document.lines.get((), 1)
     if is_project(document.value):
-        return Unread(file, PROJECT, line)
+        return SkippedFile(file, PROJECT, line)
     if platform_in(document.value) is not None:
         own = "a stack file: `gpuyard check` proves it, and --stack takes its `policies`"
-        return Unread(file, own, line)
-    return _nobodys(file, line)
+        return SkippedFile(file, own, line)
+    return _unrecognized(file, line)
 
 
-def _nobodys(file: str, line: int) -> Unread:
+def _unrecognized(file: str, line: int) -> SkippedFile:
     kinds = ", ".join(name for name, _, _ in READERS)
-    return Unread(file, f"nothing that is known here ({kinds})", line, foreign=True)
+    return SkippedFile(file, f"nothing that is known here ({kinds})", line, is_unrecognized=True)

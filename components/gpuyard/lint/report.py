@@ -7,17 +7,17 @@ from enum import StrEnum
 from typing import Any
 
 from gpuyard.findings import Path, Severity, show_path
-from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NamedRule, NoReason
-from gpuyard.lint.items import FilesRead, Item, Unread
-from gpuyard.lint.languages.comments import Remark, remarks_of
-from gpuyard.lint.together.judging import judged
-from gpuyard.lint.together.needed import NeededValues
-from gpuyard.lint.together.put_in import JudgedOutcome
-from gpuyard.lint.together.scopes import scopes
+from gpuyard.lint.combined.evaluation import evaluate_files
+from gpuyard.lint.combined.overlay_evaluation import LocatedOutcome
+from gpuyard.lint.combined.relevant_values import RelevantValues
+from gpuyard.lint.combined.scopes import scopes
+from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, IgnoreWithoutReason, RuleMention
+from gpuyard.lint.items import Item, LintInput, SkippedFile
+from gpuyard.lint.languages.comments import ReviewComment, review_comments
 from gpuyard.rules import RULES
-from gpuyard.rules.filled_in import RuleCheck
+from gpuyard.rules.placeholders import RuleCheck
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
-from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness
+from gpuyard.rules.run import DEFAULT_CONFIGURATION, RuleConfiguration, RuleOutcome, RuleVerdict
 
 
 class HitState(StrEnum):
@@ -26,18 +26,18 @@ class HitState(StrEnum):
     OPEN = "open"
     """It counts."""
     NOT_EVALUATED = "not-evaluated"
-    EXCEPTED = "excepted"
+    EXEMPTED = "excepted"
     IGNORED = "ignored"
     BASELINE = "baseline"
     """It was there before, and somebody has taken it down."""
-    SAMPLE = "sample"
+    EXAMPLE = "sample"
     """It stands in an example, in data of a test, or in a copy of somebody else's: nobody deploys it here."""
-    CHOICE = "choice"
+    ADVISORY = "choice"
     """It can be defended: how the owner decides is as good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class LintFinding:
     """One thing that a rule has to say about one place."""
 
     rule: Rule
@@ -51,7 +51,7 @@ class Hit:
     where: str
     problem: str
     fix: str = ""
-    note: str = ""
+    reason: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -64,22 +64,22 @@ class Hit:
 class Report:
     """Everything there is to say, in the order of files and lines."""
 
-    hits: tuple[Hit, ...]
-    unread: tuple[Unread, ...]
+    hits: tuple[LintFinding, ...]
+    skipped: tuple[SkippedFile, ...]
     files: tuple[str, ...]
     resources: int
-    known: int
+    checked_resources: int
     """Of them: those of kinds that a rule looks at."""
     rules: tuple[Rule, ...]
-    without_reason: tuple[NoReason, ...] = ()
+    without_reason: tuple[IgnoreWithoutReason, ...] = ()
     """Comments that would ignore a rule and do not say why: they ignore nothing."""
-    no_rules: tuple[NamedRule, ...] = ()
+    unknown_rules: tuple[RuleMention, ...] = ()
     """What comments would ignore, and no rule is called so."""
     cut: bool = False
     """Whether the time was over before the rules had checked everything."""
 
     @property
-    def open(self) -> tuple[Hit, ...]:
+    def open(self) -> tuple[LintFinding, ...]:
         """What counts."""
         return tuple(hit for hit in self.hits if hit.state is HitState.OPEN)
 
@@ -87,40 +87,44 @@ class Report:
         """How many are in a state."""
         return sum(hit.state is state for hit in self.hits)
 
-    def fails(self, fail_on: Severity) -> bool:
+    def is_failed(self, fail_on: Severity) -> bool:
         """True when something open is at least so grave."""
         return any(hit.severity.rank >= fail_on.rank for hit in self.open)
 
 
-def report(
-    reading: FilesRead,
+def build_report(
+    reading: LintInput,
     rules: Sequence[Rule],
-    settings: Strictness = AS_THEY_ARE,
+    settings: RuleConfiguration = DEFAULT_CONFIGURATION,
     ignores: Ignores = NOTHING_IGNORED,
     baseline: Collection[str] = (),
     is_over: Callable[[], bool] = lambda: False,
 ) -> Report:
     """Hold what was read against the rules, until the time is over."""
     items = {id(item.resource): item for item in reading.items}
-    beside = _Beside(ignores)
+    other = _Beside(ignores)
     deployed_together = scopes(reading)
-    found: list[JudgedOutcome] = []
+    results: list[LocatedOutcome] = []
     cut = False
     try:
         timed = [_timed(rule, is_over) for rule in rules]
-        found.extend(judged(reading, timed, settings, deployed_together))
+        results.extend(evaluate_files(reading, timed, settings, deployed_together))
     except TimeLimitReached:
         cut = True
-    items |= {id(each.elsewhere.resource): each.elsewhere for each in found if each.elsewhere}
+    items |= {
+        id(each.other_location.resource): each.other_location
+        for each in results
+        if each.other_location
+    }
     own = {rule.id: rule for rule in rules}
     outcomes = [
-        _meant(each, items.get(id(each.resource)), beside, settings)
-        for each in (replace(o.outcome, rule=own[o.outcome.rule.id]) for o in found)
+        _meant(each, items.get(id(each.resource)), other, settings)
+        for each in (replace(o.outcome, rule=own[o.outcome.rule.id]) for o in results)
     ]
-    needed = NeededValues([item.resource for item in reading.items], settings)
-    hits = [_hit(each, items, reading, needed.of(each)) for each in outcomes]
+    needed = RelevantValues([item.resource for item in reading.items], settings)
+    hits = [_hit(each, items, reading, needed.for_rule(each)) for each in outcomes]
     hits = [_settled(hit, ignores, baseline, reading.samples) for hit in hits]
-    unread = [Unread(each.file, each.unread) for each in deployed_together if each.unread]
+    unread = [SkippedFile(each.file, each.unread) for each in deployed_together if each.unread]
     active = tuple(rule for rule in rules if rule.id not in settings.off)
     names = {rule.id for rule in (*RULES, *rules)}
     kinds = {kind for rule in active for kind in rule.kinds}
@@ -128,13 +132,13 @@ def report(
     hits.sort(key=lambda hit: (position.get(hit.file, -1), hit.line, hit.column, hit.rule.id))
     return Report(
         hits=tuple(hits),
-        unread=(*reading.unread, *unread),
+        skipped=(*reading.skipped, *unread),
         files=reading.files,
         resources=len(reading.items),
-        known=sum(item.resource.group_kind in kinds for item in reading.items),
+        checked_resources=sum(item.resource.group_kind in kinds for item in reading.items),
         rules=active,
         without_reason=ignores.without_reason,
-        no_rules=tuple(each for each in ignores.named if each.rule not in names),
+        unknown_rules=tuple(each for each in ignores.named if each.rule not in names),
         cut=cut,
     )
 
@@ -163,7 +167,9 @@ class _Beside:
     """What comments beside resources defend: a file's are read once, where something is said of it."""
 
     ignores: Ignores
-    read: dict[str, tuple[Remark, ...]] = field(default_factory=dict[str, tuple[Remark, ...]])
+    read: dict[str, tuple[ReviewComment, ...]] = field(
+        default_factory=dict[str, tuple[ReviewComment, ...]]
+    )
     last: dict[int, int] = field(default_factory=dict[int, int])
     """Of a resource: its last line, which takes a walk through the document to know."""
 
@@ -171,44 +177,46 @@ class _Beside:
         """Whether somebody says beside it that it is meant so."""
         file, resource = item.place.file, id(item.resource)
         if file not in self.read:
-            self.read[file] = remarks_of(self.ignores.comments.get(file, ()))
+            self.read[file] = review_comments(self.ignores.comments.get(file, ()))
         if not (remarks := self.read[file]):
             return False
         if resource not in self.last:
             self.last[resource] = item.place.last_line()
         lines, last = item.place.lines_to(outcome.path), self.last[resource]
-        return any(each.defends(outcome.rule.id, outcome.problem, lines, last) for each in remarks)
+        return any(
+            each.justifies(outcome.rule.id, outcome.problem, lines, last) for each in remarks
+        )
 
 
 def _meant(
-    outcome: RuleOutcome, item: Item | None, beside: _Beside, settings: Strictness
+    outcome: RuleOutcome, item: Item | None, other: _Beside, settings: RuleConfiguration
 ) -> RuleOutcome:
     """A choice where a comment beside it says that it is meant so, unless a user wants those counted."""
-    strict = settings.choices or outcome.rule.id in settings.severities
+    strict = settings.advisory or outcome.rule.id in settings.severities
     if item is None or strict or outcome.verdict is not RuleVerdict.VIOLATED:
         return outcome
-    return replace(outcome, choice=True) if beside.defend(outcome, item) else outcome
+    return replace(outcome, is_advisory=True) if other.defend(outcome, item) else outcome
 
 
 def _hit(
     outcome: RuleOutcome,
     items: Mapping[int, Item],
-    reading: FilesRead,
+    reading: LintInput,
     needed: tuple[Resource, Path] | None,
-) -> Hit:
+) -> LintFinding:
     """Where it is; of what could not be judged, where the value is that nobody knows."""
     about, where = needed or (outcome.resource, outcome.path)
     item = items.get(id(about))
     states = {
         RuleVerdict.NOT_EVALUATED: HitState.NOT_EVALUATED,
-        RuleVerdict.EXCEPTED: HitState.EXCEPTED,
+        RuleVerdict.EXEMPTED: HitState.EXEMPTED,
     }
-    otherwise = HitState.CHOICE if outcome.choice else HitState.OPEN
+    otherwise = HitState.ADVISORY if outcome.is_advisory else HitState.OPEN
     file = item.place.file if item else (reading.files[0] if reading.files else "")
     line, column = item.place.position(where) if item else (1, 1)
-    path = item.place.named(where) if item else where
-    told = item.place.told if item else str
-    return Hit(
+    path = item.place.document_path(where) if item else where
+    describe = item.place.document_text if item else str
+    return LintFinding(
         rule=outcome.rule,
         state=states.get(outcome.verdict, otherwise),
         severity=outcome.severity,
@@ -217,9 +225,9 @@ def _hit(
         column=column,
         resource=_named(outcome.resource),
         where=show_path(path) if path else "",
-        problem=told(outcome.problem),
-        fix=told(outcome.fix),
-        note=outcome.note or ("a choice: it does not count" if outcome.choice else ""),
+        problem=describe(outcome.problem),
+        fix=describe(outcome.fix),
+        reason=outcome.note or ("a choice: it does not count" if outcome.is_advisory else ""),
     )
 
 
@@ -231,14 +239,14 @@ def _named(resource: Resource | None) -> str:
 
 
 def _settled(
-    hit: Hit, ignores: Ignores, baseline: Collection[str], samples: Collection[str]
-) -> Hit:
+    hit: LintFinding, ignores: Ignores, baseline: Collection[str], samples: Collection[str]
+) -> LintFinding:
     if hit.state is not HitState.OPEN:
         return hit
     if (reason := ignores.reason(hit.file, hit.line, hit.rule.id)) is not None:
-        return replace(hit, state=HitState.IGNORED, note=f"ignored: {reason}")
+        return replace(hit, state=HitState.IGNORED, reason=f"ignored: {reason}")
     if hit.fingerprint in baseline:
-        return replace(hit, state=HitState.BASELINE, note="in the baseline")
+        return replace(hit, state=HitState.BASELINE, reason="in the baseline")
     if hit.file in samples:
-        return replace(hit, state=HitState.SAMPLE, note="in a sample: it does not count")
+        return replace(hit, state=HitState.EXAMPLE, reason="in a sample: it does not count")
     return hit

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.lint.items import Unread
-from gpuyard.lint.report import Hit, HitState, Report
+from gpuyard.lint.items import SkippedFile
+from gpuyard.lint.report import HitState, LintFinding, Report
 from gpuyard.rules.rule import Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {Severity.REFUSE: "error", Severity.WARN: "warning", Severity.NOTE: "note"}
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
 def sarif(report: Report, version: str) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def sarif(report: Report, version: str) -> dict[str, Any]:
         "invocations": [
             {
                 "executionSuccessful": True,
-                "toolExecutionNotifications": [_notification(each) for each in report.unread],
+                "toolExecutionNotifications": [_notification(each) for each in report.skipped],
             }
         ],
     }
@@ -52,7 +52,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(hit: Hit, index: int) -> dict[str, Any]:
+def _result(hit: LintFinding, index: int) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": hit.rule.id,
         "ruleIndex": index,
@@ -65,11 +65,11 @@ def _result(hit: Hit, index: int) -> dict[str, Any]:
         result |= {"kind": "open", "level": "none"}
     elif hit.state is not HitState.OPEN:
         kind = "inSource" if hit.state is HitState.IGNORED else "external"
-        result["suppressions"] = [{"kind": kind, "justification": hit.note}]
+        result["suppressions"] = [{"kind": kind, "justification": hit.reason}]
     return result
 
 
-def _message(hit: Hit) -> str:
+def _message(hit: LintFinding) -> str:
     where = f"{hit.where}: " if hit.where else ""
     fix = f"; {hit.fix}" if hit.fix else ""
     return f"{where}{hit.problem}{fix}"
@@ -93,9 +93,9 @@ def _uri(file: str) -> str:
     return quote(file.replace("\\", "/"))
 
 
-def _notification(unread: Unread) -> dict[str, Any]:
+def _notification(skipped: SkippedFile) -> dict[str, Any]:
     return {
-        "level": "note" if unread.template or unread.foreign else "warning",
-        "message": {"text": unread.reason},
-        "locations": [_location(unread.file, unread.line, 1)],
+        "level": "note" if skipped.template or skipped.is_unrecognized else "warning",
+        "message": {"text": skipped.reason},
+        "locations": [_location(skipped.file, skipped.line, 1)],
     }

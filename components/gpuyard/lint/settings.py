@@ -17,13 +17,13 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from gpuyard.errors import UsageError
-from gpuyard.findings import Finding, Fix, Path, Severity, show_path, warn
+from gpuyard.findings import Finding, Fix, Path, Severity, show_path, warning
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import Exemption, Strictness
-from gpuyard.spec.nearest import nearest
-from gpuyard.spec.problems import findings_of, show_given
+from gpuyard.rules.run import Exemption, RuleConfiguration
+from gpuyard.spec.problems import format_input, validation_findings
 from gpuyard.spec.read import CONFIG_KEY, PLATFORM_PATH, platform_in
 from gpuyard.spec.sections import Level, Policies
+from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.values import Text
 from gpuyard.spec.yaml_tree import Document, parse_yaml
 
@@ -39,11 +39,11 @@ class RuleSettings(Policies):
     """The document."""
 
     parameters: dict[Text, dict[str, Any]] = Field(default_factory=dict)
-    """By rule id, what it lets be set: {GPU-CAP-02: {most_gpus: 512}}. Default: each rule's own."""
+    """By rule id, what it lets be set: {GPU-CAP-02: {max_gpus_per_node: 512}}. Default: each rule's own."""
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsSlip:
+class SettingsError:
     """Something that the document cannot say, and what to write instead."""
 
     path: Path
@@ -55,14 +55,14 @@ class SettingsSlip:
         return f"{show_path(self.path) if self.path else 'the settings'}: {self.problem}{fix}"
 
 
-def read_settings(data: bytes, file: str, rules: Sequence[Rule], today: date) -> Strictness:
+def read_settings(data: bytes, file: str, rules: Sequence[Rule], today: date) -> RuleConfiguration:
     """The settings in a file; UsageError with every slip and its line."""
     document = parse_yaml(data, file)
     value, prefix = _inner(document.value)
-    return _sound(document, file, prefix, settings_of(value, rules, today))
+    return _validated(document, file, prefix, settings_of(value, rules, today))
 
 
-def read_section(data: bytes, file: str, rules: Sequence[Rule], today: date) -> Strictness:
+def read_section(data: bytes, file: str, rules: Sequence[Rule], today: date) -> RuleConfiguration:
     """The settings in a stack file; UsageError with every slip in its section, and its line.
 
     Nothing else of the file is judged: `gpuyard check` does that.
@@ -74,7 +74,7 @@ def read_section(data: bytes, file: str, rules: Sequence[Rule], today: date) -> 
             f"{file}: no stack file: it has no `config: {CONFIG_KEY}:` with a platform"
         )
     prefix: Path = (*PLATFORM_PATH, SECTION)
-    return _sound(document, file, prefix, settings_of(section_of(platform), rules, today))
+    return _validated(document, file, prefix, settings_of(section_of(platform), rules, today))
 
 
 def section_of(platform: Any) -> Any:
@@ -82,11 +82,14 @@ def section_of(platform: Any) -> Any:
     return platform.get(SECTION) if isinstance(platform, Mapping) else None
 
 
-def _sound(
-    document: Document, file: str, prefix: Path, read: tuple[Strictness, tuple[SettingsSlip, ...]]
-) -> Strictness:
+def _validated(
+    document: Document,
+    file: str,
+    prefix: Path,
+    read: tuple[RuleConfiguration, tuple[SettingsError, ...]],
+) -> RuleConfiguration:
     settings, slips = read
-    every = [*_twice(document, prefix), *slips]
+    every = [*_duplicates(document, prefix), *slips]
     lines = [(document.line_of((*prefix, *slip.path)) or 1, slip) for slip in every]
     if lines:
         lines.sort(key=lambda each: each[0])
@@ -101,93 +104,109 @@ def _inner(value: Any) -> tuple[Any, Path]:
     return {k: v for k, v in value[PACK].items() if k != _LEVEL_OF_PACK}, (PACK,)
 
 
-def _twice(document: Document, prefix: Path) -> Iterator[SettingsSlip]:
+def _duplicates(document: Document, prefix: Path) -> Iterator[SettingsError]:
     for path, _ in document.duplicates:
         if path[: len(prefix)] == prefix:
-            yield SettingsSlip(path[len(prefix) :], "stands twice", "keep one of them")
+            yield SettingsError(path[len(prefix) :], "stands twice", "keep one of them")
 
 
 def settings_of(
     value: Any, rules: Sequence[Rule], today: date
-) -> tuple[Strictness, tuple[SettingsSlip, ...]]:
+) -> tuple[RuleConfiguration, tuple[SettingsError, ...]]:
     """The settings, and what is wrong with them; with anything wrong, every rule as it is."""
     try:
         read = RuleSettings.model_validate({} if value is None else value)
     except ValidationError as e:
-        found = findings_of(e, RuleSettings, value)
-        return Strictness(today=today), tuple(
-            SettingsSlip(
-                f.path, _worded(f.problem, f.given, f.allowed), f.fix.says if f.fix else ""
+        result = validation_findings(e, RuleSettings, value)
+        return RuleConfiguration(today=today), tuple(
+            SettingsError(
+                f.path, _worded(f.problem, f.value, f.allowed), f.fix.message if f.fix else ""
             )
-            for f in found
+            for f in result
         )
     by_id = {rule.id: rule for rule in rules}
     slips = (*_unknown_rules(read, by_id), *_wrong_parameters(read, by_id))
-    return (Strictness(today=today) if slips else _settings(read, by_id, today)), slips
+    return (RuleConfiguration(today=today) if slips else _settings(read, by_id, today)), slips
 
 
-def _worded(problem: str, given: str, allowed: str) -> str:
-    parts = [problem, f"given {given}" if given else "", f"allowed: {allowed}" if allowed else ""]
+def _worded(problem: str, value: str, allowed: str) -> str:
+    parts = [problem, f"given {value}" if value else "", f"allowed: {allowed}" if allowed else ""]
     return ", ".join(part for part in parts if part)
 
 
-def _unknown_rules(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[SettingsSlip]:
-    for path, rule, near in _strangers(read, by_id):
-        fix = f"did you mean {near}?" if near else "`gpuyard lint --rules` lists every rule"
-        yield SettingsSlip(path, f"no rule {show_given(rule)}", fix)
+def _unknown_rules(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[SettingsError]:
+    for path, rule, suggestion in _unknown_names(read, by_id):
+        fix = (
+            f"did you mean {suggestion}?"
+            if suggestion
+            else "`gpuyard lint --rules` lists every rule"
+        )
+        yield SettingsError(path, f"no rule {format_input(rule)}", fix)
 
 
-def _strangers(
+def _unknown_names(
     read: RuleSettings, by_id: Mapping[str, Rule]
 ) -> Iterator[tuple[Path, str, str | None]]:
     """Where a rule is named that there is not, that name, and the one that may be meant."""
     named: list[tuple[Path, str]] = [(("levels", rule), rule) for rule in read.levels]
     named += [(("parameters", rule), rule) for rule in read.parameters]
     named += [(("exceptions", n, "rule"), each.rule) for n, each in enumerate(read.exceptions)]
-    return ((path, rule, nearest(rule, by_id)) for path, rule in named if rule not in by_id)
+    return ((path, rule, nearest_name(rule, by_id)) for path, rule in named if rule not in by_id)
 
 
 def unknown_rules(policies: Policies, rules: Sequence[Rule]) -> Iterator[Finding]:
     """The same of a stack file's section, before the linter or the pack stops at it."""
     by_id = {rule.id: rule for rule in rules}
     read = RuleSettings(levels=policies.levels, exceptions=policies.exceptions)
-    for path, rule, near in _strangers(read, by_id):
-        yield warn(
+    for path, rule, suggestion in _unknown_names(read, by_id):
+        yield warning(
             "policies.unknown_rule",
             (SECTION, *path),
-            f"no rule {show_given(rule)}: `gpuyard lint --stack` and the policy pack stop here",
-            given=rule,
+            f"no rule {format_input(rule)}: `gpuyard lint --stack` and the policy pack stop here",
+            value=rule,
             allowed="what `gpuyard lint --rules` lists",
-            fix=_named_right(read, path, near),
+            fix=_named_right(read, path, suggestion),
         )
 
 
-def _named_right(read: RuleSettings, path: Path, near: str | None) -> Fix:
+def _named_right(read: RuleSettings, path: Path, suggestion: str | None) -> Fix:
     """The name that may be meant in its place; where there is none, or it is there, nothing."""
-    says = f"write {near}" if near else "take it away"
+    message = f"write {suggestion}" if suggestion else "take it away"
     if path[0] == "exceptions":
-        return Fix(says=says, at=(SECTION, *path) if near else (SECTION, *path[:-1]), value=near)
+        return Fix(
+            message=message,
+            at=(SECTION, *path) if suggestion else (SECTION, *path[:-1]),
+            value=suggestion,
+        )
     at = (SECTION, "levels")
-    kept = {k: v.value for k, v in read.levels.items() if k != path[1]}
+    other_levels = {k: v.value for k, v in read.levels.items() if k != path[1]}
     return Fix(
-        says=says, at=at, value=({near: read.levels[str(path[1])].value} if near else {}) | kept
+        message=message,
+        at=at,
+        value=({suggestion: read.levels[str(path[1])].value} if suggestion else {}) | other_levels,
     )
 
 
-def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[SettingsSlip]:
-    for rule, given in read.parameters.items():
-        known = by_id[rule].parameters if rule in by_id else given
-        for name, value in given.items():
+def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[SettingsError]:
+    for rule, parameters in read.parameters.items():
+        known = by_id[rule].parameters if rule in by_id else parameters
+        for name, value in parameters.items():
             path = ("parameters", rule, name)
             if name not in known:
-                near = nearest(name, known)
-                fix = f"did you mean {near}?" if near else f"it has: {', '.join(known) or 'none'}"
-                yield SettingsSlip(path, f"{rule} has no such parameter", fix)
-            elif wanted := _misfit(value, known[name]):
-                yield SettingsSlip(path, f"{show_given(value)} is no {wanted}", f"write a {wanted}")
+                suggestion = nearest_name(name, known)
+                fix = (
+                    f"did you mean {suggestion}?"
+                    if suggestion
+                    else f"it has: {', '.join(known) or 'none'}"
+                )
+                yield SettingsError(path, f"{rule} has no such parameter", fix)
+            elif expected := _incompatibility(value, known[name]):
+                yield SettingsError(
+                    path, f"{format_input(value)} is no {expected}", f"write a {expected}"
+                )
 
 
-def _misfit(value: Any, default: Any) -> str:
+def _incompatibility(value: Any, default: Any) -> str:
     """What stands there instead of a value like the default's; "" when it is like it."""
     match default:
         case bool():
@@ -204,8 +223,8 @@ def _misfit(value: Any, default: Any) -> str:
             return ""
 
 
-def _settings(read: RuleSettings, by_id: Mapping[str, Rule], today: date) -> Strictness:
-    return Strictness(
+def _settings(read: RuleSettings, by_id: Mapping[str, Rule], today: date) -> RuleConfiguration:
+    return RuleConfiguration(
         off=frozenset(rule for rule, level in read.levels.items() if level is Level.OFF),
         severities={
             rule: _severity(level, by_id[rule])
@@ -214,9 +233,10 @@ def _settings(read: RuleSettings, by_id: Mapping[str, Rule], today: date) -> Str
         },
         parameters={
             rule: {
-                name: _like(value, by_id[rule].parameters[name]) for name, value in given.items()
+                name: _like(value, by_id[rule].parameters[name])
+                for name, value in parameters.items()
             }
-            for rule, given in read.parameters.items()
+            for rule, parameters in read.parameters.items()
         },
         exemptions=tuple(
             Exemption(each.rule, each.resource, each.reason, each.expires)
@@ -233,11 +253,11 @@ def _like(value: Any, default: Any) -> Any:
 def _severity(level: Level, rule: Rule) -> Severity:
     """Mandatory stops; advice is as grave as the rule itself, but never stops."""
     if level is Level.MANDATORY:
-        return Severity.REFUSE
-    return Severity.WARN if rule.severity is Severity.REFUSE else rule.severity
+        return Severity.ERROR
+    return Severity.WARNING if rule.severity is Severity.ERROR else rule.severity
 
 
-def expired(settings: Strictness) -> list[str]:
+def expired_exemptions(settings: RuleConfiguration) -> list[str]:
     """A line for each exception that is over: its rule holds again."""
     return [
         f"the exception of {each.rule} for {each.resource} expired on {each.expires}"
@@ -246,7 +266,7 @@ def expired(settings: Strictness) -> list[str]:
     ]
 
 
-def together(first: Strictness, others: Strictness) -> Strictness:
+def merge_settings(first: RuleConfiguration, others: RuleConfiguration) -> RuleConfiguration:
     """Both: what the first sets for a rule counts before what the others set, exceptions hold from each."""
     levels = first.off | first.severities.keys()
     return replace(

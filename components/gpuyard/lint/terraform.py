@@ -9,15 +9,15 @@ from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.lint.embedded import text_documents
-from gpuyard.lint.items import FilePlace, Item
-from gpuyard.lint.kubernetes import is_object, with_open_texts
+from gpuyard.lint.items import FileLocation, Item
+from gpuyard.lint.kubernetes import is_object, with_placeholder_strings
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.lint.languages.terraform_objects import (
     OBJECTS,
     camel_case,
-    in_words_of,
+    kubernetes_object,
+    object_location,
     snake_case,
-    written_object,
 )
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules.rule import UNKNOWN, Resource
@@ -75,7 +75,7 @@ def is_plan(value: Any) -> bool:
     )
 
 
-def plan_resources(value: Any, place: FilePlace) -> Iterator[Item]:
+def plan_resources(value: Any, place: FileLocation) -> Iterator[Item]:
     """Every resource as it will be, of all modules."""
     planned = "planned_values" if "planned_values" in value else "values"
     unknown = _after_unknown(value)
@@ -92,7 +92,7 @@ def is_terraform_state(value: Any) -> bool:
     )
 
 
-def terraform_state_resources(value: Any, place: FilePlace) -> Iterator[Item]:
+def terraform_state_resources(value: Any, place: FileLocation) -> Iterator[Item]:
     """Every resource as it was deployed, one for each of its instances."""
     for index, each in enumerate(value["resources"]):
         for number, instance in enumerate(_list(_get(each, "instances"))):
@@ -105,9 +105,9 @@ def terraform_state_resources(value: Any, place: FilePlace) -> Iterator[Item]:
                 # a field of any type is kept with its type beside it
                 attributes = {**attributes, "manifest": manifest["value"]}
                 manifest_at = ("manifest", "value")
-            found = {**each, "address": _address(each, instance), "values": attributes}
+            results = {**each, "address": _address(each, instance), "values": attributes}
             where: Path = ("resources", index, "instances", number, "attributes")
-            yield from _read(found, place, where, {}, manifest_at)
+            yield from _read(results, place, where, {}, manifest_at)
 
 
 def _get(value: Any, key: str) -> Any:
@@ -123,15 +123,15 @@ def _address(resource: Mapping[str, Any], instance: Mapping[str, Any]) -> str:
 
 def _after_unknown(value: Mapping[str, Any]) -> dict[str, Any]:
     """By address, what only applying will tell."""
-    found = {}
+    results = {}
     for change in _list(value.get("resource_changes")):
         if isinstance(change, Mapping) and isinstance(change.get("change"), Mapping):
-            found[str(change.get("address"))] = change["change"].get("after_unknown")
-    return found
+            results[str(change.get("address"))] = change["change"].get("after_unknown")
+    return results
 
 
 def _module(
-    module: Any, place: FilePlace, path: Path, unknown: Mapping[str, Any]
+    module: Any, place: FileLocation, path: Path, unknown: Mapping[str, Any]
 ) -> Iterator[Item]:
     if not isinstance(module, Mapping):
         return
@@ -144,7 +144,7 @@ def _module(
 
 def _read(
     each: Mapping[str, Any],
-    place: FilePlace,
+    place: FileLocation,
     at: Path,
     unknown: Mapping[str, Any],
     manifest_at: Path = ("manifest",),
@@ -159,7 +159,7 @@ def _read(
         if is_object(written):
             module = address.rpartition(f"{kind}.")[0]
             yield Item(
-                kubernetes_resource(with_open_texts(written), module),
+                kubernetes_resource(with_placeholder_strings(written), module),
                 replace(place, prefix=(*at, *manifest_at)),
             )
         elif isinstance(written, str):
@@ -170,16 +170,18 @@ def _read(
                     yield Item(kubernetes_resource(document.value), inside)
     elif kind in OBJECTS:
         module = address.rpartition(f"{kind}.")[0]
-        made = kubernetes_resource(with_open_texts(written_object(kind, values)), module)
-        yield Item(made, in_words_of(kind, replace(place, prefix=at)))
+        resource = kubernetes_resource(
+            with_placeholder_strings(kubernetes_object(kind, values)), module
+        )
+        yield Item(resource, object_location(kind, replace(place, prefix=at)))
     elif kind in KINDS:
-        named: dict[str, Any] = named_as_pulumi(values)
-        found = Resource(KINDS[kind], address, named, protected(KINDS[kind], named))
+        named: dict[str, Any] = with_pulumi_names(values)
+        result = Resource(KINDS[kind], address, named, is_protected(KINDS[kind], named))
         in_words = replace(place, prefix=at, pulumi_name=pulumi_name, own_name=terraform_name)
-        yield Item(found, in_words)
+        yield Item(result, in_words)
 
 
-def protected(kind: str, named: Mapping[str, Any]) -> bool | None:
+def is_protected(kind: str, named: Mapping[str, Any]) -> bool | None:
     """What the provider itself refuses to delete; whether Terraform would is not in a plan."""
     return True if named.get("deletionProtection") is True and kind.endswith("/Cluster") else None
 
@@ -195,15 +197,15 @@ def _with_unknown(value: Any, unknown: Any) -> Any:
     return value
 
 
-def named_as_pulumi(value: Any) -> Any:
+def with_pulumi_names(value: Any) -> Any:
     """Fields as Pulumi names them: camel case, plural where a block may stand many times."""
     if isinstance(value, Mapping):
-        found = {
-            pulumi_name(key): each if key in _OPAQUE else named_as_pulumi(each)
+        results = {
+            pulumi_name(key): each if key in _OPAQUE else with_pulumi_names(each)
             for key, each in value.items()
         }
-        return PartlyKnown(found) if isinstance(value, PartlyKnown) else found
-    return [named_as_pulumi(each) for each in value] if isinstance(value, list) else value
+        return PartlyKnown(results) if isinstance(value, PartlyKnown) else results
+    return [with_pulumi_names(each) for each in value] if isinstance(value, list) else value
 
 
 def pulumi_name(key: str) -> str:

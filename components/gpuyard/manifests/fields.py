@@ -38,7 +38,7 @@ class NotEvaluatedError(Exception):
     """A rule met a value that is not known yet: it has said nothing, which is not the same as passing."""
 
 
-def known(value: Any) -> Any:
+def known_value(value: Any) -> Any:
     """The value, when it is known; NotEvaluatedError ends the rule otherwise."""
     if value is UNKNOWN:
         raise NotEvaluatedError
@@ -49,7 +49,7 @@ def _no_text(value: Any) -> Any:
     """A value that is to be something else than text, when it is known."""
     if isinstance(value, FilledIn):
         raise NotEvaluatedError
-    return known(value)
+    return known_value(value)
 
 
 def mapping(value: Any, *keys: str) -> Mapping[Any, Any]:
@@ -61,7 +61,7 @@ def mapping(value: Any, *keys: str) -> Mapping[Any, Any]:
     return value if isinstance(_no_text(value), Mapping) else {}
 
 
-def whole(value: Any) -> Mapping[Any, Any]:
+def complete_mapping(value: Any) -> Mapping[Any, Any]:
     """A mapping of which all is known, for who looks for what is not in it."""
     if isinstance(value, PartlyKnown):
         raise NotEvaluatedError
@@ -70,7 +70,7 @@ def whole(value: Any) -> Mapping[Any, Any]:
 
 def block(value: Any) -> Mapping[str, Any]:
     """A block of a cloud resource; where it may stand once, Terraform writes a list of one."""
-    alone = isinstance(known(value), list | tuple) and len(value) == 1
+    alone = isinstance(known_value(value), list | tuple) and len(value) == 1
     return mapping(value[0] if alone else value)
 
 
@@ -88,10 +88,10 @@ def mappings(value: Any, *keys: str) -> list[Mapping[Any, Any]]:
 def text(value: Any, *keys: str) -> str:
     """Text, or the one below at these keys; "" when there is none or something else stands there."""
     value = _below(value, keys)
-    return value if isinstance(known(value), str) else ""
+    return value if isinstance(known_value(value), str) else ""
 
 
-def word(value: Any, *keys: str) -> str:
+def enum_value(value: Any, *keys: str) -> str:
     """Text that is one of a few words, where a name that somebody fills in would be none of them."""
     return str(_no_text(text(value, *keys)))
 
@@ -128,4 +128,4 @@ def at(value: Any, *steps: str | int) -> Any:
             value = inside[step] if step < len(inside) else None
         else:
             value = block(value).get(step)
-    return known(value)
+    return known_value(value)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuyard import names
-from gpuyard.manifests.fields import known
+from gpuyard.manifests.fields import known_value
 from gpuyard.manifests.quantities import quantity
 
 _DIGITS = 15
@@ -26,7 +26,7 @@ def is_gpu_resource(name: str) -> bool:
     return name in {names.GPU, names.GPU_SHARED} or name.startswith(names.MIG_PREFIX)
 
 
-def several_shares(limits: Mapping[Any, Any], shared: Collection[str] = ()) -> list[str]:
+def requests_several_shares(limits: Mapping[Any, Any], shared: Collection[str] = ()) -> list[str]:
     """Shared resources of which a container asks for more than the device plugin gives it.
 
     `shared` are those whose names do not say that they are.
@@ -36,7 +36,7 @@ def several_shares(limits: Mapping[Any, Any], shared: Collection[str] = ()) -> l
         for name, value in limits.items()
         if isinstance(name, str)
         and (names.is_shared(name) or name in shared)
-        and (quantity(known(value)) or 0) > names.MOST_SHARES
+        and (quantity(known_value(value)) or 0) > names.MOST_SHARES
     ]
 
 
@@ -54,14 +54,14 @@ def gpu_count(value: object) -> int | None:
     return int(match[1]) if match else None
 
 
-def ask_of_pod(
+def pod_gpu_request(
     init: Sequence[Mapping[Any, Any]], main: Sequence[Mapping[Any, Any]]
 ) -> tuple[dict[str, int], tuple[str, ...]]:
     """GPU resources that one pod needs, and what is wrong with how it asks for them."""
     problems: list[str] = []
     total = pod_total(
-        ((container, Counter(_asks(container, problems))) for container in init),
-        (Counter(_asks(container, problems)) for container in main),
+        ((container, Counter(_requests(container, problems))) for container in init),
+        (Counter(_requests(container, problems)) for container in main),
     )
     return {name: total[name] for name in sorted(total)}, tuple(problems)
 
@@ -84,7 +84,7 @@ def pod_total(
     return peak | sum(main, start=sidecars)
 
 
-def _asks(container: Mapping[Any, Any], problems: list[str]) -> dict[str, int]:
+def _requests(container: Mapping[Any, Any], problems: list[str]) -> dict[str, int]:
     """One container's GPU resources. Limits count; requests of GPUs must equal them."""
     resources = container.get("resources")
     limits, requests = (_part(resources, key) for key in ("limits", "requests"))
@@ -92,10 +92,10 @@ def _asks(container: Mapping[Any, Any], problems: list[str]) -> dict[str, int]:
     for name in dict.fromkeys([*limits, *requests]):
         if not (isinstance(name, str) and is_gpu_resource(name)):
             continue
-        given = limits.get(name, requests.get(name))
-        count = gpu_count(given)
+        value = limits.get(name, requests.get(name))
+        count = gpu_count(value)
         if count is None:
-            problems.append(_not_a_count(name, given))
+            problems.append(_not_a_count(name, value))
             continue
         asks[name] = count
         problems += _disagreement(name, limits, requests, count)
@@ -103,13 +103,13 @@ def _asks(container: Mapping[Any, Any], problems: list[str]) -> dict[str, int]:
 
 
 def _part(resources: object, key: str) -> Mapping[Any, Any]:
-    found = resources.get(key) if isinstance(resources, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    result = resources.get(key) if isinstance(resources, Mapping) else None
+    return result if isinstance(result, Mapping) else {}
 
 
-def _not_a_count(name: str, given: object) -> str:
-    shown = repr(given) if len(repr(given)) <= _SHOWN else repr(given)[: _SHOWN - 1] + "…"
-    milli = _MILLI.fullmatch(given) if isinstance(given, str) else None
+def _not_a_count(name: str, value: object) -> str:
+    shown = repr(value) if len(repr(value)) <= _SHOWN else repr(value)[: _SHOWN - 1] + "…"
+    milli = _MILLI.fullmatch(value) if isinstance(value, str) else None
     meant = int(milli[1]) // _WHOLE if milli and int(milli[1]) % _WHOLE == 0 else None
     fix = f"write {meant}" if meant else "write a whole number"
     return f"{name}: {shown} is no number of GPUs and is not counted; {fix}"

@@ -22,7 +22,7 @@ _DAILY = re.compile(r"(?:.*/)?(?:ggml-org|ggerganov)/llama\.cpp:(?:full|light|se
 """Images that their project builds anew each day under names without any of these words."""
 
 
-def moves(image: str) -> bool:
+def is_moving_tag(image: str) -> bool:
     """Whether the name without a digest is given to other images in time; of no tag it is `latest`."""
     name, has_tag, tag = image.rpartition("/")[2].partition(":")
     if not has_tag or not tag:

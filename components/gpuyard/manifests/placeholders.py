@@ -37,20 +37,20 @@ _ALL_OF_IT = re.compile(
 )
 
 
-def is_filled_in(value: object) -> bool:
+def is_entirely_placeholder(value: object) -> bool:
     """True for text all of which somebody fills in: what will stand there may be of any type."""
     return isinstance(value, str) and _ALL_OF_IT.fullmatch(value.strip()) is not None
 
 
 def with_unknowns(value: Any, path: Sequence[str | int]) -> Any:
     """The value, unknown what somebody fills in at a place or below it; itself where nothing is."""
-    if is_filled_in(value):
+    if is_entirely_placeholder(value):
         return UNKNOWN
     if not path:
         return _below(value)
     step, rest = path[0], path[1:]
     if isinstance(value, Mapping) and step in value:
-        if not rest and is_filled_in(step):
+        if not rest and is_entirely_placeholder(step):
             return _without(value, step)
         inner = with_unknowns(value[step], rest)
         return value if inner is value[step] else _like(value, {**value, step: inner})
@@ -64,9 +64,11 @@ def with_unknowns(value: Any, path: Sequence[str | int]) -> Any:
 def _below(value: Any) -> Any:
     """Here text stays text for who asks for text: a name says who is meant, whatever it will be."""
     if isinstance(value, str):
-        return FilledIn(value) if is_filled_in(value) else value
+        return FilledIn(value) if is_entirely_placeholder(value) else value
     if isinstance(value, Mapping):
-        known = {key: _below(each) for key, each in value.items() if not is_filled_in(key)}
+        known = {
+            key: _below(each) for key, each in value.items() if not is_entirely_placeholder(key)
+        }
         if len(known) < len(value):
             return PartlyKnown(known)
         same = all(each is value[key] for key, each in known.items())

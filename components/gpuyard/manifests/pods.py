@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.manifests.fields import items, known, mapping, text
+from gpuyard.manifests.fields import items, known_value, mapping, text
 from gpuyard.manifests.quantities import quantity
 
 CONTAINER_GROUPS = ("initContainers", "containers", "ephemeralContainers")
@@ -27,9 +27,9 @@ class Pod:
     spec: Mapping[str, Any]
     inline: bool = False
     """Whether the fields of its spec stand at the path itself, among others."""
-    servers: tuple[str, ...] = ()
+    container_fields: tuple[str, ...] = ()
     """Fields of the spec that are containers under a name of their own."""
-    lent: tuple[tuple[Path, Mapping[str, Any]], ...] = ()
+    inherited_volumes: tuple[tuple[Path, Mapping[str, Any]], ...] = ()
     """Volumes of what it stands in, with their paths: it has those that it mounts, unless one is its own."""
 
     def at(self, *steps: str | int) -> Path:
@@ -39,10 +39,10 @@ class Pod:
     def containers(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         """Every container, init and ephemeral ones too, with its path."""
         for group in CONTAINER_GROUPS:
-            if (there := self.spec.get(group)) is not None:  # most pods have one group
-                for index, container in enumerate(items(there)):
+            if (listed := self.spec.get(group)) is not None:  # most pods have one group
+                for index, container in enumerate(items(listed)):
                     yield self.at(group, index), mapping(container)
-        for server in self.servers:
+        for server in self.container_fields:
             yield self.at(server), mapping(self.spec.get(server))
 
     def volumes(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -50,7 +50,7 @@ class Pod:
         own = [mapping(each) for each in items(self.spec.get("volumes"))]
         for index, volume in enumerate(own):
             yield self.at("volumes", index), volume
-        if self.lent:
+        if self.inherited_volumes:
             yield from self._lent({text(volume.get("name")) for volume in own})
 
     def _lent(self, own: set[str]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -59,17 +59,17 @@ class Pod:
             for _, container in self.containers()
             for mount in items(container.get("volumeMounts"))
         }
-        for path, volume in self.lent:
+        for path, volume in self.inherited_volumes:
             if text(volume.get("name")) in mounted - own:
                 yield path, volume
 
     def gpus(self) -> dict[str, float]:
         """What the pod asks of each GPU resource, all containers together."""
-        asked: dict[str, float] = {}
+        totals: dict[str, float] = {}
         for _, container in self.containers():
             for resource, count in gpu_requests(container).items():
-                asked[resource] = asked.get(resource, 0) + count
-        return asked
+                totals[resource] = totals.get(resource, 0) + count
+        return totals
 
     @property
     def claims_devices(self) -> bool:
@@ -77,7 +77,7 @@ class Pod:
         return bool(items(self.spec.get("resourceClaims")))
 
 
-def called(path: Path, container: Mapping[str, Any]) -> str:
+def container_name(path: Path, container: Mapping[str, Any]) -> str:
     """The name of a container; one without stands alone in a template, and is called so once it runs."""
     return text(container.get("name")) or ("main" if path[-1] in _OF_ARGO else str(path[-1]))
 
@@ -87,8 +87,8 @@ def gpu_requests(container: Mapping[str, Any]) -> dict[str, float]:
     resources = mapping(container.get("resources"))
     both = {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
     return {
-        key: float(quantity(known(value)) or 0)
+        key: float(quantity(known_value(value)) or 0)
         for key, value in both.items()
         # what people write is a key of any type
-        if str(key).startswith(GPU_PREFIXES) and known(value) is not None
+        if str(key).startswith(GPU_PREFIXES) and known_value(value) is not None
     }

@@ -34,10 +34,10 @@ def _number(text: str) -> Fraction | None:
     if match is None:
         return None
     sign, number, exponent, suffix = match.groups()
-    found = Fraction(number) * (
+    result = Fraction(number) * (
         Fraction(10) ** int(exponent) if exponent else _FACTORS[suffix or ""]
     )
-    return -found if sign == "-" else found
+    return -result if sign == "-" else result
 
 
 def whole_units(resource: str, amount: Fraction) -> int:
@@ -51,7 +51,7 @@ def _digits(amount: float, most: int) -> str:
     return f"{amount:.0f}" if abs(amount) >= 10 ** (most - 1) else f"{amount:.{most}g}"
 
 
-def show_amount(resource: str, amount: int) -> str:
+def format_amount(resource: str, amount: int) -> str:
     """`8 nvidia.com/gpu`, `1.5 CPUs`, `64 GiB`."""
     if resource == CPU:
         return f"{_digits(amount / MILLI, 6)} CPU{'' if amount == MILLI else 's'}"
@@ -60,7 +60,7 @@ def show_amount(resource: str, amount: int) -> str:
     return f"{amount:,} {resource}"
 
 
-def written(resource: str, amount: int) -> str | int:
+def format_quantity(resource: str, amount: int) -> str | int:
     """The same as a manifest writes it."""
     if resource == CPU:
         return f"{amount}m" if amount % MILLI else str(amount // MILLI)

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.manifests.fields import items, known, mapping, text
+from gpuyard.manifests.fields import items, known_value, mapping, text
 
 EACH = "*"
 """In a path: every item of the list, or every value of the mapping, that stands there."""
@@ -41,9 +41,9 @@ class PodsPlace:
     form: PodsForm = PodsForm.TEMPLATE
     optional: bool = False
     """Whether the kind makes no such pod when nothing stands there."""
-    adapted: Callable[[Any, Mapping[Any, Any]], Mapping[Any, Any]] | None = None
+    adapter: Callable[[Any, Mapping[Any, Any]], Mapping[Any, Any]] | None = None
     """What becomes of the template there, by the object that it stands in; nothing: no such pod."""
-    lends: Path = ()
+    inherited_volumes_path: Path = ()
     """Where volumes stand that a pod has as well, if it mounts them by name and has none of that name."""
 
 
@@ -56,7 +56,7 @@ class Kind:
     places: tuple[PodsPlace, ...]
     makes_pods: bool = True
     """False: others make pods of what stands there."""
-    wraps: Path = ()
+    embedded_objects_path: Path = ()
     """Where other objects stand in it, whose pods are its own."""
 
 
@@ -69,12 +69,12 @@ class Template:
     metadata: Mapping[Any, Any]
     spec: Mapping[Any, Any]
     pods: int
-    servers: tuple[str, ...] = ()
+    container_fields: tuple[str, ...] = ()
     """Fields of the spec that are containers under a name of their own."""
     form: PodsForm = PodsForm.TEMPLATE
-    written: bool = True
+    is_written: bool = True
     """False: the kind's controller makes it up."""
-    lent: Path = ()
+    inherited_volumes_path: Path = ()
     """Where volumes stand that it has as well, if it mounts them."""
 
 
@@ -84,31 +84,31 @@ _COUNTS = ("parallelism", "completions", "replicas", "size", "numNodes", "numOfH
 
 def count(value: Any, key: str, default: int) -> int:
     """A number of pods, also one in quotes; what is no such number counts as if it were left out."""
-    found = mapping(value).get(key)
-    if isinstance(found, str) and found.isdecimal():
-        found = int(found)
-    return int(found) if found is not None and _is_count(found) else default
+    result = mapping(value).get(key)
+    if isinstance(result, str) and result.isdecimal():
+        result = int(result)
+    return int(result) if result is not None and _is_count(result) else default
 
 
-def _is_count(found: Any) -> bool:
-    number = isinstance(found, int | float) and not isinstance(found, bool)
-    return number and 0 <= found <= _COUNT_LIMIT and found == int(found)
+def _is_count(result: Any) -> bool:
+    number = isinstance(result, int | float) and not isinstance(result, bool)
+    return number and 0 <= result <= _COUNT_LIMIT and result == int(result)
 
 
-def miscounts(kind: Kind, value: Any) -> Iterator[tuple[Path, Any]]:
+def template_count_errors(kind: Kind, value: Any) -> Iterator[tuple[Path, Any]]:
     """Where an object writes a number of pods that the API server takes for none, such as one in quotes."""
-    found: dict[Path, Any] = {}
+    results: dict[Path, Any] = {}
     for place in kind.places:
         for path, trail in _walk(place.at, (), (value,)):
             for depth, inner in enumerate(trail):
                 written = {key: mapping(inner).get(key) for key in _COUNTS}
-                found |= {(*path[:depth], key): value for key, value in written.items()}
+                results |= {(*path[:depth], key): value for key, value in written.items()}
     yield from (
-        (at, wrong) for at, wrong in found.items() if wrong is not None and not _is_count(wrong)
+        (at, wrong) for at, wrong in results.items() if wrong is not None and not _is_count(wrong)
     )
 
 
-def at_once(job: Any) -> int:
+def parallel_pods(job: Any) -> int:
     """Pods of a Job that run at the same time: no more than it has to complete."""
     parallel = count(job, "parallelism", 1)
     return min(parallel, count(job, "completions", parallel))
@@ -123,12 +123,12 @@ def _replicas(trail: Trail) -> int:
 
 
 def _of_job(trail: Trail) -> int:
-    return at_once(trail[-2])
+    return parallel_pods(trail[-2])
 
 
 def _of_jobs(trail: Trail) -> int:
     """A template of Jobs inside a list, each of them several times."""
-    return count(trail[-4], "replicas", 1) * at_once(trail[-2])
+    return count(trail[-4], "replicas", 1) * parallel_pods(trail[-2])
 
 
 def _of_hosts(trail: Trail) -> int:
@@ -169,21 +169,21 @@ def _submitter() -> Mapping[str, Any]:
     return {"name": "ray-job-submitter", "resources": resources}
 
 
-def _submits(value: Any, found: Mapping[Any, Any]) -> Mapping[Any, Any]:
+def _submits(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """The pod that submits a RayJob: only where a Job of Kubernetes does, with a template or without."""
     spec = mapping(value, "spec")
     if (text(spec, "submissionMode") or "K8sJobMode") != "K8sJobMode":
         return {}
     head = mapping(spec, "rayClusterSpec", "headGroupSpec", "template", "spec")
     image = text((items(head, "containers") or [{}])[0], "image")
-    made = {"restartPolicy": "Never", "containers": [{**_submitter(), "image": image}]}
-    return found or {"spec": made}
+    pod_spec = {"restartPolicy": "Never", "containers": [{**_submitter(), "image": image}]}
+    return results or {"spec": pod_spec}
 
 
 def _with_sidecars(*cluster: str) -> Callable[[Any, Mapping[Any, Any]], Mapping[Any, Any]]:
     """The head of a Ray cluster, with what KubeRay puts beside it."""
 
-    def adapted(value: Any, found: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    def adapted(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
         more: list[Mapping[str, Any]] = []
         ray = mapping(value, *cluster)
         if ray.get("enableInTreeAutoscaling") is True:
@@ -193,10 +193,10 @@ def _with_sidecars(*cluster: str) -> Callable[[Any, Mapping[Any, Any]], Mapping[
             more.append({"name": "autoscaler", "resources": resources})
         if text(value, "spec", "submissionMode") == "SidecarMode":
             more.append(_submitter())
-        if not more or not found:
-            return found
-        spec = mapping(found, "spec")
-        return {**found, "spec": {**spec, "containers": [*items(spec, "containers"), *more]}}
+        if not more or not results:
+            return results
+        spec = mapping(results, "spec")
+        return {**results, "spec": {**spec, "containers": [*items(spec, "containers"), *more]}}
 
     return adapted
 
@@ -204,7 +204,7 @@ def _with_sidecars(*cluster: str) -> Callable[[Any, Mapping[Any, Any]], Mapping[
 def _ray(*cluster: str) -> tuple[PodsPlace, ...]:
     head = (*cluster, "headGroupSpec", "template")
     return (
-        PodsPlace(head, _one, adapted=_with_sidecars(*cluster)),
+        PodsPlace(head, _one, adapter=_with_sidecars(*cluster)),
         PodsPlace((*cluster, "workerGroupSpecs", EACH, "template"), _of_hosts),
     )
 
@@ -214,9 +214,13 @@ _RUNTIME = (PodsPlace(("spec", "template", "spec", *_JOBS), _of_jobs),)
 _GROUPS: Path = ("spec", "leaderWorkerTemplate")
 
 
-def _held(name: str, *at: Path, form: PodsForm = PodsForm.INLINE, lends: Path = ()) -> Kind:
+def _controller_kind(
+    name: str, *at: Path, form: PodsForm = PodsForm.INLINE, lends: Path = ()
+) -> Kind:
     """A kind of which another controller makes pods, in ways that nobody counts here."""
-    places = tuple(PodsPlace(each, _one, form, optional=True, lends=lends) for each in at)
+    places = tuple(
+        PodsPlace(each, _one, form, optional=True, inherited_volumes_path=lends) for each in at
+    )
     return Kind(name=name, places=places, makes_pods=False)
 
 
@@ -224,18 +228,18 @@ def _steps(name: str, *spec: str) -> Kind:
     """A workflow of Argo's: each of its steps has the fields of a pod, and its container under a name."""
     step = (*spec, "templates", EACH)
     lends: Path = (*spec, "volumes")  # (argo-workflows workflow/controller/workflowpod.go)
-    return _held(name, step, (*step, "containerSet"), lends=lends)
+    return _controller_kind(name, step, (*step, "containerSet"), lends=lends)
 
 
 def _models(name: str) -> Kind:
     """What KServe serves large models by: leaders and workers, and those that read the prompts."""
     each = (("template",), ("worker",), ("prefill", "template"), ("prefill", "worker"))
-    return _held(name, *(("spec", *path) for path in each))
+    return _controller_kind(name, *(("spec", *path) for path in each))
 
 
 def _spark(name: str, *spec: str) -> Kind:
     roles = (("driver", "template"), ("executor", "template"))
-    return _held(name, *((*spec, *role) for role in roles), form=PodsForm.TEMPLATE)
+    return _controller_kind(name, *((*spec, *role) for role in roles), form=PodsForm.TEMPLATE)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -280,12 +284,12 @@ KINDS: Mapping[str, Kind] = {
         name="RayJob",
         places=(
             *_ray("spec", "rayClusterSpec"),
-            PodsPlace(("spec", "submitterPodTemplate"), _one, optional=True, adapted=_submits),
+            PodsPlace(("spec", "submitterPodTemplate"), _one, optional=True, adapter=_submits),
         ),
     ),
     "ray.io/RayService": Kind(name="RayService", places=_ray("spec", "rayClusterConfig")),
     "workload.codeflare.dev/AppWrapper": Kind(
-        name="AppWrapper", places=(), wraps=("spec", "components", EACH, "template")
+        name="AppWrapper", places=(), embedded_objects_path=("spec", "components", EACH, "template")
     ),
     "batch.volcano.sh/Job": Kind(
         name="Job.batch.volcano.sh",
@@ -295,23 +299,29 @@ KINDS: Mapping[str, Kind] = {
     "PodTemplate": Kind(
         name="PodTemplate", places=(PodsPlace(("template",), _one),), makes_pods=False
     ),
-    "argoproj.io/Rollout": _held("Rollout", ("spec", "template"), form=PodsForm.TEMPLATE),
+    "argoproj.io/Rollout": _controller_kind(
+        "Rollout", ("spec", "template"), form=PodsForm.TEMPLATE
+    ),
     "argoproj.io/Workflow": _steps("Workflow", "spec"),
     "argoproj.io/WorkflowTemplate": _steps("WorkflowTemplate", "spec"),
     "argoproj.io/ClusterWorkflowTemplate": _steps("ClusterWorkflowTemplate", "spec"),
     "argoproj.io/CronWorkflow": _steps("CronWorkflow", "spec", "workflowSpec"),
     "serving.kserve.io/LLMInferenceService": _models("LLMInferenceService"),
     "serving.kserve.io/LLMInferenceServiceConfig": _models("LLMInferenceServiceConfig"),
-    "serving.kserve.io/ServingRuntime": _held("ServingRuntime", ("spec",), ("spec", "workerSpec")),
-    "serving.kserve.io/ClusterServingRuntime": _held(
+    "serving.kserve.io/ServingRuntime": _controller_kind(
+        "ServingRuntime", ("spec",), ("spec", "workerSpec")
+    ),
+    "serving.kserve.io/ClusterServingRuntime": _controller_kind(
         "ClusterServingRuntime", ("spec",), ("spec", "workerSpec")
     ),
     "sparkoperator.k8s.io/SparkApplication": _spark("SparkApplication", "spec"),
     "sparkoperator.k8s.io/ScheduledSparkApplication": _spark(
         "ScheduledSparkApplication", "spec", "template"
     ),
-    "kaito.sh/Workspace": _held("Workspace", ("inference", "template"), form=PodsForm.TEMPLATE),
-    "sagemaker.amazonaws.com/HyperPodPyTorchJob": _held(
+    "kaito.sh/Workspace": _controller_kind(
+        "Workspace", ("inference", "template"), form=PodsForm.TEMPLATE
+    ),
+    "sagemaker.amazonaws.com/HyperPodPyTorchJob": _controller_kind(
         "HyperPodPyTorchJob", ("spec", "replicaSpecs", EACH, "template"), form=PodsForm.TEMPLATE
     ),
     "trainer.kubeflow.org/TrainingRuntime": Kind(
@@ -344,7 +354,7 @@ POD_KINDS = tuple(
     sorted(
         k
         for k, kind in KINDS.items()
-        if kind.wraps or any(p.form is not PodsForm.PARTS for p in kind.places)
+        if kind.embedded_objects_path or any(p.form is not PodsForm.PARTS for p in kind.places)
     )
 )
 """Every kind in which a pod, or a template of pods, stands as Kubernetes has it; by group and kind."""
@@ -354,29 +364,37 @@ def workload_kind(value: Any) -> Kind | None:
     """The kind of an object that makes pods; a group that is left out, or unknown, does not hide it."""
     kind = text(value, "kind")
     group = text(value, "apiVersion").rpartition("/")[0]
-    found = KINDS.get(f"{group}/{kind}" if group else kind) or _BY_NAME.get(kind)
-    return found if found is not None and found.makes_pods else None
+    result = KINDS.get(f"{group}/{kind}" if group else kind) or _BY_NAME.get(kind)
+    return result if result is not None and result.makes_pods else None
 
 
 def unread_kind(value: Any) -> tuple[str, str] | None:
     """The kind of an object whose pods are not read, and what to do instead."""
     group = text(value, "apiVersion").rpartition("/")[0]
-    found = UNREAD.get(f"{group}/{text(value, 'kind')}")
-    return (text(value, "kind"), found) if found else None
+    result = UNREAD.get(f"{group}/{text(value, 'kind')}")
+    return (text(value, "kind"), result) if result else None
 
 
 def templates_of(kind: Kind, value: Any) -> Iterator[Template]:
     """All pods of an object of this kind, also where nothing says what they run."""
     for place in kind.places:
         for path, trail in _walk(place.at, (), (value,)):
-            there = mapping(trail[-1])
-            found = place.adapted(value, there) if place.adapted else there
-            if found or not place.optional:
-                made = _template(place, path, found, place.pods(trail))
-                yield replace(made, written=bool(there), lent=place.lends)
-    for path, trail in _walk(kind.wraps, (), (value,)) if kind.wraps else ():
+            written = mapping(trail[-1])
+            result = place.adapter(value, written) if place.adapter else written
+            if result or not place.optional:
+                template = _template(place, path, result, place.pods(trail))
+                yield replace(
+                    template,
+                    is_written=bool(written),
+                    inherited_volumes_path=place.inherited_volumes_path,
+                )
+    for path, trail in (
+        _walk(kind.embedded_objects_path, (), (value,)) if kind.embedded_objects_path else ()
+    ):
         inner = workload_kind(trail[-1])
-        for each in templates_of(inner, trail[-1]) if inner and not inner.wraps else ():
+        for each in (
+            templates_of(inner, trail[-1]) if inner and not inner.embedded_objects_path else ()
+        ):
             yield replace(each, path=(*path, *each.path))
 
 
@@ -388,16 +406,16 @@ def _walk(steps: Path, path: Path, trail: tuple[Any, ...]) -> Iterator[tuple[Pat
     if step != EACH:
         yield from _walk((*rest,), (*path, step), (*trail, mapping(trail[-1]).get(step)))
         return
-    here = known(trail[-1])
+    here = known_value(trail[-1])
     each = here.items() if isinstance(here, Mapping) else enumerate(items(here))
     for key, inner in each:
-        if isinstance(known(inner), Mapping):
+        if isinstance(known_value(inner), Mapping):
             yield from _walk((*rest,), (*path, key), (*trail, inner))
 
 
-def _template(place: PodsPlace, path: Path, found: Mapping[Any, Any], pods: int) -> Template:
+def _template(place: PodsPlace, path: Path, results: Mapping[Any, Any], pods: int) -> Template:
     if place.form is PodsForm.TEMPLATE:
-        metadata, spec = mapping(found, "metadata"), mapping(found, "spec")
+        metadata, spec = mapping(results, "metadata"), mapping(results, "spec")
         return Template((*path, "spec"), metadata, spec, pods)
-    servers = tuple(key for key, inner in found.items() if "resources" in mapping(inner))
-    return Template(path, {}, found, pods, servers, place.form)
+    servers = tuple(key for key, inner in results.items() if "resources" in mapping(inner))
+    return Template(path, {}, results, pods, servers, place.form)

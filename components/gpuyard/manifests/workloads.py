@@ -10,13 +10,13 @@ from typing import Any
 
 from gpuyard.findings import show_path
 from gpuyard.manifests.fields import items, mapping, mappings, text
-from gpuyard.manifests.gpu_requests import ask_of_pod
+from gpuyard.manifests.gpu_requests import pod_gpu_request
 from gpuyard.manifests.templates import (
     Kind,
     PodsForm,
     Template,
     count,
-    miscounts,
+    template_count_errors,
     templates_of,
     workload_kind,
 )
@@ -48,7 +48,7 @@ class PodRead:
     count: int = 1
     containers: tuple[ContainerRead, ...] = ()
     """Those that do the work: no init containers, but sidecars."""
-    asks: Mapping[str, int] = field(default_factory=dict[str, int])
+    requests: Mapping[str, int] = field(default_factory=dict[str, int])
     """GPU resources that one pod needs, by resource name."""
     claims: int = 0
     """Resource claims (DRA) that the pod makes; what a claim is for stands elsewhere."""
@@ -84,22 +84,22 @@ class JobRead:
     runtime: str = ""
     """The training runtime that a TrainJob names."""
     problems: tuple[str, ...] = ()
-    miscounts: tuple[tuple[str, Any, int], ...] = ()
+    count_errors: tuple[tuple[str, Any, int], ...] = ()
     """Numbers of pods that the API server does not take: where, what is written, and what is read of it."""
 
 
 def objects_of(value: Any, most: int = MAX_ITEMS) -> list[Any]:
     """The objects of one document: itself, or the items of a List, Lists in Lists taken apart."""
-    found: list[Any] = []
+    results: list[Any] = []
     todo: list[tuple[Any, int]] = [(value, 0)]
-    while todo and len(found) < most:
+    while todo and len(results) < most:
         item, depth = todo.pop()
         inner = item.get("items") if isinstance(item, Mapping) else None
         if depth < MAX_LIST_DEPTH and isinstance(inner, list) and text(item, "kind")[-4:] == "List":
             todo += [(each, depth + 1) for each in reversed(inner)]
         else:
-            found.append(item)
-    return found
+            results.append(item)
+    return results
 
 
 def read_job(value: Any) -> JobRead | None:
@@ -108,14 +108,14 @@ def read_job(value: Any) -> JobRead | None:
     if kind is None:
         return None
     spec = mapping(value, "spec")
-    found = tuple(templates_of(kind, value))
-    pods = tuple(_pod(template) for template in found)
+    results = tuple(templates_of(kind, value))
+    pods = tuple(_pod(template) for template in results)
     wrong_counts = tuple(_miscounts(kind, value))
     return JobRead(
         kind=kind.name,
         name=_name(mapping(value, "metadata")),
         namespace=text(value, "metadata", "namespace"),
-        labels=_labels(found, value),
+        labels=_labels(results, value),
         own_labels=_own_labels(kind.name, value),
         pods=pods,
         schedule=text(spec, "schedule"),
@@ -124,13 +124,13 @@ def read_job(value: Any) -> JobRead | None:
             *_problems(kind.name, pods),
             *(f"{at}: {wrong!r} is no whole number" for at, wrong, _ in wrong_counts),
         ),
-        miscounts=wrong_counts,
+        count_errors=wrong_counts,
         **_run_of(kind.name, spec),
     )
 
 
 def _miscounts(kind: Kind, value: Any) -> Iterator[tuple[str, Any, int]]:
-    for path, wrong in miscounts(kind, value):
+    for path, wrong in template_count_errors(kind, value):
         yield show_path(path), wrong, count({"n": wrong}, "n", 1)
 
 
@@ -158,12 +158,12 @@ def _run_of(kind: str, spec: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
-def _labels(found: Sequence[Template], value: Any) -> dict[str, str]:
+def _labels(results: Sequence[Template], value: Any) -> dict[str, str]:
     """Of all, the outer ones win."""
     outer = mapping(value, "metadata", "labels")
     job = mapping(value, "spec", "jobTemplate", "metadata", "labels")
     labels: dict[str, str] = {}
-    for one in (*(mapping(t.metadata, "labels") for t in reversed(found)), job, outer):
+    for one in (*(mapping(t.metadata, "labels") for t in reversed(results)), job, outer):
         labels |= _pairs(one)
     return labels
 
@@ -175,22 +175,22 @@ def _own_labels(kind: str, value: Any) -> dict[str, str]:
     return _pairs(mapping(value, "metadata", "labels"))
 
 
-def _pairs(found: Mapping[Any, Any]) -> dict[str, str]:
-    return {k: v for k, v in found.items() if isinstance(k, str) and isinstance(v, str)}
+def _pairs(results: Mapping[Any, Any]) -> dict[str, str]:
+    return {k: v for k, v in results.items() if isinstance(k, str) and isinstance(v, str)}
 
 
 def _pod(template: Template) -> PodRead:
     spec = _spec(template)
     init, main = mappings(spec, "initContainers"), mappings(spec, "containers")
     sidecars = [c for c in init if text(c, "restartPolicy") == "Always"]
-    asks, problems = ask_of_pod(init, main)
+    asks, problems = pod_gpu_request(init, main)
     # of a Pod itself, the labels are the workload's
     labels = {} if template.path == ("spec",) else mapping(template.metadata, "labels")
     return PodRead(
         path=show_path(template.path),
         count=template.pods,
         containers=tuple(_container(c) for c in (*main, *sidecars)),
-        asks=asks,
+        requests=asks,
         claims=len(items(spec, "resourceClaims")),
         restart_policy=text(spec, "restartPolicy"),
         priority_class=text(spec, "priorityClassName"),
@@ -205,7 +205,7 @@ def _spec(template: Template) -> Mapping[Any, Any]:
     """The spec of the pod that becomes of a template."""
     spec = template.spec
     if template.form is PodsForm.INLINE:
-        servers = [spec[key] for key in template.servers]
+        servers = [spec[key] for key in template.container_fields]
         return {**spec, "containers": [*items(spec, "containers"), *servers]}
     if template.form is PodsForm.PARTS and spec:  # one container, the rest is the runtime's
         container = {**spec, "name": "node", "resources": spec.get("resourcesPerNode")}

@@ -76,7 +76,7 @@ class Draft:
     """What was asked for."""
     today: date | None = None
     """The day, by which support and exceptions end; None where no calendar is known."""
-    broken: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    invalid_fields: Mapping[int, frozenset[str]] = field(default_factory=dict)
     """By index of a pool that was read in part: the fields that were lost. Such a pool never stands."""
     region: Region | None = None
     """Where the platform is; None where nobody says it."""
@@ -88,7 +88,7 @@ class Draft:
     """What each team is guaranteed, may borrow and lends."""
     spare: DecidedAmounts = field(default_factory=dict)
     """What no team is guaranteed."""
-    understood: bool = True
+    are_quotas_resolved: bool = True
     """False when a claim means something that no quota counts: a misspelt pool or unit."""
     room_to_borrow: Callable[[int, Quota], int] = _nothing
     """What the team of a quota could borrow beyond what it may, with everybody else idle."""
@@ -96,7 +96,7 @@ class Draft:
     """The cohorts of the stack file, parents first."""
     shapes: tuple[ShapePlan, ...] = ()
     """Every shape that can start, with the teams that can start it."""
-    kept_from: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    blocked_teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By shape: teams that have the GPUs for it, and whose own limits do not hold the rest of it."""
     limits: Mapping[int, LimitsPlan] = field(default_factory=dict)
     """By team index: what it may have beside GPUs."""
@@ -116,11 +116,11 @@ class Draft:
     """What becomes of the hardware check; None when none is asked for."""
 
     @property
-    def sound(self) -> dict[str, PoolPlan]:
+    def valid_pools(self) -> dict[str, PoolPlan]:
         """The pools that stand, by name."""
         return {name: pool for name, pool in self.pools.items() if pool is not None}
 
     @property
-    def whole(self) -> bool:
+    def all_pools_valid(self) -> bool:
         """Whether all pools stand: what one that does not would have used is not known."""
         return None not in self.pools.values()

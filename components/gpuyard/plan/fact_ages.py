@@ -14,7 +14,7 @@ from gpuyard.catalogue.software.charts import (
     KARPENTER_PIN,
     KUEUE_CHART,
 )
-from gpuyard.findings import Finding, Fix, Path, listed, warn
+from gpuyard.findings import Finding, Fix, Path, format_list, warning
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.draft import Draft
@@ -75,7 +75,7 @@ def check_fact_ages(draft: Draft) -> list[Finding]:
     if draft.today is None or draft.spec.cloud is Cloud.SIMULATED:
         return []
     pins = list(_pins(draft))
-    used: Mapping[str, list[Row]] = {
+    rows_by_kind: Mapping[str, list[Row]] = {
         "prices": list(_prices(draft.bill)),
         "bulletins": list(_bulletins()) if pins else [],
         "pins": pins,
@@ -83,7 +83,7 @@ def check_fact_ages(draft: Draft) -> list[Finding]:
     }
     return [
         _warn(kind, old, draft.today)
-        for kind, rows in used.items()
+        for kind, rows in rows_by_kind.items()
         if (old := [row for row in rows if (draft.today - row[1]).days > LIMITS[kind]])
     ]
 
@@ -92,13 +92,13 @@ def _warn(kind: str, old: list[Row], today: date) -> Finding:
     words, limit = _WARNINGS[kind], LIMITS[kind]
     names = list(dict.fromkeys(name for name, _ in old))
     oldest = min(day for _, day in old)
-    return warn(
+    return warning(
         words.id,
         words.path,
-        f"{kind} older than {limit} days ({len(names)}): {listed(names)}; {words.risk}",
-        given=f"the oldest is from {oldest}, {(today - oldest).days} days ago",
+        f"{kind} older than {limit} days ({len(names)}): {format_list(names)}; {words.risk}",
+        value=f"the oldest is from {oldest}, {(today - oldest).days} days ago",
         allowed=f"at most {limit} days old",
-        fix=Fix(says=words.fix),
+        fix=Fix(message=words.fix),
     )
 
 
@@ -138,7 +138,7 @@ def _pins(draft: Draft) -> Iterator[Row]:
 
 def _installed(draft: Draft) -> Iterator[str]:
     """Names of the pins that the platform installs; that of the GPU Operator stands for its parts."""
-    spec, pools = draft.spec, list(draft.sound.values())
+    spec, pools = draft.spec, list(draft.valid_pools.values())
     operator = None if spec.queueing.clusters else operator_parts(spec, pools)
     asked = {
         KUEUE_CHART.name: installs_kueue(spec),

@@ -10,33 +10,37 @@ from dataclasses import replace
 from datetime import date
 from types import MappingProxyType
 
-from gpuyard.errors import PlanRefused
-from gpuyard.findings import Finding, Fix, Severity, in_order, refuse, refused, show
+from gpuyard.errors import PlanRejected
+from gpuyard.findings import (
+    Finding,
+    Fix,
+    Severity,
+    error,
+    format_findings,
+    has_errors,
+    sort_findings,
+)
 from gpuyard.names import SYSTEM_POOL
+from gpuyard.plan.blocked_checks import check_blocked, drop_dependent
 from gpuyard.plan.capacity.autoscaler import check_autoscaler
 from gpuyard.plan.capacity.blocks import check_blocks
+from gpuyard.plan.capacity.capacity_checks import check_reservations
+from gpuyard.plan.capacity.disruption_window import check_disruption_window
+from gpuyard.plan.capacity.failback import check_failback
 from gpuyard.plan.capacity.interruption import check_interruption, decide_interruption
 from gpuyard.plan.capacity.karpenter import check_karpenter
-from gpuyard.plan.capacity.ladder_proofs import check_reservations
-from gpuyard.plan.capacity.moving_up import check_moving_up
-from gpuyard.plan.capacity.upkeep import check_upkeep
-from gpuyard.plan.cluster.given import check_given
-from gpuyard.plan.cluster.maintenance import check_maintenance
-from gpuyard.plan.cluster.network import check_addresses, check_ranges
-from gpuyard.plan.cluster.reach import (
+from gpuyard.plan.cluster.cloud_options import check_cluster_options
+from gpuyard.plan.cluster.endpoint_access import (
     check_cluster_names,
     check_cluster_zones,
     check_endpoint,
 )
+from gpuyard.plan.cluster.inputs import check_cluster_inputs
+from gpuyard.plan.cluster.maintenance import check_maintenance
+from gpuyard.plan.cluster.network import check_addresses, check_ranges
 from gpuyard.plan.cluster.tags import check_tags
-from gpuyard.plan.cluster.words import check_cluster_words
-from gpuyard.plan.deferred import (
-    check_deferred,
-    check_device_plugins,
-)
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.fact_ages import check_fact_ages
-from gpuyard.plan.held import check_held, known_of
 from gpuyard.plan.money.bill import bill_of
 from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
@@ -45,7 +49,7 @@ from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.claim_drivers import check_claim_drivers
 from gpuyard.plan.pools.fabrics import check_asapd_lite, check_fabric_zones
 from gpuyard.plan.pools.gpu_operator import operator_parts
-from gpuyard.plan.pools.hardware.accepted import check_accepted
+from gpuyard.plan.pools.hardware.accepted_thresholds import check_accepted_thresholds
 from gpuyard.plan.pools.hardware.check import check_validation, decide_validation
 from gpuyard.plan.pools.hardware.volumes import check_store_reads
 from gpuyard.plan.pools.numa import check_numa
@@ -53,40 +57,41 @@ from gpuyard.plan.pools.own_nodes import check_selectors
 from gpuyard.plan.pools.pools import decide_pools
 from gpuyard.plan.pools.system import check_system, decide_system
 from gpuyard.plan.pools.topology import check_fabric, check_zones, decide_region
-from gpuyard.plan.queueing.brakes import check_stops
 from gpuyard.plan.queueing.installation import check_kueue
 from gpuyard.plan.queueing.multikueue import check_clusters
 from gpuyard.plan.queueing.priorities import check_priorities
 from gpuyard.plan.queueing.queueing import check_cohort_sizes, check_flavors, decide_queueing
-from gpuyard.plan.queueing.topology_proofs import check_topology
-from gpuyard.plan.queueing.waiting import check_waiting
+from gpuyard.plan.queueing.queueing_checks import check_waiting
+from gpuyard.plan.queueing.stop_policy import check_stop_policies
+from gpuyard.plan.queueing.topology_checks import check_topology
 from gpuyard.plan.quotas.cohorts import check_cohorts
 from gpuyard.plan.quotas.owners import check_left_over, check_owner_names
 from gpuyard.plan.quotas.quotas import decide_quotas
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
+from gpuyard.plan.references import check_services, check_targets
 from gpuyard.plan.rule_exceptions import check_exceptions
 from gpuyard.plan.shapes.host import check_own_limits
 from gpuyard.plan.shapes.shapes import check_shape_names
 from gpuyard.plan.shapes.stage import decide_shapes
-from gpuyard.plan.sharing.by_gke import check_one_name
 from gpuyard.plan.sharing.claims import check_claims_alone, check_claims_driver
 from gpuyard.plan.sharing.compute_slices import check_slices
 from gpuyard.plan.sharing.dra import check_compute_domains
+from gpuyard.plan.sharing.gke_sharing import check_one_name
 from gpuyard.plan.software.gpu_operator import check_operator
 from gpuyard.plan.software.pins import check_software, effective_pins, versions
 from gpuyard.plan.software.support import check_kubernetes, check_machine_minors, check_minor
-from gpuyard.plan.storage.proofs import (
+from gpuyard.plan.storage.storage_checks import (
     check_bucket_names,
     check_store_kinds,
     check_store_names,
+    check_store_options,
     check_store_sizes,
     check_store_teams,
-    check_store_words,
     check_store_zones,
 )
+from gpuyard.plan.storage.store_usage import check_store_needs, check_store_usage
 from gpuyard.plan.storage.stores import decide_storage
-from gpuyard.plan.storage.use import check_store_needs, check_store_use
 from gpuyard.plan.teams.admission import check_admission, check_groups
 from gpuyard.plan.teams.egress import check_egress
 from gpuyard.plan.teams.idle import check_idle, decide_idle
@@ -94,8 +99,11 @@ from gpuyard.plan.teams.isolation import check_isolation
 from gpuyard.plan.teams.limits import decide_limits
 from gpuyard.plan.teams.namespaces import check_namespace_names, check_namespaces
 from gpuyard.plan.teams.pod_security import check_pod_security
-from gpuyard.plan.teams.teams import check_nothing, check_team_names, decide_teams
-from gpuyard.plan.understood import check_services, check_targets
+from gpuyard.plan.teams.teams import check_empty_teams, check_team_names, decide_teams
+from gpuyard.plan.unimplemented import (
+    check_device_plugins,
+    check_unimplemented,
+)
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.region import Region
 
@@ -108,7 +116,7 @@ Check = Callable[[Draft], Iterable[Finding]]
 def decide_bill(draft: Draft) -> tuple[Draft, list[Finding]]:
     """What an hour costs, and each team's share of it."""
     region = draft.region.name if draft.region else None
-    bill = bill_of(draft.spec, list(draft.sound.values()), draft.system, draft.quotas, region)
+    bill = bill_of(draft.spec, list(draft.valid_pools.values()), draft.system, draft.quotas, region)
     return replace(draft, bill=bill), []
 
 
@@ -118,13 +126,13 @@ def check_cluster(draft: Draft) -> list[Finding]:
     if spec.cloud is not Cloud.SIMULATED or not _existing(spec):
         return []
     return [
-        refuse(
+        error(
             "cluster.simulated",
             ("cluster", "existing"),
             "a simulated cluster is made with the platform, and named for it",
-            given=str(_existing(spec)),
+            value=str(_existing(spec)),
             allowed="cloud: none for a cluster that exists",
-            fix=Fix(says="remove it", at=("cluster", "existing")),
+            fix=Fix(message="remove it", at=("cluster", "existing")),
         )
     ]
 
@@ -147,7 +155,7 @@ STAGES: tuple[Stage, ...] = (
 """In this order: each reads what those before it decided."""
 
 CHECKS: tuple[Check, ...] = (
-    check_accepted,
+    check_accepted_thresholds,
     check_asapd_lite,
     check_addresses,
     check_admission,
@@ -159,14 +167,14 @@ CHECKS: tuple[Check, ...] = (
     check_claims_driver,
     check_cluster,
     check_cluster_names,
-    check_cluster_words,
+    check_cluster_options,
     check_cluster_zones,
     check_clusters,
     check_cohort_sizes,
     check_cohorts,
     check_commitments,
     check_compute_domains,
-    check_deferred,
+    check_unimplemented,
     check_device_plugins,
     check_egress,
     check_endpoint,
@@ -174,9 +182,9 @@ CHECKS: tuple[Check, ...] = (
     check_fabric,
     check_fact_ages,
     check_flavors,
-    check_given,
+    check_cluster_inputs,
     check_groups,
-    check_held,
+    check_blocked,
     check_idle,
     check_interruption,
     check_isolation,
@@ -188,10 +196,10 @@ CHECKS: tuple[Check, ...] = (
     check_left_over,
     check_maintenance,
     check_minor,
-    check_moving_up,
+    check_failback,
     check_namespace_names,
     check_namespaces,
-    check_nothing,
+    check_empty_teams,
     check_numa,
     check_one_name,
     check_fabric_zones,
@@ -209,22 +217,22 @@ CHECKS: tuple[Check, ...] = (
     check_shape_names,
     check_slices,
     check_software,
-    check_stops,
+    check_stop_policies,
     check_store_kinds,
     check_store_names,
     check_store_reads,
     check_store_needs,
     check_store_sizes,
     check_store_teams,
-    check_store_use,
-    check_store_words,
+    check_store_usage,
+    check_store_options,
     check_store_zones,
     check_system,
     check_tags,
     check_targets,
     check_team_names,
     check_topology,
-    check_upkeep,
+    check_disruption_window,
     check_validation,
     check_waiting,
     check_zones,
@@ -246,7 +254,7 @@ def plan(
     Findings are in order: the gravest first, then by their paths.
     """
     draft, known = _drafted(spec, today, region, broken)
-    return None if broken or refused(known) else _recorded(draft), in_order(known)
+    return None if broken or has_errors(known) else _recorded(draft), sort_findings(known)
 
 
 _BUDGETS = frozenset({"budget.worst", "budget.team"})
@@ -255,7 +263,7 @@ _BUDGETS = frozenset({"budget.worst", "budget.team"})
 def over_budget(spec: PlatformSpec, region: Region | None = None) -> PlatformPlan | None:
     """The plan of a platform that its budgets alone refuse: who has to spend less must see on what."""
     draft, findings = _drafted(spec, None, region, MappingProxyType({}))
-    why = {f.id for f in findings if f.severity is Severity.REFUSE}
+    why = {f.id for f in findings if f.severity is Severity.ERROR}
     return _recorded(draft) if why and why <= _BUDGETS else None
 
 
@@ -272,20 +280,20 @@ def _drafted(
         findings += problems
     for check in CHECKS:
         findings += check(draft)
-    return draft, known_of(findings, broken)
+    return draft, drop_dependent(findings, broken)
 
 
-def planned(spec: PlatformSpec, today: date | None = None) -> PlatformPlan:
-    """The plan, or PlanRefused with every finding."""
-    found, findings = plan(spec, today)
-    if found is None:
-        raise PlanRefused(f"the platform {spec.name} is refused:\n{show(findings)}")
-    return found
+def plan_or_raise(spec: PlatformSpec, today: date | None = None) -> PlatformPlan:
+    """The plan, or PlanRejected with every finding."""
+    result, findings = plan(spec, today)
+    if result is None:
+        raise PlanRejected(f"the platform {spec.name} is refused:\n{format_findings(findings)}")
+    return result
 
 
 def _recorded(draft: Draft) -> PlatformPlan:
     """What is decided, as the record that everybody else reads."""
-    spec, pools = draft.spec, tuple(draft.sound.values())
+    spec, pools = draft.spec, tuple(draft.valid_pools.values())
     return PlatformPlan(
         name=spec.name,
         cloud=spec.cloud,

@@ -11,23 +11,27 @@ from gpuyard.spec.values import NAME_LENGTH
 
 
 def rename_fix(
-    named: Pool | Team | Shape, taken: Collection[str], path: Path, wish: str = ""
+    named: Pool | Team | Shape, used: Collection[str], path: Path, wish: str = ""
 ) -> Fix:
     """The change after which neither the name nor the name its objects keep is somebody else's.
 
     `taken` are the names that others have or had; `wish` is tried before a numbered name.
     """
-    name, formerly = named.name, () if isinstance(named, Shape) else named.formerly
-    free = wish if wish and wish not in taken else free_name(name, taken)
-    if not formerly or formerly[0] not in taken:
-        return Fix(says=f"write {free}", at=(*path, "name"), value=free)
-    if name not in taken:
-        return Fix(says="remove `formerly`", at=(*path, "formerly"))
-    whole = named.model_dump(mode="json", exclude_unset=True, exclude={"formerly"})
-    return Fix(says=f"write {free} and remove `formerly`", at=path, value=whole | {"name": free})
+    name, formerly = named.name, () if isinstance(named, Shape) else named.previous_names
+    free = wish if wish and wish not in used else free_name(name, used)
+    if not formerly or formerly[0] not in used:
+        return Fix(message=f"write {free}", at=(*path, "name"), value=free)
+    if name not in used:
+        return Fix(message="remove `previous_names`", at=(*path, "previous_names"))
+    fields = named.model_dump(mode="json", exclude_unset=True, exclude={"previous_names"})
+    return Fix(
+        message=f"write {free} and remove `previous_names`",
+        at=path,
+        value=fields | {"name": free},
+    )
 
 
-def free_name(name: str, taken: Collection[str]) -> str:
+def free_name(name: str, used: Collection[str]) -> str:
     """The name with the first number that makes it nobody's, no longer than names may be."""
     numbered = (f"{name[: NAME_LENGTH - len(f'-{n}')].rstrip('-')}-{n}" for n in count(2))
-    return next(free for free in numbered if free not in taken)
+    return next(free for free in numbered if free not in used)

@@ -3,7 +3,7 @@
 What a rule is and what breaks it, the linter and the policy pack know; here is only what is over.
 """
 
-from gpuyard.findings import Finding, Fix, warn
+from gpuyard.findings import Finding, Fix, warning
 from gpuyard.plan.draft import Draft
 
 
@@ -14,15 +14,15 @@ def check_exceptions(draft: Draft) -> list[Finding]:
         return []
     over = [(i, each) for i, each in enumerate(policies.exceptions) if each.expires <= today]
     return [
-        warn(
+        warning(
             "policies.expired",
             ("policies", "exceptions", index),
             f"the exception of {each.rule} for {each.resource} expired on {each.expires}:"
             " the rule holds there again",
-            given=str(each.expires),
+            value=str(each.expires),
             allowed=f"a day after {today}",
             fix=Fix(
-                says="take it away, or say again why and until when",
+                message="take it away, or say again why and until when",
                 at=("policies", "exceptions", index),
             ),
         )

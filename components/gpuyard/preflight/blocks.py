@@ -4,35 +4,40 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
 from gpuyard.names import OFFERING_TAG
-from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
-from gpuyard.plan.records.nodes import BoughtBlock
-from gpuyard.preflight.asking import AnswersByName, Heard, Unasked, items
-from gpuyard.preflight.places import heard_of, of_pool
+from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
+from gpuyard.plan.records.nodes import CapacityBlock
+from gpuyard.preflight.probes import AnswersByName, ProbeResult, SkippedProbe, items
+from gpuyard.preflight.zones import pool_path, probe_result
 
 OFFER, BOUGHT = "offer", "bought"
 """What questions begin with: whether it is sold, and whether somebody has bought it."""
 
 
-def purchases(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, LadderRung, BoughtBlock]]:
+def purchases(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, CapacityOption, CapacityBlock]]:
     """Every rung that buys a block, by its offer."""
     for pool in plan.pools:
-        for rung in pool.ladder:
-            if rung.reservation and rung.buys:
-                yield rung.reservation, pool, rung, rung.buys
+        for option in pool.capacity_options:
+            if option.reservation and option.purchase:
+                yield option.reservation, pool, option, option.purchase
 
 
-def block_questions(plan: PlatformPlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def block_probes(plan: PlatformPlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Name, what it is about, and words, two for each purchase."""
-    for offer, pool, rung, buys in purchases(plan):
+    for offer, pool, option, buys in purchases(plan):
         ends = buys.starts + timedelta(hours=buys.hours + 48)
         yield (
             f"{OFFER} {offer}",
             f"the offer {offer}",
             (
                 *("ec2", "describe-capacity-block-offerings"),
-                *("--instance-type", pool.machine.type_name, "--instance-count", str(rung.most)),
+                *(
+                    "--instance-type",
+                    pool.machine.type_name,
+                    "--instance-count",
+                    str(option.max_nodes),
+                ),
                 *("--capacity-duration-hours", str(buys.hours)),
                 *("--start-date-range", f"{buys.starts}T00:00:00Z"),
                 *("--end-date-range", f"{ends}T00:00:00Z"),
@@ -48,36 +53,41 @@ def block_questions(plan: PlatformPlan) -> Iterator[tuple[str, str, tuple[str, .
         )
 
 
-def judge_block(plan: PlatformPlan, offer: str, answers: AnswersByName) -> Heard:
+def check_block(plan: PlatformPlan, offer: str, answers: AnswersByName) -> ProbeResult:
     """What both answers mean together: one that is bought is offered no more."""
-    pool, rung, buys = next((p, r, b) for each, p, r, b in purchases(plan) if each == offer)
-    at: Path = (*of_pool(plan, pool), "capacity")
+    pool, option, buys = next((p, r, b) for each, p, r, b in purchases(plan) if each == offer)
+    at: Path = (*pool_path(plan, pool), "capacity")
     bought = items(answers[f"{BOUGHT} {offer}"].value, "CapacityReservations")
     if bought:
-        held, state = (str(bought[0].get(k)) for k in ("CapacityReservationId", "State"))
-        return heard_of(said=f"{offer} is bought already, as {held}, which is {state}")
-    asked = answers[f"{OFFER} {offer}"]
-    offers = items(asked.value, "CapacityBlockOfferings")
+        reservation, state = (str(bought[0].get(k)) for k in ("CapacityReservationId", "State"))
+        return probe_result(said=f"{offer} is bought already, as {reservation}, which is {state}")
+    offering = answers[f"{OFFER} {offer}"]
+    offers = items(offering.value, "CapacityBlockOfferings")
     if offers is None or bought is None:
-        why = asked.why or asked.error or answers[f"{BOUGHT} {offer}"].why or "no answer"
-        return Heard(unasked=(Unasked(f"the offer {offer}", why),))
+        why = (
+            offering.failure_reason
+            or offering.error
+            or answers[f"{BOUGHT} {offer}"].failure_reason
+            or "no answer"
+        )
+        return ProbeResult(skipped=(SkippedProbe(f"the offer {offer}", why),))
     mine = [each for each in offers if each.get("CapacityBlockOfferingId") == offer]
     if not mine:
-        others = [f"{each.get('CapacityBlockOfferingId')} ({_fee(each)})" for each in offers]
-        return heard_of(
-            refuse(
+        offer_texts = [f"{each.get('CapacityBlockOfferingId')} ({_fee(each)})" for each in offers]
+        return probe_result(
+            error(
                 "live.block",
                 at,
-                f"AWS offers no block {offer} for {rung.most} of {pool.machine.type_name} now",
-                given=offer,
-                allowed=listed(others) or "none of that size and day",
+                f"AWS offers no block {offer} for {option.max_nodes} of {pool.machine.type_name} now",
+                value=offer,
+                allowed=format_list(offer_texts) or "none of that size and day",
                 fix=Fix(
-                    says="take an offer that there is, with its price, and deploy at once: offers pass"
+                    message="take an offer that there is, with its price, and deploy at once: offers pass"
                 ),
             )
         )
-    return heard_of(
-        *_wrong(at, mine[0], pool, rung, buys),
+    return probe_result(
+        *_wrong(at, mine[0], pool, option, buys),
         said=f"{offer} is offered for {_fee(mine[0])}, as agreed to",
     )
 
@@ -87,7 +97,11 @@ def _fee(offered: Mapping[str, Any]) -> str:
 
 
 def _wrong(
-    at: Path, offered: Mapping[str, Any], pool: PoolPlan, rung: LadderRung, buys: BoughtBlock
+    at: Path,
+    offered: Mapping[str, Any],
+    pool: PoolPlan,
+    option: CapacityOption,
+    buys: CapacityBlock,
 ) -> Iterator[Finding]:
     zone, agreed = offered.get("AvailabilityZone"), buys.usd
     try:
@@ -95,20 +109,20 @@ def _wrong(
     except (TypeError, ValueError):
         fee = agreed
     if fee != agreed:
-        make = refuse if fee > agreed else warn
+        make = error if fee > agreed else warning
         yield make(
             "live.block",
             at,
-            f"AWS asks {_fee(offered)} for {rung.reservation}, and ${agreed:,.2f} is agreed to",
-            given=f"usd: {agreed:g}",
+            f"AWS asks {_fee(offered)} for {option.reservation}, and ${agreed:,.2f} is agreed to",
+            value=f"usd: {agreed:g}",
             allowed=f"usd: {fee:g}",
-            fix=Fix(says=f"write usd: {fee:g}, where you agree to it"),
+            fix=Fix(message=f"write usd: {fee:g}, where you agree to it"),
         )
     if pool.zones and zone not in pool.zones:
-        yield refuse(
+        yield error(
             "live.block",
             at,
-            f"the block of {rung.reservation} is in {zone}",
-            given=listed(pool.zones),
-            fix=Fix(says=f"write zones: [{zone}]"),
+            f"the block of {option.reservation} is in {zone}",
+            value=format_list(pool.zones),
+            fix=Fix(message=f"write zones: [{zone}]"),
         )

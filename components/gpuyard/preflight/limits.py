@@ -8,9 +8,16 @@ from typing import Any
 from gpuyard.catalogue.cluster.quotas import EC2_ADDRESSES, EC2_NETWORKS, GCE_ALL_GPUS, GCE_MADE
 from gpuyard.findings import Path
 from gpuyard.names import PLATFORM_LABEL
-from gpuyard.preflight.asking import NO_FORM, Answer, AnswersByName, Heard, Unasked, items
-from gpuyard.preflight.quotas import google_heard, judge_quota
-from gpuyard.preflight.wants import Ahead, Want, gce_wants
+from gpuyard.preflight.probes import (
+    UNEXPECTED_FORMAT,
+    AnswersByName,
+    ProbeAnswer,
+    ProbeResult,
+    SkippedProbe,
+    items,
+)
+from gpuyard.preflight.quota_requirements import PlannedAccount, QuotaRequirement, gce_requirements
+from gpuyard.preflight.quotas import check_quota, gcp_quota_findings
 from gpuyard.render.cloud.graph import CloudGraph
 
 PROJECT_QUOTAS = "project-quotas"
@@ -41,11 +48,11 @@ _LIMITS = (
     _Limit("networks", "aws:ec2/vpc:Vpc", "describe-vpcs", "Vpcs", "vpc", EC2_NETWORKS),
     _Limit("addresses", "aws:ec2/eip:Eip", "describe-addresses", "Addresses", "ec2", EC2_ADDRESSES),
 )
-LIMIT_QUESTIONS = frozenset(name for each in _LIMITS for name in (each.what, each.quota_question))
+LIMIT_PROBE_NAMES = frozenset(name for each in _LIMITS for name in (each.what, each.quota_question))
 """By name: those of AWS that are judged together."""
 
 
-def limit_questions(graph: CloudGraph) -> Iterator[tuple[str, tuple[str, ...]]]:
+def limit_probes(graph: CloudGraph) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Name and words: how many there are of what the graph makes, and how many there may be."""
     kinds = {each.kind for each in graph.resources}
     for each in _LIMITS:
@@ -55,57 +62,68 @@ def limit_questions(graph: CloudGraph) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield each.quota_question, ("service-quotas", "get-service-quota", *quota)
 
 
-def limits_heard(ahead: Ahead, answers: AnswersByName, in_region: str) -> Heard:
+def limit_findings(ahead: PlannedAccount, answers: AnswersByName, in_region: str) -> ProbeResult:
     """Each that was asked for beside its quota; what is the platform's own already is not counted again."""
-    heard = Heard()
+    result = ProbeResult()
     for each in _LIMITS:
         if each.what in answers:
-            asked = (answers[each.what], answers[each.quota_question])
-            heard += _limit_heard(each, ahead, asked, in_region) or _unasked(each, asked)
-    return heard
+            usage_and_quota = (answers[each.what], answers[each.quota_question])
+            result += _limit_findings(each, ahead, usage_and_quota, in_region) or _unasked(
+                each, usage_and_quota
+            )
+    return result
 
 
-def _limit_heard(
-    limit: _Limit, ahead: Ahead, asked: tuple[Answer, Answer], in_region: str
-) -> Heard | None:
-    there, quota = items(asked[0].value, limit.held_in), asked[1].value
+def _limit_findings(
+    limit: _Limit,
+    ahead: PlannedAccount,
+    usage_and_quota: tuple[ProbeAnswer, ProbeAnswer],
+    in_region: str,
+) -> ProbeResult | None:
+    listed, quota = items(usage_and_quota[0].value, limit.held_in), usage_and_quota[1].value
     quota = quota.get("Quota") if isinstance(quota, Mapping) else None
     most = quota.get("Value") if isinstance(quota, Mapping) else None
-    if there is None or not isinstance(most, int | float):
+    if listed is None or not isinstance(most, int | float):
         return None
-    others = sum(_tags(each).get(PLATFORM_LABEL) != ahead.plan.name for each in there)
+    used_by_others = sum(_tags(each).get(PLATFORM_LABEL) != ahead.plan.name for each in listed)
     count = sum(each.kind == limit.kind for each in ahead.graph.resources)
     what = f"{limit.what} of the platform"
-    want = Want((), what, count, count, _AT, always=_MADE, instead=_GIVEN)
+    want = QuotaRequirement((), what, count, count, _AT, nodes=_MADE, alternative=_GIVEN)
     ask = (
         f"aws service-quotas request-service-quota-increase --service-code {limit.service}"
-        f" --quota-code {limit.quota} --desired-value {others + count}{in_region}"
+        f" --quota-code {limit.quota} --desired-value {used_by_others + count}{in_region}"
     )
-    said = f"{limit.what} of the region ({limit.quota}; {others} of {most:g} are others')"
-    return judge_quota(want, said, most - others, ask)
+    subject = (
+        f"{limit.what} of the region ({limit.quota}; {used_by_others} of {most:g} are others')"
+    )
+    return check_quota(want, subject, most - used_by_others, ask)
 
 
-def _unasked(limit: _Limit, asked: tuple[Answer, Answer]) -> Heard:
-    whys = (each.why or each.error for each in asked)
-    return Heard(unasked=(Unasked(limit.quota_question, next(filter(None, whys), NO_FORM)),))
+def _unasked(limit: _Limit, usage_and_quota: tuple[ProbeAnswer, ProbeAnswer]) -> ProbeResult:
+    whys = (each.failure_reason or each.error for each in usage_and_quota)
+    return ProbeResult(
+        skipped=(SkippedProbe(limit.quota_question, next(filter(None, whys), UNEXPECTED_FORMAT)),)
+    )
 
 
-def _tags(there: Mapping[str, Any]) -> dict[Any, Any]:
-    return {each.get("Key"): each.get("Value") for each in items(there, "Tags") or ()}
+def _tags(resource: Mapping[str, Any]) -> dict[Any, Any]:
+    return {each.get("Key"): each.get("Value") for each in items(resource, "Tags") or ()}
 
 
 # ── Google ────────────────────────────────────────────────────────────────────────────────────────
-def project_heard(ahead: Ahead, quotas: list[Any] | None, *, deployed: bool) -> Heard | None:
+def project_findings(
+    ahead: PlannedAccount, quotas: list[Any] | None, *, deployed: bool
+) -> ProbeResult | None:
     """What a project may have in all regions; the platform's own is in what is used once it is deployed."""
-    return google_heard(_of_project(ahead), quotas, deployed=deployed, whose="project")
+    return gcp_quota_findings(_of_project(ahead), quotas, deployed=deployed, whose="project")
 
 
-def _of_project(ahead: Ahead) -> Iterator[Want]:
-    made = Counter(GCE_MADE[e.kind] for e in ahead.graph.resources if e.kind in GCE_MADE)
-    for metric, count in sorted(made.items()):
+def _of_project(ahead: PlannedAccount) -> Iterator[QuotaRequirement]:
+    counts = Counter(GCE_MADE[e.kind] for e in ahead.graph.resources if e.kind in GCE_MADE)
+    for metric, count in sorted(counts.items()):
         what = f"{metric.lower()} of the platform"
-        yield Want((metric,), what, count, count, _AT, always=_MADE, instead="")
-    if wants := gce_wants(ahead.plan):
-        largest = max(wants, key=lambda each: each.most)
-        floor, most = sum(each.floor for each in wants), sum(each.most for each in wants)
-        yield Want((GCE_ALL_GPUS,), "GPUs of all models", floor, most, largest.path)
+        yield QuotaRequirement((metric,), what, count, count, _AT, nodes=_MADE, alternative="")
+    if wants := gce_requirements(ahead.plan):
+        largest = max(wants, key=lambda each: each.maximum)
+        floor, most = sum(each.minimum for each in wants), sum(each.maximum for each in wants)
+        yield QuotaRequirement((GCE_ALL_GPUS,), "GPUs of all models", floor, most, largest.path)

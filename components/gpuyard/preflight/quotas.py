@@ -3,51 +3,62 @@
 from collections.abc import Iterable
 from typing import Any
 
-from gpuyard.findings import Fix, refuse, warn
-from gpuyard.preflight.asking import Heard, Unasked
-from gpuyard.preflight.places import heard_of
-from gpuyard.preflight.wants import Want
+from gpuyard.findings import Fix, error, warning
+from gpuyard.preflight.probes import ProbeResult, SkippedProbe
+from gpuyard.preflight.quota_requirements import QuotaRequirement
+from gpuyard.preflight.zones import probe_result
 
 
-def judge_quota(want: Want, name: str, free: float, ask: str) -> Heard:
+def check_quota(want: QuotaRequirement, name: str, free: float, ask: str) -> ProbeResult:
     """A quota against what the plan takes of it."""
-    if want.most <= free:
-        return heard_of(said=f"{name}: {free:g}, and {want.what} take {want.most} at most")
-    given = f"{want.what}: {want.floor} from the first day, {want.most} at most"
-    instead = f", or {want.instead}" if want.instead else ""
-    fix = Fix(says=f"ask for {want.most - free:g} more{instead}: {ask}")
-    if want.floor > free:
-        problem = f"the account's quota is too small for {want.always}: {name}"
-        return heard_of(
-            refuse("live.quota", want.path, problem, given=given, allowed=f"{free:g}", fix=fix)
+    if want.maximum <= free:
+        return probe_result(
+            said=f"{name}: {free:g}, and {want.subject} take {want.maximum} at most"
+        )
+    value = f"{want.subject}: {want.minimum} from the first day, {want.maximum} at most"
+    instead = f", or {want.alternative}" if want.alternative else ""
+    fix = Fix(message=f"ask for {want.maximum - free:g} more{instead}: {ask}")
+    if want.minimum > free:
+        problem = f"the account's quota is too small for {want.nodes}: {name}"
+        return probe_result(
+            error("live.quota", want.path, problem, value=value, allowed=f"{free:g}", fix=fix)
         )
     problem = f"the account's quota is smaller than the plan at its largest: {name}"
-    return heard_of(
-        warn("live.quota", want.path, problem, given=given, allowed=f"{free:g}", fix=fix)
+    return probe_result(
+        warning("live.quota", want.path, problem, value=value, allowed=f"{free:g}", fix=fix)
     )
 
 
-def google_heard(
-    wants: Iterable[Want], quotas: list[Any] | None, *, deployed: bool, whose: str, place: str = ""
-) -> Heard | None:
+def gcp_quota_findings(
+    wants: Iterable[QuotaRequirement],
+    quotas: list[Any] | None,
+    *,
+    deployed: bool,
+    whose: str,
+    place: str = "",
+) -> ProbeResult | None:
     """A list of Google's: what is used takes from it, but for the platform's own once that is deployed."""
     if quotas is None:
         return None
-    there = {str(each.get("metric")): each for each in quotas}
-    heard = Heard()
+    quotas_by_metric = {str(each.get("metric")): each for each in quotas}
+    result = ProbeResult()
     for want in wants:
-        metric = next((name for name in want.quotas if name in there), None)
-        limit, usage = (there[metric].get(key) if metric else None for key in ("limit", "usage"))
+        metric = next((name for name in want.quotas if name in quotas_by_metric), None)
+        limit, usage = (
+            quotas_by_metric[metric].get(key) if metric else None for key in ("limit", "usage")
+        )
         if (
             metric is None
             or not isinstance(limit, int | float)
             or not isinstance(usage, int | float)
         ):
             why = f"the {whose}'s list has no {' or '.join(want.quotas) or 'quota that we know'}"
-            heard += Heard(unasked=(Unasked(f"quota for {want.what}", why, ours=True),))
+            result += ProbeResult(
+                skipped=(SkippedProbe(f"quota for {want.subject}", why, is_expected=True),)
+            )
             continue
-        others = 0 if deployed else usage
-        ask = f"IAM & Admin, Quotas: {metric}{place}, {others + want.most:g}"
-        said = f"{metric} ({usage:g} of {limit:g} are used)"
-        heard += judge_quota(want, said, limit - others, ask)
-    return heard
+        used_by_others = 0 if deployed else usage
+        ask = f"IAM & Admin, Quotas: {metric}{place}, {used_by_others + want.maximum:g}"
+        subject = f"{metric} ({usage:g} of {limit:g} are used)"
+        result += check_quota(want, subject, limit - used_by_others, ask)
+    return result

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gpuyard.findings import Fix, Path, refuse
-from gpuyard.preflight.asking import Answer, Heard, Unasked
-from gpuyard.preflight.wants import Ahead
-from gpuyard.render.cloud.graph import settle
+from gpuyard.findings import Fix, Path, error
+from gpuyard.preflight.probes import ProbeAnswer, ProbeResult, SkippedProbe
+from gpuyard.preflight.quota_requirements import PlannedAccount
+from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.storage import CHECKPOINTS_STORE, store_name
 
 BUCKET = "bucket"
@@ -18,12 +18,12 @@ _OTHERS = frozenset({"403", "301"})
 
 
 @dataclass(frozen=True, slots=True)
-class WantedBucket:
+class RequiredBucket:
     """A bucket that the plan makes, or takes as it is."""
 
     name: str
     path: Path
-    is_made: bool
+    is_created: bool
 
     @property
     def question(self) -> str:
@@ -31,44 +31,54 @@ class WantedBucket:
         return f"{BUCKET} {self.name}"
 
 
-def wanted(ahead: Ahead, known: Mapping[str, str]) -> Iterator[WantedBucket]:
+def required_buckets(ahead: PlannedAccount, known: Mapping[str, str]) -> Iterator[RequiredBucket]:
     """All of them; `known` has the late parts of their names, by the last part of those parts' names."""
-    made = {
-        each.name: str(settle(each.inputs[field], lambda name: known[name.rpartition(".")[2]]))
+    bucket_names = {
+        each.name: str(
+            resolve_values(each.inputs[field], lambda name: known[name.rpartition(".")[2]])
+        )
         for each in ahead.graph.resources
         if (field := _NAMED_BY.get(each.kind))
     }
     for number, data in enumerate(ahead.plan.storage.datasets):
         at: Path = ("storage", "datasets", number)
         if data.bucket:
-            yield WantedBucket(data.bucket, (*at, "bucket"), is_made=False)
-        elif store_name(data) in made:
-            yield WantedBucket(made[store_name(data)], at, is_made=True)
-    kept = ahead.plan.storage.checkpoints
-    if kept and kept.bucket:
-        yield WantedBucket(kept.bucket, ("storage", "checkpoints", "bucket"), is_made=False)
-    elif kept and CHECKPOINTS_STORE in made:
-        yield WantedBucket(made[CHECKPOINTS_STORE], ("storage", "checkpoints"), is_made=True)
+            yield RequiredBucket(data.bucket, (*at, "bucket"), is_created=False)
+        elif store_name(data) in bucket_names:
+            yield RequiredBucket(bucket_names[store_name(data)], at, is_created=True)
+    checkpoints = ahead.plan.storage.checkpoints
+    if checkpoints and checkpoints.bucket:
+        yield RequiredBucket(
+            checkpoints.bucket, ("storage", "checkpoints", "bucket"), is_created=False
+        )
+    elif checkpoints and CHECKPOINTS_STORE in bucket_names:
+        yield RequiredBucket(
+            bucket_names[CHECKPOINTS_STORE], ("storage", "checkpoints"), is_created=True
+        )
 
 
-def judge_bucket(bucket: WantedBucket, answer: Answer) -> Heard:
+def check_bucket(bucket: RequiredBucket, answer: ProbeAnswer) -> ProbeResult:
     """What an answer means for a bucket of the plan."""
-    name, there = bucket.name, not answer.error and not answer.why
-    if bucket.is_made and answer.error in _NONE:
-        return Heard(said=(f"the name of bucket {name} is free",))
-    if there:
-        return Heard(said=(f"bucket {name} is there, and yours to use",))
-    if bucket.is_made and _closed(answer):
+    name, exists = bucket.name, not answer.error and not answer.failure_reason
+    if bucket.is_created and answer.error in _NONE:
+        return ProbeResult(messages=(f"the name of bucket {name} is free",))
+    if exists:
+        return ProbeResult(messages=(f"bucket {name} is there, and yours to use",))
+    if bucket.is_created and _closed(answer):
         problem = f"the name of bucket {name} is taken: there is one, and it is not yours"
-        fix = Fix(says="give the platform or the store another name: all buckets share one space")
-        return Heard((refuse("live.bucket", bucket.path, problem, given=name, fix=fix),))
+        fix = Fix(
+            message="give the platform or the store another name: all buckets share one space"
+        )
+        return ProbeResult((error("live.bucket", bucket.path, problem, value=name, fix=fix),))
     if answer.error in _NONE:
         problem = f"no bucket {name} is there"
-        fix = Fix(says="write the name of one that is there, or leave `bucket` out: one is made")
-        return Heard((refuse("live.bucket", bucket.path, problem, given=name, fix=fix),))
-    return Heard(unasked=(Unasked(bucket.question, answer.why or answer.error),))
+        fix = Fix(message="write the name of one that is there, or leave `bucket` out: one is made")
+        return ProbeResult((error("live.bucket", bucket.path, problem, value=name, fix=fix),))
+    return ProbeResult(
+        skipped=(SkippedProbe(bucket.question, answer.failure_reason or answer.error),)
+    )
 
 
-def _closed(answer: Answer) -> bool:
+def _closed(answer: ProbeAnswer) -> bool:
     """Google shows nobody a bucket of somebody else's; of a name that is free it says that there is none."""
     return answer.error in _OTHERS or answer.is_denied

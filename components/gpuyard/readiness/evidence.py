@@ -8,7 +8,7 @@ _SHOWN = 3
 """Of like things; a document has them all."""
 
 
-class Ready(StrEnum):
+class CheckStatus(StrEnum):
     """How a check is answered. What was not looked at is not passed."""
 
     PASS = "PASS"  # noqa: S105  a word, not a password
@@ -17,60 +17,63 @@ class Ready(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ThingSeen:
+class Observation:
     """One thing that was looked at, or one reason why nothing was."""
 
-    ready: Ready
-    where: str = ""
+    status: CheckStatus
+    location: str = ""
     """A field of the plan, or an object in the cluster."""
     value: str = ""
-    why: str = ""
+    reason: str = ""
     applies: bool = True
 
 
-def good(where: str, value: object) -> ThingSeen:
+def passing(where: str, value: object) -> Observation:
     """As it must be."""
-    return ThingSeen(Ready.PASS, where, str(value))
+    return Observation(CheckStatus.PASS, where, str(value))
 
 
-def bad(where: str, value: object, why: str) -> ThingSeen:
+def failing(where: str, value: object, why: str) -> Observation:
     """Not as it must be."""
-    return ThingSeen(Ready.FAIL, where, str(value), why)
+    return Observation(CheckStatus.FAIL, where, str(value), why)
 
 
-def unknown(why: str, where: str = "", value: object = "") -> ThingSeen:
+def unknown(why: str, where: str = "", value: object = "") -> Observation:
     """Nobody can tell from here."""
-    return ThingSeen(Ready.NOT_RUN, where, str(value), why)
+    return Observation(CheckStatus.NOT_RUN, where, str(value), why)
 
 
-def outside(why: str) -> ThingSeen:
+def not_applicable(why: str) -> Observation:
     """The platform has nothing that this could be asked about."""
-    return ThingSeen(Ready.NOT_RUN, why=why, applies=False)
+    return Observation(CheckStatus.NOT_RUN, reason=why, applies=False)
 
 
-def judged(where: str, value: object, why: str) -> ThingSeen:
+def observe(where: str, value: object, why: str) -> Observation:
     """Bad where there is a reason, else good."""
-    return bad(where, value, why) if why else good(where, value)
+    return failing(where, value, why) if why else passing(where, value)
 
 
-def together(seen: Sequence[ThingSeen]) -> Ready:
+def combine(seen: Sequence[Observation]) -> CheckStatus:
     """One bad thing fails, one unknown leaves it open; nothing seen is nothing passed."""
-    of_it = {each.ready for each in seen}
-    return next((r for r in (Ready.FAIL, Ready.NOT_RUN, Ready.PASS) if r in of_it), Ready.NOT_RUN)
+    of_it = {each.status for each in seen}
+    return next(
+        (r for r in (CheckStatus.FAIL, CheckStatus.NOT_RUN, CheckStatus.PASS) if r in of_it),
+        CheckStatus.NOT_RUN,
+    )
 
 
-def reasons(seen: Iterable[ThingSeen], ready: Ready) -> Iterator[str]:
+def reasons(seen: Iterable[Observation], ready: CheckStatus) -> Iterator[str]:
     """Why it is answered so, each reason once with the places that it holds for."""
     places: dict[str, list[str]] = {}
     for each in seen:
-        if each.ready is ready and each.why:
-            places.setdefault(each.why, []).append(each.where)
-    for why, found in places.items():
-        where = some([place for place in found if place])
+        if each.status is ready and each.reason:
+            places.setdefault(each.reason, []).append(each.location)
+    for why, result in places.items():
+        where = format_some([place for place in result if place])
         yield f"{where}: {why}" if where else why
 
 
-def some(names: Sequence[str]) -> str:
+def format_some(names: Sequence[str]) -> str:
     """The first of them, and how many more there are."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -20,11 +20,18 @@ from gpuyard.names import (
     nccl_name,
 )
 from gpuyard.plan.records import PoolPlan
-from gpuyard.readiness.evidence import ThingSeen, bad, good, judged, outside, unknown
-from gpuyard.readiness.subject import (
-    ClusterSeen,
+from gpuyard.readiness.evidence import (
+    Observation,
+    failing,
+    not_applicable,
+    observe,
+    passing,
+    unknown,
+)
+from gpuyard.readiness.inputs import (
+    ClusterCheck,
+    ClusterObjects,
     K8sObject,
-    Looks,
     Subject,
     at,
     by_node,
@@ -55,40 +62,42 @@ _NOT_EXCHANGED = "upgrade-failed"
 we let it exchange one at a time (NVIDIA/k8s-operator-libs, pkg/upgrade/common_manager.go)."""
 
 
-def _operator(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _operator(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     yield from simulated(subject, _NO_PROGRAM)
     yield from subject.found(*_OLD)
     parts = subject.plan.operator
     if parts is not None and parts.install:
-        yield good("plan.software.gpu-operator", subject.plan.software["gpu-operator"])
+        yield passing("plan.software.gpu-operator", subject.plan.software["gpu-operator"])
     elif not _needs_none(subject):
         yield unknown("the operator is not the stack's own: add --live", "plan.operator.install")
         return
     for pool in subject.plan.pools:
         owners = pool.node_software.owners if pool.node_software else {}
-        said = ", ".join(f"{part}: {who}" for part, who in owners.items())
-        yield good(f"plan.pools.{pool.name}.node_software.owners", said)
+        owner_list = ", ".join(f"{part}: {who}" for part, who in owners.items())
+        yield passing(f"plan.pools.{pool.name}.node_software.owners", owner_list)
 
 
 def _needs_none(subject: Subject) -> bool:
     """Whether the cloud brings all that nodes need."""
-    parts, said = subject.plan.operator, subject.plan.spec.gpu_operator
-    return said.install and parts is not None and not parts.install
+    parts, operator = subject.plan.operator, subject.plan.spec.gpu_operator
+    return operator.install and parts is not None and not parts.install
 
 
-def _operator_ready(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
-    found = [*cluster.all("ClusterPolicy"), *cluster.all("GPUCluster")]
-    for each in found:
+def _operator_ready(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+    results = [*cluster.all("ClusterPolicy"), *cluster.all("GPUCluster")]
+    for each in results:
         state = str(at(each, "status", "state") or "none")
         wrong = "" if state == "ready" else "its operator does not say that it is ready"
-        yield judged(place_of(each), f"state {state}", wrong)
-    if not found and _needs_none(subject):
-        yield good("plan.operator", "no pool needs one")
-    elif len(found) != 1:
-        yield bad("clusterpolicies.nvidia.com", len(found), "one and only one is looked after")
+        yield observe(place_of(each), f"state {state}", wrong)
+    if not results and _needs_none(subject):
+        yield passing("plan.operator", "no pool needs one")
+    elif len(results) != 1:
+        yield failing(
+            "clusterpolicies.nvidia.com", len(results), "one and only one is looked after"
+        )
 
 
-def _drivers(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _drivers(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     yield from subject.found(*_DRIVER)
     for pool in subject.plan.pools:
         version = pool.node_software.driver if pool.node_software else None
@@ -96,10 +105,10 @@ def _drivers(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
         if version is None:
             yield unknown("it is not the plan that chooses it: add --live", where)
         else:
-            yield good(where, version)
+            yield passing(where, version)
 
 
-def _drivers_of_nodes(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _drivers_of_nodes(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     for pool in subject.plan.pools:
         off = _is_off(pool)
         key = GPU_DRIVER_LABEL if off else DRIVER_VERSION_LABEL
@@ -109,13 +118,13 @@ def _drivers_of_nodes(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingS
             continue
         software, parts = pool.node_software, subject.plan.operator
         brings = parts is not None and parts.enabled[SoftwarePart.DRIVER.value]
-        wanted = software.driver if software and brings and not off else None
-        yield from _of_one_driver(pool, cluster, key, wanted or first)
+        expected = software.driver if software and brings and not off else None
+        yield from _of_one_driver(pool, cluster, key, expected or first)
 
 
 def _of_one_driver(
-    pool: PoolPlan, cluster: ClusterSeen, key: str, as_all: str
-) -> Iterator[ThingSeen]:
+    pool: PoolPlan, cluster: ClusterObjects, key: str, as_all: str
+) -> Iterator[Observation]:
     def judge(_: PoolPlan, node: K8sObject) -> tuple[str, str]:
         version, state = label(node, key), label(node, UPGRADE_LABEL)
         if state == _NOT_EXCHANGED:
@@ -133,24 +142,26 @@ def _is_off(pool: PoolPlan) -> bool:
     return pool.labels.get(OPERANDS_LABEL) == "false"
 
 
-def _exporters(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _exporters(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     pods = [pod for pod in cluster.all("Pod") if is_exporter(pod)]
     running = {at(p, "spec", "nodeName") for p in pods if at(p, "status", "phase") == "Running"}
 
     def judge(_: PoolPlan, node: K8sObject) -> tuple[str, str]:
-        there = name_of(node) in running
-        return "exporter runs" if there else "none", "" if there else "no exporter runs on it"
+        exists = name_of(node) in running
+        return "exporter runs" if exists else "none", "" if exists else "no exporter runs on it"
 
     yield from by_node(subject.plan.pools, cluster, judge)
     lists = [any(at(v, "configMap") for v in listed(pod, "spec", "volumes")) for pod in pods]
     if pods:
         wrong = "" if all(lists) else "not all serve a list of the platform's"
-        yield judged("volumes of exporters", f"{sum(lists)} of {len(pods)} with a list", wrong)
-    found = monitors(cluster, _EXPORTER)
-    for each in found:
-        yield good(place_of(each), "scrapes it")
-    if not found:
-        yield bad("servicemonitors, podmonitors", 0, "none is of the exporter: nobody scrapes it")
+        yield observe("volumes of exporters", f"{sum(lists)} of {len(pods)} with a list", wrong)
+    result = monitors(cluster, _EXPORTER)
+    for each in result:
+        yield passing(place_of(each), "scrapes it")
+    if not result:
+        yield failing(
+            "servicemonitors, podmonitors", 0, "none is of the exporter: nobody scrapes it"
+        )
 
 
 def is_exporter(pod: K8sObject) -> bool:
@@ -159,21 +170,21 @@ def is_exporter(pod: K8sObject) -> bool:
     return any(label(pod, key).endswith(_EXPORTER) for key in keys)
 
 
-def monitors(objects: ClusterSeen, of: str) -> list[K8sObject]:
+def monitors(objects: ClusterObjects, of: str) -> list[K8sObject]:
     """What Prometheus is told to scrape by that name, or by a selector with it."""
-    found = (*objects.all("ServiceMonitor"), *objects.all("PodMonitor"))
-    return [m for m in found if of in f"{name_of(m)} {at(m, 'spec', 'selector')}"]
+    results = (*objects.all("ServiceMonitor"), *objects.all("PodMonitor"))
+    return [m for m in results if of in f"{name_of(m)} {at(m, 'spec', 'selector')}"]
 
 
-def _labels(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _labels(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     def judge(pool: PoolPlan, node: K8sObject) -> tuple[str, str]:
         gpu = pool.machine.gpu
         product, count = label(node, f"{GPU}.product"), label(node, COUNT_LABEL)
         cut = label(node, MIG_CONFIG_LABEL)
         value = f"{product or 'no product'}, count {count or 'none'}"
-        wanted = gpu.product if gpu else ""
-        if not product.startswith(wanted) or not product:
-            return value, f"the plan says {wanted}"
+        expected = gpu.product if gpu else ""
+        if not product.startswith(expected) or not product:
+            return value, f"the plan says {expected}"
         if count != str(pool.machine.gpus):
             return value, f"the plan says {pool.machine.gpus} GPUs"
         if pool.mig_config and cut != pool.mig_config:
@@ -181,15 +192,15 @@ def _labels(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
         return value, ""
 
     def judge_gke(pool: PoolPlan, node: K8sObject) -> tuple[str, str]:
-        model, wanted = label(node, GPU_MODEL_LABEL), pool.machine.accelerator
-        return model or "no model", "" if model == wanted else f"the plan says {wanted}"
+        model, expected = label(node, GPU_MODEL_LABEL), pool.machine.accelerator
+        return model or "no model", "" if model == expected else f"the plan says {expected}"
 
     pools = subject.plan.pools
     yield from by_node([pool for pool in pools if not _is_off(pool)], cluster, judge)
     yield from by_node([pool for pool in pools if _is_off(pool)], cluster, judge_gke)
 
 
-def _numa(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _numa(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     yield from simulated(subject, "they have no kubelet")
     yield from subject.found("numa.single_node")
     asked = {pool.name for pool in subject.plan.spec.pools if pool.numa}
@@ -201,77 +212,79 @@ def _numa(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
             why = f"NUMA nodes of {pool.machine.name} are unknown: its kubelet aligns no pod"
             yield unknown(f"{why}; numa: best-effort aligns what it can", where, pool.numa.value)
         else:
-            yield good(where, pool.numa.value)
+            yield passing(where, pool.numa.value)
 
 
-def _nccl(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+def _nccl(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
     """The same of what is rendered and of what is there."""
     if not subject.wide_pools:
-        yield outside("no shape needs several nodes")
-    there = {(space_of(c), name_of(c)) for c in objects.all("ConfigMap")}
+        yield not_applicable("no shape needs several nodes")
+    config_maps = {(space_of(c), name_of(c)) for c in objects.all("ConfigMap")}
     for pool in subject.wide_pools:
         where = f"plan.pools.{pool.name}.nccl"
         if pool.nccl is None:
             yield unknown("no fabric of it is known: NCCL takes TCP there", where, "none")
             continue
         if not pool.nccl.variables:
-            yield good(where, f"{pool.nccl.fabric}, which needs none")
+            yield passing(where, f"{pool.nccl.fabric}, which needs none")
             continue
-        lack = [s for _, s in subject.team_spaces if (s, nccl_name(pool.name)) not in there]
+        lack = [s for _, s in subject.team_spaces if (s, nccl_name(pool.name)) not in config_maps]
         wrong = f"no ConfigMap {nccl_name(pool.name)} in {', '.join(lack)}" if lack else ""
-        yield judged(where, f"{pool.nccl.fabric}, {len(pool.nccl.variables)} variables", wrong)
+        yield observe(where, f"{pool.nccl.fabric}, {len(pool.nccl.variables)} variables", wrong)
 
 
-def _devices(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _devices(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     yield from simulated(subject, "no container is started")
     yield from no_teams(subject)
     release = gpu_operator_release(subject.plan)
     if release is not None:
         on = release.values["cdi"]["enabled"]
         wrong = "" if on else "devices reach pods without it"
-        yield judged(f"values of {release.name}: cdi.enabled", on, wrong)
+        yield observe(f"values of {release.name}: cdi.enabled", on, wrong)
     elif not _needs_none(subject):
         yield unknown("the operator is not the stack's own", "plan.operator.install")
         return
-    yield from _held(subject, subject.rendered)
+    yield from _admission(subject, subject.rendered)
 
 
-def _held(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+def _admission(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
     """Whether admission of pods refuses."""
     name = admission_name(subject.plan.name)
-    found = objects.all("ValidatingAdmissionPolicyBinding")
-    actions = [listed(b, "spec", "validationActions") for b in found if name_of(b) == name]
+    result = objects.all("ValidatingAdmissionPolicyBinding")
+    actions = [listed(b, "spec", "validationActions") for b in result if name_of(b) == name]
     for each in actions:
         wrong = "" if "Deny" in each else "pods are let in all the same"
-        yield judged(f"ValidatingAdmissionPolicyBinding {name}", ", ".join(map(str, each)), wrong)
+        yield observe(f"ValidatingAdmissionPolicyBinding {name}", ", ".join(map(str, each)), wrong)
     if not actions:
-        yield bad(f"ValidatingAdmissionPolicyBinding {name}", "none", "nothing holds pods of teams")
+        yield failing(
+            f"ValidatingAdmissionPolicyBinding {name}", "none", "nothing holds pods of teams"
+        )
 
 
-def _system_nodes(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _system_nodes(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     yield from simulated(subject, "controllers do not run on them")
     system = subject.plan.system
     if system is not None:
-        yield good("plan.system", f"{system.nodes} × {system.machine}")
+        yield passing("plan.system", f"{system.nodes} × {system.machine}")
     else:
         yield unknown("nodes of controllers are not the stack's own: add --live", "plan.system")
 
 
-def _who_stands_where(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _who_stands_where(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     ours = {name_of(n) for pool in subject.plan.pools for n in nodes_of(pool, cluster)}
     rest = [n for n in cluster.all("Node") if name_of(n) not in ours]
-    free = [n for n in rest if not at(n, "status", "capacity", GPU)]
-    wrong = "" if free else "every node has GPUs: controllers have nowhere else to be"
-    yield judged("nodes without GPUs", len(free), wrong)
+    without_gpus = [n for n in rest if not at(n, "status", "capacity", GPU)]
+    wrong = "" if without_gpus else "every node has GPUs: controllers have nowhere else to be"
+    yield observe("nodes without GPUs", len(without_gpus), wrong)
     for pod in cluster.all("Pod"):
         system = space_of(pod) in {KUBE_SYSTEM, KUEUE_NAMESPACE, GPU_OPERATOR_NAMESPACE}
         owners = {at(owner, "kind") for owner in listed(pod, "metadata", "ownerReferences")}
         node = at(pod, "spec", "nodeName")
         if system and node in ours and not owners & {"DaemonSet", "Node", "Job"}:
-            yield bad(place_of(pod), f"on {node}", "a controller takes room of a GPU node")
+            yield failing(place_of(pod), f"on {node}", "a controller takes room of a GPU node")
 
 
-PLANNED: Mapping[str, Looks] = {
+PLANNED: Mapping[str, ClusterCheck] = {
     "INF-01": _operator,
     "INF-02": _drivers,
     "INF-05": _numa,
@@ -279,12 +292,12 @@ PLANNED: Mapping[str, Looks] = {
     "INF-08": _devices,
     "INF-09": _system_nodes,
 }
-LIVE: Mapping[str, Looks] = {
+LIVE: Mapping[str, ClusterCheck] = {
     "INF-01": _operator_ready,
     "INF-02": _drivers_of_nodes,
     "INF-03": _exporters,
     "INF-04": _labels,
     "INF-06": _nccl,
-    "INF-08": _held,
+    "INF-08": _admission,
     "INF-09": _who_stands_where,
 }

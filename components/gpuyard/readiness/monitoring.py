@@ -3,9 +3,24 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuyard.readiness.evidence import ThingSeen, bad, good, judged, outside, unknown
+from gpuyard.readiness.evidence import (
+    Observation,
+    failing,
+    not_applicable,
+    observe,
+    passing,
+    unknown,
+)
 from gpuyard.readiness.infrastructure import is_exporter, monitors
-from gpuyard.readiness.subject import ClusterSeen, K8sObject, Looks, Subject, at, listed, place_of
+from gpuyard.readiness.inputs import (
+    ClusterCheck,
+    ClusterObjects,
+    K8sObject,
+    Subject,
+    at,
+    listed,
+    place_of,
+)
 
 MOST_SECONDS = 30
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -37,23 +52,23 @@ def _seconds(text: object) -> float | None:
     return sum(int(n) * _UNITS[unit] for n, unit in parts) if parts else None
 
 
-def _scraped(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
-    found = monitors(cluster, "dcgm-exporter")
-    if not found:
-        yield bad("servicemonitors, podmonitors", 0, "none is of the exporter")
-    for each in found:
+def _scraped(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+    result = monitors(cluster, "dcgm-exporter")
+    if not result:
+        yield failing("servicemonitors, podmonitors", 0, "none is of the exporter")
+    for each in result:
         ends = (*listed(each, "spec", "endpoints"), *listed(each, "spec", "podMetricsEndpoints"))
         for end in ends:
             every = _seconds(at(end, "interval"))
             wrong = "no interval is said" if every is None else ""
             if every is not None and every > MOST_SECONDS:
                 wrong = f"{MOST_SECONDS} s at most"
-            yield judged(place_of(each), f"every {at(end, 'interval') or 'so often'}", wrong)
+            yield observe(place_of(each), f"every {at(end, 'interval') or 'so often'}", wrong)
     pods = [pod for pod in cluster.all("Pod") if is_exporter(pod)]
-    told = [pod for pod in pods if _attributes(pod)]
+    attributing = [pod for pod in pods if _attributes(pod)]
     if pods:
-        wrong = "" if len(told) == len(pods) else "nobody knows whose GPU it is"
-        yield judged(f"{_ATTRIBUTION} of exporters", f"{len(told)} of {len(pods)}", wrong)
+        wrong = "" if len(attributing) == len(pods) else "nobody knows whose GPU it is"
+        yield observe(f"{_ATTRIBUTION} of exporters", f"{len(attributing)} of {len(pods)}", wrong)
 
 
 def _attributes(pod: K8sObject) -> bool:
@@ -63,21 +78,21 @@ def _attributes(pod: K8sObject) -> bool:
     )
 
 
-def _dashboards(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
-    found = cluster.all("Dashboard")
-    text = " ".join(str(at(each, "data")) for each in found)
-    yield from _topics(_PANELS, text, f"{len(found)} dashboards")
+def _dashboards(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+    result = cluster.all("Dashboard")
+    text = " ".join(str(at(each, "data")) for each in result)
+    yield from _topics(_PANELS, text, f"{len(result)} dashboards")
 
 
-def _topics(wanted: Mapping[str, str], text: str, where: str) -> Iterator[ThingSeen]:
-    for topic, pattern in wanted.items():
-        there = re.search(pattern, text, re.IGNORECASE)
-        yield judged(
-            where, there.group() if there else "none", "" if there else f"nothing of {topic}"
+def _topics(patterns: Mapping[str, str], text: str, where: str) -> Iterator[Observation]:
+    for topic, pattern in patterns.items():
+        match = re.search(pattern, text, re.IGNORECASE)
+        yield observe(
+            where, match.group() if match else "none", "" if match else f"nothing of {topic}"
         )
 
 
-def alerts(cluster: ClusterSeen) -> list[tuple[K8sObject, K8sObject]]:
+def alerts(cluster: ClusterObjects) -> list[tuple[K8sObject, K8sObject]]:
     """Every alert, with the object that it stands in."""
     return [
         (each, rule)
@@ -88,47 +103,49 @@ def alerts(cluster: ClusterSeen) -> list[tuple[K8sObject, K8sObject]]:
     ]
 
 
-def alerts_with(cluster: ClusterSeen, *words: str) -> list[str]:
+def alerts_with(cluster: ClusterObjects, *words: str) -> list[str]:
     """Names of the alerts whose name or expression has all of the words."""
-    found = ((str(at(r, "alert")), f"{at(r, 'alert')} {at(r, 'expr')}") for _, r in alerts(cluster))
-    return [name for name, text in found if all(word in text.lower() for word in words)]
+    results = (
+        (str(at(r, "alert")), f"{at(r, 'alert')} {at(r, 'expr')}") for _, r in alerts(cluster)
+    )
+    return [name for name, text in results if all(word in text.lower() for word in words)]
 
 
-def _loaded(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
-    found = alerts(cluster)
-    text = " ".join(f"{at(rule, 'alert')} {at(rule, 'expr')}" for _, rule in found)
-    yield from _topics(_ALERTS, text, f"{len(found)} alerts")
+def _loaded(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+    result = alerts(cluster)
+    text = " ".join(f"{at(rule, 'alert')} {at(rule, 'expr')}" for _, rule in result)
+    yield from _topics(_ALERTS, text, f"{len(result)} alerts")
     yield unknown("that each was seen firing, only a test of yours can tell")
 
 
-def _cost(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _cost(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     if subject.plan.simulated:
-        yield outside("nothing is billed for simulated nodes")
+        yield not_applicable("nothing is billed for simulated nodes")
 
 
-def _cost_there(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _cost_there(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     named = ("opencost", "kubecost")
-    found = [pod for pod in cluster.all("Pod") if any(n in place_of(pod) for n in named)]
-    if not found:
-        yield bad("pods", 0, "neither OpenCost nor Kubecost runs")
-    for pod in found[:1]:
+    results = [pod for pod in cluster.all("Pod") if any(n in place_of(pod) for n in named)]
+    if not results:
+        yield failing("pods", 0, "neither OpenCost nor Kubecost runs")
+    for pod in results[:1]:
         yield unknown(
             "that it adds up to the bill, only a comparison can tell", place_of(pod), "runs"
         )
 
 
-def _queue_metrics(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _queue_metrics(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     """Kueue's figures of both have the priority as a label (kueue v0.19.2 pkg/metrics/metrics.go)."""
-    found = monitors(cluster, "kueue")
-    yield from (good(place_of(each), "scrapes Kueue") for each in found)
-    if not found:
-        yield bad("servicemonitors, podmonitors", 0, "none is of Kueue")
+    result = monitors(cluster, "kueue")
+    yield from (passing(place_of(each), "scrapes Kueue") for each in result)
+    if not result:
+        yield failing("servicemonitors, podmonitors", 0, "none is of Kueue")
 
 
-def _reach(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _reach(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     silent = [str(at(r, "alert")) for _, r in alerts(cluster) if not _runbook(r)]
     count = len(alerts(cluster))
-    yield judged("prometheusrules", f"{count} alerts", _missing(count, silent))
+    yield observe("prometheusrules", f"{count} alerts", _missing(count, silent))
     receivers = [
         str(at(receiver, "name"))
         for each in cluster.all("AlertmanagerConfig")
@@ -136,7 +153,7 @@ def _reach(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
         if any(key.endswith("Configs") for key in receiver)
     ]
     if receivers:
-        yield good("alertmanagerconfigs", ", ".join(receivers))
+        yield passing("alertmanagerconfigs", ", ".join(receivers))
     else:
         yield unknown(
             "a receiver may stand in a secret, which is not read", "alertmanagerconfigs", 0
@@ -154,8 +171,8 @@ def _missing(count: int, silent: Iterable[str]) -> str:
     return f"{first} names no runbook" if first else ""
 
 
-PLANNED: Mapping[str, Looks] = {"MON-04": _cost}
-LIVE: Mapping[str, Looks] = {
+PLANNED: Mapping[str, ClusterCheck] = {"MON-04": _cost}
+LIVE: Mapping[str, ClusterCheck] = {
     "MON-01": _scraped,
     "MON-02": _dashboards,
     "MON-03": _loaded,

@@ -8,23 +8,30 @@ from gpuyard.catalogue.gke.sharing import PARTITION_LABEL
 from gpuyard.manifests.quantities import quantity
 from gpuyard.names import MIG_CONFIG_LABEL, MIG_STATE_LABEL, admission_name
 from gpuyard.plan.records import PoolPlan
-from gpuyard.plan.sharing.by_gke import partition_of
-from gpuyard.readiness.evidence import ThingSeen, bad, good, judged, outside, unknown
-from gpuyard.readiness.subject import (
-    ClusterSeen,
+from gpuyard.plan.sharing.gke_sharing import partition_of
+from gpuyard.readiness.evidence import (
+    Observation,
+    failing,
+    not_applicable,
+    observe,
+    passing,
+    unknown,
+)
+from gpuyard.readiness.inputs import (
+    ClusterCheck,
+    ClusterObjects,
     K8sObject,
-    Looks,
     Subject,
     at,
+    by_namespace,
     by_node,
-    in_each_space,
     is_true,
     listed,
+    missing_object,
     name_of,
     no_teams,
-    not_there,
     place_of,
-    planned_ones,
+    planned_objects,
 )
 
 _LEVELS = 3
@@ -37,41 +44,41 @@ _ALWAYS_LIMITED = ("requests.cpu", "requests.memory", "requests.storage", "persi
 
 
 # ── queues ────────────────────────────────────────────────────────────────────────────────────────
-def _engine(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _engine(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     yield from no_teams(subject)
     yield from _active(subject, cluster)
     admitted = sum(is_true(each, "Admitted") for each in cluster.all("Workload"))
     if admitted:
-        yield good("workloads", f"{admitted} admitted")
+        yield passing("workloads", f"{admitted} admitted")
     else:
         yield unknown("nothing was admitted yet: submit a job", "workloads")
 
 
-def _active(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
-    for where, queue in planned_ones(subject, cluster, "ClusterQueue"):
+def _active(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+    for where, queue in planned_objects(subject, cluster, "ClusterQueue"):
         if queue is None:
-            yield not_there(where)
+            yield missing_object(where)
         else:
             state = "active" if is_true(queue, "Active") else "not active"
-            yield judged(where, state, "" if state == "active" else "Kueue does not serve it")
+            yield observe(where, state, "" if state == "active" else "Kueue does not serve it")
 
 
-def _quotas(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+def _quotas(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
     """Of rendered queues and of those that are there."""
     yield from no_teams(subject)
     sums: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
-    for where, queue in planned_ones(subject, objects, "ClusterQueue"):
+    for where, queue in planned_objects(subject, objects, "ClusterQueue"):
         if queue is None:
-            yield not_there(where)
+            yield missing_object(where)
             continue
         entries = _entries(queue)
         for flavor, each in entries:
             sums[flavor, str(at(each, "name"))] += quantity(at(each, "nominalQuota")) or 0
         yield _limited(queue, entries)
-    for (flavor, resource), asked in sorted(sums.items()):
+    for (flavor, resource), amount in sorted(sums.items()):
         most = _capacity(subject, flavor, resource)
-        wrong = f"its nodes have {most} at most" if asked > most else ""
-        yield judged(f"sum of {resource} in {flavor}", f"{float(asked):g} of {most}", wrong)
+        wrong = f"its nodes have {most} at most" if amount > most else ""
+        yield observe(f"sum of {resource} in {flavor}", f"{float(amount):g} of {most}", wrong)
 
 
 def _entries(queue: K8sObject) -> list[tuple[str, K8sObject]]:
@@ -80,19 +87,19 @@ def _entries(queue: K8sObject) -> list[tuple[str, K8sObject]]:
     return [(str(at(f, "name")), each) for f in flavors for each in listed(f, "resources")]
 
 
-def _limited(queue: K8sObject, entries: list[tuple[str, K8sObject]]) -> ThingSeen:
+def _limited(queue: K8sObject, entries: list[tuple[str, K8sObject]]) -> Observation:
     """What is lent comes back by its limit or by reclaim; what is borrowed has a limit."""
     reclaims = at(queue, "spec", "preemption", "reclaimWithinCohort") not in {None, "Never"}
     open_ended = [f for f, each in entries if at(each, "borrowingLimit") is None]
-    kept = [f for f, each in entries if not reclaims and at(each, "lendingLimit") is None]
+    unlimited = [f for f, each in entries if not reclaims and at(each, "lendingLimit") is None]
     value = f"{len(entries)} quotas, {'reclaims' if reclaims else 'reclaims nothing'}"
     if open_ended:
         wrong = f"no borrowing limit in {', '.join(sorted(set(open_ended)))}"
-    elif kept:
-        wrong = f"no lending limit in {', '.join(sorted(set(kept)))}, and nothing is reclaimed"
+    elif unlimited:
+        wrong = f"no lending limit in {', '.join(sorted(set(unlimited)))}, and nothing is reclaimed"
     else:
         wrong = ""
-    return judged(place_of(queue), value, wrong)
+    return observe(place_of(queue), value, wrong)
 
 
 def _capacity(subject: Subject, flavor: str, resource: str) -> int:
@@ -100,56 +107,58 @@ def _capacity(subject: Subject, flavor: str, resource: str) -> int:
     return sum(
         each.per_node * pool.nodes.high
         for pool in pools
-        for each in pool.counted
+        for each in pool.counted_resources
         if each.resource == resource
     )
 
 
-def _queues_there(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _queues_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     yield from _active(subject, cluster)
     yield from _quotas(subject, cluster)
 
 
-def _priorities(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+def _priorities(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
     yield from no_teams(subject)
-    wanted = {each.name: each.value for each in subject.plan.queueing.priorities}
-    found = {name_of(c): at(c, "value") for c in objects.all("WorkloadPriorityClass")}
-    if len(wanted) < _LEVELS:
-        yield bad("plan.queueing.priorities", len(wanted), f"fewer than {_LEVELS} kinds of work")
-    for name, value in wanted.items():
-        is_so = found.get(name)
+    expected = {each.name: each.value for each in subject.plan.queueing.priorities}
+    results = {name_of(c): at(c, "value") for c in objects.all("WorkloadPriorityClass")}
+    if len(expected) < _LEVELS:
+        yield failing(
+            "plan.queueing.priorities", len(expected), f"fewer than {_LEVELS} kinds of work"
+        )
+    for name, value in expected.items():
+        is_so = results.get(name)
         wrong = "" if is_so == value else f"the plan says {value}"
-        yield judged(f"WorkloadPriorityClass {name}", "none" if is_so is None else is_so, wrong)
-    used = {team.priority for team in subject.plan.teams} - {None}
-    wrong = "" if used else "no team has one: what names none is all the same"
-    yield judged("plan.teams[].priority", len(used), wrong)
+        yield observe(f"WorkloadPriorityClass {name}", "none" if is_so is None else is_so, wrong)
+    team_priorities = {team.priority for team in subject.plan.teams} - {None}
+    wrong = "" if team_priorities else "no team has one: what names none is all the same"
+    yield observe("plan.teams[].priority", len(team_priorities), wrong)
 
 
-def _waiting(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _waiting(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     waiting = 0
     for each in cluster.all("Workload"):
         states = listed(each, "status", "conditions")
-        said = next((c for c in states if at(c, "type") == "QuotaReserved"), None)
-        if at(said, "status") != "False":
+        condition = next((c for c in states if at(c, "type") == "QuotaReserved"), None)
+        if at(condition, "status") != "False":
             continue
         waiting += 1
-        message = str(at(said, "message") or "")
-        if at(said, "reason") in _NEVER or _TOO_LARGE in message:
-            yield bad(place_of(each), message, "it waits for what can never be")
-    yield good("workloads", f"{waiting} wait")
+        message = str(at(condition, "message") or "")
+        if at(condition, "reason") in _NEVER or _TOO_LARGE in message:
+            yield failing(place_of(each), message, "it waits for what can never be")
+    yield passing("workloads", f"{waiting} wait")
 
 
 # ── nodes ─────────────────────────────────────────────────────────────────────────────────────────
-def _layouts(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _layouts(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     cut = [pool for pool in subject.plan.pools if pool.layouts]
     if not cut:
-        yield outside("no pool is cut by MIG")
+        yield not_applicable("no pool is cut by MIG")
     for pool in cut:
         placed = {f"{s.profile}@{s.start}" for layout in pool.layouts for s in layout.placement}
-        yield good(f"plan.pools.{pool.name}.layouts", ", ".join(sorted(placed)))
+        yield passing(f"plan.pools.{pool.name}.layouts", ", ".join(sorted(placed)))
 
 
-def _cut(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _mig_layouts(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     def judge(pool: PoolPlan, node: K8sObject) -> tuple[str, str]:
         labels = at(node, "metadata", "labels")
         cut, state = at(labels, MIG_CONFIG_LABEL), at(labels, MIG_STATE_LABEL)
@@ -159,25 +168,25 @@ def _cut(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
         return value, "" if state == "success" else "the MIG manager is not done"
 
     def judge_gke(pool: PoolPlan, node: K8sObject) -> tuple[str, str]:
-        size, wanted = at(node, "metadata", "labels", PARTITION_LABEL), partition_of(pool)
-        return size or "not cut", "" if size == wanted else f"the plan says {wanted}"
+        size, expected = at(node, "metadata", "labels", PARTITION_LABEL), partition_of(pool)
+        return size or "not cut", "" if size == expected else f"the plan says {expected}"
 
     pools = subject.plan.pools
     yield from by_node([pool for pool in pools if pool.mig_config], cluster, judge)
     yield from by_node([pool for pool in pools if partition_of(pool)], cluster, judge_gke)
 
 
-def _taints(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _taints(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     for pool in subject.plan.pools:
         value = ", ".join(map(str, pool.taints)) or "none"
         wrong = "" if pool.taints else "any pod may take its room"
-        yield judged(f"plan.pools.{pool.name}.taints", value, wrong)
+        yield observe(f"plan.pools.{pool.name}.taints", value, wrong)
     name = admission_name(subject.plan.name)
     if subject.plan.teams:
-        yield good(f"ValidatingAdmissionPolicy {name}", "tolerations of teams are held to it")
+        yield passing(f"ValidatingAdmissionPolicy {name}", "tolerations of teams are held to it")
 
 
-def _taints_of_nodes(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _taints_of_nodes(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     def judge(pool: PoolPlan, node: K8sObject) -> tuple[str, str]:
         keys = {str(at(taint, "key")) for taint in listed(node, "spec", "taints")}
         lack = sorted({taint.key for taint in pool.taints} - keys)
@@ -187,43 +196,43 @@ def _taints_of_nodes(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSe
     yield from by_node(subject.plan.pools, cluster, judge)
 
 
-def _limits(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+def _limits(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
     """Of rendered quotas and of those that are there."""
     yield from no_teams(subject)
     names = {a.resource for pool in subject.plan.pools for a in pool.advertised}
-    wanted = {*_ALWAYS_LIMITED, *(f"requests.{name}" for name in names)}
-    for _, space, found in in_each_space(subject, objects, "ResourceQuota"):
-        hard = {key for each in found for key in at(each, "spec", "hard") or ()}
-        lack = sorted(wanted - hard)
+    expected = {*_ALWAYS_LIMITED, *(f"requests.{name}" for name in names)}
+    for _, space, result in by_namespace(subject, objects, "ResourceQuota"):
+        hard = {key for each in result for key in at(each, "spec", "hard") or ()}
+        lack = sorted(expected - hard)
         wrong = f"no limit of {', '.join(lack)}" if lack else ""
-        yield judged(f"ResourceQuota in {space}", f"{len(hard)} limits", wrong)
+        yield observe(f"ResourceQuota in {space}", f"{len(hard)} limits", wrong)
 
 
-def _near(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+def _topologies(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
     if not subject.wide_pools:
-        yield outside("no shape needs several nodes")
-    found = {name_of(f): at(f, "spec", "topologyName") for f in objects.all("ResourceFlavor")}
+        yield not_applicable("no shape needs several nodes")
+    results = {name_of(f): at(f, "spec", "topologyName") for f in objects.all("ResourceFlavor")}
     for pool in subject.wide_pools:
-        value = found.get(pool.flavor)
+        value = results.get(pool.flavor)
         wrong = "" if value else "its pods stand wherever there is room"
-        yield judged(f"ResourceFlavor {pool.flavor}", value or "no topology", wrong)
+        yield observe(f"ResourceFlavor {pool.flavor}", value or "no topology", wrong)
 
 
-PLANNED: Mapping[str, Looks] = {
+PLANNED: Mapping[str, ClusterCheck] = {
     "SCH-02": _quotas,
     "SCH-03": _priorities,
     "SCH-04": _layouts,
     "SCH-05": _taints,
     "SCH-06": _limits,
-    "SCH-08": _near,
+    "SCH-08": _topologies,
 }
-LIVE: Mapping[str, Looks] = {
+LIVE: Mapping[str, ClusterCheck] = {
     "SCH-01": _engine,
     "SCH-02": _queues_there,
     "SCH-03": _priorities,
-    "SCH-04": _cut,
+    "SCH-04": _mig_layouts,
     "SCH-05": _taints_of_nodes,
     "SCH-06": _limits,
     "SCH-07": _waiting,
-    "SCH-08": _near,
+    "SCH-08": _topologies,
 }

@@ -6,22 +6,29 @@ from typing import Any
 
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.names import KUBE_SYSTEM, POD_SECURITY_LABEL
-from gpuyard.plan.records import TeamPlan, within_reach
-from gpuyard.readiness.evidence import ThingSeen, bad, good, judged, outside, unknown
-from gpuyard.readiness.subject import (
-    ClusterSeen,
+from gpuyard.plan.records import TeamPlan, usable_pools
+from gpuyard.readiness.evidence import (
+    Observation,
+    failing,
+    not_applicable,
+    observe,
+    passing,
+    unknown,
+)
+from gpuyard.readiness.inputs import (
+    ClusterCheck,
+    ClusterObjects,
     K8sObject,
-    Looks,
     Subject,
     at,
-    in_each_space,
+    by_namespace,
     label,
     listed,
+    missing_object,
     name_of,
     no_teams,
-    not_there,
     place_of,
-    planned_ones,
+    planned_objects,
     simulated,
     space_of,
 )
@@ -40,47 +47,49 @@ _NODES = "launch templates"
 
 
 # ── teams ─────────────────────────────────────────────────────────────────────────────────────────
-def _pod_security(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+def _pod_security(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
     """Of rendered namespaces, and of those that are there."""
     yield from no_teams(subject)
     spaces = {name_of(each): each for each in objects.all("Namespace")}
     for team, space in subject.team_spaces:
         where = f"Namespace {space}"
         if space not in spaces:
-            yield not_there(where)
+            yield missing_object(where)
             continue
         level = label(spaces[space], POD_SECURITY_LABEL)
-        yield judged(where, level or "none", _too_loose(subject, team, level))
+        yield observe(where, level or "none", _too_loose(subject, team, level))
     brings = operator_namespace(subject.plan)
     ours = {space for _, space in subject.team_spaces}
     for name, each in spaces.items():
         loose = label(each, POD_SECURITY_LABEL) == PodSecurity.PRIVILEGED.value
         if loose and name not in {brings, KUBE_SYSTEM, *ours}:
-            yield bad(f"Namespace {name}", "privileged", f"only {brings} may be")
+            yield failing(f"Namespace {name}", "privileged", f"only {brings} may be")
 
 
 def _too_loose(subject: Subject, team: TeamPlan, level: str) -> str:
     if level == PodSecurity.RESTRICTED.value:
         return ""
-    reached = within_reach(team.quotas)
+    reached = usable_pools(team.quotas)
     rdma = [p.name for p in subject.plan.pools if p.nccl is not None and p.name in reached]
     if level != PodSecurity.BASELINE.value:
         return "pods of it may reach the node"
     return "" if rdma else "no pool that it reaches has RDMA: restricted would do"
 
 
-def _walls(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+def _walls(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
     yield from no_teams(subject)
-    for _, space, found in in_each_space(subject, objects, "NetworkPolicy"):
-        both = [p for p in found if _is_default(p)]
-        open_ones = [p for p in found for rule in listed(p, "spec", "egress") if not at(rule, "to")]
-        names = any(_has_dns(p) for p in found)
+    for _, space, result in by_namespace(subject, objects, "NetworkPolicy"):
+        both = [p for p in result if _is_default(p)]
+        open_ones = [
+            p for p in result for rule in listed(p, "spec", "egress") if not at(rule, "to")
+        ]
+        names = any(_has_dns(p) for p in result)
         wrong = "" if names else "nothing lets them ask for names"
         if open_ones:
             wrong = "egress to anywhere is let out"
         if not both:
             wrong = "nothing denies by default"
-        yield judged(f"NetworkPolicy in {space}", f"{len(found)} policies", wrong)
+        yield observe(f"NetworkPolicy in {space}", f"{len(result)} policies", wrong)
 
 
 def _is_default(policy: K8sObject) -> bool:
@@ -93,7 +102,7 @@ def _has_dns(policy: K8sObject) -> bool:
     return any(at(port, "port") == _DNS for rule in rules for port in listed(rule, "ports"))
 
 
-def _walls_planned(subject: Subject, rendered: ClusterSeen) -> Iterator[ThingSeen]:
+def _walls_planned(subject: Subject, rendered: ClusterObjects) -> Iterator[Observation]:
     yield from _walls(subject, rendered)
     graph = subject.graph
     if graph is None:
@@ -102,21 +111,21 @@ def _walls_planned(subject: Subject, rendered: ClusterSeen) -> Iterator[ThingSee
         (plugin,) = (a for a in _of(subject, "aws:eks/addon:Addon") if a["addonName"] == "vpc-cni")
         on = plugin["configurationValues"].tree["enableNetworkPolicy"]
         wrong = "" if on == "true" else "it enforces none"
-        yield judged("addon vpc-cni: enableNetworkPolicy", on, wrong)
+        yield observe("addon vpc-cni: enableNetworkPolicy", on, wrong)
     else:
         (cluster,) = _of(subject, "gcp:container/cluster:Cluster")
         path = cluster["datapathProvider"]
         wrong = "" if path == "ADVANCED_DATAPATH" else "it enforces none"
-        yield judged("cluster: datapathProvider", path, wrong)
+        yield observe("cluster: datapathProvider", path, wrong)
 
 
-def _walls_stand(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _walls_stand(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     yield from _walls(subject, cluster)
     daemons = cluster.all("DaemonSet")
-    found = [d for d in daemons if _PLUGINS.search(f"{name_of(d)} {_container_names(d)}")]
-    yield from (good(place_of(each), "enforces them") for each in found)
-    if not found:
-        yield bad("daemonsets", len(daemons), "no network plugin that is known to enforce them")
+    results = [d for d in daemons if _PLUGINS.search(f"{name_of(d)} {_container_names(d)}")]
+    yield from (passing(place_of(each), "enforces them") for each in results)
+    if not results:
+        yield failing("daemonsets", len(daemons), "no network plugin that is known to enforce them")
 
 
 def _container_names(obj: K8sObject) -> str:
@@ -124,36 +133,36 @@ def _container_names(obj: K8sObject) -> str:
     return " ".join(str(at(each, "name")) for each in containers)
 
 
-def _refused(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _refused(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     yield from no_teams(subject)
-    for where, each in planned_ones(subject, cluster, "ValidatingAdmissionPolicyBinding"):
+    for where, each in planned_objects(subject, cluster, "ValidatingAdmissionPolicyBinding"):
         if each is None:
-            yield not_there(where)
+            yield missing_object(where)
             continue
         actions = ", ".join(map(str, listed(each, "spec", "validationActions")))
-        yield judged(where, actions, "" if "Deny" in actions else "it refuses nothing")
-    held = subject.plan.spec.admission
-    wrong = "" if held and held.images_from else "images of any registry are let in"
-    value = ", ".join(held.images_from) if held else ""
-    yield judged("plan.spec.admission.images_from", value or "none", wrong)
+        yield observe(where, actions, "" if "Deny" in actions else "it refuses nothing")
+    admission = subject.plan.spec.admission
+    wrong = "" if admission and admission.allowed_images else "images of any registry are let in"
+    value = ", ".join(admission.allowed_images) if admission else ""
+    yield observe("plan.spec.admission.allowed_images", value or "none", wrong)
 
 
-def _canary(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _canary(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     yield from simulated(subject, "no driver runs on them")
     wrong = "drivers take turns by pools; another version of the GPU Operator reaches all at once"
-    yield bad("plan.pools", len(subject.plan.pools), wrong)
+    yield failing("plan.pools", len(subject.plan.pools), wrong)
 
 
-def _turns(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _turns(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     shared = [pool for pool in subject.plan.pools if pool.sharing in _TURNS]
     if not shared:
-        yield outside("no pool is shared by time or by MPS")
+        yield not_applicable("no pool is shared by time or by MPS")
     for pool in shared:
-        having = [t for t in subject.plan.teams if pool.name in within_reach(t.quotas)]
+        having = [t for t in subject.plan.teams if pool.name in usable_pools(t.quotas)]
         apart = [t.name for t in having if t.isolation is not Isolation.SHARED]
         wrong = f"{', '.join(apart)} asked to be apart" if apart and having[1:] else ""
         names = ", ".join(team.name for team in having) or "nobody"
-        yield judged(f"plan.pools.{pool.name}.sharing", f"{pool.sharing.value}: {names}", wrong)
+        yield observe(f"plan.pools.{pool.name}.sharing", f"{pool.sharing.value}: {names}", wrong)
 
 
 # ── the cluster ───────────────────────────────────────────────────────────────────────────────────
@@ -161,80 +170,80 @@ def _of(subject: Subject, kind: str) -> list[Mapping[str, Any]]:
     return [each.inputs for each in subject.graph.of(kind)] if subject.graph else []
 
 
-def _yours(subject: Subject) -> Iterator[ThingSeen]:
+def _unmanaged_cluster(subject: Subject) -> Iterator[Observation]:
     """What there is to say of a cluster that the stack does not make."""
     yield from simulated(subject, "it is on this machine")
     if subject.graph is None:
         yield unknown("the cluster is not the stack's own", "plan.spec.cluster")
 
 
-def _reached(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
-    yield from _yours(subject)
+def _reached(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
+    yield from _unmanaged_cluster(subject)
     if subject.graph is None:
         return
-    asked = subject.plan.spec.cluster
-    public = asked.endpoint.public if asked else ()
+    cluster = subject.plan.spec.cluster
+    public = cluster.endpoint.public if cluster else ()
     wrong = "the Kubernetes API answers from outside" if public else ""
-    yield judged("plan.spec.cluster.endpoint.public", ", ".join(public) or "none", wrong)
+    yield observe("plan.spec.cluster.endpoint.public", ", ".join(public) or "none", wrong)
     for each in _of(subject, "aws:ec2/launchTemplate:LaunchTemplate"):
         tokens = at(each, "metadataOptions", "httpTokens")
         wrong = "" if tokens == "required" else "IMDSv1 answers"
-        yield judged(f"{_NODES}: httpTokens", tokens, wrong)
+        yield observe(f"{_NODES}: httpTokens", tokens, wrong)
     for each in _of(subject, "gcp:container/nodePool:NodePool"):
         mode = at(each, "nodeConfig", "workloadMetadataConfig", "mode")
         wrong = "" if mode == "GKE_METADATA" else "pods see the node's own rights"
-        yield judged(f"node pool {each['name']}: metadata", mode, wrong)
+        yield observe(f"node pool {each['name']}: metadata", mode, wrong)
     for each in _of(subject, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"):
         wide = [each.get(key) for key in ("cidrIpv4", "cidrIpv6")]
         if any(cidr in _ANYWHERE for cidr in wide):
-            yield bad("security group of nodes", wide, "it lets everybody in")
+            yield failing("security group of nodes", wide, "it lets everybody in")
 
 
-def _encrypted(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
-    yield from _yours(subject)
+def _encrypted(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
+    yield from _unmanaged_cluster(subject)
     for each in _of(subject, "aws:eks/cluster:Cluster"):
         of = listed(each, "encryptionConfig", "resources")
         wrong = "" if "secrets" in of else "secrets are as they are"
-        yield judged("EKS cluster: encryptionConfig", ", ".join(of) or "none", wrong)
+        yield observe("EKS cluster: encryptionConfig", ", ".join(of) or "none", wrong)
     for each in _of(subject, "gcp:container/cluster:Cluster"):
         state = at(each, "databaseEncryption", "state")
         wrong = "" if state == "ENCRYPTED" else "secrets are as they are"
-        yield judged("GKE cluster: databaseEncryption", state or "none", wrong)
+        yield observe("GKE cluster: databaseEncryption", state or "none", wrong)
 
 
 # ── what runs ─────────────────────────────────────────────────────────────────────────────────────
-def _images(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+def _images(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     yield from simulated(subject, "they pull no image")
     yield from subject.found("software.vulnerable")
-    found = pulled_images(subject.plan)
-    by_tag = [image.repository.rpartition("/")[2] for image in found if not image.digest]
+    result = pulled_images(subject.plan)
+    by_tag = [image.repository.rpartition("/")[2] for image in result if not image.digest]
     wrong = f"{len(by_tag)} by tag alone, such as {by_tag[0]}" if by_tag else ""
-    yield judged("images of the stack", len(found), wrong)
+    yield observe("images of the stack", len(result), wrong)
 
 
-def _images_there(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _images_there(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     pods = [pod for pod in cluster.all("Pod") if space_of(pod) != KUBE_SYSTEM]
     for pod in pods:
         names = [str(at(c, "image")) for c in listed(pod, "spec", "containers")]
         loose = [name for name in names if "@sha256:" not in name]
         if loose:
-            yield bad(place_of(pod), ", ".join(loose), "another image may come under this tag")
-    yield good("pods", f"{len(pods)} looked at")
+            yield failing(place_of(pod), ", ".join(loose), "another image may come under this tag")
+    yield passing("pods", f"{len(pods)} looked at")
 
 
-def _rules_of_ones_own(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+def _rules_of_ones_own(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     pods = cluster.all("Pod")
     for pod in pods:
         paths = [str(at(v, "hostPath", "path")) for v in listed(pod, "spec", "volumes")]
         devices = [path for path in paths if _DEVICES.search(path)]
         if devices and space_of(pod) not in {KUBE_SYSTEM, operator_namespace(subject.plan)}:
-            yield bad(
+            yield failing(
                 place_of(pod), ", ".join(devices), "it reaches devices past plugin and runtime"
             )
-    yield good("pods", f"{len(pods)} looked at")
+    yield passing("pods", f"{len(pods)} looked at")
 
 
-PLANNED: Mapping[str, Looks] = {
+PLANNED: Mapping[str, ClusterCheck] = {
     "SEC-01": _pod_security,
     "SEC-02": _walls_planned,
     "SEC-04": _canary,
@@ -243,7 +252,7 @@ PLANNED: Mapping[str, Looks] = {
     "SEC-07": _encrypted,
     "SEC-08": _images,
 }
-LIVE: Mapping[str, Looks] = {
+LIVE: Mapping[str, ClusterCheck] = {
     "SEC-01": _pod_security,
     "SEC-02": _walls_stand,
     "SEC-03": _refused,

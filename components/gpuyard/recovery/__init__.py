@@ -1,7 +1,7 @@
 """The way out of a deployment that was killed, on any backend: see `recover`."""
 
 from gpuyard.recovery.creations import Creation
-from gpuyard.recovery.recover import Recovered, recover
+from gpuyard.recovery.recover import RecoveryResult, recover
 from gpuyard.recovery.stack import PulumiStack
 
-__all__ = ["Creation", "PulumiStack", "Recovered", "recover"]
+__all__ = ["Creation", "PulumiStack", "RecoveryResult", "recover"]

@@ -26,11 +26,13 @@ def adopt(
     with tempfile.TemporaryDirectory(prefix="gpuyard-") as folder:
         file = Path(folder) / "adopt.json"
         file.write_text(json.dumps(content), encoding="utf-8")
-        stack.ask("import", "--file", str(file), *_QUIET)
-    stack.edit(lambda deployment: as_planned(deployment, {each.urn: each for each in ours}))
+        stack.query("import", "--file", str(file), *_QUIET)
+    stack.edit(
+        lambda deployment: with_planned_inputs(deployment, {each.urn: each for each in ours})
+    )
 
 
-def as_planned(deployment: dict[str, Any], ours: Mapping[str, Creation]) -> dict[str, Any]:
+def with_planned_inputs(deployment: dict[str, Any], ours: Mapping[str, Creation]) -> dict[str, Any]:
     """What was imported has the program's inputs where it is what the program wants.
 
     An import takes all that a cluster has added for the program's words: the next `up` would take it away
@@ -45,13 +47,13 @@ def as_planned(deployment: dict[str, Any], ours: Mapping[str, Creation]) -> dict
     return deployment
 
 
-def _within(wanted: Any, there: Any) -> bool:
+def _within(expected: Any, actual: Any) -> bool:
     """Whether all that is wanted is there; more may be."""
-    if isinstance(wanted, Mapping) and isinstance(there, Mapping):
-        return all(key in there and _within(value, there[key]) for key, value in wanted.items())
-    if isinstance(wanted, list) and isinstance(there, list):
-        return len(wanted) == len(there) and all(map(_within, wanted, there))
-    return bool(wanted == there)
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        return all(key in actual and _within(value, actual[key]) for key, value in expected.items())
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(_within, expected, actual))
+    return bool(expected == actual)
 
 
 def import_file(

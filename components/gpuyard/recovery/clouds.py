@@ -11,30 +11,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.cloud_fields import DEFAULTS
-from gpuyard.catalogue.software.cloud_ids import AGAIN, IDENTITIES, LOOKUPS, Lookup
+from gpuyard.catalogue.software.cloud_ids import ADOPTED_ON_CREATE, IDENTITIES, LOOKUPS, Lookup
 from gpuyard.names import PLATFORM_LABEL
-from gpuyard.preflight.asking import Answer, Question
-from gpuyard.recovery.stack import plain
+from gpuyard.preflight.probes import Probe, ProbeAnswer
+from gpuyard.recovery.stack import plaintext_value
 
 CLOUDS = ("aws:", "gcp:")
 
-Asking = Callable[[Sequence[Question]], Mapping[str, Answer]]
+RunLookup = Callable[[Sequence[Probe]], Mapping[str, ProbeAnswer]]
 """Put questions to the clouds' programs."""
 State = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class LookupResult:
     """One resource that was being made in a cloud."""
 
     urn: str
     identity: str = ""
     """Empty where nobody has it, or nobody can say."""
-    why: str = ""
+    reason: str = ""
     """Why nobody can say; with that it is left to people."""
 
 
-def sought(state: State, ask: Asking) -> dict[str, Sought]:
+def look_up_pending(state: State, ask: RunLookup) -> dict[str, LookupResult]:
     """All that was being made in clouds, by URN."""
     under_way = [one for one in state.get("pending_operations") or [] if _is_ours(one)]
     known = {each["urn"]: each for each in state.get("resources") or []}
@@ -47,48 +47,52 @@ def _is_ours(operation: State) -> bool:
     )
 
 
-def _sought(resource: State, known: Mapping[str, State], ask: Asking) -> Sought:
+def _sought(resource: State, known: Mapping[str, State], ask: RunLookup) -> LookupResult:
     kind, urn = str(resource["type"]), str(resource["urn"])
-    if kind in AGAIN:
-        return Sought(urn)
+    if kind in ADOPTED_ON_CREATE:
+        return LookupResult(urn)
     provider = known.get(str(resource.get("provider") or "").rpartition("::")[0], {})
     settings = provider.get("inputs") or {}
-    fields = fields_of(resource.get("inputs") or {}, settings)
+    fields = resource_fields(resource.get("inputs") or {}, settings)
     try:
         if urn in known:
-            return Sought(urn, why="it was to take the place of another")
+            return LookupResult(urn, reason="it was to take the place of another")
         form = IDENTITIES.get(kind)
         if form and form.id:
-            return Sought(urn, form.id.format_map(fields))
+            return LookupResult(urn, form.id.format_map(fields))
         if kind in LOOKUPS:
-            taken = {each.get("id") for each in known.values() if each["type"] == kind}
-            return _looked_for(urn, LOOKUPS[kind], fields, _flags(settings), taken, ask)
+            known_ids = {each.get("id") for each in known.values() if each["type"] == kind}
+            return _looked_for(urn, LOOKUPS[kind], fields, _flags(settings), known_ids, ask)
     except (KeyError, TypeError) as lacking:
-        return Sought(urn, why=f"{lacking.args[0]} of it is not known")
-    return Sought(urn, why="its cloud must say")
+        return LookupResult(urn, reason=f"{lacking.args[0]} of it is not known")
+    return LookupResult(urn, reason="its cloud must say")
 
 
-def fields_of(inputs: State, settings: State) -> dict[str, Any]:
+def resource_fields(inputs: State, settings: State) -> dict[str, Any]:
     """What ids are made of."""
     tags = inputs.get("tags") or {}
-    made = {
-        **{name: plain(settings.get(name)) for name in ("project", "region") if settings.get(name)},
+    result = {
+        **{
+            name: plaintext_value(settings.get(name))
+            for name in ("project", "region")
+            if settings.get(name)
+        },
         **inputs,
     }
     for name, tag in (("named", "Name"), ("platform", PLATFORM_LABEL)):
         if tag in tags:
-            made[name] = tags[tag]
+            result[name] = tags[tag]
     if "cluster" in inputs:
-        made["cluster"] = str(inputs["cluster"]).rpartition("/")[2]
+        result["cluster"] = str(inputs["cluster"]).rpartition("/")[2]
     if "destinationCidrBlock" in inputs:
-        made["checksum"] = zlib.crc32(str(inputs["destinationCidrBlock"]).encode())
-    return made
+        result["checksum"] = zlib.crc32(str(inputs["destinationCidrBlock"]).encode())
+    return result
 
 
 def _flags(settings: State) -> list[str]:
     """Where to ask, and as whom, as the provider does."""
-    given = {name: plain(settings.get(name)) for name in ("region", "profile")}
-    return [word for name, value in given.items() if value for word in (f"--{name}", value)]
+    options = {name: plaintext_value(settings.get(name)) for name in ("region", "profile")}
+    return [word for name, value in options.items() if value for word in (f"--{name}", value)]
 
 
 def _looked_for(
@@ -96,26 +100,29 @@ def _looked_for(
     look: Lookup,
     fields: State,
     flags: Iterable[str],
-    taken: set[Any],
-    ask: Asking,
-) -> Sought:
+    known_ids: set[Any],
+    ask: RunLookup,
+) -> LookupResult:
     words = ["aws", *(word.format_map(fields) for word in look.words), *flags, "--output", "json"]
-    answer = ask([Question(urn, f"whether {urn} is there", tuple(words))])[urn]
-    if answer.why or answer.error:
-        return Sought(urn, why=f"`{' '.join(words)}` does not say it: {answer.why or answer.error}")
+    answer = ask([Probe(urn, f"whether {urn} is there", tuple(words))])[urn]
+    if answer.failure_reason or answer.error:
+        return LookupResult(
+            urn,
+            reason=f"`{' '.join(words)}` does not say it: {answer.failure_reason or answer.error}",
+        )
     match = {
-        name: wanted.format_map(fields) if isinstance(wanted, str) else wanted
-        for name, wanted in look.match.items()
+        name: expected.format_map(fields) if isinstance(expected, str) else expected
+        for name, expected in look.match.items()
     }
     ids = [
         _last(item[look.identity]) if look.identity else str(item)
         for item in _items(answer.value, look.items)
         if not match or match.items() <= item.items()
     ]
-    found = [each for each in ids if each not in taken]
-    if len(found) > 1:
-        return Sought(urn, why=f"it may be any of {', '.join(sorted(found))}")
-    return Sought(urn, *found)
+    results = [each for each in ids if each not in known_ids]
+    if len(results) > 1:
+        return LookupResult(urn, reason=f"it may be any of {', '.join(sorted(results))}")
+    return LookupResult(urn, *results)
 
 
 def _last(identity: Any) -> str:
@@ -124,24 +131,28 @@ def _last(identity: Any) -> str:
 
 def _items(value: Any, lists: Sequence[str]) -> list[Any]:
     """The items of a list, or those of lists in them; some services leave an empty list out."""
-    found = [value]
+    results = [value]
     for name in lists:
-        found = [item for each in found for item in each.get(name, ())]
-    return found
+        results = [item for each in results for item in each.get(name, ())]
+    return results
 
 
-def taken_up(deployment: State, sought: Iterable[Sought]) -> dict[str, Any]:
+def with_adopted_resources(deployment: State, sought: Iterable[LookupResult]) -> dict[str, Any]:
     """A deployment as the engine exports it, with what was found in it as if it had been made."""
-    found = {each.urn: each.identity for each in sought if each.identity}
+    results = {each.urn: each.identity for each in sought if each.identity}
     under_way = deployment.get("pending_operations") or []
-    made = [_made(one["resource"], found) for one in under_way if one["resource"]["urn"] in found]
-    rest = [one for one in under_way if one["resource"]["urn"] not in found]
-    resources = [*(deployment.get("resources") or []), *made]
+    adopted = [
+        _adopted_resource(one["resource"], results)
+        for one in under_way
+        if one["resource"]["urn"] in results
+    ]
+    rest = [one for one in under_way if one["resource"]["urn"] not in results]
+    resources = [*(deployment.get("resources") or []), *adopted]
     return {**deployment, "resources": resources, "pending_operations": rest}
 
 
-def _made(resource: State, found: Mapping[str, str]) -> dict[str, Any]:
-    identity = found[resource["urn"]]
+def _adopted_resource(resource: State, results: Mapping[str, str]) -> dict[str, Any]:
+    identity = results[resource["urn"]]
     # Without outputs a provider takes the refresh for an import, and forgets which names it chose.
     outputs = {**_without_defaults(resource.get("inputs") or {}), "id": identity}
     return {**resource, "id": identity, "outputs": outputs}

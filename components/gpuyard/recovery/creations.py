@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from gpuyard.errors import EnvironmentLacks
-from gpuyard.kubectl import as_object, change, look
+from gpuyard.errors import EnvironmentMissing
+from gpuyard.kubectl import as_object, get_objects, patch_object
 from gpuyard.names import KUEUE_API
-from gpuyard.recovery.stack import PulumiStack, plain
+from gpuyard.recovery.stack import PulumiStack, plaintext_value
 
 _KUBERNETES = "kubernetes:"
 _CHART = "kubernetes:helm.sh/"
@@ -44,8 +44,8 @@ class Creation:
     def is_object(self) -> bool:
         """Whether it is an object of a cluster, and so has a place there before it is made."""
         named = isinstance(self.inputs.get("metadata"), Mapping)
-        other = self.is_patch or self.token.startswith(_CHART)
-        return named and self.token.startswith(_KUBERNETES) and not other
+        is_excluded = self.is_patch or self.token.startswith(_CHART)
+        return named and self.token.startswith(_KUBERNETES) and not is_excluded
 
     @property
     def is_patch(self) -> bool:
@@ -73,19 +73,19 @@ class Creation:
         return f"{self.token.rpartition(':')[2]} {self.identity}"
 
 
-Look = Callable[[Creation], Mapping[str, Any] | None]
+GetLiveObject = Callable[[Creation], Mapping[str, Any] | None]
 """The live object, or None."""
-Free = Callable[[Creation], str]
+ReleaseQuota = Callable[[Creation], str]
 """Delete all workloads of a namespace; what was said against it."""
 
 
 def creations(stack: PulumiStack) -> list[Creation]:
     """In the order in which the program has them."""
-    said = stack.ask("preview", "--json")
+    preview = stack.query("preview", "--json")
     try:
-        steps: Sequence[Mapping[str, Any]] = json.loads(said[said.index("{") :])["steps"]
+        steps: Sequence[Mapping[str, Any]] = json.loads(preview[preview.index("{") :])["steps"]
     except (ValueError, KeyError) as problem:
-        raise EnvironmentLacks(f"pulumi preview --json gave no preview ({problem})") from problem
+        raise EnvironmentMissing(f"pulumi preview --json gave no preview ({problem})") from problem
     return [_creation(step) for step in steps if step["op"] == "create"]
 
 
@@ -100,47 +100,51 @@ def _creation(step: Mapping[str, Any]) -> Creation:
     )
 
 
-def kubectl_of(state: Mapping[str, Any]) -> Look:
+def kubectl_of(state: Mapping[str, Any]) -> GetLiveObject:
     """A look with kubectl, by the way in that the provider of each object has in the state."""
 
     @cache
     def way_in(provider: str) -> tuple[str | None, str | None]:
-        found = _way_in(state, provider)
+        result = _access(state, provider)
         # what cannot be seen is not what is not there
-        if look(*found, "namespaces", "-o", "name") is None:
-            raise EnvironmentLacks(
+        if get_objects(*result, "namespaces", "-o", "name") is None:
+            raise EnvironmentMissing(
                 f"kubectl cannot look at the cluster of {provider.rpartition('::')[2]}: nobody can say what "
                 "is there already. Put kubectl on PATH, with the way in that your `pulumi up` has"
             )
-        return found
+        return result
 
     def live(one: Creation) -> Mapping[str, Any] | None:
         config, context = way_in(one.provider)
         namespace, name = one.place
         where = [one.kind, name, *(["-n", namespace] if namespace else [])]
-        return as_object(look(config, context, *where, "-o", "json", "--show-managed-fields"))
+        return as_object(
+            get_objects(config, context, *where, "-o", "json", "--show-managed-fields")
+        )
 
     return live
 
 
-def kubectl_frees(state: Mapping[str, Any]) -> Free:
+def quota_releaser(state: Mapping[str, Any]) -> ReleaseQuota:
     """With kubectl, as `kubectl_of` looks."""
     kind = f"workloads.{KUEUE_API.partition('/')[0]}"
-    way_in = cache(lambda provider: _way_in(state, provider))
+    way_in = cache(lambda provider: _access(state, provider))
 
     def free(one: Creation) -> str:
         where = (kind, "--all", "-n", one.place[1], "--wait=false")
-        return change(*way_in(one.provider), "delete", *where)
+        return patch_object(*way_in(one.provider), "delete", *where)
 
     return free
 
 
-def _way_in(state: Mapping[str, Any], provider: str) -> tuple[str | None, str | None]:
+def _access(state: Mapping[str, Any], provider: str) -> tuple[str | None, str | None]:
     """Kubeconfig and context of a provider; None where the ambient ones are meant."""
-    found = (
+    results = (
         each.get("inputs") or {}
         for each in state.get("resources") or []
         if each["urn"] == provider and each["type"] == "pulumi:providers:kubernetes"
     )
-    given = next(found, {})
-    return plain(given.get("kubeconfig")), plain(given.get("context"))
+    provider_inputs = next(results, {})
+    return plaintext_value(provider_inputs.get("kubeconfig")), plaintext_value(
+        provider_inputs.get("context")
+    )

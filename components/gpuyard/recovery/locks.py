@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard.errors import EnvironmentLacks
-from gpuyard.recovery.cut_states import mend
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.recovery.stack import PulumiStack
+from gpuyard.recovery.truncated_state import repair_state
 
 _SAID = re.compile(r"created by (\S+)@(\S+) \(pid (\d+)\) at (\S+)")
 _LOCKED = ("currently locked by", "Another update is currently in progress")
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LockOwner:
     """Who holds a stack."""
 
     user: str
@@ -30,7 +30,7 @@ class Holder:
     since: str
 
     @property
-    def gone(self) -> bool:
+    def is_terminated(self) -> bool:
         """Whether it ran here and has ended."""
         return self.host == socket.gethostname() and not _alive(self.process)
 
@@ -38,52 +38,54 @@ class Holder:
         return f"process {self.process} of {self.user} on {self.host}, since {self.since}"
 
 
-def release(stack: PulumiStack) -> list[str]:
+def release_lock(stack: PulumiStack) -> list[str]:
     """Take the lock of a killed run away, and mend a state that it left cut short; what was done.
 
     Raises:
-        EnvironmentLacks: somebody else holds the stack, or nobody can tell from here that he does not.
+        EnvironmentMissing: somebody else holds the stack, or nobody can tell from here that he does not.
     """
-    held = _in_files(stack.files, stack) if stack.files else _asked(stack)
-    if left := [holder for holder in held if not holder.gone]:
-        raise EnvironmentLacks(
-            f"stack {stack.name} is held by {'; '.join(map(str, left))}. Wait for it to end; where it is "
+    holders = _in_files(stack.files, stack) if stack.files else _owners_by_refresh(stack)
+    if running := [holder for holder in holders if not holder.is_terminated]:
+        raise EnvironmentMissing(
+            f"stack {stack.name} is held by {'; '.join(map(str, running))}. Wait for it to end; where it is "
             f"gone for sure, `pulumi cancel --stack {stack.name}`, then this again"
         )
-    did = mend(stack)  # before any command of the engine, which would not read it
-    if held:
-        stack.ask("cancel", "--yes")
-    return [*did, *(f"{holder}, was killed: its lock is removed" for holder in held)]
+    did = repair_state(stack)  # before any command of the engine, which would not read it
+    if holders:
+        stack.query("cancel", "--yes")
+    return [*did, *(f"{holder}, was killed: its lock is removed" for holder in holders)]
 
 
-def _in_files(backend: Path, stack: PulumiStack) -> list[Holder]:
+def _in_files(backend: Path, stack: PulumiStack) -> list[LockOwner]:
     """Without starting the engine; a lock that is half written names nobody, and is left to the engine."""
-    found = sorted((backend / ".pulumi" / "locks").glob(f"**/{stack.project}/{stack.name}/*.json"))
-    return list(_read(found))
+    results = sorted(
+        (backend / ".pulumi" / "locks").glob(f"**/{stack.project}/{stack.name}/*.json")
+    )
+    return list(_read(results))
 
 
-def _read(files: list[Path]) -> Iterator[Holder]:
+def _read(files: list[Path]) -> Iterator[LockOwner]:
     for file in files:
         try:
             lock = json.loads(file.read_text(encoding="utf-8"))
-            yield Holder(lock["username"], lock["hostname"], int(lock["pid"]), lock["timestamp"])
+            yield LockOwner(lock["username"], lock["hostname"], int(lock["pid"]), lock["timestamp"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
 
 
-def _asked(stack: PulumiStack) -> list[Holder]:
+def _owners_by_refresh(stack: PulumiStack) -> list[LockOwner]:
     """By the smallest thing that needs the lock: a refresh of what has no provider."""
     root = f"urn:pulumi:{stack.name}::{stack.project}::pulumi:pulumi:Stack::{stack.project}-{stack.name}"
-    code, said = stack.tried("refresh", "--yes", "--skip-preview", "--target", root)
-    if code == 0 or not any(word in said for word in _LOCKED):
+    code, output = stack.run("refresh", "--yes", "--skip-preview", "--target", root)
+    if code == 0 or not any(word in output for word in _LOCKED):
         return []
-    found = [Holder(user, host, int(pid), at) for user, host, pid, at in _SAID.findall(said)]
-    if not found:
-        raise EnvironmentLacks(
-            f"stack {stack.name} is held, and its backend does not say by whom: {said.strip()}\n"
+    results = [LockOwner(user, host, int(pid), at) for user, host, pid, at in _SAID.findall(output)]
+    if not results:
+        raise EnvironmentMissing(
+            f"stack {stack.name} is held, and its backend does not say by whom: {output.strip()}\n"
             f"Where that run is gone for sure, `pulumi cancel --stack {stack.name}`, then this again"
         )
-    return found
+    return results
 
 
 def _alive(process: int) -> bool:

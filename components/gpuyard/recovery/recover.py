@@ -10,96 +10,109 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.names import PLATFORM_LABEL
-from gpuyard.programs import ask
+from gpuyard.programs import run_commands
 from gpuyard.recovery.adoption import adopt, import_command
-from gpuyard.recovery.clouds import Asking, Sought, sought, taken_up
-from gpuyard.recovery.creations import Creation, Free, Look, creations, kubectl_frees, kubectl_of
-from gpuyard.recovery.locks import release
+from gpuyard.recovery.clouds import LookupResult, RunLookup, look_up_pending, with_adopted_resources
+from gpuyard.recovery.creations import (
+    Creation,
+    GetLiveObject,
+    ReleaseQuota,
+    creations,
+    kubectl_of,
+    quota_releaser,
+)
+from gpuyard.recovery.locks import release_lock
 from gpuyard.recovery.stack import PulumiStack
 
 _AT_ONCE = 8
 _NAMESPACE = "kubernetes:core/v1:Namespace"
-Looking = Callable[[Mapping[str, Any]], Look]
+ObjectGetter = Callable[[Mapping[str, Any]], GetLiveObject]
 """How to look at the cluster, from the state."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveryResult:
     """What was done, and what is left to be decided."""
 
-    did: tuple[str, ...]
-    left: tuple[str, ...]
+    actions: tuple[str, ...]
+    remaining: tuple[str, ...]
     """What is there, is not ours, and will stop the next `up`; with the command that takes it over."""
 
 
 def recover(
     stack: PulumiStack,
-    looking: Looking = kubectl_of,
-    asking: Asking = ask,
-    freeing: Callable[[Mapping[str, Any]], Free] = kubectl_frees,
+    looking: ObjectGetter = kubectl_of,
+    asking: RunLookup = run_commands,
+    freeing: Callable[[Mapping[str, Any]], ReleaseQuota] = quota_releaser,
     *,
     only_after_a_kill: bool = False,
-) -> Recovered:
+) -> RecoveryResult:
     """Bring a stack to where the next `up` ends well.
 
     `only_after_a_kill` saves the preview where no operation was under way.
 
     Raises:
-        EnvironmentLacks: somebody holds the stack, or the engine fails.
+        EnvironmentMissing: somebody holds the stack, or the engine fails.
     """
-    did = release(stack)
+    did = release_lock(stack)
     state = stack.state()
     if not only_after_a_kill:
         did += _freed(state, looking(state), freeing(state))
     pending = state.get("pending_operations") or []
-    found: dict[str, Sought] = {}
+    results: dict[str, LookupResult] = {}
     if pending:
-        found = sought(state, asking)
-        if any(each.identity for each in found.values()):
-            stack.edit(lambda deployment: taken_up(deployment, found.values()))
+        results = look_up_pending(state, asking)
+        if any(each.identity for each in results.values()):
+            stack.edit(lambda deployment: with_adopted_resources(deployment, results.values()))
         # A plain `up` would keep these operations in the state for good.
-        stack.ask("refresh", "--clear-pending-creates", "--yes", "--skip-preview")
+        stack.query("refresh", "--clear-pending-creates", "--yes", "--skip-preview")
         state = stack.state()
-        did += [_ended(one, found, state) for one in pending]
+        did += [_operation_outcome(one, results, state) for one in pending]
     elif only_after_a_kill:
-        return Recovered(tuple(did), ())
+        return RecoveryResult(tuple(did), ())
     planned = creations(stack)
     known = {each["urn"] for each in state.get("resources") or []}
-    there = _there(planned, known, looking(state))
-    ours = [one for one, mine in there if mine]
+    found = _existing(planned, known, looking(state))
+    ours = [one for one, mine in found if mine]
     adopt(stack, ours, planned, known)
     did += [f"adopted: {one}, as {import_command(stack, one)}" for one in ours]
-    left = [
+    remaining = [
         f"{one} is there and not ours: {import_command(stack, one)}"
-        for one, mine in there
+        for one, mine in found
         if not mine
     ]
-    return Recovered(tuple(did), (*left, *_unseen(stack, pending, found)))
+    return RecoveryResult(
+        tuple(did), (*remaining, *_unresolved_operations(stack, pending, results))
+    )
 
 
-def _there(planned: list[Creation], known: set[str], look: Look) -> list[tuple[Creation, bool]]:
+def _existing(
+    planned: list[Creation], known: set[str], look: GetLiveObject
+) -> list[tuple[Creation, bool]]:
     """Each object that is there already, and whether it is ours."""
-    asked = [one for one in planned if one.is_object and one.provider in known]
+    checkable = [one for one in planned if one.is_object and one.provider in known]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        seen = zip(asked, pool.map(look, asked), strict=True)
+        seen = zip(checkable, pool.map(look, checkable), strict=True)
         return [(one, _is_ours(one, live)) for one, live in seen if live is not None]
 
 
-def _freed(state: Mapping[str, Any], look: Look, free: Free) -> list[str]:
+def _freed(state: Mapping[str, Any], look: GetLiveObject, free: ReleaseQuota) -> list[str]:
     """Free namespaces that are being deleted of what keeps them: pods of groups.
 
     Kueue keeps a deleted pod of a group until another takes its place, and Kubernetes deletes the group's
     workload only after all pods of the namespace.
     """
-    there = (_made(each) for each in state.get("resources") or [] if each["type"] == _NAMESPACE)
-    spaces = [one for one in there if one.is_object]
+    namespaces = (
+        _creation(each) for each in state.get("resources") or [] if each["type"] == _NAMESPACE
+    )
+    spaces = [one for one in namespaces if one.is_object]
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             seen = zip(spaces, pool.map(look, spaces), strict=True)
-            going = [one for one, live in seen if live and _ends(live)]
-    except EnvironmentLacks:
+            going = [one for one, live in seen if live and _is_terminating(live)]
+    except EnvironmentMissing:
         return []  # the cluster is gone, or is not to be seen from here
     return [
         f"{one} is being deleted: its workloads "
@@ -108,7 +121,7 @@ def _freed(state: Mapping[str, Any], look: Look, free: Free) -> list[str]:
     ]
 
 
-def _ends(live: Mapping[str, Any]) -> bool:
+def _is_terminating(live: Mapping[str, Any]) -> bool:
     return bool(live["metadata"].get("deletionTimestamp"))
 
 
@@ -118,35 +131,35 @@ def _is_ours(one: Creation, live: Mapping[str, Any]) -> bool:
     return ours is not None and theirs == ours
 
 
-def _ended(
-    operation: Mapping[str, Any], found: Mapping[str, Sought], state: Mapping[str, Any]
+def _operation_outcome(
+    operation: Mapping[str, Any], results: Mapping[str, LookupResult], state: Mapping[str, Any]
 ) -> str:
     """What became of an operation that was under way."""
-    urn, said = operation["resource"]["urn"], f"it was {operation['type']}"
-    identity = found[urn].identity if urn in found else ""
-    there = any(each["urn"] == urn for each in state.get("resources") or [])
-    became = f"it is there as {identity}, and adopted" if identity and there else "forgotten"
-    return f"{said} {_named(operation['resource'])}: {became}"
+    urn, operation_type = operation["resource"]["urn"], f"it was {operation['type']}"
+    identity = results[urn].identity if urn in results else ""
+    exists = any(each["urn"] == urn for each in state.get("resources") or [])
+    became = f"it is there as {identity}, and adopted" if identity and exists else "forgotten"
+    return f"{operation_type} {_named(operation['resource'])}: {became}"
 
 
-def _unseen(
-    stack: PulumiStack, pending: list[Mapping[str, Any]], found: Mapping[str, Sought]
+def _unresolved_operations(
+    stack: PulumiStack, pending: list[Mapping[str, Any]], results: Mapping[str, LookupResult]
 ) -> list[str]:
     """What was being made in other places than a cluster, and nobody could find."""
     return [
-        f"{_named(each)} was being made; {_why(found.get(each['urn']))}if it is there: "
-        f"{import_command(stack, _made(each))}"
+        f"{_named(each)} was being made; {_reason(results.get(each['urn']))}if it is there: "
+        f"{import_command(stack, _creation(each))}"
         for each in (one["resource"] for one in pending if one["type"] == "creating")
-        if not (_made(each).is_object or _made(each).is_patch)
-        and (each["urn"] not in found or found[each["urn"]].why)
+        if not (_creation(each).is_object or _creation(each).is_patch)
+        and (each["urn"] not in results or results[each["urn"]].reason)
     ]
 
 
-def _why(sought: Sought | None) -> str:
-    return f"{sought.why}; " if sought else ""
+def _reason(sought: LookupResult | None) -> str:
+    return f"{sought.reason}; " if sought else ""
 
 
-def _made(resource: Mapping[str, Any]) -> Creation:
+def _creation(resource: Mapping[str, Any]) -> Creation:
     return Creation(
         urn=resource["urn"],
         parent=resource.get("parent", ""),
@@ -156,5 +169,5 @@ def _made(resource: Mapping[str, Any]) -> Creation:
 
 
 def _named(resource: Mapping[str, Any]) -> str:
-    made = _made(resource)
-    return str(made) if made.is_object else f"{made.token} {made.name}"
+    creation = _creation(resource)
+    return str(creation) if creation.is_object else f"{creation.token} {creation.name}"

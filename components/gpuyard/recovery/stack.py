@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 
 _PLAINTEXT = "plaintext"
 _CONFIGURED = frozenset({"import", "preview", "refresh", "up"})
@@ -28,7 +28,7 @@ class PulumiStack:
     config_file: Path | None = None
     """Where its configuration is; None where the engine finds it by the stack's name."""
 
-    def tried(self, *arguments: str) -> tuple[int, str]:
+    def run(self, *arguments: str) -> tuple[int, str]:
         """A command's exit code, and all that it says."""
         program = self._program()
         where = ("--config-file", str(self.config_file)) if self.config_file else ()
@@ -48,33 +48,33 @@ class PulumiStack:
     def _program(self) -> str:
         program = shutil.which("pulumi", path=self.env.get("PATH"))
         if program is None:
-            raise EnvironmentLacks(
+            raise EnvironmentMissing(
                 "no `pulumi` on PATH: put the Pulumi CLI that deploys the stack on PATH, then again;"
                 f" for a stack that `make up` deployed, run this in `make shell STACK={self.name}`"
             )
         return program
 
-    def ask(self, *arguments: str) -> str:
-        """A command's output; EnvironmentLacks, with what it says, when it fails."""
-        code, said = self.tried(*arguments)
+    def query(self, *arguments: str) -> str:
+        """A command's output; EnvironmentMissing, with what it says, when it fails."""
+        code, said = self.run(*arguments)
         if code:
-            raise EnvironmentLacks(f"pulumi {' '.join(arguments)}: {_why(said)}")
+            raise EnvironmentMissing(f"pulumi {' '.join(arguments)}: {_why(said)}")
         return said
 
     def state(self) -> dict[str, Any]:
         """The state, with its secrets in plain."""
-        exported = json.loads(self.ask("stack", "export", "--show-secrets"))
-        found: dict[str, Any] = exported.get("deployment") or {}
-        return found
+        exported = json.loads(self.query("stack", "export", "--show-secrets"))
+        results: dict[str, Any] = exported.get("deployment") or {}
+        return results
 
     def edit(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Change the state; its secrets stay encrypted."""
-        exported = json.loads(self.ask("stack", "export"))
+        exported = json.loads(self.query("stack", "export"))
         exported["deployment"] = change(exported["deployment"])
         with tempfile.TemporaryDirectory(prefix="gpuyard-") as folder:
             file = Path(folder) / "state.json"
             file.write_text(json.dumps(exported), encoding="utf-8")
-            self.ask("stack", "import", "--file", str(file))
+            self.query("stack", "import", "--file", str(file))
 
     @property
     def project(self) -> str:
@@ -83,7 +83,7 @@ class PulumiStack:
             for name in ("Pulumi.yaml", "Pulumi.yml", "Pulumi.json"):
                 if (file := folder / name).is_file():
                     return str(yaml.safe_load(file.read_text(encoding="utf-8"))["name"])
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             f"no Pulumi.yaml in {self.folder} or above: run it in the project's folder"
         )
 
@@ -109,7 +109,7 @@ class PulumiStack:
         return str(json.loads(done.stdout).get("url", "")) if done.returncode == 0 else ""
 
 
-def plain(value: Any) -> str | None:
+def plaintext_value(value: Any) -> str | None:
     """A text in the state; a secret one stands there as JSON in a mapping."""
     if isinstance(value, dict) and _PLAINTEXT in value:
         value = json.loads(value[_PLAINTEXT])

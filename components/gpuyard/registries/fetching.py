@@ -21,7 +21,7 @@ _AGAIN = frozenset({429, 500, 502, 503, 504})
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
-class Silent(Exception):
+class NoResponse(Exception):
     """A registry that says nothing of what it was asked, and why."""
 
 
@@ -46,42 +46,44 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 
 def fetch(url: str, headers: Mapping[str, str]) -> RegistryAnswer:
     """The answer of a registry, or of whom it sends on to; Silent where there is none."""
-    said = _patiently(url, headers)
+    answer = _patiently(url, headers)
     for _ in range(_HOPS):
-        if said.status not in _MOVED:
-            return said
-        there = urljoin(url, said.headers.get("Location", ""))
-        before, after = urlsplit(url), urlsplit(there)
+        if answer.status not in _MOVED:
+            return answer
+        location = urljoin(url, answer.headers.get("Location", ""))
+        before, after = urlsplit(url), urlsplit(location)
         if before.scheme == "https" and after.scheme != "https":
-            raise Silent(f"it sends on to {after.scheme}://{after.netloc}, without TLS")
+            raise NoResponse(f"it sends on to {after.scheme}://{after.netloc}, without TLS")
         if before.netloc != after.netloc:
             headers = {key: each for key, each in headers.items() if key != "Authorization"}
-        url = there
-        said = _patiently(url, headers)
-    raise Silent(f"it sends on more than {_HOPS} times")
+        url = location
+        answer = _patiently(url, headers)
+    raise NoResponse(f"it sends on more than {_HOPS} times")
 
 
 def _patiently(url: str, headers: Mapping[str, str]) -> RegistryAnswer:
-    said, waited = _once(url, headers), 0.0
+    answer, waited = _once(url, headers), 0.0
     for attempt in range(TRIES - 1):
-        pause = _pause(said.headers, attempt)
-        if said.status not in _AGAIN or waited + pause > WAITS:
+        pause = _pause(answer.headers, attempt)
+        if answer.status not in _AGAIN or waited + pause > WAITS:
             break
         time.sleep(pause)
         waited += pause
-        said = _once(url, headers)
-    if said.status == http.client.TOO_MANY_REQUESTS:
-        later = said.headers.get("Retry-After")
-        raise Silent(f"it wants fewer questions; ask again {f'in {later} s' if later else 'later'}")
-    if said.status in _AGAIN:
-        raise Silent(f"it failed: HTTP {said.status}")
-    return said
+        answer = _once(url, headers)
+    if answer.status == http.client.TOO_MANY_REQUESTS:
+        later = answer.headers.get("Retry-After")
+        raise NoResponse(
+            f"it wants fewer questions; ask again {f'in {later} s' if later else 'later'}"
+        )
+    if answer.status in _AGAIN:
+        raise NoResponse(f"it failed: HTTP {answer.status}")
+    return answer
 
 
 def _pause(headers: Message, attempt: int) -> float:
     """What it asks for; a date, or nothing, is a second that doubles."""
-    asked = (headers.get("Retry-After") or "").strip()
-    return float(asked) if asked.isdigit() else float(2**attempt)
+    retry_after = (headers.get("Retry-After") or "").strip()
+    return float(retry_after) if retry_after.isdigit() else float(2**attempt)
 
 
 def _once(url: str, headers: Mapping[str, str]) -> RegistryAnswer:
@@ -93,20 +95,20 @@ def _once(url: str, headers: Mapping[str, str]) -> RegistryAnswer:
         with error:
             return _read(error.code, error.headers, error)
     except TimeoutError:
-        raise Silent(f"it did not answer within {SECONDS:.0f} seconds") from None
+        raise NoResponse(f"it did not answer within {SECONDS:.0f} seconds") from None
     except urllib.error.URLError as error:
         if isinstance(error.reason, TimeoutError):
-            raise Silent(f"it did not answer within {SECONDS:.0f} seconds") from None
-        raise Silent(f"it was not reached: {error.reason}") from None
+            raise NoResponse(f"it did not answer within {SECONDS:.0f} seconds") from None
+        raise NoResponse(f"it was not reached: {error.reason}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise Silent(f"it was not reached: {str(error) or type(error).__name__}") from None
+        raise NoResponse(f"it was not reached: {str(error) or type(error).__name__}") from None
 
 
 def _read(status: int, headers: Message, answer: Any) -> RegistryAnswer:
     body = answer.read(MOST + 1)
     if len(body) > MOST:
-        raise Silent(f"its answer is larger than {MOST // 1024 // 1024} MiB")
+        raise NoResponse(f"its answer is larger than {MOST // 1024 // 1024} MiB")
     length = headers.get("Content-Length", "")
     if length.isdigit() and len(body) < int(length):
-        raise Silent("its answer is cut short")
+        raise NoResponse("its answer is cut short")
     return RegistryAnswer(status, headers, body)

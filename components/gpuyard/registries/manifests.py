@@ -64,18 +64,18 @@ def token_url(challenge: str, name: str) -> str | None:
     A token is asked for over TLS alone, but on this machine.
     """
     scheme, _, rest = challenge.strip().partition(" ")
-    said = {key.lower(): a or b for key, a, b in _PARAMETER.findall(rest)}
-    realm = urlsplit(said.get("realm", ""))
+    parameters = {key.lower(): a or b for key, a, b in _PARAMETER.findall(rest)}
+    realm = urlsplit(parameters.get("realm", ""))
     safe = realm.scheme == "https" or (
         realm.scheme == "http" and _LOOPBACK.fullmatch(realm.netloc) is not None
     )
     if scheme.lower() != "bearer" or not safe or not realm.netloc:
         return None
-    asked = {"scope": said.get("scope") or f"repository:{name}:pull"}
-    if said.get("service"):
-        asked["service"] = said["service"]
+    query = {"scope": parameters.get("scope") or f"repository:{name}:pull"}
+    if parameters.get("service"):
+        query["service"] = parameters["service"]
     joint = "&" if realm.query else "?"
-    return f"{said['realm']}{joint}{urlencode(asked)}"
+    return f"{parameters['realm']}{joint}{urlencode(query)}"
 
 
 def token_in(body: bytes) -> str:
@@ -87,7 +87,7 @@ def token_in(body: bytes) -> str:
     return token
 
 
-def members(body: bytes, content_type: str) -> dict[str, str] | None:
+def platform_manifests(body: bytes, content_type: str) -> dict[str, str] | None:
     """Digests of an index by processor, of those for Linux; None of what is no index.
 
     What an index holds beside, such as attestations, has `unknown` for both.
@@ -98,10 +98,10 @@ def members(body: bytes, content_type: str) -> dict[str, str] | None:
     listed = tree.get("manifests")
     if not isinstance(listed, list):
         raise Unreadable("the index has no manifests")
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for arch, digest in _for_linux(listed):
-        found.setdefault(arch, digest)
-    return found
+        results.setdefault(arch, digest)
+    return results
 
 
 def _for_linux(listed: list[Any]) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 
 from gpuyard.names import COMPUTE_DOMAINS_GROUP, KUEUE_GROUP, catalogue_name
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 
 RBAC = "rbac.authorization.k8s.io"
 MEMBERS = "gpuyard-members"
@@ -92,8 +92,10 @@ def catalogue_objects(plan: PlatformPlan) -> list[Object]:
     api = f"{RBAC}/v1"
     rules = _rules({**_CLASSES, **devices}, LOOK)
     return [
-        made(plan.name, api, "ClusterRole", name, rules=rules),
-        made(plan.name, api, "ClusterRoleBinding", name, roleRef=ref, subjects=_people(groups)),
+        managed_object(plan.name, api, "ClusterRole", name, rules=rules),
+        managed_object(
+            plan.name, api, "ClusterRoleBinding", name, roleRef=ref, subjects=_people(groups)
+        ),
     ]
 
 
@@ -143,8 +145,11 @@ def _made_by_people(own: _Resources, *, claims: bool) -> _Resources:
 def _rules(resources: _Resources, verbs: tuple[str, ...]) -> list[Object]:
     """The core group by itself, all others in one rule: no name in it exists in two of its groups."""
     core = resources.get("", ())
-    others = {group: names for group, names in resources.items() if group}
-    parts = [([""], core), (list(others), [name for names in others.values() for name in names])]
+    named_groups = {group: names for group, names in resources.items() if group}
+    parts = [
+        ([""], core),
+        (list(named_groups), [name for names in named_groups.values() for name in names]),
+    ]
     return [
         {
             "apiGroups": groups,
@@ -163,6 +168,8 @@ def granted(
     ref = {"apiGroup": RBAC, "kind": "Role", "name": name}
     api = f"{RBAC}/v1"
     return [
-        made(owner, api, "Role", name, namespace=namespace, rules=rules),
-        made(owner, api, "RoleBinding", name, namespace=namespace, roleRef=ref, subjects=subjects),
+        managed_object(owner, api, "Role", name, namespace=namespace, rules=rules),
+        managed_object(
+            owner, api, "RoleBinding", name, namespace=namespace, roleRef=ref, subjects=subjects
+        ),
     ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.text import yaml_text
 
 
@@ -35,7 +35,7 @@ class Release:
         }
 
     @property
-    def fetched(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether Helm has to fetch the chart; the version of a local one is what it says itself."""
         return bool(self.repository) or "://" in self.chart
 
@@ -43,7 +43,7 @@ class Release:
 def release_object(owner: str, name: str, release: Release) -> Object:
     """A chart as an object, where objects become files: Flux can take its values from here."""
     data = {"values.yaml": yaml_text(dict(release.values)), **release.identity}
-    return made(owner, "v1", "ConfigMap", name, namespace=release.namespace, data=data)
+    return managed_object(owner, "v1", "ConfigMap", name, namespace=release.namespace, data=data)
 
 
 def is_release(value: Any) -> bool:
@@ -55,7 +55,7 @@ def is_release(value: Any) -> bool:
 def release_text(release: Release) -> dict[str, str]:
     """A release as two plain files, for `helm` and for any tool that installs charts from a repository."""
     where = f" --repo {release.repository}" if release.repository else ""
-    version = f" --version {release.version}" if release.fetched else ""
+    version = f" --version {release.version}" if release.is_remote else ""
     command = (
         f"# helm upgrade --install {release.name} {release.chart}{where}{version} \\\n"
         f"#   --namespace {release.namespace} --values values.yaml --wait\n"

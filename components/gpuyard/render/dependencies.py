@@ -22,7 +22,7 @@ def place_of(obj: Mapping[str, Any]) -> ObjectPlace:
     return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
-def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
+def dependencies_of(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
     """The objects that this one needs; some of them may be none of the platform's."""
     spec = obj.get("spec", {})
     if namespace := obj["metadata"].get("namespace"):

@@ -45,9 +45,9 @@ def _waits_for(groups: Sequence[tuple[str, object]], charts: Mapping[str, Releas
     return sorted(late_names(tree))
 
 
-def _all_known(wanted: Sequence[str], values: Mapping[str, object]) -> None:
+def _all_known(needed: Sequence[str], values: Mapping[str, object]) -> None:
     """LateValueMissing names every value that is waited for and that nobody gave."""
-    names = [name for name in wanted if name not in values]
+    names = [name for name in needed if name not in values]
     if not names:
         return
     shown = ", ".join(f"`{name}`" for name in names)
@@ -60,11 +60,11 @@ def _all_known(wanted: Sequence[str], values: Mapping[str, object]) -> None:
 
 def releases(plan: PlatformPlan) -> dict[str, Release]:
     """The charts of a platform, by the group of objects that each needs first."""
-    found = {
+    results = {
         "gpu-operator": gpu_operator_release(plan),
         "dra-driver": dra_driver_release(plan),
         "autoscaler": autoscaler_release(plan),
         "kueue": kueue_release(plan),
         **{each.name: each for each in karpenter_releases(plan)},
     }
-    return {group: release for group, release in found.items() if release is not None}
+    return {group: release for group, release in results.items() if release is not None}

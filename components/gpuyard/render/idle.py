@@ -30,8 +30,8 @@ from gpuyard.plan.teams.idle import CHECK_MINUTES
 from gpuyard.render.access import granted
 from gpuyard.render.admission.accounts import account_policy
 from gpuyard.render.admission.cel import metadata_kept, spec_kept
-from gpuyard.render.objects import Object, made, service_account, system_tolerations
-from gpuyard.render.programs import CONFINED, NOBODY, source_of
+from gpuyard.render.objects import Object, managed_object, service_account, system_tolerations
+from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER, package_source
 
 PACKAGE = "gpuyard_idle"
 SETTINGS_FILE = "settings.json"
@@ -47,7 +47,7 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
         service_account(plan.name, IDLE, system_namespace(plan.name)),
         *_limits(plan.name),
         *(obj for team in idle.teams for obj in _rights(plan.name, team)),
-        _config_map(plan.name, IDLE_PROGRAM, source_of(PACKAGE)),
+        _config_map(plan.name, IDLE_PROGRAM, package_source(PACKAGE)),
         _config_map(plan.name, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),
         _schedule(plan.name, idle),
     ]
@@ -73,12 +73,12 @@ def settings_text(plan: PlatformPlan, idle: IdlePlan) -> str:
         },
         "resources": list(idle.resources),
         "kinds": dict(sorted(QUEUED.items())),
-        "teams": [_told(team) for team in idle.teams],
+        "teams": [_team_settings(team) for team in idle.teams],
     }
     return json.dumps(settings, indent=2) + "\n"
 
 
-def _told(team: IdleTeam) -> dict[str, Any]:
+def _team_settings(team: IdleTeam) -> dict[str, Any]:
     return {
         "name": team.team,
         "label": team.label,
@@ -91,7 +91,9 @@ def _told(team: IdleTeam) -> dict[str, Any]:
 
 
 def _config_map(owner: str, name: str, data: Mapping[str, str]) -> Object:
-    return made(owner, "v1", "ConfigMap", name, namespace=system_namespace(owner), data=dict(data))
+    return managed_object(
+        owner, "v1", "ConfigMap", name, namespace=system_namespace(owner), data=dict(data)
+    )
 
 
 def _limits(owner: str) -> list[Object]:
@@ -155,7 +157,9 @@ def _schedule(owner: str, idle: IdlePlan) -> Object:
         "suspend": idle.paused,
         "jobTemplate": {"spec": job},
     }
-    return made(owner, "batch/v1", "CronJob", IDLE, namespace=system_namespace(owner), spec=spec)
+    return managed_object(
+        owner, "batch/v1", "CronJob", IDLE, namespace=system_namespace(owner), spec=spec
+    )
 
 
 def _pod(idle: IdlePlan) -> Object:
@@ -165,7 +169,7 @@ def _pod(idle: IdlePlan) -> Object:
         "automountServiceAccountToken": True,
         "restartPolicy": "Never",
         "tolerations": system_tolerations(),
-        "securityContext": dict(NOBODY),
+        "securityContext": dict(UNPRIVILEGED_USER),
         "containers": [_container(idle)],
         "volumes": [
             {"name": "program", "configMap": {"name": IDLE_PROGRAM}},

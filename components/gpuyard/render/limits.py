@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gpuyard.plan.records import HostAmount, LimitsPlan, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 
 NAME = "gpuyard"
 COUNTED = (
@@ -41,7 +41,7 @@ def limit_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> l
         "LimitRange": {"limits": _ranges(limits)},
     }
     return [
-        made(plan.name, "v1", kind, NAME, namespace=space.name, spec=spec)
+        managed_object(plan.name, "v1", kind, NAME, namespace=space.name, spec=spec)
         for kind, spec in specs.items()
     ]
 

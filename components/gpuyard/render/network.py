@@ -4,7 +4,7 @@ from typing import Any
 
 from gpuyard.names import KUBE_SYSTEM, NAMESPACE_LABEL
 from gpuyard.plan.records import Egress, NamespacePlan, PlatformPlan, TeamPlan
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 
 POLICY = "gpuyard"
 _NAMES = 53
@@ -16,7 +16,7 @@ def network_policy(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> 
     egress: list[Object] = [{"to": [here]}, _names(team)]
     if team.egress:
         egress.append({"to": [_outside(reach) for reach in team.egress]})
-    return made(
+    return managed_object(
         plan.name,
         "networking.k8s.io/v1",
         "NetworkPolicy",

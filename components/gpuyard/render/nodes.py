@@ -15,7 +15,7 @@ from gpuyard.names import (
 )
 from gpuyard.plan.pools.flavor_topology import zone_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.objects import Object, made, taint_object
+from gpuyard.render.objects import Object, managed_object, taint_object
 
 FAKE_NODE = {"kwok.x-k8s.io/node": "fake"}
 NODE_UID = "gpuyard.dev/node-uid"
@@ -43,22 +43,22 @@ def _node(plan: PlatformPlan, pool: PoolPlan, index: int) -> Object:
         labels[ZONE_LABEL] = zone_of(pool.zones, index)
     # What programs in the cluster have done to its taints is no reason to leave them as they are.
     notes = {**FAKE_NODE, "pulumi.com/patchForce": "true"}
-    taints = [taint_object(t) for t in plan.starts_with(pool)]
-    return made(
+    taints = [taint_object(t) for t in plan.initial_taints(pool)]
+    return managed_object(
         plan.name, "v1", "Node", name, labels=labels, annotations=notes, spec={"taints": taints}
     )
 
 
 def node_labels(plan: PlatformPlan, pool: PoolPlan, node: str, uid: str) -> Object:
     """The labels that the plan lists for a pool, on a node that exists already."""
-    owner = label_owner(plan.name, pool.stable_name)
+    owner = label_field_manager(plan.name, pool.stable_name)
     # one that was made anew under its name has lost its labels: it is another to the engine too
     notes = {EXISTING_ANNOTATION: "true", NODE_UID: uid, PATCH_MANAGER: owner}
     metadata = {"name": node, "labels": dict(pool.labels), "annotations": notes}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
 
 
-def label_owner(platform: str, pool: str = "") -> str:
+def label_field_manager(platform: str, pool: str = "") -> str:
     """Who owns the labels that we put on nodes of a pool; without one, how all owners of a platform begin."""
     # by pool: a node that goes over to another pool loses to one owner what the other gives up
     return f"gpuyard.dev/{platform}/{pool}"

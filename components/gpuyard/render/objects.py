@@ -10,7 +10,7 @@ Object = dict[str, Any]
 """One Kubernetes object as a plain mapping; may hold `Late` values."""
 
 
-def made(
+def managed_object(
     owner: str,
     api_version: str,
     kind: str,
@@ -42,12 +42,12 @@ def namespaces_with(owner: str, label: str) -> Object:
 
 def namespace_object(owner: str, name: str, labels: Mapping[str, str]) -> Object:
     """A namespace."""
-    return made(owner, "v1", "Namespace", name, labels=labels)
+    return managed_object(owner, "v1", "Namespace", name, labels=labels)
 
 
 def service_account(owner: str, name: str, namespace: str) -> Object:
     """An account whose token no pod has that does not ask for it."""
-    return made(
+    return managed_object(
         owner,
         "v1",
         "ServiceAccount",
@@ -57,7 +57,7 @@ def service_account(owner: str, name: str, namespace: str) -> Object:
     )
 
 
-PUT_OUT: Object = {
+POD_FAILURE_POLICY: Object = {
     "rules": [
         {
             "action": "Ignore",
@@ -103,7 +103,7 @@ def node_agent(owner: str, name: str, label: str, pod: Object) -> Object:
         "template": {"metadata": {"labels": named}, "spec": pod},
     }
     skip = {"pulumi.com/skipAwait": "true"}
-    return made(
+    return managed_object(
         owner, "apps/v1", "DaemonSet", name, namespace=KUBE_SYSTEM, annotations=skip, spec=spec
     )
 

@@ -15,8 +15,8 @@ from gpuyard.render.kueue.chart import kueue_objects
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.nodes import node_objects
-from gpuyard.render.objects import Object, made, namespace_object
-from gpuyard.render.scaling.keeping import keeping_objects
+from gpuyard.render.objects import Object, managed_object, namespace_object
+from gpuyard.render.scaling.keep_warm import keep_warm_objects
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.supply.prepull import prepull_objects
 from gpuyard.render.teams import team_objects
@@ -60,7 +60,7 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         ("idle", idle_objects(plan) if plan.idle else []),
         ("requeue", requeue_objects(plan)),
         ("prepull", prepull_objects(plan)),
-        ("keeping", keeping_objects(plan)),
+        ("keeping", keep_warm_objects(plan)),
         ("validation", validation_objects(plan)),
         ("gate", gate_objects(plan)),
         ("work", work_objects(plan)),
@@ -80,15 +80,15 @@ def cloud_objects(plan: PlatformPlan) -> list[Object]:
     if plan.queueing.dispatch:
         return []
     if plan.cloud is Cloud.AWS and not plan.spec.cluster_exists:
-        from gpuyard.render.aws.inside.efa import efa_objects
+        from gpuyard.render.aws.in_cluster.efa import efa_objects
 
         return efa_objects(plan)
     if plan.cloud is Cloud.NONE:
         return adapter_objects(plan)
     if plan.cloud is not Cloud.GCP:
         return []
-    from gpuyard.render.gcp.inside.driver import driver_objects
-    from gpuyard.render.gcp.inside.network_objects import network_objects
+    from gpuyard.render.gcp.in_cluster.driver import driver_objects
+    from gpuyard.render.gcp.in_cluster.network_objects import network_objects
 
     drivers = [] if plan.spec.cluster_exists else driver_objects(plan)
     return [*network_objects(plan), *drivers]
@@ -97,12 +97,12 @@ def cloud_objects(plan: PlatformPlan) -> list[Object]:
 def autoscaler_objects(plan: PlatformPlan) -> list[Object]:
     """In which order the autoscaler takes what it may enlarge; each cloud loads nothing of another."""
     if plan.cloud is Cloud.GCP:
-        from gpuyard.render.gcp.inside.compute_classes import class_objects
+        from gpuyard.render.gcp.in_cluster.compute_classes import class_objects
 
         return class_objects(plan)
     if not installs_autoscaler(plan.spec):
         return []
-    from gpuyard.render.aws.inside.autoscaler import priority_objects
+    from gpuyard.render.aws.in_cluster.autoscaler import priority_objects
 
     return priority_objects(plan)
 
@@ -111,7 +111,7 @@ def autoscaler_release(plan: PlatformPlan) -> Release | None:
     """The chart of the autoscaler, for node groups of EKS."""
     if not installs_autoscaler(plan.spec):
         return None
-    from gpuyard.render.aws.inside.autoscaler import node_group_autoscaler
+    from gpuyard.render.aws.in_cluster.autoscaler import node_group_autoscaler
 
     return node_group_autoscaler(plan)
 
@@ -149,5 +149,5 @@ def record_objects(plan: PlatformPlan) -> list[Object]:
     }
     return [
         namespace_object(plan.name, home, {POD_SECURITY_LABEL: "restricted"}),
-        made(plan.name, "v1", "ConfigMap", PLATFORM_CONFIGMAP, namespace=home, data=data),
+        managed_object(plan.name, "v1", "ConfigMap", PLATFORM_CONFIGMAP, namespace=home, data=data),
     ]

@@ -9,10 +9,10 @@ from typing import Any
 import gpuyard
 from gpuyard.names import POOL_LABEL
 from gpuyard.plan.digests import short_digest
-from gpuyard.render.objects import Object, made, system_tolerations
+from gpuyard.render.objects import Object, managed_object, system_tolerations
 
 _NOBODY = 65534
-NOBODY: Object = {
+UNPRIVILEGED_USER: Object = {
     "runAsNonRoot": True,
     "runAsUser": _NOBODY,
     "runAsGroup": _NOBODY,
@@ -28,7 +28,7 @@ CONFINED: Object = {
 
 
 @cache
-def source_of(package: str) -> Mapping[str, str]:
+def package_source(package: str) -> Mapping[str, str]:
     """Its source by file, as a path below the package: `checks/links.py`."""
     folder = Path(gpuyard.__file__).parents[1] / package
     return {
@@ -42,13 +42,13 @@ _CARRIES = "gpuyard.dev/carries"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looker:
+class AgentDeployment:
     """A program that looks at its cluster every few seconds, in one pod, as an account of its own name."""
 
     name: str
     namespace: str
     package: str
-    borrows: Mapping[str, Sequence[str]]
+    shared_files: Mapping[str, Sequence[str]]
     """Files of other programs that are carried with it, by package."""
     image: str
     settings: str
@@ -56,13 +56,15 @@ class Looker:
 
     def files(self) -> dict[str, str]:
         """All that is mounted, by path."""
-        lent = {
-            f"{package}/{path}": source_of(package)[path]
-            for package, paths in self.borrows.items()
+        shared = {
+            f"{package}/{path}": package_source(package)[path]
+            for package, paths in self.shared_files.items()
             for path in paths
         }
-        own = {f"{self.package}/{path}": text for path, text in source_of(self.package).items()}
-        return {**own, **lent, SETTINGS_FILE: self.settings}
+        own = {
+            f"{self.package}/{path}": text for path, text in package_source(self.package).items()
+        }
+        return {**own, **shared, SETTINGS_FILE: self.settings}
 
     def objects(self, owner: str, tolerations: Sequence[Object]) -> list[Object]:
         """Its files and its pod, which is another one when they change: it reads them once."""
@@ -80,8 +82,8 @@ class Looker:
             },
         }
         return [
-            made(owner, "v1", "ConfigMap", self.name, namespace=space, data=data),
-            made(owner, "apps/v1", "Deployment", self.name, namespace=space, spec=spec),
+            managed_object(owner, "v1", "ConfigMap", self.name, namespace=space, data=data),
+            managed_object(owner, "apps/v1", "Deployment", self.name, namespace=space, spec=spec),
         ]
 
     def pod(self, tolerations: Sequence[Object]) -> Object:
@@ -97,7 +99,7 @@ class Looker:
             "affinity": {
                 "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [first]}
             },
-            "securityContext": dict(NOBODY),
+            "securityContext": dict(UNPRIVILEGED_USER),
             "containers": [
                 {
                     "name": self.package.removeprefix("gpuyard_"),

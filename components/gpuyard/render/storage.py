@@ -12,7 +12,7 @@ from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, NamespacePlan, Pl
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.spelling import digest
 from gpuyard.render.limits import gib
-from gpuyard.render.objects import Object, made, service_account
+from gpuyard.render.objects import Object, managed_object, service_account
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 
@@ -79,13 +79,17 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> I
         yield _claim(plan, name, space.name, data)
 
 
-def _place(plan: PlatformPlan, kept: CheckpointsPlan, team: str, space: NamespacePlan) -> Object:
+def _place(
+    plan: PlatformPlan, checkpoints: CheckpointsPlan, team: str, space: NamespacePlan
+) -> Object:
     """For `envFrom`: the bucket, and what every name of the team's begins with."""
-    given = kept.bucket
+    value = checkpoints.bucket
     scheme = "gs" if plan.cloud is Cloud.GCP else "s3"
-    url = f"{scheme}://{given}" if given else Late(f"{CHECKPOINTS_STORE}.url")
+    url = f"{scheme}://{value}" if value else Late(f"{CHECKPOINTS_STORE}.url")
     data = {"CHECKPOINT_BUCKET": url, "CHECKPOINT_PREFIX": f"{team}/"}
-    return made(plan.name, "v1", "ConfigMap", CHECKPOINTS, namespace=space.name, data=data)
+    return managed_object(
+        plan.name, "v1", "ConfigMap", CHECKPOINTS, namespace=space.name, data=data
+    )
 
 
 # ── a volume for one claim ────────────────────────────────────────────────────────────────────────
@@ -107,7 +111,7 @@ def _volume(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Obj
         **({"mountOptions": options} if options else {}),
         **source,
     }
-    return made(
+    return managed_object(
         plan.name,
         "v1",
         "PersistentVolume",
@@ -141,7 +145,7 @@ def _claim(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Obje
         "storageClassName": data.class_name or "",
         "resources": {"requests": {"storage": gib(data.claim_gib)}},
     }
-    return made(
+    return managed_object(
         plan.name,
         "v1",
         "PersistentVolumeClaim",
@@ -213,8 +217,11 @@ def _bucket(plan: PlatformPlan, space: str, data: DatasetPlan, writes: bool) -> 
     name = data.bucket or Late(f"{store_name(data)}.bucket")
     if plan.cloud is Cloud.GCP:
         mib = (data.cache_gib or 0) * 1024
-        kept = [f"file-cache:max-size-mb:{mib}", "file-cache:cache-file-for-range-read:true"]
-        options = ["implicit-dirs", *(kept if mib else []), *(_ANY if writes else ["ro"])]
+        cache_options = [
+            f"file-cache:max-size-mb:{mib}",
+            "file-cache:cache-file-for-range-read:true",
+        ]
+        options = ["implicit-dirs", *(cache_options if mib else []), *(_ANY if writes else ["ro"])]
         return _csi("gcsfuse.csi.storage.gke.io", name), options
     cache = (
         {"cache": "emptyDir", "cacheEmptyDirSizeLimit": gib(data.cache_gib)}

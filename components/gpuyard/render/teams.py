@@ -16,13 +16,13 @@ from gpuyard.names import (
     nccl_name,
 )
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
-from gpuyard.plan.records.queues import within_reach
+from gpuyard.plan.records.queues import usable_pools
 from gpuyard.plan.teams.pod_security import stricter
 from gpuyard.render.access import access_objects
 from gpuyard.render.gpu_operator.claims import claim_objects
 from gpuyard.render.limits import limit_objects
 from gpuyard.render.network import network_policy
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 
 
 def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
@@ -46,14 +46,16 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> l
 def _nccl(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
     """NCCL's variables of each pool within the team's reach, for `envFrom`; none where none need be set."""
     objects: list[Object] = []
-    for name in within_reach(team.quotas):
+    for name in usable_pools(team.quotas):
         pool = plan.pool(name)
         if pool.nccl is None or not pool.nccl.variables:
             continue
         script = {NCCL_SCRIPT: pool.nccl.script} if pool.nccl.script else {}
         data = {**pool.nccl.variables, **script}
         config = nccl_name(pool.stable_name)
-        objects.append(made(plan.name, "v1", "ConfigMap", config, namespace=space.name, data=data))
+        objects.append(
+            managed_object(plan.name, "v1", "ConfigMap", config, namespace=space.name, data=data)
+        )
     return objects
 
 
@@ -70,7 +72,7 @@ def _namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> Obje
         POD_SECURITY_AUDIT_LABEL: stricter(team.pod_security),
     }
     budget = team.budget_usd_per_month
-    return made(
+    return managed_object(
         plan.name,
         "v1",
         "Namespace",
@@ -98,7 +100,7 @@ def _queue(
     spec: Object = {"clusterQueue": team.cluster_queue}
     if plan.queueing.usage_half_life_hours is not None:
         spec["fairSharing"] = {"weight": f"{weight:g}"}
-    return made(
+    return managed_object(
         plan.name,
         KUEUE_API,
         "LocalQueue",

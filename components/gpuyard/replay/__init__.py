@@ -5,17 +5,17 @@ a pod then finds a node is another question, see docs/concepts/queue-model.md.
 """
 
 from gpuyard.replay.compare import Disagreement, disagreement
-from gpuyard.replay.jobs import Arrival, Course, Spell
-from gpuyard.replay.run import NeverSettles, Pace, Replay, replay
+from gpuyard.replay.jobs import JobHistory, RunInterval, SubmittedJob
+from gpuyard.replay.run import NoConvergence, Replay, Timing, replay
 
 __all__ = [
-    "Arrival",
-    "Course",
     "Disagreement",
-    "NeverSettles",
-    "Pace",
+    "JobHistory",
+    "NoConvergence",
     "Replay",
-    "Spell",
+    "RunInterval",
+    "SubmittedJob",
+    "Timing",
     "disagreement",
     "replay",
 ]

@@ -15,19 +15,19 @@ class Disagreement:
     order, 0.5 what chance gives, 1 the reverse."""
     moved: float
     """Share of the jobs that came more than `far` places earlier or later."""
-    far: int
-    furthest: int
+    distance: int
+    max_distance: int
     """Places that one job was off, at most."""
 
 
-def disagreement(foreseen: Sequence[str], seen: Sequence[str], far: int) -> Disagreement:
+def disagreement(predicted: Sequence[str], seen: Sequence[str], far: int) -> Disagreement:
     """Compare two orders.
 
     Raises:
         ValueError: they are not orders of the same jobs.
     """
-    places = {name: place for place, name in enumerate(foreseen)}
-    if len(places) < len(foreseen) or sorted(places) != sorted(seen):
+    places = {name: place for place, name in enumerate(predicted)}
+    if len(places) < len(predicted) or sorted(places) != sorted(seen):
         raise ValueError("these are not two orders of the same jobs")
     by_seen = [places[name] for name in seen]
     off = [abs(place - now) for now, place in enumerate(by_seen)]
@@ -36,16 +36,16 @@ def disagreement(foreseen: Sequence[str], seen: Sequence[str], far: int) -> Disa
         jobs=len(seen),
         wrong_pairs=_inversions(by_seen) / pairs if pairs else 0.0,
         moved=sum(places > far for places in off) / len(off) if off else 0.0,
-        far=far,
-        furthest=max(off, default=0),
+        distance=far,
+        max_distance=max(off, default=0),
     )
 
 
 def _inversions(numbers: Sequence[int]) -> int:
     """Pairs of which the larger stands first."""
     before: list[int] = []
-    found = 0
+    result = 0
     for number in numbers:
-        found += len(before) - bisect_left(before, number)
+        result += len(before) - bisect_left(before, number)
         insort(before, number)
-    return found
+    return result

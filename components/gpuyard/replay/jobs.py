@@ -11,7 +11,7 @@ Rank = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class SubmittedJob:
     """A job: when it is submitted, and what it asks for. Its pods are alike, and start all or none."""
 
     name: str
@@ -26,13 +26,13 @@ class Arrival:
     priority: int = 0
     selector: Mapping[str, str] = field(default_factory=dict[str, str])
     """Node labels that its pods ask for, as those of a pool."""
-    looks: object = field(init=False, compare=False, repr=False)
+    equivalence_key: object = field(init=False, compare=False, repr=False)
     """What Kueue tells jobs apart by: those that look alike are set aside together."""
 
     def __post_init__(self) -> None:
         asks, nodes = sorted(self.requests.items()), sorted(self.selector.items())
-        looks = (self.priority, self.pods, tuple(asks), tuple(nodes))
-        object.__setattr__(self, "looks", looks)
+        key = (self.priority, self.pods, tuple(asks), tuple(nodes))
+        object.__setattr__(self, "equivalence_key", key)
 
     @property
     def pod_set(self) -> PodSet:
@@ -45,7 +45,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spell:
+class RunInterval:
     """A time during which a job held its quota."""
 
     start: float
@@ -56,18 +56,18 @@ class Spell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class JobHistory:
     """What became of one job."""
 
-    job: Arrival
-    spells: tuple[Spell, ...]
+    job: SubmittedJob
+    intervals: tuple[RunInterval, ...]
     order: int | None
     """Its place among all by when it was first admitted, from 0; None when it never was."""
 
     @property
     def admitted(self) -> float | None:
         """When it first got its quota."""
-        return self.spells[0].start if self.spells else None
+        return self.intervals[0].start if self.intervals else None
 
     @property
     def waited(self) -> float | None:
@@ -77,10 +77,10 @@ class Course:
     @property
     def ended(self) -> float | None:
         """When it was over, None when it never was."""
-        over = self.spells and not self.spells[-1].evicted_by
-        return self.spells[-1].end if over else None
+        over = self.intervals and not self.intervals[-1].evicted_by
+        return self.intervals[-1].end if over else None
 
     @property
     def evictions(self) -> int:
         """How often it had to give way."""
-        return sum(bool(spell.evicted_by) for spell in self.spells)
+        return sum(bool(interval.evicted_by) for interval in self.intervals)

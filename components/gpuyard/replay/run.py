@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from gpuyard.catalogue.kubernetes.kueue import REQUEUE_SECONDS
-from gpuyard.findings import listed
-from gpuyard.plan.queueing.waiting import compared
+from gpuyard.findings import format_list
+from gpuyard.plan.queueing.queueing_checks import teams_with_compared_queues
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay.cycle import Head, cycle
-from gpuyard.replay.jobs import Arrival, Course, Spell
-from gpuyard.replay.waiting import Waiting
-from gpuyard.scheduler.desk import EMPTY, Desk, Running
+from gpuyard.replay.cycle import QueueHead, cycle
+from gpuyard.replay.jobs import JobHistory, RunInterval, SubmittedJob
+from gpuyard.replay.waiting import PendingQueue
+from gpuyard.scheduler.model import EMPTY, RunningJob, SchedulerModel
 
 MOST_EVICTIONS = 1000
 
@@ -21,21 +21,21 @@ MOST_EVICTIONS = 1000
 CAUTIONS = ("whether a pod finds a node with enough free GPUs is not judged",)
 
 
-class NeverSettles(Exception):
+class NoConvergence(Exception):
     """Jobs evict each other without end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Timing:
     """How fast the cluster itself is; by default only Kueue's own pause is counted."""
 
-    again: float = REQUEUE_SECONDS
+    requeue: float = REQUEUE_SECONDS
     """From quota that comes free to another look at the jobs that were set aside."""
     start: float = 0.0
     """From admission to running pods."""
     stop: float = 0.0
     """From the end of the last pod to free quota."""
-    evict: float = 1.0
+    eviction: float = 1.0
     """From the order to give way to free quota: pods end, then the job queues again."""
 
 
@@ -43,7 +43,7 @@ class Pace:
 class Replay:
     """What became of every job, in the order in which they were given."""
 
-    courses: tuple[Course, ...]
+    courses: tuple[JobHistory, ...]
     cautions: tuple[str, ...]
     """What the model does not know."""
 
@@ -61,8 +61,8 @@ class Replay:
 
 def replay(
     plan: PlatformPlan,
-    jobs: Iterable[Arrival],
-    pace: Pace | None = None,
+    jobs: Iterable[SubmittedJob],
+    pace: Timing | None = None,
     most_evictions: int = MOST_EVICTIONS,
 ) -> Replay:
     """Let these jobs come, in an empty platform.
@@ -72,7 +72,7 @@ def replay(
 
     Raises:
         ValueError: two jobs have one name, or a job names a team that is not there.
-        NeverSettles: the queues evict each other's jobs without end.
+        NoConvergence: the queues evict each other's jobs without end.
     """
     known = list(jobs)
     names, teams = [j.name for j in known], {t.name for t in plan.teams}
@@ -81,24 +81,25 @@ def replay(
         raise ValueError(f"two jobs are called {twice}; every job has a name of its own")
     for job in known:
         if job.team not in teams:
-            there = ", ".join(sorted(teams)) or "none"
-            raise ValueError(f"job {job.name} is of team {job.team}; teams are {there}")
-    found = _Run(plan, known, pace or Pace(), most_evictions)
-    found.run()
-    order = {name: place for place, name in enumerate(found.first)}
+            team_names = ", ".join(sorted(teams)) or "none"
+            raise ValueError(f"job {job.name} is of team {job.team}; teams are {team_names}")
+    result = _Run(plan, known, pace or Timing(), most_evictions)
+    result.run()
+    order = {name: place for place, name in enumerate(result.first)}
     courses = (
-        Course(job=j, spells=tuple(found.spells[j.name]), order=order.get(j.name)) for j in known
+        JobHistory(job=j, intervals=tuple(result.spells[j.name]), order=order.get(j.name))
+        for j in known
     )
     return Replay(courses=tuple(courses), cautions=(*CAUTIONS, *_use(plan)))
 
 
 def _use(plan: PlatformPlan) -> tuple[str, ...]:
     """What is left out where use is counted: a job comes to its team, and not to a queue of it."""
-    teams = [team.name for team in compared(plan)]
+    teams = [team.name for team in teams_with_compared_queues(plan)]
     if not teams:
         return ()
     return (
-        f"use of the queues of {listed(teams)} is not counted: their jobs go as if in one queue",
+        f"use of the queues of {format_list(teams)} is not counted: their jobs go as if in one queue",
     )
 
 
@@ -115,8 +116,8 @@ class _Kind(IntEnum):
 class _Held:
     """A job that has its quota."""
 
-    job: Arrival
-    running: Running
+    job: SubmittedJob
+    running: RunningJob
     since: float
     number: int
     """Which of its spells: an end that was meant for an earlier one does not count."""
@@ -128,20 +129,20 @@ class _Run:
     """The state between two moments."""
 
     def __init__(
-        self, plan: PlatformPlan, jobs: list[Arrival], pace: Pace, most_evictions: int
+        self, plan: PlatformPlan, jobs: list[SubmittedJob], pace: Timing, most_evictions: int
     ) -> None:
-        self.desk = Desk(plan, EMPTY)
+        self.desk = SchedulerModel(plan, EMPTY)
         self.pace = pace
         self.most_evictions = most_evictions
         self.places = {job.name: place for place, job in enumerate(jobs)}
-        self.queues = {t.name: Waiting(self.places) for t in plan.teams if not t.stop}
-        self.spells: dict[str, list[Spell]] = defaultdict(list)
+        self.queues = {t.name: PendingQueue(self.places) for t in plan.teams if not t.stop_policy}
+        self.spells: dict[str, list[RunInterval]] = defaultdict(list)
         self.first: dict[str, None] = {}
         """Every job that was admitted, in the order of the first time."""
         self._held: dict[str, _Held] = {}
         self._count = 0
         self._again_at: float | None = None
-        self._events: list[tuple[float, _Kind, int, Arrival | None]] = []
+        self._events: list[tuple[float, _Kind, int, SubmittedJob | None]] = []
         for place, job in enumerate(jobs):
             if job.team in self.queues:
                 self._events.append((job.at, _Kind.ARRIVES, place, job))
@@ -157,18 +158,18 @@ class _Run:
             while self._cycle(now):
                 pass
 
-    def _happens(self, now: float, kind: _Kind, number: int, job: Arrival | None) -> None:
+    def _happens(self, now: float, kind: _Kind, number: int, job: SubmittedJob | None) -> None:
         if job is None:
             self._again_at = None
             for queue in self.queues.values():
-                queue.take_up()
+                queue.unpark()
         elif kind is _Kind.ARRIVES:
             self.queues[job.team].add(job)
         else:
-            held = self._held.get(job.name)
+            held_job = self._held.get(job.name)
             over = kind is _Kind.ENDS
-            if held and held.number == number and over is not bool(held.gives_way_to):
-                self._leaves(now, held)
+            if held_job and held_job.number == number and over is not bool(held_job.gives_way_to):
+                self._leaves(now, held_job)
                 if not over:
                     self.queues[job.team].add(job)
 
@@ -181,27 +182,27 @@ class _Run:
         verdicts = cycle(self.desk, heads)
         for head in verdicts.admitted:
             self._admitted(now, head)
-        for head in verdicts.beaten:
+        for head in verdicts.outranked:
             self.queues[head.team.name].again(head.job)
-        for head in verdicts.hopeless:
-            self.queues[head.team.name].set_aside(head.job)
-        told = False
-        for head, targets in verdicts.evicting:
+        for head in verdicts.impossible:
+            self.queues[head.team.name].park(head.job)
+        is_changed = False
+        for head, targets in verdicts.preempting:
             self.queues[head.team.name].first(head.job)
             for target in targets:
-                if not target.leaving:
+                if not target.is_terminating:
                     self._told_to_leave(now, self._held[target.name], head.job)
-                    told = True
-        return bool(verdicts.admitted or verdicts.hopeless or told)
+                    is_changed = True
+        return bool(verdicts.admitted or verdicts.impossible or is_changed)
 
-    def _admitted(self, now: float, head: Head) -> None:
+    def _admitted(self, now: float, head: QueueHead) -> None:
         """Its quota is taken already."""
         self._count += 1
         job = head.job
-        running = Running(
+        running = RunningJob(
             name=job.name,
             team=job.team,
-            uses=head.found.uses,
+            uses=head.assignment.uses,
             priority=job.priority,
             since=self._count,
         )
@@ -211,30 +212,30 @@ class _Run:
         end = now + self.pace.start + job.seconds + self.pace.stop
         heapq.heappush(self._events, (end, _Kind.ENDS, self._count, job))
 
-    def _leaves(self, now: float, held: _Held) -> None:
+    def _leaves(self, now: float, held_job: _Held) -> None:
         """Its quota is free; those set aside are looked at again a little later, all together."""
-        job, running = held.job, held.running
+        job, running = held_job.job, held_job.running
         self.desk.quotas.take(job.team, running.uses, -1)
         self.desk.jobs.remove(running)
         del self._held[job.name]
-        by = held.gives_way_to
+        by = held_job.gives_way_to
         self.spells[job.name].append(
-            Spell(start=held.since, end=now, uses=running.uses, evicted_by=by)
+            RunInterval(start=held_job.since, end=now, uses=running.uses, evicted_by=by)
         )
         if self._again_at is None:
-            self._again_at = now + self.pace.again
+            self._again_at = now + self.pace.requeue
             heapq.heappush(self._events, (self._again_at, _Kind.AGAIN, 0, None))
 
-    def _told_to_leave(self, now: float, held: _Held, to: Arrival) -> None:
-        job = held.job
+    def _told_to_leave(self, now: float, held_job: _Held, to: SubmittedJob) -> None:
+        job = held_job.job
         if len(self.spells[job.name]) >= self.most_evictions:
-            raise NeverSettles(
+            raise NoConvergence(
                 f"job {job.name} of team {job.team} was evicted {self.most_evictions} times, and now for"
                 f" {to.name} of team {to.team}, {now:g} s after the beginning"
             )
-        held.gives_way_to = to.name
-        leaving = replace(held.running, leaving=True)
-        self.desk.jobs[self.desk.jobs.index(held.running)] = leaving
-        held.running = leaving
-        event = (now + self.pace.evict, _Kind.GIVES_WAY, held.number, job)
+        held_job.gives_way_to = to.name
+        leaving = replace(held_job.running, is_terminating=True)
+        self.desk.jobs[self.desk.jobs.index(held_job.running)] = leaving
+        held_job.running = leaving
+        event = (now + self.pace.eviction, _Kind.GIVES_WAY, held_job.number, job)
         heapq.heappush(self._events, event)

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from gpuyard.resources.errors import PlatformRefused
+from gpuyard.resources.errors import PlatformRejected
 from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.objects import register_object, register_objects
+from gpuyard.resources.plan_cache import validate_platform
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
-from gpuyard.resources.proofs import prove
 from gpuyard.resources.provider import ClusterProvider, provider_of
 from gpuyard.resources.queueing import Queueing
-from gpuyard.resources.registrations import settle_registrations
+from gpuyard.resources.registrations import await_registrations
 from gpuyard.resources.teams import Team
 from gpuyard.resources.validation.component import Validation
 
@@ -31,15 +31,15 @@ __all__ = [
     "IdleReclaim",
     "Karpenter",
     "Platform",
-    "PlatformRefused",
+    "PlatformRejected",
     "Queueing",
     "Team",
     "Validation",
-    "prove",
+    "await_registrations",
     "provider_of",
     "register_object",
     "register_objects",
-    "settle_registrations",
+    "validate_platform",
 ]
 
 _CLUSTERS = {

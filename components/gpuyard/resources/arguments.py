@@ -16,7 +16,7 @@ class SystemSpec(TypedDict):
     """How many: 2, or 2..3. Two at least keep controllers up when one node goes."""
 
 
-class WarmWindowSpec(TypedDict):
+class KeepWarmWindowSpec(TypedDict):
     """Hours in which a pool keeps nodes running although nothing asks for them."""
 
     cron: str
@@ -29,7 +29,7 @@ class WarmWindowSpec(TypedDict):
     """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
 
 
-class UpkeepSpec(TypedDict):
+class DisruptionWindowSpec(TypedDict):
     """Hours in which Karpenter may replace nodes that are used: for an image, or labels."""
 
     cron: str
@@ -38,7 +38,7 @@ class UpkeepSpec(TypedDict):
     """How long they last."""
     nodes: NotRequired[int]
     """How many nodes may go at a time. Default 1."""
-    most_days: NotRequired[int]
+    max_days: NotRequired[int]
     """Age at which a node goes, at any time and whatever runs on it. Default: none is too old."""
 
 
@@ -60,11 +60,11 @@ class FabricSpec(TypedDict):
 class UpgradeSpec(TypedDict):
     """How nodes of a pool are made anew: for another version, image, disk or setting."""
 
-    unavailable: NotRequired[int]
+    max_unavailable: NotRequired[int]
     """Nodes out of work at once. Default: on aws a tenth of a node group, on gcp one, none with
     a surge.
     """
-    surge: NotRequired[int]
+    max_surge: NotRequired[int]
     """Nodes made before old ones go. Default 0: a GPU is hardly had twice, and a reservation has
     no more.
     """
@@ -111,21 +111,21 @@ class PoolSpec(TypedDict):
     """Teams the pool is dedicated to: nobody else gets a guarantee in it or borrows from it.
     Default: all.
     """
-    warm: NotRequired[list[WarmWindowSpec]]
+    keep_warm: NotRequired[list[KeepWarmWindowSpec]]
     """Hours in which nodes are kept running. Default: nodes run when jobs ask for them."""
-    upkeep: NotRequired[UpkeepSpec]
+    disruption_window: NotRequired[DisruptionWindowSpec]
     """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is
     empty.
     """
-    moves_up: NotRequired[bool]
+    failback: NotRequired[bool]
     """What runs may be moved to a better rung that has nodes again, pod by pod. Default: it
     stays.
     """
     fabric: NotRequired[FabricSpec]
     """The network between nodes of your own. On aws and gcp the machine says it."""
-    dump: NotRequired[Any]
-    """A file of `gpuyard validate --dump`: what nodes of your own are. Default: what `machine`
-    says.
+    inventory: NotRequired[Any]
+    """A file of `gpuyard validate --inventory`: what nodes of your own are. Default: what
+    `machine` says.
     """
     image: NotRequired[str]
     """What nodes boot from, by its catalogue name. Default: the cloud's own image with NVIDIA's
@@ -141,15 +141,15 @@ class PoolSpec(TypedDict):
     """check-capacity, atomic or queued: admit a job when its nodes are there for sure. Default:
     none.
     """
-    stop: NotRequired[str]
+    stop_policy: NotRequired[str]
     """hold: no new job starts in it, what runs goes on. Default: none."""
     disk_gib: NotRequired[Any]
     """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
     upgrade: NotRequired[UpgradeSpec]
-    """How nodes are made anew: {unavailable: 1, drain_minutes: 30}. Default: few at once, none
-    further.
+    """How nodes are made anew: {max_unavailable: 1, drain_minutes: 30}. Default: few at once,
+    none further.
     """
-    formerly: NotRequired[list[str]]
+    previous_names: NotRequired[list[str]]
     """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its
     first name.
     """
@@ -248,7 +248,7 @@ class TeamSpec(TypedDict):
     """The priority, of `priorities`, that its jobs have when they name none. Default: none."""
     queues: NotRequired[dict[str, float]]
     """Its queues and their weights, {default: 1, interactive: 2}. Default: one, called default."""
-    stop: NotRequired[str]
+    stop_policy: NotRequired[str]
     """hold or drain: a brake for its queues. Default: none."""
     groups: NotRequired[list[str]]
     """Identity groups whose members may work in the team's namespace."""
@@ -264,7 +264,7 @@ class TeamSpec(TypedDict):
     """
     budget_usd_per_month: NotRequired[float]
     """Compared with the cost of its guarantees at full use. Default: no limit."""
-    images_from: NotRequired[list[str]]
+    allowed_images: NotRequired[list[str]]
     """Registries or repositories its images may come from. Default: what `admission` says."""
     egress_cidrs: NotRequired[list[str]]
     """Networks its pods may reach outside the cluster. Default: what `admission` says."""
@@ -272,7 +272,7 @@ class TeamSpec(TypedDict):
     """Keep its namespace, with volumes and secrets, when the team goes. Default on, simulated
     off.
     """
-    formerly: NotRequired[list[str]]
+    previous_names: NotRequired[list[str]]
     """Earlier names, oldest first: a renamed team keeps its namespace and queue under its first
     name.
     """
@@ -300,13 +300,13 @@ class CohortSpec(TypedDict):
 class InterruptionSpec(TypedDict):
     """How jobs meet nodes that go: by this the plan says what a spot notice loses."""
 
-    save_every_minutes: int
+    checkpoint_interval_minutes: int
     """Minutes from one checkpoint to the next."""
-    save_seconds: NotRequired[int]
+    checkpoint_seconds: NotRequired[int]
     """Seconds that writing one takes. Default 60."""
-    saves_on_notice: NotRequired[bool]
+    checkpoint_on_notice: NotRequired[bool]
     """Jobs write one when they are told to end, if they have the time. Default: they do not."""
-    most_lost_minutes: NotRequired[int]
+    max_lost_minutes: NotRequired[int]
     """Of work, expected at one notice; more is told. Default 60."""
 
 
@@ -348,13 +348,13 @@ class QueueingSpec(TypedDict):
     """profiles or slices. Default profiles: what nodes advertise is what is counted."""
     interruption: NotRequired[InterruptionSpec]
     """What jobs on spot save, and how often. Default: not known."""
-    stop: NotRequired[str]
+    stop_policy: NotRequired[str]
     """hold or drain, for every queue of the platform: a brake for emergencies. Default: none."""
     clusters: NotRequired[list[WorkerClusterSpec]]
     """Clusters that run the jobs; this one only queues and sends them. Default: jobs run here."""
 
 
-class AgainSpec(TypedDict):
+class RecurringCheckSpec(TypedDict):
     """Nodes that have passed are checked again, each when it is idle."""
 
     cron: str
@@ -365,7 +365,7 @@ class AgainSpec(TypedDict):
     """For so long it waits for nodes to be idle; one that works all the time is not looked at."""
 
 
-class AcceptedFloorSpec(TypedDict):
+class AcceptedThresholdSpec(TypedDict):
     """A floor of the check that the nodes of a pool need not reach for a while."""
 
     pool: str
@@ -397,11 +397,11 @@ class ValidationSpec(TypedDict):
     """After so long without a verdict it has failed; nodes that still start need some of it."""
     gate: NotRequired[str]
     """taint, label or none. Default: taint where the check is required, else label."""
-    most_closed_percent: NotRequired[int]
+    max_unavailable_percent: NotRequired[int]
     """Of a pool's nodes that take jobs at most so many are closed by failed checks; one may
     always be.
     """
-    again: NotRequired[AgainSpec]
+    recurring: NotRequired[RecurringCheckSpec]
     """When nodes that have passed are checked again. Default: when pool, driver, image or
     program change.
     """
@@ -409,14 +409,14 @@ class ValidationSpec(TypedDict):
     """Folder of each node that its node exporter reads (textfile collector). Default: no file is
     written.
     """
-    accepted: NotRequired[list[AcceptedFloorSpec]]
+    accepted_thresholds: NotRequired[list[AcceptedThresholdSpec]]
     """Floors that somebody lives below, each for a reason and a while. Default: none."""
 
 
 class BudgetSpec(TypedDict):
     """Limits on the bill of the whole platform."""
 
-    worst_usd_per_hour: float
+    max_usd_per_hour: float
     """The most the platform may cost in an hour, every pool at its maximum, at list price."""
 
 
@@ -470,7 +470,7 @@ class ControlPlaneLogsSpec(TypedDict):
 
     kinds: NotRequired[list[str]]
     """Of api, audit, authenticator, controller-manager, scheduler. Default: all."""
-    keep_days: NotRequired[int]
+    retention_days: NotRequired[int]
     """Days at least that they are kept, on aws. Default 90."""
 
 
@@ -479,9 +479,9 @@ class FreezeSpec(TypedDict):
 
     name: str
     """What it is for."""
-    begins: str
+    start: str
     """Its first day, in UTC."""
-    ends: str
+    end: str
     """The first day after it."""
 
 
@@ -634,7 +634,7 @@ class CheckpointsSpec(TypedDict):
 
     bucket: NotRequired[str]
     """Name of a bucket that exists. Default: one is made."""
-    keep_days: NotRequired[int]
+    retention_days: NotRequired[int]
     """Days for which a checkpoint that was deleted or written over can be had back. Default 30."""
     teams: NotRequired[list[str]]
     """Teams that have a place in it, each its own. Default: all."""
@@ -699,7 +699,7 @@ class WorkloadsSpec(TypedDict):
 class AdmissionSpec(TypedDict):
     """What every team's pods are held to; a team may narrow it for itself."""
 
-    images_from: NotRequired[list[str]]
+    allowed_images: NotRequired[list[str]]
     """Registries or repositories that images may come from. Default: any."""
     egress_cidrs: NotRequired[list[str]]
     """Networks that pods may reach outside the cluster. Default: none but what the cluster
@@ -716,10 +716,10 @@ class AdmissionSpec(TypedDict):
     pod names. Default: those of the Secrets Store and of GCS FUSE, which give what a service
     account may have.
     """
-    longest_grace_seconds: NotRequired[int]
+    max_grace_period_seconds: NotRequired[int]
     """Seconds that pods with GPUs may take to end; queues count them no more from the beginning
-    of these on. Default 300; the `save_seconds` of `queueing.interruption` where that is
-    longer.
+    of these on. Default 300; the `checkpoint_seconds` of `queueing.interruption` where that
+    is longer.
     """
     guaranteed: NotRequired[bool]
     """Training pods must ask for as much CPU and memory as they are limited to. Default on."""
@@ -819,7 +819,7 @@ class PlatformSpec(TypedDict):
     """
     apply: NotRequired[str]
     """cluster or render. Default cluster."""
-    consent: NotRequired[Any]
+    approved_changes: NotRequired[Any]
     """Digests of changes that take something away, as `check --against` printed them: you saw
     them.
     """

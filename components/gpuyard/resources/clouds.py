@@ -13,13 +13,20 @@ import pulumi
 
 from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import BLOCK, CloudCall, CloudResource, called, names_in, settle
-from gpuyard.resources.clusters.buying import refuse_bought_twice
-from gpuyard.resources.diagnosis.no_machines import (
+from gpuyard.render.cloud.graph import (
+    BLOCK,
+    CloudCall,
+    CloudResource,
+    logical_name,
+    names_in,
+    resolve_values,
+)
+from gpuyard.resources.clusters.capacity_blocks import reject_duplicate_block
+from gpuyard.resources.diagnosis.capacity_errors import (
     AWS_GROUP,
     GROUPS,
     capacity_hook,
-    refuse_failed,
+    reject_failed_groups,
 )
 
 
@@ -35,25 +42,25 @@ class CloudResources:
         self,
         name: str,
         own: str = "",
-        given: Mapping[str, pulumi.Input[Any]] | None = None,
+        inputs: Mapping[str, pulumi.Input[Any]] | None = None,
         *,
-        made: Mapping[str, pulumi.CustomResource] | None = None,
-        told: Mapping[str, pulumi.Output[Any]] | None = None,
+        created: Mapping[str, pulumi.CustomResource] | None = None,
+        reported: Mapping[str, pulumi.Output[Any]] | None = None,
     ) -> None:
         self._name = name
         self._own = own
-        self._given = given
-        self._made: dict[str, pulumi.CustomResource] = dict(made or {})
-        self._told: dict[str, pulumi.Output[Any]] = dict(told or {})
+        self._given = inputs
+        self._made: dict[str, pulumi.CustomResource] = dict(created or {})
+        self._told: dict[str, pulumi.Output[Any]] = dict(reported or {})
 
-    def beside(self, name: str, own: str = "") -> CloudResources:
+    def for_component(self, name: str, own: str = "") -> CloudResources:
         """For another component of the same program: its resources rest on what is registered here."""
-        return CloudResources(name, own, made=self._made, told=self._told)
+        return CloudResources(name, own, created=self._made, reported=self._told)
 
     def ask(self, parent: pulumi.Resource, calls: Iterable[CloudCall]) -> None:
         """Ask the cloud; nothing is changed by it."""
         for call in calls:
-            answer = _answered(call, self.bound(call.args), parent)
+            answer = _answered(call, self.resolve(call.args), parent)
             self._told[call.name] = pulumi.Output.from_input(answer)
 
     def register(
@@ -65,18 +72,20 @@ class CloudResources:
         """Register all of them below `parent`, in their order, each with `opts` beside its own options."""
         return [self._register(parent, each, opts) for each in resources]
 
-    def bound(self, value: Any) -> Any:
+    def resolve(self, value: Any) -> Any:
         """The same tree with outputs where it names what is registered; a text around some is one output."""
         if isinstance(value, Late):
             return self._output(value.name)
         if isinstance(value, Mapping):
-            return {key: self.bound(each) for key, each in value.items()}
+            return {key: self.resolve(each) for key, each in value.items()}
         if isinstance(value, list | tuple):
-            return [self.bound(each) for each in value]
+            return [self.resolve(each) for each in value]
         if names := sorted(set(names_in(value))):
             outputs = {name: self._output(name) for name in names}
-            return pulumi.Output.all(**outputs).apply(lambda got: settle(value, got.__getitem__))
-        return settle(value, str)  # it names nothing late
+            return pulumi.Output.all(**outputs).apply(
+                lambda got: resolve_values(value, got.__getitem__)
+            )
+        return resolve_values(value, str)  # it names nothing late
 
     def resource(self, name: str) -> pulumi.CustomResource:
         """What is registered for the resource that the graph calls so."""
@@ -88,23 +97,23 @@ class CloudResources:
             return pulumi.Output.from_input(self._given[name])
         if whose in self._told:
             return self._told[whose].apply(lambda answer: _part(name, answer, (field, *inside)))
-        made = self._made[whose]
-        output: pulumi.Output[Any] = made.id if field == "id" else getattr(made, field)
+        resource = self._made[whose]
+        output: pulumi.Output[Any] = resource.id if field == "id" else getattr(resource, field)
         return output.apply(lambda value: _part(name, value, inside)) if inside else output
 
     def _register(
         self, parent: pulumi.Resource, each: CloudResource, more: pulumi.ResourceOptions | None
     ) -> pulumi.CustomResource:
         if each.kind == BLOCK:
-            refuse_bought_twice(each)
+            reject_duplicate_block(each)
         # A field that is given as nothing is an output that somebody reads.
         outputs = (*each.outputs, "status") if each.kind == AWS_GROUP else each.outputs
-        props = {**dict.fromkeys(outputs), **self.bound(each.inputs)}
-        name = called(self._name, self._own, each.name)
+        props = {**dict.fromkeys(outputs), **self.resolve(each.inputs)}
+        name = logical_name(self._name, self._own, each.name)
         opts = pulumi.ResourceOptions(
             parent=parent,
             version=_version(each.kind),
-            depends_on=[self._made[name] for name in self._there(each.after)],
+            depends_on=[self._made[name] for name in self._dependencies(each.after)],
             protect=each.protect or None,
             retain_on_delete=each.retain or None,
             ignore_changes=list(each.ignores),
@@ -112,15 +121,17 @@ class CloudResources:
             additional_secret_outputs=list(each.secrets),
             hooks=capacity_hook(name, each.part) if each.kind in GROUPS else None,
         )
-        merged = pulumi.ResourceOptions.merge(opts, more)
-        made = pulumi.CustomResource(each.kind, name, props, merged)
+        merged_opts = pulumi.ResourceOptions.merge(opts, more)
+        resource = pulumi.CustomResource(each.kind, name, props, merged_opts)
         if each.kind == AWS_GROUP:
-            status: pulumi.Output[Any] = made.status  # type: ignore[attr-defined]
-            pulumi.Output.all(made.urn, status).apply(lambda got: refuse_failed(each.part, *got))
-        self._made[each.name] = made
-        return made
+            status: pulumi.Output[Any] = resource.status  # type: ignore[attr-defined]
+            pulumi.Output.all(resource.urn, status).apply(
+                lambda got: reject_failed_groups(each.part, *got)
+            )
+        self._made[each.name] = resource
+        return resource
 
-    def _there(self, names: Iterable[str]) -> list[str]:
+    def _dependencies(self, names: Iterable[str]) -> list[str]:
         """Those to wait for. Values that are given are known only when all that they rest on is there."""
         return [name for name in names if self._given is None or name in self._made]
 
@@ -135,19 +146,19 @@ async def _answered(call: CloudCall, args: Any, parent: pulumi.Resource) -> dict
         answer = await pulumi.runtime.invoke_async(call.kind, args, opts)
         return {field: answer[field] for field in call.outputs if field in answer}
     except Exception as error:  # noqa: BLE001  the SDK has no other class
-        raise NoAnswer(call, str(error)) from None
+        raise QueryFailed(call, str(error)) from None
 
 
-class NoAnswer(pulumi.RunError):
+class QueryFailed(pulumi.RunError):
     """A cloud does not say what was asked."""
 
-    def __init__(self, call: CloudCall, said: str) -> None:
+    def __init__(self, call: CloudCall, message: str) -> None:
         what = f"{call.kind} is not answered"
         if call.kind.endswith(":getCluster"):
             what = (
                 f"cluster.existing: no cluster {call.args['name']} is found, or you may not see it"
             )
-        super().__init__(f"{what}: {said}")
+        super().__init__(f"{what}: {message}")
 
 
 def _part(name: str, value: Any, inside: Iterable[str]) -> Any:
@@ -156,11 +167,11 @@ def _part(name: str, value: Any, inside: Iterable[str]) -> Any:
         try:
             value = value[int(step)] if isinstance(value, list | tuple) else value[step]
         except (IndexError, KeyError):
-            raise NothingFound(name) from None
+            raise ResourceNotFound(name) from None
     return value
 
 
-class NothingFound(pulumi.RunError):
+class ResourceNotFound(pulumi.RunError):
     """A cloud answers, and has nothing of the kind."""
 
     def __init__(self, name: str) -> None:

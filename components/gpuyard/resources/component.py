@@ -9,8 +9,8 @@ from gpuyard.errors import UsageError
 from gpuyard.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
 from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release
-from gpuyard.render.dependencies import ObjectPlace, needed_by, place_of
-from gpuyard.resources.errors import PlatformRefused, no_provider
+from gpuyard.render.dependencies import ObjectPlace, dependencies_of, place_of
+from gpuyard.resources.errors import PlatformRejected, no_provider
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
@@ -60,14 +60,14 @@ class Component(pulumi.ComponentResource):
         `first` are hooks of each of them, beside the provider's. `stays` are fields that stay
         as they were made.
         """
-        made: list[pulumi.CustomResource] = []
+        resources: list[pulumi.CustomResource] = []
         objects = list(objects)
         if objects and not (self._has_provider or self._inside or self._is_configured()):
-            raise PlatformRefused(f"{type(self).__name__} {self._called}", [no_provider()])
+            raise PlatformRejected(f"{type(self).__name__} {self._called}", [no_provider()])
         for obj in objects:
-            named = [self._objects[key] for key in needed_by(obj) if key in self._objects]
+            named = [self._objects[key] for key in dependencies_of(obj) if key in self._objects]
             bound = bind(obj, dict(late or {}).__getitem__)
-            opts = self._hooked(_kept(obj, _held_at_most(obj, self._after(named))))
+            opts = self._hooked(_with_retention(obj, _held_at_most(obj, self._after(named))))
             if first is not None:
                 opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=first))
             if stays:
@@ -77,8 +77,8 @@ class Component(pulumi.ComponentResource):
             self._objects[place_of(obj)] = resource
             if obj["kind"] == "PersistentVolume":
                 self._volumes[_claim_of(obj)] = resource
-            made.append(resource)
-        return made
+            resources.append(resource)
+        return resources
 
     def _install(self, release: Release, answers: Mapping[str, Any], group: str) -> None:
         """Install a chart that brings the kinds of an API group.
@@ -88,8 +88,8 @@ class Component(pulumi.ComponentResource):
         """
         self._expect(group)
         namespace = [self._object("Namespace", release.namespace)]
-        made = register_release(self, release, self._hooked(self._after(namespace)))
-        self._waits_for = self._after([made])
+        chart = register_release(self, release, self._hooked(self._after(namespace)))
+        self._waits_for = self._after([chart])
         self._waits_for = self._after(self._register([answers]))
 
     @staticmethod
@@ -101,7 +101,7 @@ class Component(pulumi.ComponentResource):
     def _expect(self, group: str) -> None:
         """Let each object of an API group wait until its kind is served."""
         if self._ours is not None:
-            self._ours.brings.add(group)
+            self._ours.chart_api_groups.add(group)
 
     def _after(self, resources: Iterable[pulumi.Resource]) -> pulumi.ResourceOptions:
         """Options to wait for these, and for all that the component itself waits for."""
@@ -116,7 +116,7 @@ class Component(pulumi.ComponentResource):
 
     def _hooked(self, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
         """The options with the provider's hooks; these go to objects one by one, for none are inherited."""
-        opts.hooks = self._ours.explains if self._ours is not None else None
+        opts.hooks = self._ours.error_hooks if self._ours is not None else None
         return opts
 
     def _child(self, waits_for: Iterable[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
@@ -156,7 +156,7 @@ def _replaced_together(
     return opts
 
 
-def _kept(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+def _with_retention(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
     """What a namespace holds is its team's: a protected one the engine forgets, and deletes nothing."""
     if (obj["metadata"].get("annotations") or {}).get(PROTECT_ANNOTATION) == "true":
         opts.retain_on_delete = True
@@ -168,7 +168,7 @@ def _theirs(obj: Mapping[str, Any]) -> bool:
     return (obj["metadata"].get("annotations") or {}).get(EXISTING_ANNOTATION) == "true"
 
 
-def once_made(value: _T, *resources: pulumi.Resource) -> pulumi.Output[_T]:
+def after_created(value: _T, *resources: pulumi.Resource) -> pulumi.Output[_T]:
     """A value that is known already; what uses it waits for the resources all the same."""
     return pulumi.Output.all(*(resource.urn for resource in resources)).apply(lambda _: value)
 
@@ -177,9 +177,9 @@ def _refuse_two_providers(name: str, opts: pulumi.ResourceOptions | None) -> Non
     """The SDK warns and takes the one of `providers`; which one was meant, only the user knows."""
     if opts is None or opts.provider is None or not opts.providers:
         return
-    given = opts.providers.values() if isinstance(opts.providers, Mapping) else opts.providers
+    providers = opts.providers.values() if isinstance(opts.providers, Mapping) else opts.providers
     package = opts.provider.package
-    if package in {one.package for one in given}:
+    if package in {one.package for one in providers}:
         raise RefusedOptions(
             f"{name}: opts.provider and opts.providers both give a provider of package {package}, "
             "allowed: one provider for each package; fix: keep the one you mean"

@@ -22,7 +22,7 @@ from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
 from gpuyard.resources.clusters.eks import EksCluster
 from gpuyard.resources.clusters.gke import GkeCluster
 from gpuyard.resources.clusters.karpenter import Karpenter
-from gpuyard.resources.errors import PlatformRefused
+from gpuyard.resources.errors import PlatformRejected
 from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.platform import Platform
@@ -66,7 +66,7 @@ class Host(ComponentProvider):
         try:
             return super().construct(name, resource_type, inputs, options)
         except ComponentInitError as error:
-            if isinstance(error.inner, PlatformRefused):
+            if isinstance(error.inner, PlatformRejected):
                 _refuse(error.inner)
             if isinstance(error.inner, pulumi.RunError):
                 raise pulumi.InputPropertiesError(str(error.inner)) from None
@@ -109,7 +109,7 @@ def serve() -> None:
     main(Host(), sys.argv[1:])
 
 
-def _refuse(refused: PlatformRefused) -> NoReturn:
+def _refuse(refused: PlatformRejected) -> NoReturn:
     """Findings as errors of inputs, under the names that the other languages use."""
     message, _, _ = str(refused).partition("\n")
     errors: list[pulumi.InputPropertyErrorDetails] = []

@@ -6,8 +6,8 @@ import pulumi
 
 from gpuyard.names import IDLE, system_namespace
 from gpuyard.render.idle import idle_objects
-from gpuyard.resources.component import Component, once_made
-from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.component import Component, after_created
+from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.state import state_of
 
 
@@ -33,16 +33,16 @@ class IdleReclaim(Component):
         args: IdleReclaimArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        given = read_args("IdleReclaim", args, required=("platform",))
-        plan = prove(given["platform"]).plan
-        asked = {team.name: state_of(team.idle) for team in plan.spec.teams if team.idle}
+        values = read_args("IdleReclaim", args, required=("platform",))
+        plan = validate_platform(values["platform"]).plan
+        idle_by_team = {team.name: state_of(team.idle) for team in plan.spec.teams if team.idle}
         super().__init__(
-            "gpuyard:index:IdleReclaim", name, {"platform": plan.name, "idle": asked}, opts
+            "gpuyard:index:IdleReclaim", name, {"platform": plan.name, "idle": idle_by_team}, opts
         )
         self._register(idle_objects(plan))
-        names = list(asked)
+        names = list(idle_by_team)
         self.teams = (
-            once_made(names, self._object("CronJob", IDLE, system_namespace(plan.name)))
+            after_created(names, self._object("CronJob", IDLE, system_namespace(plan.name)))
             if names
             else pulumi.Output.from_input(names)
         )

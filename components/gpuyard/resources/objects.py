@@ -54,11 +54,11 @@ def register_object(
     somebody else's; only the fields given here are ours, and a delete gives them up and no more.
     """
     api_version, kind = _text(obj, "apiVersion"), _text(obj, "kind")
-    inputs = dict(obj)
+    properties = dict(obj)
     ours = pulumi.ResourceOptions(version=provider_version())
     if (api_version, kind) == ("v1", "Secret"):
-        secret = [field for field in _SECRET_FIELDS if inputs.get(field) is not None]
-        inputs.update({field: pulumi.Output.secret(inputs[field]) for field in secret})
+        secret = [field for field in _SECRET_FIELDS if properties.get(field) is not None]
+        properties.update({field: pulumi.Output.secret(properties[field]) for field in secret})
         ours.additional_secret_outputs = list(_SECRET_FIELDS)
     # what this stack made and now only joins is the same resource: nothing is there to be deleted
     former = [api_version, *former_api_versions] if theirs else former_api_versions
@@ -70,10 +70,10 @@ def register_object(
             f"object is registered under {parent.pulumi_resource_name!r}; leave parent out of opts"
         )
         raise UsageError(message)
-    merged = pulumi.ResourceOptions.merge(ours, opts)
-    merged = pulumi.ResourceOptions.merge(merged, pulumi.ResourceOptions(parent=parent))
+    merged_opts = pulumi.ResourceOptions.merge(ours, opts)
+    merged_opts = pulumi.ResourceOptions.merge(merged_opts, pulumi.ResourceOptions(parent=parent))
     token = object_token(api_version, kind) + (_PATCH if theirs else "")
-    return pulumi.CustomResource(token, child_name(parent, obj), inputs, merged)
+    return pulumi.CustomResource(token, child_name(parent, obj), properties, merged_opts)
 
 
 def register_objects(
@@ -138,10 +138,10 @@ def _text(
     value = values.get(key)
     if isinstance(value, str) and value:
         return value
-    given = "nothing" if value in (None, "") else type(value).__name__
+    given_type = "nothing" if value in (None, "") else type(value).__name__
     what = f"{kind} object" if isinstance(kind, str) else "Kubernetes object"
     message = (
-        f"{what}: {shown or key} is given as {given}, allowed: plain text; the resource's type and "
+        f"{what}: {shown or key} is given as {given_type}, allowed: plain text; the resource's type and "
         "name are made of it, so it must be known before anything is deployed"
     )
     raise UsageError(message)

@@ -6,49 +6,58 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 import pulumi
 
-from gpuyard.changes.platforms import driver_of, exchanged_pools
+from gpuyard.changes.platforms import driver_of, driver_rollout_pools
 from gpuyard.changes.reporting import guarantee_report, pool_report, report_objects
-from gpuyard.changes.turns import Turns
-from gpuyard.findings import Finding, Severity, in_order
+from gpuyard.changes.rollout_waves import RolloutWaves
+from gpuyard.findings import Finding, Severity, sort_findings
 from gpuyard.names import GKE_NETWORKING_GROUP, system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import Late
-from gpuyard.plan.sharing.claims import answers_claims
+from gpuyard.plan.sharing.claims import serves_claims
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator.drivers import driver_object
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.platform import cloud_objects, record_objects
-from gpuyard.render.scaling.keeping import keeping_objects
+from gpuyard.render.scaling.keep_warm import keep_warm_objects
 from gpuyard.render.supply.prepull import prepull_objects
 from gpuyard.render.validation.work import late_jobs, work_objects
-from gpuyard.resources.clusters.guarding import Foreseen, guard
-from gpuyard.resources.clusters.making import (
+from gpuyard.resources.clusters.change_preview import ChangePreview, preview_changes
+from gpuyard.resources.clusters.factory import (
     autoscaler_for,
     cluster_for,
     karpenter_for,
-    provider_inside,
+    kubernetes_provider,
 )
 from gpuyard.resources.component import Component
-from gpuyard.resources.diagnosis.gone_teams import tell_of_gone_teams
+from gpuyard.resources.diagnosis.removed_teams import warn_removed_teams
 from gpuyard.resources.gpu_operator.component import GpuOperator
-from gpuyard.resources.gpu_operator.driver_hooks import record_hooks
-from gpuyard.resources.gpu_operator.exchanging import Exchange
-from gpuyard.resources.gpu_operator.labelling import labelled_pools
+from gpuyard.resources.gpu_operator.driver_hooks import rollout_record_hooks
+from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout
+from gpuyard.resources.gpu_operator.node_labels import labelled_pools
 from gpuyard.resources.idle import IdleReclaim
-from gpuyard.resources.pools import GpuNodePool, GpuNodePoolArgs, refuse_what_is_not_made
-from gpuyard.resources.proofs import PlatformLike, due_today, proved, read_args
+from gpuyard.resources.plan_cache import (
+    PlatformLike,
+    calendar_findings_today,
+    read_args,
+    validated_plan,
+)
+from gpuyard.resources.pools import GpuNodePool, GpuNodePoolArgs, reject_unsupported
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team, TeamArgs
 from gpuyard.resources.validation.component import PoolVerdict, Validation, with_more_figures
-from gpuyard.resources.validation.deferring import Deferring, tried_again, words_of
-from gpuyard.resources.validation.looking import worked_hook
+from gpuyard.resources.validation.deferral import (
+    DeferredCheck,
+    verdict_fields,
+    with_attempt_annotation,
+)
+from gpuyard.resources.validation.job_results import worked_hook
 from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:
-    from gpuyard.resources.clusters.making import CloudCluster
+    from gpuyard.resources.clusters.factory import CloudCluster
 
 
 class PlatformArgs(TypedDict):
@@ -95,7 +104,7 @@ class BillSummary(TypedDict):
     """With every pool at its minimum; None when a price of it is unknown, as in the other two."""
     expected_usd_per_hour: float | None
     """With the stack file's target in use all week; `gpuyard cost` says what it assumes."""
-    worst_usd_per_hour: float | None
+    max_usd_per_hour: float | None
     """With every pool at its maximum."""
     unknown: list[str]
     """Pools and commitments with a price that is unknown."""
@@ -111,7 +120,7 @@ class Platform(Component):
     where pools of EKS are its own, one GpuNodePool for each pool, one Queueing, one Team for each team, one
     IdleReclaim when a team asks for it, and one Validation when hardware is to be checked; their names
     derive from the component's name and from the first name of the pool or team, so that a rename in the
-    spec (`formerly`) replaces nothing. Where jobs are sent to other clusters there is no GpuOperator and no
+    spec (`previous_names`) replaces nothing. Where jobs are sent to other clusters there is no GpuOperator and no
     GpuNodePool.
     """
 
@@ -134,30 +143,32 @@ class Platform(Component):
         args: PlatformArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        given = read_args("Platform", args, required=("platform",), optional=("cluster_name",))
-        proof = proved(given["platform"])
+        values = read_args("Platform", args, required=("platform",), optional=("cluster_name",))
+        proof = validated_plan(values["platform"])
         plan, late, state = proof.plan, {}, {"platform": state_of(proof.plan.spec)}
-        refuse_what_is_not_made(plan)
-        if given.get("cluster_name") is not None:
-            state["clusterName"] = given["cluster_name"]
-            late["cluster.name"] = given["cluster_name"]
+        reject_unsupported(plan)
+        if values.get("cluster_name") is not None:
+            state["clusterName"] = values["cluster_name"]
+            late["cluster.name"] = values["cluster_name"]
             plan = replace(plan, cluster_name=Late("cluster.name"))
         elif isinstance(plan.cluster_name, Late):
             plan = replace(plan, cluster_name=plan.name)
-        changes = guard(name, plan)
+        changes = preview_changes(name, plan)
         super().__init__("gpuyard:index:Platform", name, state, opts)
-        self._warn((*proof.findings, *changes.findings, *due_today(plan.spec)))
+        self._warn((*proof.findings, *changes.findings, *calendar_findings_today(plan.spec)))
         enters = not self._has_provider
         cluster = cluster_for(
             f"{name}-cluster", plan, self._child(), entered=enters, graph=changes.resized
         )
         if enters and (cluster is not None or not self._is_configured()):
-            self._enter(provider_inside(name, plan, cluster, pulumi.ResourceOptions(parent=self)))
-        if self._ours is not None and self._ours.looks is not None:
-            tell_of_gone_teams(self._ours.looks, plan)
+            self._enter(
+                kubernetes_provider(name, plan, cluster, pulumi.ResourceOptions(parent=self))
+            )
+        if self._ours is not None and self._ours.kubectl is not None:
+            warn_removed_teams(self._ours.kubectl, plan)
         nodes = self._make(name, plan, late, cluster, changes)
-        told = plan.simulated or labelled_pools(plan)
-        self._report(plan, proof.findings, [each.nodes for each in nodes] if told else [])
+        has_labels = plan.simulated or labelled_pools(plan)
+        self._report(plan, proof.findings, [each.nodes for each in nodes] if has_labels else [])
 
     def _make(
         self,
@@ -165,7 +176,7 @@ class Platform(Component):
         plan: PlatformPlan,
         late: Mapping[str, Any],
         cluster: "CloudCluster | None",
-        changes: Foreseen,
+        changes: ChangePreview,
     ) -> list[GpuNodePool]:
         self._register(record_objects(plan), late)
         operator, chart = None, list[pulumi.CustomResource]()
@@ -173,45 +184,49 @@ class Platform(Component):
         self._checked, self._driven = list[pulumi.CustomResource](), list[pulumi.CustomResource]()
         nodes = list[GpuNodePool]()
         if not plan.queueing.dispatch:
-            self._exchange = Exchange(changes.driven, changes.turns[1] if changes.turns else ())
+            self._exchange = DriverRollout(
+                changes.driver_rollouts, changes.rollout_waves[1] if changes.rollout_waves else ()
+            )
             called, below = f"{name}-gpu-operator", self._child()
             operator = GpuOperator(called, {"platform": plan}, below, exchange=self._exchange)
-            chart = operator.chart if answers_claims(plan.spec) else []  # it defines ComputeDomains
+            chart = operator.chart if serves_claims(plan.spec) else []  # it defines ComputeDomains
         autoscaler_for(f"{name}-cluster-autoscaler", plan, self._child())
         if plan.cloud is Cloud.GCP:
             self._expect(GKE_NETWORKING_GROUP)  # a while after the cluster is there
         networks = self._register(cloud_objects(plan))
         if operator is not None:
-            first = [*operator.read_by_agents(), *networks]
+            first = [*operator.agent_configuration(), *networks]
             if labelled_pools(plan):
                 first += operator.chart  # its MIG manager cuts what gets a label
-            below, later = self._child(first), self._exchange.waiting
+            below, later = self._child(first), self._exchange.pending_pools
             self._karpenter = karpenter_for(f"{name}-karpenter", plan, below, cluster, later)
-            nodes += self._make_in_turns(name, plan, cluster, operator, first, changes.turns)
+            nodes += self._make_in_turns(
+                name, plan, cluster, operator, first, changes.rollout_waves
+            )
         elif plan.validation is not None:
             self.validation = Validation(
                 f"{name}-validation", {"platform": plan}, self._child()
             ).pools
         # Nothing runs in a team's namespace before it is held to anything.
-        held = self._register(admission_objects(plan))
+        policies = self._register(admission_objects(plan))
         self._register(catalogue_objects(plan))
         # Quotas follow GPUs: nobody is promised a layout that no node has. A cloud's nodes take long.
-        there = nodes if plan.simulated or labelled_pools(plan) else ()
-        queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child(there))
+        labelled = nodes if plan.simulated or labelled_pools(plan) else ()
+        queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child(labelled))
         teams: list[pulumi.Resource] = []
         stores = cluster.store_names if cluster is not None else {}
         for team in plan.teams:
             queue = queueing.cluster_queue(team.cluster_queue)
             child = f"{name}-{team.stable_name}"
-            given: TeamArgs = {"platform": plan, "team": team.name, "stores": {**stores}}
-            teams.append(Team(child, given, self._child([queue, *held, *chart])))
+            team_args: TeamArgs = {"platform": plan, "team": team.name, "stores": {**stores}}
+            teams.append(Team(child, team_args, self._child([queue, *policies, *chart])))
         if plan.idle:
             home = self._object("Namespace", system_namespace(plan.name))
             IdleReclaim(f"{name}-idle", {"platform": plan}, self._child([home, *teams]))
         self._waits_for = self._after(teams)
         self._register(requeue_objects(plan))
         self._register(prepull_objects(plan))
-        self._register(keeping_objects(plan))
+        self._register(keep_warm_objects(plan))
         self._waits_for = self._after(self._checked)
         self._put_to_work(name, plan, stores)
         self._waits_for = self._after([*nodes, *self._driven])
@@ -221,13 +236,13 @@ class Platform(Component):
     def _put_to_work(self, name: str, plan: PlatformPlan, stores: Mapping[str, Any]) -> None:
         """GPUs, shares and volumes of nodes that have passed: after all that these need."""
         looks, space = (
-            self._ours.looks if self._ours is not None else None,
+            self._ours.kubectl if self._ours is not None else None,
             system_namespace(plan.name),
         )
         required = plan.validation is not None and plan.validation.required
         late = list(late_jobs(plan)) if required else []
         watched = {
-            job.name: Deferring(looks, plan, job, space)
+            job.name: DeferredCheck(looks, plan, job, space)
             for job in late
             if looks is not None and job.spare is not None
         }
@@ -236,7 +251,11 @@ class Platform(Component):
             if watch is None:
                 self._register([obj], stores)
             else:
-                self._register([tried_again(obj, watch.attempt())], stores, watch.hook(name))
+                self._register(
+                    [with_attempt_annotation(obj, watch.previous_deferrals())],
+                    stores,
+                    watch.hook(name),
+                )
         if not required:
             return
         figures: dict[str, list[pulumi.Output[Mapping[str, str]]]] = {}
@@ -244,9 +263,9 @@ class Platform(Component):
             hooks = worked_hook(name, looks, job, space) if looks is not None else None
             before, done = self._waits_for, self._object("Job", job.name, space)
             self._waits_for = self._after([done])
-            known, stays = words_of(job, done, looks, watched.get(job.name), space)
-            (made,) = self._register([job.passed], known, hooks, stays)
-            figures.setdefault(job.pool.name, []).append(vars(made)["data"])
+            known, stays = verdict_fields(job, done, looks, watched.get(job.name), space)
+            (verdict,) = self._register([job.verdict_object], known, hooks, stays)
+            figures.setdefault(job.pool.name, []).append(vars(verdict)["data"])
             self._waits_for = before
         self.validation = with_more_figures(self.validation, figures)
 
@@ -257,7 +276,7 @@ class Platform(Component):
         cluster: "CloudCluster | None",
         operator: GpuOperator,
         first: list[pulumi.CustomResource],
-        turns: Turns,
+        turns: RolloutWaves,
     ) -> list[GpuNodePool]:
         """Pools and the check of their hardware.
 
@@ -277,8 +296,8 @@ class Platform(Component):
                 each for each, pool in zip(nodes, now, strict=True) if pool.stable_name in turns[0]
             ]
             rest = [pool for pool in plan.pools if pool.stable_name in later]
-            passed = check.passed(turns[0]) if check is not None else ()
-            goes = [*tried, *self._driven, *passed]
+            passed_checks = check.passed(turns[0]) if check is not None else ()
+            goes = [*tried, *self._driven, *passed_checks]
             nodes += self._make_pools(name, plan, rest, cluster, [*first, *goes])
             if self._karpenter is not None:
                 self._karpenter.then(later, goes)
@@ -298,11 +317,11 @@ class Platform(Component):
         after: Iterable[pulumi.Resource],
     ) -> None:
         """What is written down once the operator may exchange a pool's driver, or has done so."""
-        looks = self._ours.looks if self._ours is not None else None
+        looks = self._ours.kubectl if self._ours is not None else None
         waits_for, self._waits_for = self._waits_for, self._after(after)
-        driven = {pool.name for pool in exchanged_pools(plan)}
+        driven = {pool.name for pool in driver_rollout_pools(plan)}
         for pool in (each for each in pools if each.name in driven):
-            hooks = record_hooks(name, looks, plan, pool, self._exchange) if looks else None
+            hooks = rollout_record_hooks(name, looks, plan, pool, self._exchange) if looks else None
             record = driver_object(plan, pool, driver_of(plan, pool))
             self._driven += self._register([record], first=hooks)
         self._waits_for = waits_for
@@ -316,16 +335,16 @@ class Platform(Component):
         first: Iterable[pulumi.Resource],
     ) -> list[GpuNodePool]:
         """A node agent starts on a node with the configuration that is there then."""
-        made: list[GpuNodePool] = []
+        node_pools: list[GpuNodePool] = []
         for pool in pools:
             child = f"{name}-{pool.stable_name}"
             args: GpuNodePoolArgs = {"platform": plan, "pool": pool.name}
-            made.append(GpuNodePool(child, args, self._child(first), cluster=cluster))
-        return made
+            node_pools.append(GpuNodePool(child, args, self._child(first), cluster=cluster))
+        return node_pools
 
     def _warn(self, findings: tuple[Finding, ...]) -> None:
         for finding in findings:
-            if finding.severity is Severity.WARN:
+            if finding.severity is Severity.WARNING:
                 pulumi.log.warn(str(finding), self)
 
     def _report(
@@ -339,7 +358,7 @@ class Platform(Component):
         bill: BillSummary = {
             "floor_usd_per_hour": _rounded(plan.bill.floor_usd),
             "expected_usd_per_hour": _rounded(plan.bill.expected_usd),
-            "worst_usd_per_hour": _rounded(plan.bill.worst_usd),
+            "max_usd_per_hour": _rounded(plan.bill.worst_usd),
             "unknown": list(plan.bill.unknown),
             "simulated": plan.bill.simulated,
         }
@@ -348,7 +367,7 @@ class Platform(Component):
         self.teams = pulumi.Output.from_input({t.name: _team_summary(t) for t in plan.teams})
         self.bill = pulumi.Output.from_input(bill)
         self.digest = pulumi.Output.from_input(spec_digest(plan.spec))
-        self.notes = pulumi.Output.from_input([str(f) for f in in_order(findings)])
+        self.notes = pulumi.Output.from_input([str(f) for f in sort_findings(findings)])
         self.register_outputs(
             {
                 "pools": self.pools,

@@ -4,26 +4,26 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
 
-from gpuyard.changes.holding import HOLDING, Holds
-from gpuyard.findings import Finding, Fix, refuse
-from gpuyard.plan.capacity.karpenter import pools_not_made
+from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent
+from gpuyard.findings import Finding, Fix, error
+from gpuyard.plan.capacity.karpenter import unsupported_pools
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object
 from gpuyard.resources.clouds import CloudResources
-from gpuyard.resources.clusters.guarding import resized_part
+from gpuyard.resources.clusters.change_preview import resized_part
 from gpuyard.resources.component import Component
-from gpuyard.resources.errors import PlatformRefused, unknown_name
-from gpuyard.resources.gpu_operator.labelling import gone, labelled, labelled_pools
-from gpuyard.resources.gpu_operator.waves import recutting_hook
+from gpuyard.resources.errors import PlatformRejected, unknown_name
+from gpuyard.resources.gpu_operator.node_labels import labelled, labelled_pools, removed_nodes
+from gpuyard.resources.gpu_operator.waves import mig_reconfigure_hook
 from gpuyard.resources.objects import register_object
-from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.state import state_of
 
 if TYPE_CHECKING:
-    from gpuyard.resources.clusters.making import CloudCluster
+    from gpuyard.resources.clusters.factory import CloudCluster
 
 
 class GpuNodePoolArgs(TypedDict):
@@ -33,8 +33,8 @@ class GpuNodePoolArgs(TypedDict):
     """The whole platform: a pool is proved with everything that shares it."""
     pool: str
     """The name of the pool in it."""
-    ground: NotRequired[pulumi.Input[dict[str, str]]]
-    """In a cloud: the `ground` of the EksCluster or GkeCluster that the nodes join."""
+    foundation: NotRequired[pulumi.Input[dict[str, str]]]
+    """In a cloud: the `foundation` of the EksCluster or GkeCluster that the nodes join."""
 
 
 class GpuNodePool(Component):
@@ -59,37 +59,39 @@ class GpuNodePool(Component):
         cluster: "CloudCluster | None" = None,
     ) -> None:
         """With `cluster`, one of the same program, nodes wait for what they rest on and for no more of it."""
-        given = read_args("GpuNodePool", args, required=("platform", "pool"), optional=("ground",))
-        plan = prove(given["platform"]).plan
-        refuse_what_is_not_made(plan)
-        if given["pool"] not in (names := [pool.name for pool in plan.pools]):
-            raise PlatformRefused(name, [unknown_name("pool", given["pool"], names)])
-        pool = plan.pool(given["pool"])
+        values = read_args(
+            "GpuNodePool", args, required=("platform", "pool"), optional=("foundation",)
+        )
+        plan = validate_platform(values["platform"]).plan
+        reject_unsupported(plan)
+        if values["pool"] not in (names := [pool.name for pool in plan.pools]):
+            raise PlatformRejected(name, [unknown_name("pool", values["pool"], names)])
+        pool = plan.pool(values["pool"])
         graph = cluster.graph if cluster else graph_of(plan)
         part = pool.stable_name
         cloud = (
-            cluster.resources.beside(name, part)
+            cluster.resources.for_component(name, part)
             if cluster
-            else CloudResources(name, part, _given(name, given.get("ground"), graph, pool))
+            else CloudResources(name, part, _inputs(name, values.get("foundation"), graph, pool))
         )
         spec = next(one for one in plan.spec.pools if one.name == pool.name)
         state = {"platform": plan.name, "pool": state_of(spec)}
         super().__init__("gpuyard:index:GpuNodePool", name, state, opts)
-        looks = self._ours.looks if self._ours is not None else None
+        looks = self._ours.kubectl if self._ours is not None else None
         own = labelled(looks, plan, pool)
         objects = node_objects(plan, pool) if plan.simulated else own
         nodes = looks is not None and (objects or graph is not None)
         hooks = None
         if looks is not None and nodes:
-            hook = recutting_hook(name, looks, plan, pool)
+            hook = mig_reconfigure_hook(name, looks, plan, pool)
             hooks = pulumi.ResourceHookBinding(
                 before_create=[hook] if own else None, before_update=[hook]
             )
-        made = self._register_nodes(objects, hooks)
+        resources = self._register_nodes(objects, hooks)
         if looks is not None and pool.name in labelled_pools(plan):
-            self._leave(gone(looks, name))
+            self._leave(removed_nodes(looks, name))
         names = [obj["metadata"]["name"] for obj in objects]
-        self.nodes = pulumi.Output.all(*(one.urn for one in made)).apply(lambda _: names)
+        self.nodes = pulumi.Output.all(*(one.urn for one in resources)).apply(lambda _: names)
         if graph is not None:
             if cluster is None:
                 before, graph = graph.calls, resized_part(name, part, graph)
@@ -97,7 +99,7 @@ class GpuNodePool(Component):
             hooked = pulumi.ResourceOptions(hooks=hooks)
             for each in graph.of_part(part):
                 opts = self._waits_for
-                if HOLDING.get(each.kind) is Holds.NODES:
+                if CONTENT_BY_KIND.get(each.kind) is ResourceContent.NODES:
                     opts = pulumi.ResourceOptions.merge(opts, hooked)
                 cloud.register(self, [each], opts)
         self.resources = pulumi.Output.from_input({a.resource: a.per_node for a in pool.advertised})
@@ -107,9 +109,9 @@ class GpuNodePool(Component):
         self, objects: list[Object], hooks: pulumi.ResourceHookBinding | None
     ) -> list[pulumi.CustomResource]:
         """The first node tries each change for the others: they wait for it."""
-        made = self._register(objects[:1], first=hooks)
-        self._waits_for = self._after(made)
-        return made + self._register(objects[1:], first=hooks)
+        first_node = self._register(objects[:1], first=hooks)
+        self._waits_for = self._after(first_node)
+        return first_node + self._register(objects[1:], first=hooks)
 
     def _leave(self, objects: list[Object]) -> None:
         """Nodes that are gone: what the state has of them leaves it untouched."""
@@ -119,31 +121,31 @@ class GpuNodePool(Component):
             register_object(self, each, opts, theirs=True)
 
 
-def refuse_what_is_not_made(plan: PlatformPlan) -> None:
+def reject_unsupported(plan: PlatformPlan) -> None:
     """Say so before anything is registered when this release can't make the platform's nodes."""
-    if found := pools_not_made(plan.spec):
-        raise PlatformRefused(f"the platform {plan.name}", found)
+    if result := unsupported_pools(plan.spec):
+        raise PlatformRejected(f"the platform {plan.name}", result)
 
 
-def _given(
-    name: str, ground: Any, graph: CloudGraph | None, pool: PoolPlan
+def _inputs(
+    name: str, foundation: Any, graph: CloudGraph | None, pool: PoolPlan
 ) -> dict[str, pulumi.Input[str]]:
     """What the pool's part of the graph rests on, from what it was given."""
-    wanted = graph.ground([pool.stable_name]) if graph else []
-    if isinstance(ground, pulumi.Output):
-        known: pulumi.Output[dict[str, str]] = ground
-        return {key: known[key] for key in wanted}
-    given: dict[str, pulumi.Input[str]] = dict(ground or {})
-    if lacking := [key for key in wanted if key not in given]:
-        raise PlatformRefused(name, [_no_ground(lacking)])
+    needed = graph.external_values([pool.stable_name]) if graph else []
+    if isinstance(foundation, pulumi.Output):
+        known: pulumi.Output[dict[str, str]] = foundation
+        return {key: known[key] for key in needed}
+    given: dict[str, pulumi.Input[str]] = dict(foundation or {})
+    if lacking := [key for key in needed if key not in given]:
+        raise PlatformRejected(name, [_no_ground(lacking)])
     return given
 
 
 def _no_ground(lacking: list[str]) -> Finding:
-    return refuse(
+    return error(
         "args.missing",
-        ("ground",),
-        f"`ground` does not say {', '.join(lacking)}: nodes in a cloud join a cluster",
-        allowed="the `ground` of the EksCluster or GkeCluster of the same platform",
-        fix=Fix(says="give it, or make a Platform, which has its cluster and its pools"),
+        ("foundation",),
+        f"`foundation` does not say {', '.join(lacking)}: nodes in a cloud join a cluster",
+        allowed="the `foundation` of the EksCluster or GkeCluster of the same platform",
+        fix=Fix(message="give it, or make a Platform, which has its cluster and its pools"),
     )

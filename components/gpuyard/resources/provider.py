@@ -6,7 +6,7 @@ from gpuyard.names import SIMULATED_CONTEXT
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.diagnosis.hooks import hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.errors import PlatformRefused, no_context
+from gpuyard.resources.errors import PlatformRejected, no_context
 from gpuyard.resources.objects import provider_version
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
@@ -22,12 +22,12 @@ class ClusterProvider(pulumi.ProviderResource):
     where it is: the provider's default is to delete it first, and node agents read ours all the time.
     """
 
-    explains: pulumi.ResourceHookBinding | None
+    error_hooks: pulumi.ResourceHookBinding | None
     """Hooks that say more of an object that can't be made, or will not go, and wait for kinds that `brings`
     names; None where there are none."""
-    looks: Kubectl | None
+    kubectl: Kubectl | None
     """Who looks at the cluster for what a person should know; None where there is nobody to tell."""
-    brings: set[str]
+    chart_api_groups: set[str]
     """API groups whose kinds come with a chart that is installed through this provider."""
 
     def __init__(
@@ -56,11 +56,13 @@ class ClusterProvider(pulumi.ProviderResource):
             props["renderYamlToDirectory"] = render_to
         versioned = pulumi.ResourceOptions(version=provider_version())
         super().__init__("kubernetes", name, props, pulumi.ResourceOptions.merge(versioned, opts))
-        self.brings = set()
+        self.chart_api_groups = set()
         # What is only written to a folder meets nobody.
         kubectl = Kubectl(kubeconfig, context)
-        self.explains = None if render_to is not None else hooks_of(name, kubectl, self.brings)
-        self.looks = kubectl if self.explains is not None else None
+        self.error_hooks = (
+            None if render_to is not None else hooks_of(name, kubectl, self.chart_api_groups)
+        )
+        self.kubectl = kubectl if self.error_hooks is not None else None
 
 
 def provider_of(
@@ -77,16 +79,16 @@ def provider_of(
     `render_to` (by default `rendered/<platform>`) receives a file for each object.
 
     Raises:
-        PlatformRefused: the spec names no cluster.
+        PlatformRejected: the spec names no cluster.
     """
-    existing = plan.spec.cluster.existing if plan.spec.cluster is not None else None
-    identifier = existing or plan.name
+    existing_cluster = plan.spec.cluster.existing if plan.spec.cluster is not None else None
+    identifier = existing_cluster or plan.name
     if plan.spec.apply is Apply.RENDER:
         folder = render_to or f"rendered/{plan.name}"
         return ClusterProvider(name, identifier, opts=opts, render_to=folder)
     if plan.cloud in {Cloud.AWS, Cloud.GCP}:
         return None
-    context = existing if plan.cloud is Cloud.NONE else SIMULATED_CONTEXT
+    context = existing_cluster if plan.cloud is Cloud.NONE else SIMULATED_CONTEXT
     if context is None:
-        raise PlatformRefused(f"platform {plan.name}", [no_context()])
+        raise PlatformRejected(f"platform {plan.name}", [no_context()])
     return ClusterProvider(name, identifier, opts=opts, context=context)

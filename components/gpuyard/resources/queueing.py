@@ -12,8 +12,8 @@ from gpuyard.render.kueue.chart import (
     kueue_release_object,
 )
 from gpuyard.render.kueue.queueing import queueing_objects
-from gpuyard.resources.component import Component, once_made
-from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.component import Component, after_created
+from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.state import state_of
 from gpuyard.spec.sections import Apply
 
@@ -44,8 +44,8 @@ class Queueing(Component):
         args: QueueingArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        given = read_args("Queueing", args, required=("platform",))
-        plan = prove(given["platform"]).plan
+        values = read_args("Queueing", args, required=("platform",))
+        plan = validate_platform(values["platform"]).plan
         state = {"platform": plan.name, "queueing": state_of(plan.spec.queueing)}
         super().__init__("gpuyard:index:Queueing", name, state, opts)
         self._register(kueue_objects(plan))
@@ -57,13 +57,13 @@ class Queueing(Component):
         self._register(queueing_objects(plan))
         self.flavors = pulumi.Output.all(
             **{
-                pool.name: once_made(pool.flavor, self._object("ResourceFlavor", pool.flavor))
+                pool.name: after_created(pool.flavor, self._object("ResourceFlavor", pool.flavor))
                 for pool in plan.pools
             }
         )
         self.queues = pulumi.Output.all(
             **{
-                team.name: once_made(
+                team.name: after_created(
                     team.cluster_queue, self._object("ClusterQueue", team.cluster_queue)
                 )
                 for team in plan.teams

@@ -33,7 +33,7 @@ from pulumi.runtime.sync_await import (
 )
 
 
-def settle_registrations() -> None:
+def await_registrations() -> None:
     """Let every registration made so far begin, so that the SDK's own wait for them stays cheap.
 
     Call it as the last line of `__main__.py`, or last in the constructor of the outermost

@@ -30,10 +30,10 @@ def register_release(
     }
     if release.repository:
         inputs["repositoryOpts"] = {"repo": release.repository}
-    if release.fetched:  # a folder has the version that it has
+    if release.is_remote:  # a folder has the version that it has
         inputs["version"] = release.version
     ours = pulumi.ResourceOptions(version=provider_version())
-    merged = pulumi.ResourceOptions.merge(ours, opts)
-    merged = pulumi.ResourceOptions.merge(merged, pulumi.ResourceOptions(parent=parent))
+    merged_opts = pulumi.ResourceOptions.merge(ours, opts)
+    merged_opts = pulumi.ResourceOptions.merge(merged_opts, pulumi.ResourceOptions(parent=parent))
     name = f"{parent.pulumi_resource_name}:Release:{release.namespace}/{release.name}"
-    return pulumi.CustomResource(RELEASE_TYPE, name, inputs, merged)
+    return pulumi.CustomResource(RELEASE_TYPE, name, inputs, merged_opts)

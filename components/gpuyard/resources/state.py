@@ -3,11 +3,11 @@
 from typing import Any
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.pools import HostShape, MachineShape, Rung
+from gpuyard.spec.pools import CapacityOptionSpec, HostShape, MachineShape
 from gpuyard.spec.sharing import Sharing
 from gpuyard.spec.teams import TeamNamespace
 
-_AS_WRITTEN = (HostShape, MachineShape, Rung, Sharing, TeamNamespace)
+_AS_WRITTEN = (HostShape, MachineShape, CapacityOptionSpec, Sharing, TeamNamespace)
 """Parts that people write in more than one form; they have no type in other languages."""
 
 

@@ -5,15 +5,15 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from gpuyard.errors import LateValueMissing
-from gpuyard.findings import listed
+from gpuyard.findings import format_list
 from gpuyard.names import COMPUTE_DOMAINS_GROUP
 from gpuyard.plan.records.late import late_names
-from gpuyard.plan.sharing.claims import answers_claims
+from gpuyard.plan.sharing.claims import serves_claims
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
-from gpuyard.resources.component import Component, once_made
-from gpuyard.resources.errors import PlatformRefused, unknown_name
-from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.component import Component, after_created
+from gpuyard.resources.errors import PlatformRejected, unknown_name
+from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.state import state_of
 
 
@@ -47,28 +47,28 @@ class Team(Component):
         args: TeamArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        given = read_args("Team", args, required=("platform", "team"), optional=("stores",))
-        plan = prove(given["platform"]).plan
-        if given["team"] not in (known := [team.name for team in plan.teams]):
-            raise PlatformRefused(name, [unknown_name("team", given["team"], known)])
-        team = plan.team(given["team"])
+        values = read_args("Team", args, required=("platform", "team"), optional=("stores",))
+        plan = validate_platform(values["platform"]).plan
+        if values["team"] not in (known := [team.name for team in plan.teams]):
+            raise PlatformRejected(name, [unknown_name("team", values["team"], known)])
+        team = plan.team(values["team"])
         spec = next(one for one in plan.spec.teams if one.name == team.name)
-        volumes, stores = storage_objects(plan, team), given.get("stores") or {}
+        volumes, stores = storage_objects(plan, team), values.get("stores") or {}
         if missing := sorted(late_names(volumes) - stores.keys()):
             raise LateValueMissing(
-                f"{name}: where the storage of {team.name} is, nobody says: give `stores` {listed(missing)}"
+                f"{name}: where the storage of {team.name} is, nobody says: give `stores` {format_list(missing)}"
             )
         state = {"platform": plan.name, "team": state_of(spec)}
         super().__init__("gpuyard:index:Team", name, state, opts)
-        if answers_claims(plan.spec):
+        if serves_claims(plan.spec):
             self._expect(COMPUTE_DOMAINS_GROUP)  # a while after the operator's chart is there
         self._register(team_objects(plan, team))
         self._register(volumes, stores)
         names = [space.name for space in team.namespaces]
         queue = team.local_queue
         queues = (self._object("LocalQueue", queue, name) for name in names)
-        self.namespaces = once_made(names, *(self._object("Namespace", name) for name in names))
-        self.local_queue = once_made(queue, *queues)
+        self.namespaces = after_created(names, *(self._object("Namespace", name) for name in names))
+        self.local_queue = after_created(queue, *queues)
         self.cluster_queue = pulumi.Output.from_input(team.cluster_queue)
         self.register_outputs(
             {

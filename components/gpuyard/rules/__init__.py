@@ -10,7 +10,7 @@ PREFIX = "gpu_"
 
 
 def _all() -> tuple[Rule, ...]:
-    names = (found.name for found in walk_packages(__path__, f"{__name__}."))
+    names = (result.name for result in walk_packages(__path__, f"{__name__}."))
     ours = {name.rpartition(".")[2]: name for name in names}
     return tuple(import_module(ours[file]).RULE for file in sorted(ours) if file.startswith(PREFIX))
 

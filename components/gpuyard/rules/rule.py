@@ -14,19 +14,21 @@ from gpuyard.manifests.fields import (
     UnknownValue,
     at,
     block,
+    complete_mapping,
+    enum_value,
     is_true,
     items,
-    known,
+    known_value,
     mapping,
     mappings,
     number,
     text,
-    whole,
-    word,
 )
 
 __all__ = [
     "UNKNOWN",
+    "AdjustForContext",
+    "ContextEffect",
     "NotEvaluatedError",
     "Parameters",
     "PartlyKnown",
@@ -34,23 +36,21 @@ __all__ = [
     "Resource",
     "Rule",
     "Stack",
-    "Standing",
     "UnknownValue",
     "Violation",
-    "Weighs",
     "at",
     "block",
+    "complete_mapping",
+    "enum_value",
     "group_kind",
     "is_true",
     "items",
-    "known",
+    "known_value",
     "mapping",
     "mappings",
     "number",
     "once_per_stack",
     "text",
-    "whole",
-    "word",
 ]
 
 
@@ -80,8 +80,8 @@ class Resource:
     def namespace(self) -> str:
         """The namespace of a Kubernetes object, "" when it says none."""
         metadata = self.properties.get("metadata")
-        found = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-        return found if isinstance(found, str) else ""
+        result = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+        return result if isinstance(result, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Violation:
     """Which resource, when the rule looked at several; None for the one it was given."""
     severity: Severity | None = None
     """Where this is less grave than what the rule is about; a level that a user sets holds for all of it."""
-    choice: bool = False
+    is_advisory: bool = False
     """Right, and can be defended: it is shown apart, unless a user asks for it or sets a level."""
 
 
@@ -111,10 +111,10 @@ class Stack:
     """Results of the functions that are `once_per_stack`, by function and arguments."""
 
     def __post_init__(self) -> None:
-        found: dict[str, list[Resource]] = {}
+        results: dict[str, list[Resource]] = {}
         for resource in self.resources:
-            found.setdefault(resource.group_kind, []).append(resource)
-        object.__setattr__(self, "by_kind", {kind: tuple(all_) for kind, all_ in found.items()})
+            results.setdefault(resource.group_kind, []).append(resource)
+        object.__setattr__(self, "by_kind", {kind: tuple(all_) for kind, all_ in results.items()})
 
     def named(self, name: str, *kinds: str) -> list[Resource]:
         """The resources of these kinds that have a name."""
@@ -147,10 +147,10 @@ def once_per_stack(
                 stack.indexes[key] = function(stack, *args, **kwargs)
             except NotEvaluatedError as unknown:
                 stack.indexes[key] = unknown
-        found = stack.indexes[key]
-        if isinstance(found, NotEvaluatedError):
+        matches = stack.indexes[key]
+        if isinstance(matches, NotEvaluatedError):
             raise NotEvaluatedError
-        result: _Result = found
+        result: _Result = matches
         return result
 
     return indexed
@@ -158,17 +158,17 @@ def once_per_stack(
 
 @once_per_stack
 def _by_name(stack: Stack, *kinds: str) -> Mapping[str, list[Resource]]:
-    found: dict[str, list[Resource]] = {}
+    results: dict[str, list[Resource]] = {}
     for resource in stack.of(*kinds):
-        found.setdefault(resource.name, []).append(resource)
-    return found
+        results.setdefault(resource.name, []).append(resource)
+    return results
 
 
 Parameters = Mapping[str, Any]
 """What can be set for a rule, by name: its own defaults unless a user says otherwise."""
 
 
-class Standing(Enum):
+class ContextEffect(Enum):
     """How much of what is said of one resource stands when those beside it are seen."""
 
     FULL = auto()
@@ -180,7 +180,7 @@ class Standing(Enum):
     """Something else in view makes it right."""
 
 
-Weighs = Callable[[Stack, Resource, Path], Standing]
+AdjustForContext = Callable[[Stack, Resource, Path], ContextEffect]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,21 +213,21 @@ class Rule:
     """Looks at one resource of its kinds."""
     check_stack: Callable[[Stack, Parameters], Iterator[Violation]] | None = None
     """Looks at all resources; called when at least one is of its kinds."""
-    weighs: Weighs | None = None
+    adjust: AdjustForContext | None = None
     """How much what `check` says at a place weighs, by all that is in view.
 
     Asked where all is in view: a policy that is shown one resource says what it says."""
-    wide: bool = False
+    is_stack_wide: bool = False
     """Whether it holds over everything in view, and not only within what is deployed together."""
     remediate: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     """The properties as they should be, where that neither replaces anything nor locks anybody out."""
 
     @property
-    def more(self) -> str:
+    def docs_url(self) -> str:
         """The command that shows the page about it."""
         return f"gpuyard why {self.id}"
 
-    def looks_at(self, resource: Resource) -> bool:
+    def applies_to(self, resource: Resource) -> bool:
         """True for resources of its kinds, in any API version."""
         return resource.group_kind in self.kinds
 

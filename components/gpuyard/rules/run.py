@@ -6,16 +6,16 @@ from datetime import date
 from enum import StrEnum
 
 from gpuyard.findings import Path, Severity
-from gpuyard.rules.filled_in import RuleCheck, certain
+from gpuyard.rules.placeholders import RuleCheck, check_with_placeholders
 from gpuyard.rules.rule import (
+    AdjustForContext,
+    ContextEffect,
     NotEvaluatedError,
     Parameters,
     Resource,
     Rule,
     Stack,
-    Standing,
     Violation,
-    Weighs,
 )
 
 
@@ -25,7 +25,7 @@ class RuleVerdict(StrEnum):
     VIOLATED = "violated"
     NOT_EVALUATED = "not-evaluated"
     FAILED = "failed"
-    EXCEPTED = "excepted"
+    EXEMPTED = "excepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Exemption:
 
 
 @dataclass(frozen=True, slots=True)
-class Strictness:
+class RuleConfiguration:
     """How strictly a user wants rules held."""
 
     off: frozenset[str] = frozenset()
@@ -48,7 +48,7 @@ class Strictness:
     exemptions: tuple[Exemption, ...] = ()
     today: date | None = None
     """The day exemptions are judged by; without one, none has expired."""
-    choices: bool = False
+    advisory: bool = False
     """Whether what can be defended counts as well."""
 
     def is_over(self, exemption: Exemption) -> bool:
@@ -57,8 +57,8 @@ class Strictness:
 
 
 _UNKNOWN = "it needs a value that is not known yet"
-FILLED_IN = "it needs a value that somebody fills in later"
-AS_THEY_ARE = Strictness()
+UNFILLED_PLACEHOLDER = "it needs a value that somebody fills in later"
+DEFAULT_CONFIGURATION = RuleConfiguration()
 """Every rule at its own severity, nothing excepted."""
 
 
@@ -76,23 +76,25 @@ class RuleOutcome:
     fix: str = ""
     note: str = ""
     """The reason of an exemption, or that it has expired."""
-    choice: bool = False
+    is_advisory: bool = False
     """Whether it can be defended, and nobody has asked for it."""
 
 
 def evaluate(
-    resources: Iterable[Resource], rules: Sequence[Rule], settings: Strictness = AS_THEY_ARE
+    resources: Iterable[Resource],
+    rules: Sequence[Rule],
+    settings: RuleConfiguration = DEFAULT_CONFIGURATION,
 ) -> list[RuleOutcome]:
     """Everything that the rules have to say, resource by resource, then of all together."""
     stack = Stack(tuple(resources))
     return [
         *evaluate_each(stack, rules, settings),
-        *evaluate_together(stack, rules, settings),
+        *evaluate_stack_rules(stack, rules, settings),
     ]
 
 
 def evaluate_each(
-    stack: Stack, rules: Sequence[Rule], settings: Strictness = AS_THEY_ARE
+    stack: Stack, rules: Sequence[Rule], settings: RuleConfiguration = DEFAULT_CONFIGURATION
 ) -> list[RuleOutcome]:
     """What the rules have to say of each resource alone."""
     single: dict[str, list[Rule]] = {}
@@ -108,48 +110,50 @@ def evaluate_each(
 
 
 def _among_others(
-    rule: Rule, resource: Resource, stack: Stack, settings: Strictness
+    rule: Rule, resource: Resource, stack: Stack, settings: RuleConfiguration
 ) -> list[RuleOutcome]:
     """What is said of one, as much as it weighs by all that is in view."""
-    said = check_resource(rule, resource, settings)
-    heard = (weighed(each, resource, stack, settings) for each in said)
-    return [each for each in heard if each is not None]
+    outcomes = check_resource(rule, resource, settings)
+    weighted = (apply_context(each, resource, stack, settings) for each in outcomes)
+    return [each for each in weighted if each is not None]
 
 
-def weighed(
-    said: RuleOutcome, resource: Resource, stack: Stack, settings: Strictness
+def apply_context(
+    outcome: RuleOutcome, resource: Resource, stack: Stack, settings: RuleConfiguration
 ) -> RuleOutcome | None:
     """One thing that is said of a resource, as much as it weighs by all that is in view; None for nothing."""
-    weighs = said.rule.weighs
-    if weighs is None or said.verdict is not RuleVerdict.VIOLATED or said.choice:
-        return said
-    weight = _standing(weighs, stack, resource, said.path)
-    if weight is Standing.NONE:
+    weighs = outcome.rule.adjust
+    if weighs is None or outcome.verdict is not RuleVerdict.VIOLATED or outcome.is_advisory:
+        return outcome
+    weight = _context_effect(weighs, stack, resource, outcome.path)
+    if weight is ContextEffect.NONE:
         return None
-    return _weighed(said, weight) if _counts_choices_apart(said.rule, settings) else said
+    return _adjusted(outcome, weight) if _counts_choices_apart(outcome.rule, settings) else outcome
 
 
-def _standing(weighs: Weighs, stack: Stack, resource: Resource, path: Path) -> Standing:
+def _context_effect(
+    weighs: AdjustForContext, stack: Stack, resource: Resource, path: Path
+) -> ContextEffect:
     """What cannot be known of the others defends nobody."""
     try:
         return weighs(stack, resource, path)
     except NotEvaluatedError:
-        return Standing.FULL
+        return ContextEffect.FULL
 
 
-def _weighed(said: RuleOutcome, weight: Standing) -> RuleOutcome:
-    if weight is Standing.CHOICE:
-        return replace(said, choice=True)
-    grave = said.severity is Severity.REFUSE and weight is Standing.UNSURE
-    return replace(said, severity=Severity.WARN) if grave else said
+def _adjusted(outcome: RuleOutcome, weight: ContextEffect) -> RuleOutcome:
+    if weight is ContextEffect.CHOICE:
+        return replace(outcome, is_advisory=True)
+    grave = outcome.severity is Severity.ERROR and weight is ContextEffect.UNSURE
+    return replace(outcome, severity=Severity.WARNING) if grave else outcome
 
 
-def _counts_choices_apart(rule: Rule, settings: Strictness) -> bool:
-    return not settings.choices and rule.id not in settings.severities
+def _counts_choices_apart(rule: Rule, settings: RuleConfiguration) -> bool:
+    return not settings.advisory and rule.id not in settings.severities
 
 
-def evaluate_together(
-    stack: Stack, rules: Sequence[Rule], settings: Strictness = AS_THEY_ARE
+def evaluate_stack_rules(
+    stack: Stack, rules: Sequence[Rule], settings: RuleConfiguration = DEFAULT_CONFIGURATION
 ) -> list[RuleOutcome]:
     """What the rules have to say of all resources together."""
     return [
@@ -160,74 +164,84 @@ def evaluate_together(
     ]
 
 
-def _active(rules: Sequence[Rule], settings: Strictness) -> list[Rule]:
+def _active(rules: Sequence[Rule], settings: RuleConfiguration) -> list[Rule]:
     return [rule for rule in rules if rule.id not in settings.off]
 
 
-def check_resource(rule: Rule, resource: Resource, settings: Strictness) -> list[RuleOutcome]:
+def check_resource(
+    rule: Rule, resource: Resource, settings: RuleConfiguration
+) -> list[RuleOutcome]:
     """What one rule has to say of one resource."""
     if rule.check is None:
         return []
-    return _said(rule, resource, settings, rule.check, resource)
+    return _outcomes(rule, resource, settings, rule.check, resource)
 
 
-def check_stack(rule: Rule, stack: Stack, settings: Strictness) -> list[RuleOutcome]:
+def check_stack(rule: Rule, stack: Stack, settings: RuleConfiguration) -> list[RuleOutcome]:
     """What one rule has to say of all resources together."""
     if rule.check_stack is None:
         return []
-    return _said(rule, None, settings, rule.check_stack, stack)
+    return _outcomes(rule, None, settings, rule.check_stack, stack)
 
 
-def _said(
+def _outcomes(
     rule: Rule,
     resource: Resource | None,
-    settings: Strictness,
+    settings: RuleConfiguration,
     check: RuleCheck,
     subject: Resource | Stack,
 ) -> list[RuleOutcome]:
     """A rule that fails is an outcome of its own: an exception would hide what all others have to say."""
     severity = settings.severities.get(rule.id, rule.severity)
     parameters = {**rule.parameters, **settings.parameters.get(rule.id, {})}
-    found: list[RuleOutcome] = []
+    results: list[RuleOutcome] = []
     hidden: dict[tuple[int, str], tuple[Resource | None, Path]] = {}
     try:
         # one by one: what was said before a failure counts
-        for said, holds in certain(check, subject, parameters):
-            about = said.resource or resource
+        for violation, holds in check_with_placeholders(check, subject, parameters):
+            about = violation.resource or resource
             if holds:
-                found.append(_violated(rule, about, said, settings))
+                results.append(_violated(rule, about, violation, settings))
             else:
-                hidden.setdefault((id(about), FILLED_IN), (about, said.path))
+                hidden.setdefault((id(about), UNFILLED_PLACEHOLDER), (about, violation.path))
     except NotEvaluatedError:
         hidden[id(resource), _UNKNOWN] = (resource, ())
     except Exception as e:  # noqa: BLE001  whatever a rule did wrong, the user is told which one
         problem = f"the rule failed: {type(e).__name__}: {e}; please report it"
-        found.append(RuleOutcome(rule, resource, RuleVerdict.FAILED, severity, (), problem))
-    found.extend(
+        results.append(RuleOutcome(rule, resource, RuleVerdict.FAILED, severity, (), problem))
+    results.extend(
         RuleOutcome(rule, about, RuleVerdict.NOT_EVALUATED, severity, path, why)
         for (_, why), (about, path) in hidden.items()
     )
-    return found
+    return results
 
 
 def _violated(
-    rule: Rule, resource: Resource | None, said: Violation, settings: Strictness
+    rule: Rule, resource: Resource | None, violation: Violation, settings: RuleConfiguration
 ) -> RuleOutcome:
-    severity = settings.severities.get(rule.id, said.severity or rule.severity)
+    severity = settings.severities.get(rule.id, violation.severity or rule.severity)
     verdict, note = RuleVerdict.VIOLATED, ""
     if (exemption := _exempt(rule, resource, settings)) is not None:
         expired = settings.is_over(exemption)
-        verdict = RuleVerdict.VIOLATED if expired else RuleVerdict.EXCEPTED
+        verdict = RuleVerdict.VIOLATED if expired else RuleVerdict.EXEMPTED
         until = f"expired on {exemption.expires}" if expired else f"until {exemption.expires}"
         note = f"exception {until}: {exemption.reason}"
-    choice = said.choice and _counts_choices_apart(rule, settings)
+    choice = violation.is_advisory and _counts_choices_apart(rule, settings)
     return RuleOutcome(
-        rule, resource, verdict, severity, said.path, said.problem, said.fix, note, choice
+        rule,
+        resource,
+        verdict,
+        severity,
+        violation.path,
+        violation.problem,
+        violation.fix,
+        note,
+        choice,
     )
 
 
-def _exempt(rule: Rule, resource: Resource | None, settings: Strictness) -> Exemption | None:
+def _exempt(rule: Rule, resource: Resource | None, settings: RuleConfiguration) -> Exemption | None:
     """Of several the one that ends last."""
     name = resource.name if resource else ""
-    found = (e for e in settings.exemptions if e.rule == rule.id and e.resource == name)
-    return max(found, key=lambda e: e.expires, default=None)
+    results = (e for e in settings.exemptions if e.rule == rule.id and e.resource == name)
+    return max(results, key=lambda e: e.expires, default=None)

@@ -27,7 +27,7 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DomainRequest:
     """What is to be placed, levels by their index, 0 the widest."""
 
     count: int
@@ -36,10 +36,10 @@ class Wanted:
     slice_level: int
     """The lowest level where there are no slices, of one pod each."""
     slice_size: int = 1
-    inner: tuple[tuple[int, int], ...] = ()
+    inner_levels: tuple[tuple[int, int], ...] = ()
     """Slices within slices, by level and size, the widest first."""
     required: bool = False
-    loose: bool = False
+    is_preferred: bool = False
     """Anywhere, the smallest rests first."""
     leader: bool = False
 
@@ -50,7 +50,7 @@ class Wanted:
 
     def size_at(self, level: int) -> int:
         """How many pods stay together at a level below that of the slices."""
-        return next((size for at, size in self.inner if level <= at), 1)
+        return next((size for at, size in self.inner_levels if level <= at), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +64,32 @@ class DomainFit:
     where no level is required."""
 
 
-def find(leaves: Sequence[Domain], depth: int, wanted: Wanted) -> DomainFit:
+def find_domains(leaves: Sequence[Domain], depth: int, request: DomainRequest) -> DomainFit:
     """Deal pods out over nodes, whose own numbers are known."""
     levels = _tree(leaves, depth)
     for root in levels[0]:
-        _sum_up(root, 0, wanted)
-    best = max((_held(d, wanted) for d in levels[wanted.level]), default=0) * wanted.slice_size
-    everywhere = sum(d.slices for d in levels[0]) * wanted.slice_size
-    chosen = _level_that_fits(levels, wanted.level, wanted)
+        _sum_up(root, 0, request)
+    best = (
+        max((_slice_capacity(d, request) for d in levels[request.level]), default=0)
+        * request.slice_size
+    )
+    everywhere = sum(d.slices for d in levels[0]) * request.slice_size
+    chosen = _level_that_fits(levels, request.level, request)
     if chosen is None:
-        return DomainFit(None, best=best if wanted.required else everywhere)
+        return DomainFit(None, best=best if request.required else everywhere)
     at, fitting = chosen
-    size, leads = wanted.slice_size, wanted.leader
-    fitting = _deal(fitting, wanted.count, size, wanted, leader=leads)
-    for _ in range(at, min(depth - 1, wanted.slice_level)):
-        below = _sorted((c for d in fitting for c in d.children), wanted)
-        fitting = _deal(below, wanted.count, size, wanted, leader=leads)
-    for level in range(max(at, wanted.slice_level) + 1, depth):
-        fitting = [d for parent in fitting for d in _within(parent, wanted.size_at(level), wanted)]
-    leader = next((d for d in fitting if d.leaders), None) if wanted.leader else None
+    size, leads = request.slice_size, request.leader
+    fitting = _deal(fitting, request.count, size, request, leader=leads)
+    for _ in range(at, min(depth - 1, request.slice_level)):
+        below = _sorted((c for d in fitting for c in d.children), request)
+        fitting = _deal(below, request.count, size, request, leader=leads)
+    for level in range(max(at, request.slice_level) + 1, depth):
+        fitting = [
+            d for parent in fitting for d in _within(parent, request.size_at(level), request)
+        ]
+    leader = next((d for d in fitting if d.leaders), None) if request.leader else None
     pods = tuple((d, d.pods) for d in fitting if d.pods)
-    return DomainFit(pods, leader, best=wanted.count)
+    return DomainFit(pods, leader, best=request.count)
 
 
 def _tree(leaves: Sequence[Domain], depth: int) -> list[list[Domain]]:
@@ -99,40 +104,40 @@ def _tree(leaves: Sequence[Domain], depth: int) -> list[list[Domain]]:
     return levels
 
 
-def _sum_up(domain: Domain, level: int, wanted: Wanted) -> None:
+def _sum_up(domain: Domain, level: int, request: DomainRequest) -> None:
     """What a domain holds, from what its parts hold."""
     if not domain.children:
-        if level == wanted.slice_level:
-            domain.slices = domain.pods // wanted.slice_size
-            domain.slices_beside = domain.pods_beside // wanted.slice_size
+        if level == request.slice_level:
+            domain.slices = domain.pods // request.slice_size
+            domain.slices_beside = domain.pods_beside // request.slice_size
         return
-    step = wanted.size_at(level + 1) if level >= wanted.slice_level else 1
-    lost: list[tuple[int, int]] = []
+    step = request.size_at(level + 1) if level >= request.slice_level else 1
+    leader_costs: list[tuple[int, int]] = []
     for child in domain.children:
-        _sum_up(child, level + 1, wanted)
-        pods, beside = child.pods // step * step, child.pods_beside // step * step
+        _sum_up(child, level + 1, request)
+        pods, other = child.pods // step * step, child.pods_beside // step * step
         domain.pods += pods
         domain.slices += child.slices
         domain.leaders = max(domain.leaders, child.leaders)
-        if child.leaders or not wanted.leader:
-            lost.append((pods - beside, child.slices - child.slices_beside))
-    if lost:
-        domain.pods_beside = domain.pods - min(pods for pods, _ in lost)
-        domain.slices_beside = domain.slices - min(slices for _, slices in lost)
-    if level == wanted.slice_level:
-        domain.slices = domain.pods // wanted.slice_size
-        domain.slices_beside = domain.pods_beside // wanted.slice_size
+        if child.leaders or not request.leader:
+            leader_costs.append((pods - other, child.slices - child.slices_beside))
+    if leader_costs:
+        domain.pods_beside = domain.pods - min(pods for pods, _ in leader_costs)
+        domain.slices_beside = domain.slices - min(slices for _, slices in leader_costs)
+    if level == request.slice_level:
+        domain.slices = domain.pods // request.slice_size
+        domain.slices_beside = domain.pods_beside // request.slice_size
 
 
-def _held(domain: Domain, wanted: Wanted) -> int:
+def _slice_capacity(domain: Domain, request: DomainRequest) -> int:
     """Slices that it has room for, with the leader where there is one."""
-    if not wanted.leader:
+    if not request.leader:
         return domain.slices
     return domain.slices_beside if domain.leaders else 0
 
 
-def _sorted(domains: Iterator[Domain] | Sequence[Domain], wanted: Wanted) -> list[Domain]:
-    sign = 1 if wanted.loose else -1
+def _sorted(domains: Iterator[Domain] | Sequence[Domain], request: DomainRequest) -> list[Domain]:
+    sign = 1 if request.is_preferred else -1
     return sorted(domains, key=lambda d: (sign * d.slices, d.pods, d.values))
 
 
@@ -143,91 +148,95 @@ def _smallest(domains: Sequence[Domain], needed: int, holds: Callable[[Domain], 
 
 
 def _level_that_fits(
-    levels: list[list[Domain]], level: int, wanted: Wanted
+    levels: list[list[Domain]], level: int, request: DomainRequest
 ) -> tuple[int, list[Domain]] | None:
     """One domain that holds all; else, where it is not required, one of a wider level, else several."""
-    sign = 1 if wanted.loose else -1
+    sign = 1 if request.is_preferred else -1
     order = sorted(
         levels[level],
         key=lambda d: (-d.leaders, sign * d.slices_beside, d.pods_beside, d.values),
     )
-    enough = [d for d in order if _held(d, wanted) >= wanted.slices]
+    enough = [d for d in order if _slice_capacity(d, request) >= request.slices]
     if enough:
-        return level, [enough[0] if wanted.loose else min(enough, key=lambda d: _held(d, wanted))]
-    if wanted.required or not order:
+        return level, [
+            enough[0]
+            if request.is_preferred
+            else min(enough, key=lambda d: _slice_capacity(d, request))
+        ]
+    if request.required or not order:
         return None
-    if level > 0 and not wanted.loose:
-        return _level_that_fits(levels, level - 1, wanted)
-    if wanted.leader:
-        order = _leader_first(order, wanted.slices)
-    several = _several(order, wanted)
+    if level > 0 and not request.is_preferred:
+        return _level_that_fits(levels, level - 1, request)
+    if request.leader:
+        order = _leader_first(order, request.slices)
+    several = _several(order, request)
     return (level, several) if several else None
 
 
-def _several(order: list[Domain], wanted: Wanted) -> list[Domain]:
+def _several(order: list[Domain], request: DomainRequest) -> list[Domain]:
     """As many domains as it takes, the leader's first; none when all are too few."""
-    found: list[Domain] = []
-    left = wanted.slices
-    if wanted.leader:
+    results: list[Domain] = []
+    remaining = request.slices
+    if request.leader:
         first = order.pop(0)
         if not first.leaders:
             return []
-        found.append(first)
-        left -= first.slices_beside
-    order = _sorted(order, wanted)
-    while left > 0 and order:
+        results.append(first)
+        remaining -= first.slices_beside
+    order = _sorted(order, request)
+    while remaining > 0 and order:
         domain = order[0]
-        if not wanted.loose and domain.slices >= left:
-            domain = _smallest(order, left, lambda d: d.slices)
+        if not request.is_preferred and domain.slices >= remaining:
+            domain = _smallest(order, remaining, lambda d: d.slices)
         order.remove(domain)
-        found.append(domain)
-        left -= domain.slices
-    return found if left <= 0 else []
+        results.append(domain)
+        remaining -= domain.slices
+    return results if remaining <= 0 else []
 
 
 def _leader_first(domains: list[Domain], needed: int) -> list[Domain]:
     """The first in order that takes the leader and leaves room enough in all goes to the front."""
-    room = sum(d.slices for d in domains)
+    total_slices = sum(d.slices for d in domains)
     for domain in domains:
-        if domain.leaders and room - (domain.slices - domain.slices_beside) >= needed:
+        if domain.leaders and total_slices - (domain.slices - domain.slices_beside) >= needed:
             return [domain, *(d for d in domains if d is not domain)]
     return domains
 
 
-def _within(parent: Domain, step: int, wanted: Wanted) -> list[Domain]:
+def _within(parent: Domain, step: int, request: DomainRequest) -> list[Domain]:
     """What a domain was given, dealt out over its parts."""
-    parts = _sorted(parent.children, wanted)
+    parts = _sorted(parent.children, request)
     for part in parts:
         part.slices, part.slices_beside = part.pods // step, part.pods_beside // step
-    return _deal(parts, parent.pods, step, wanted, leader=bool(parent.leaders))
+    return _deal(parts, parent.pods, step, request, leader=bool(parent.leaders))
 
 
 def _deal(
-    domains: list[Domain], count: int, step: int, wanted: Wanted, *, leader: bool
+    domains: list[Domain], count: int, step: int, request: DomainRequest, *, leader: bool
 ) -> list[Domain]:
     """Give domains pods in order, in whole steps; the last goes to the smallest that holds the rest."""
-    left = count // step
+    remaining = count // step
     if leader:
-        domains = _leader_first(domains, left)
-    found: list[Domain] = []
-    while (left or leader) and domains:
+        domains = _leader_first(domains, remaining)
+    results: list[Domain] = []
+    while (remaining or leader) and domains:
         domain = domains[0]
-        holds = _beside if leader else _slices
-        if holds(domain) >= left and domain.leaders >= leader and not wanted.loose:
-            domain = _smallest([d for d in domains if d.leaders >= leader], left, holds)
+        holds = _slices_beside_leader if leader else _slices
+        if holds(domain) >= remaining and domain.leaders >= leader and not request.is_preferred:
+            domain = _smallest([d for d in domains if d.leaders >= leader], remaining, holds)
         domains.remove(domain)
-        taken = min(holds(domain), left)
-        domain.pods, domain.slices = taken * step, taken
+        slices = min(holds(domain), remaining)
+        domain.pods, domain.slices = slices * step, slices
         domain.leaders = min(domain.leaders, int(leader))
         leader = leader and not domain.leaders
-        left -= taken
-        found.append(domain)
-    return found
+        remaining -= slices
+        results.append(domain)
+    return results
 
 
 def _slices(domain: Domain) -> int:
     return domain.slices
 
 
-def _beside(domain: Domain) -> int:
+def _slices_beside_leader(domain: Domain) -> int:
     return domain.slices_beside

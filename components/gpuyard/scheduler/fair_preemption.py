@@ -6,9 +6,14 @@ where the ways of the two queues part: at the children of the cohort that both a
 
 from collections.abc import Callable, Iterator, Sequence
 
-from gpuyard.scheduler.desk import Running
-from gpuyard.scheduler.quotas import Node, Quotas, is_borrowing
-from gpuyard.scheduler.rights import FAIR, OWN, RECLAIM, Evictions
+from gpuyard.scheduler.model import RunningJob
+from gpuyard.scheduler.preemption_rules import (
+    FAIR_SHARING,
+    RECLAIM,
+    WITHIN_QUEUE,
+    PreemptionTargets,
+)
+from gpuyard.scheduler.quotas import CohortNode, Quotas, is_borrowing
 
 _NOBODY = -1.0
 """A share below every other."""
@@ -20,23 +25,23 @@ class FairChoice:
     def __init__(
         self,
         quotas: Quotas,
-        candidates: Sequence[Running],
-        queue: Node,
-        fits: Callable[[Evictions], bool],
+        candidates: Sequence[RunningJob],
+        queue: CohortNode,
+        fits: Callable[[PreemptionTargets], bool],
         *,
         entitled: bool,
     ) -> None:
         self.quotas = quotas
         self.queue = queue
         self.entitled = entitled
-        self.found: Evictions = []
+        self.found: PreemptionTargets = []
         self._fits = fits
-        self._again: list[Running] = []
+        self._again: list[RunningJob] = []
         self._way = {id(cohort) for cohort in queue.above}
         self._start(candidates)
 
-    def _start(self, candidates: Sequence[Running]) -> None:
-        self._jobs: dict[str, list[Running]] = {}
+    def _start(self, candidates: Sequence[RunningJob]) -> None:
+        self._jobs: dict[str, list[RunningJob]] = {}
         for job in candidates:
             self._jobs.setdefault(str(job.team), []).append(job)
         self._done: set[int] = set()
@@ -46,21 +51,21 @@ class FairChoice:
         for queue in self._targets():
             jobs = self._jobs[queue.name]
             if queue is self.queue or self.entitled:
-                if self._evict(jobs.pop(0), OWN if queue is self.queue else RECLAIM):
+                if self._evict(jobs.pop(0), WITHIN_QUEUE if queue is self.queue else RECLAIM):
                     return True
                 continue
             ours, theirs = self._part(queue)
-            mine = self.quotas.unfairness(ours)
-            if mine > self.quotas.unfairness(theirs):  # which no job that goes makes larger
+            mine = self.quotas.weighted_share(ours)
+            if mine > self.quotas.weighted_share(theirs):  # which no job that goes makes larger
                 self._again += jobs
                 jobs.clear()
             while jobs:
                 job = jobs.pop(0)
                 self.quotas.take(queue.name, job.uses, -1)
-                left = self.quotas.unfairness(theirs)
+                remaining = self.quotas.weighted_share(theirs)
                 self.quotas.take(queue.name, job.uses)
-                if mine <= left:
-                    if self._evict(job, FAIR):
+                if mine <= remaining:
+                    if self._evict(job, FAIR_SHARING):
                         return True
                     break
                 self._again.append(job)
@@ -72,32 +77,32 @@ class FairChoice:
         for queue in self._targets():
             ours, theirs = self._part(queue)
             job = self._jobs[queue.name].pop(0)
-            if self.quotas.unfairness(ours) < self.quotas.unfairness(theirs) and self._evict(
-                job, FAIR
-            ):
+            if self.quotas.weighted_share(ours) < self.quotas.weighted_share(
+                theirs
+            ) and self._evict(job, FAIR_SHARING):
                 return True
             self._done.add(id(queue))
         return False
 
-    def _evict(self, job: Running, why: str) -> bool:
+    def _evict(self, job: RunningJob, why: str) -> bool:
         self.quotas.take(str(job.team), job.uses, -1)
         self.found.append((job, why))
         return self._fits(self.found)
 
-    def _part(self, queue: Node) -> tuple[Node, Node]:
+    def _part(self, queue: CohortNode) -> tuple[CohortNode, CohortNode]:
         """Where the ways of the wisher and of a queue part."""
         common = next(cohort for cohort in queue.above if id(cohort) in self._way)
         ours, theirs = (self.queue, *self.queue.above), (queue, *queue.above)
         return ours[ours.index(common) - 1], theirs[theirs.index(common) - 1]
 
-    def _targets(self) -> Iterator[Node]:
+    def _targets(self) -> Iterator[CohortNode]:
         """Queues to take from, one after the other, as long as there are some."""
         root = self.quotas.root
         while id(root) not in self._done:
             if (queue := self._next(root)) is not None:
                 yield queue
 
-    def _next(self, cohort: Node) -> Node | None:
+    def _next(self, cohort: CohortNode) -> CohortNode | None:
         """The queue below a cohort that gives next; None when something was only ruled out."""
         queue, share = self._unfairest_queue(cohort)
         best, most = None, _NOBODY
@@ -106,15 +111,15 @@ class FairChoice:
                 continue
             if not is_borrowing(below) and id(below) not in self._way:
                 self._done.add(id(below))
-            elif (theirs := self.quotas.unfairness(below)) >= most:
+            elif (theirs := self.quotas.weighted_share(below)) >= most:
                 best, most = below, theirs
         if best is None and queue is None:
             self._done.add(id(cohort))
             return None
         return self._next(best) if best is not None and most >= share else queue
 
-    def _unfairest_queue(self, cohort: Node) -> tuple[Node | None, float]:
-        best: Node | None = None
+    def _unfairest_queue(self, cohort: CohortNode) -> tuple[CohortNode | None, float]:
+        best: CohortNode | None = None
         most = _NOBODY
         for queue in cohort.queues:
             if id(queue) in self._done:
@@ -123,7 +128,7 @@ class FairChoice:
             if not self._jobs.get(queue.name) or not (ours or is_borrowing(queue)):
                 self._done.add(id(queue))
                 continue
-            share = self.quotas.unfairness(queue)
+            share = self.quotas.weighted_share(queue)
             if (
                 best is None
                 or share > most
@@ -132,6 +137,6 @@ class FairChoice:
                 best, most = queue, share
         return best, most
 
-    def _rank(self, queue: Node) -> tuple[bool, bool, int, int]:
+    def _rank(self, queue: CohortNode) -> tuple[bool, bool, int, int]:
         job = self._jobs[queue.name][0]
-        return (not job.leaving, queue is self.queue, job.priority, -job.since)
+        return (not job.is_terminating, queue is self.queue, job.priority, -job.since)

@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from gpuyard.manifests.quantities import show_amount
+from gpuyard.manifests.quantities import format_amount
 from gpuyard.names import MIG_SLICES, STOP_TAINT
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.queueing.pool_choice import pool_choice
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, ResourceGroup, Taint, TeamPlan
-from gpuyard.scheduler.desk import Desk, take_all
-from gpuyard.scheduler.preemption import QuotaWish, targets
-from gpuyard.scheduler.requests import PodSet, grouped
-from gpuyard.scheduler.rights import Evictions, leavers
+from gpuyard.scheduler.model import SchedulerModel, take_usage
+from gpuyard.scheduler.preemption import QuotaRequest, preemption_targets
+from gpuyard.scheduler.preemption_rules import PreemptionTargets, target_jobs
+from gpuyard.scheduler.requests import PodSet, group_pod_sets
 from gpuyard.scheduler.selectors import flavor_accepts, untolerated
-from gpuyard.scheduler.topology import mismatch
+from gpuyard.scheduler.topology import topology_mismatch
 from gpuyard.spec.queueing import PoolChoice, Preemption
 
 SearchKey = tuple[int, int]
@@ -29,14 +29,14 @@ SearchKey = tuple[int, int]
 STOPPED = "it is stopped: no new job starts there"
 
 
-class Mode(IntEnum):
+class AssignmentMode(IntEnum):
     """How a flavor serves a request, from worst to best."""
 
     NEVER = 0
     """More than the queue could have with everybody else idle; or not its kind of node."""
     BLOCKED = 1
     """Kueue's NoFit: others have it, and pre-empting is not allowed."""
-    NOBODY = 2
+    NO_CANDIDATES = 2
     """Pre-empting is allowed, but nobody may be pre-empted."""
     PREEMPT = 3
     RECLAIM = 4
@@ -44,29 +44,29 @@ class Mode(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
+class ConsideredPool:
     """One pool, whether the job goes there, and why."""
 
     pool: str
-    taken: bool
-    why: str
+    is_chosen: bool
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """What the queue does with a job."""
 
-    mode: Mode
+    mode: AssignmentMode
     pools: Mapping[int, tuple[str, ...]]
     """By pod set: the pools of its resources; two of them can never be met."""
     uses: Mapping[Key, int]
-    reasons: tuple[Considered, ...]
-    targets: Evictions
+    reasons: tuple[ConsideredPool, ...]
+    targets: PreemptionTargets
     unknown: str = ""
     """A resource that no pool of this queue gives out."""
-    short: tuple[tuple[Key, int], ...] = ()
+    shortfall: tuple[tuple[Key, int], ...] = ()
     """What is asked for of the best pool where it is not free."""
-    tried: Mapping[SearchKey, int] = field(default_factory=dict[SearchKey, int])
+    attempts: Mapping[SearchKey, int] = field(default_factory=dict[SearchKey, int])
     """How far the search came where flavors are left: there it goes on when these have no place."""
 
 
@@ -77,45 +77,45 @@ def counted(requests: Mapping[str, int]) -> dict[str, int]:
 
 def is_stopped(plan: PlatformPlan, pool: str, pods: PodSet) -> bool:
     """Whether a brake keeps these pods from a pool: a taint of its flavor, which some tolerate blindly."""
-    brake = Taint(STOP_TAINT, plan.pool(pool).stop)
-    return bool(brake.value) and untolerated((brake,), pods.tolerations) is not None
+    stop_taint = Taint(STOP_TAINT, plan.pool(pool).stop_policy)
+    return bool(stop_taint.value) and untolerated((stop_taint,), pods.tolerations) is not None
 
 
 def in_quotas(plan: PlatformPlan, requests: Mapping[str, int]) -> dict[str, int]:
     """The same in what quotas are of: compute slices, where Kueue makes those of profiles."""
-    found: dict[str, int] = defaultdict(int)
+    results: dict[str, int] = defaultdict(int)
     for resource, amount in counted(requests).items():
         slices = plan.queueing.slices_of.get(resource)
-        found[MIG_SLICES if slices else resource] += amount * (slices or 1)
-    return dict(found)
+        results[MIG_SLICES if slices else resource] += amount * (slices or 1)
+    return dict(results)
 
 
 @dataclass(slots=True)
 class _Search:
-    desk: Desk
+    desk: SchedulerModel
     team: TeamPlan
     priority: int
     used: dict[Key, int]
     """By the pod sets before."""
-    reasons: list[Considered]
+    reasons: list[ConsideredPool]
     tried: dict[SearchKey, int]
     """How many of a group's flavors were looked at before, and are not again."""
 
     def group(
-        self, place: SearchKey, pod_sets: Sequence[PodSet], wanted: Mapping[str, int]
-    ) -> tuple[Mode, str, dict[Key, int]]:
+        self, place: SearchKey, pod_sets: Sequence[PodSet], amounts: Mapping[str, int]
+    ) -> tuple[AssignmentMode, str, dict[Key, int]]:
         """The best flavor of a group for pods that go to the same."""
         flavors = self.team.resource_groups[place[1]].flavors
         by_order = pool_choice(self.desk.plan, self.team) is PoolChoice.ORDER
-        best: tuple[Mode, int, str, dict[Key, int]] = (Mode.NEVER, 0, "", {})
+        best: tuple[AssignmentMode, int, str, dict[Key, int]] = (AssignmentMode.NEVER, 0, "", {})
         begin = self.tried.pop(place, 0)
         for position, flavor in enumerate(flavors[begin:], begin + 1):
             pool = next(p.name for p in self.desk.plan.pools if p.flavor == flavor)
-            mode, near, why = self._try(pool, pod_sets, wanted)
-            self.reasons.append(Considered(pool, mode is Mode.FIT, why))
-            ends = mode is Mode.FIT and (by_order or near == 0)
-            if ends or (mode, near) > best[:2]:
-                best = (mode, near, pool, {(pool, r): n for r, n in wanted.items()})
+            mode, nearness, why = self._try(pool, pod_sets, amounts)
+            self.reasons.append(ConsideredPool(pool, mode is AssignmentMode.FIT, why))
+            ends = mode is AssignmentMode.FIT and (by_order or nearness == 0)
+            if ends or (mode, nearness) > best[:2]:
+                best = (mode, nearness, pool, {(pool, r): n for r, n in amounts.items()})
             if ends:
                 if position < len(flavors):
                     self.tried[place] = position
@@ -123,73 +123,81 @@ class _Search:
         return best[0], best[2], best[3]
 
     def _try(
-        self, pool: str, pod_sets: Sequence[PodSet], wanted: Mapping[str, int]
-    ) -> tuple[Mode, int, str]:
+        self, pool: str, pod_sets: Sequence[PodSet], amounts: Mapping[str, int]
+    ) -> tuple[AssignmentMode, int, str]:
         flavor = next(
             f for f in self.desk.plan.queueing.flavors if f.name == self.desk.plan.pool(pool).flavor
         )
         for pods in pod_sets:
             if not flavor_accepts(flavor.node_labels, pods.selector, pods.terms):
-                return Mode.NEVER, 0, "its node selector or affinity names other nodes"
+                return AssignmentMode.NEVER, 0, "its node selector or affinity names other nodes"
             if why := self._misplaced(pool, pods):
-                return Mode.NEVER, 0, why
-        results = [self._quota(pool, r, n) for r, n in wanted.items()]
-        mode, near, why = min(results, key=lambda result: result[:2])
+                return AssignmentMode.NEVER, 0, why
+        results = [self._quota(pool, r, n) for r, n in amounts.items()]
+        mode, nearness, why = min(results, key=lambda result: result[:2])
         stopped = any(is_stopped(self.desk.plan, pool, pods) for pods in pod_sets)
-        if mode is not Mode.NEVER and stopped:
-            return Mode.BLOCKED, near, STOPPED
-        return mode, near, why
+        if mode is not AssignmentMode.NEVER and stopped:
+            return AssignmentMode.BLOCKED, nearness, STOPPED
+        return mode, nearness, why
 
     def _misplaced(self, pool: str, pods: PodSet) -> str:
         """Why this flavor's topology keeps such pods away."""
         topology = self.desk.plan.pool(pool).topology
         levels = topology.levels if topology else None
         everywhere = placed_always(self.desk.plan, self.team)
-        return mismatch(pods.near, levels, everywhere=everywhere)
+        return topology_mismatch(pods.topology_request, levels, everywhere=everywhere)
 
-    def _quota(self, pool: str, resource: str, amount: int) -> tuple[Mode, int, str]:
+    def _quota(self, pool: str, resource: str, amount: int) -> tuple[AssignmentMode, int, str]:
         """How the queue can get so much of one resource; how near to its guarantee; in words."""
         quotas, team, key = self.desk.quotas, self.team.name, (pool, resource)
         total = amount + self.used[key]
-        most, now = quotas.most(team, key), quotas.available(team, key)
-        shown = show_amount(resource, total)
+        most, now = quotas.max_usage(team, key), quotas.available(team, key)
+        shown = format_amount(resource, total)
         if total > most:
-            return Mode.NEVER, *self._too_much(key, total)
-        far, in_part = quotas.distance(team, key, total)
+            return AssignmentMode.NEVER, *self._too_much(key, total)
+        far, in_part = quotas.borrowing_distance(team, key, total)
         if total <= now:
             own = not quotas.borrows(team, key, total)
             how = "within its guarantee" if own else "partly borrowed"
-            return Mode.FIT, -far, f"{shown} of {now:,} free, {how}"
+            return AssignmentMode.FIT, -far, f"{shown} of {now:,} free, {how}"
         waits = f"{shown} wanted, {max(now, 0):,} free now, {most:,} at most"
         reclaims = self.desk.plan.queueing.preemption is Preemption.RECLAIM
         if not reclaims:
-            return Mode.BLOCKED, -far, f"{waits}; nobody is pre-empted here"
+            return AssignmentMode.BLOCKED, -far, f"{waits}; nobody is pre-empted here"
         fair = self.desk.plan.queueing.fair_sharing
         if not (quotas.nominal(team, key) >= total or in_part or fair):
-            return Mode.BLOCKED, -far, f"{waits}; it would borrow, which pre-empts nobody"
-        wish = QuotaWish(team, {key: total}, self.priority, frozenset({key}))
-        found = targets(quotas, self.desk.jobs, wish, fair=fair)
-        if not found:
-            return Mode.NOBODY, -far, f"{waits}; nobody there has to give way to it"
-        gone = leavers(found)
-        take_all(quotas, gone, -1)
-        far, _ = quotas.distance(team, key, total)
-        take_all(quotas, gone)
-        own_jobs = any(job.team == team for job in gone)
-        return Mode.PREEMPT if own_jobs else Mode.RECLAIM, -far, f"{waits}; others give way"
+            return AssignmentMode.BLOCKED, -far, f"{waits}; it would borrow, which pre-empts nobody"
+        wish = QuotaRequest(team, {key: total}, self.priority, frozenset({key}))
+        result = preemption_targets(quotas, self.desk.jobs, wish, fair=fair)
+        if not result:
+            return (
+                AssignmentMode.NO_CANDIDATES,
+                -far,
+                f"{waits}; nobody there has to give way to it",
+            )
+        preempted = target_jobs(result)
+        take_usage(quotas, preempted, -1)
+        far, _ = quotas.borrowing_distance(team, key, total)
+        take_usage(quotas, preempted)
+        own_jobs = any(job.team == team for job in preempted)
+        return (
+            AssignmentMode.PREEMPT if own_jobs else AssignmentMode.RECLAIM,
+            -far,
+            f"{waits}; others give way",
+        )
 
     def _too_much(self, key: Key, total: int) -> tuple[int, str]:
         """Why never, in words; a pool that has the resource is nearer than one without it."""
         quotas, team, resource = self.desk.quotas, self.team.name, key[1]
         pool = self.desk.plan.pool(key[0])
-        if not any(a.resource == resource for a in pool.counted):
+        if not any(a.resource == resource for a in pool.counted_resources):
             return (
                 0,
                 f"its nodes have no {resource}, only {', '.join(a.resource for a in pool.advertised)}",
             )
         return 1, (
-            f"{show_amount(resource, total)} wanted, team {team} can have"
-            f" {quotas.most(team, key):,} at most (guaranteed {quotas.nominal(team, key):,},"
+            f"{format_amount(resource, total)} wanted, team {team} can have"
+            f" {quotas.max_usage(team, key):,} at most (guaranteed {quotas.nominal(team, key):,},"
             f" may borrow {quotas.limit(team, key):,})"
         )
 
@@ -201,7 +209,7 @@ def placed_always(plan: PlatformPlan, team: TeamPlan) -> bool:
 
 
 def assign(
-    desk: Desk,
+    desk: SchedulerModel,
     team: TeamPlan,
     pod_sets: tuple[PodSet, ...],
     priority: int,
@@ -209,42 +217,44 @@ def assign(
 ) -> Assignment:
     """Find a pool for every pod set, as the queue would at this moment; `tried`: where it found no place."""
     search = _Search(desk, team, priority, defaultdict(int), [], dict(tried or {}))
-    modes: list[Mode] = []
+    modes: list[AssignmentMode] = []
     pools: dict[int, tuple[str, ...]] = {}
     short: list[tuple[Key, int]] = []
-    for members in grouped(pod_sets):
+    for members in group_pod_sets(pod_sets):
         own = {i: in_quotas(desk.plan, pod_sets[i].requests) for i in members}
-        wanted: Counter[str] = Counter()
+        totals: Counter[str] = Counter()
         for index, requests in own.items():
-            wanted.update({r: n * pod_sets[index].count for r, n in requests.items()})
+            totals.update({r: n * pod_sets[index].count for r, n in requests.items()})
         unknown = [
-            r for r in wanted if not any(r in group.resources for group in team.resource_groups)
+            r for r in totals if not any(r in group.resources for group in team.resource_groups)
         ]
         if unknown:
-            return Assignment(Mode.NEVER, {}, {}, tuple(search.reasons), [], unknown[0])
-        found: list[tuple[str, ResourceGroup]] = []
+            return Assignment(AssignmentMode.NEVER, {}, {}, tuple(search.reasons), [], unknown[0])
+        results: list[tuple[str, ResourceGroup]] = []
         for position, group in enumerate(team.resource_groups):
-            some = {r: n for r, n in wanted.items() if r in group.resources}
+            some = {r: n for r, n in totals.items() if r in group.resources}
             if not some:
                 continue
             mode, pool, uses = search.group(
                 (members[0], position), [pod_sets[i] for i in members], some
             )
             modes.append(mode)
-            found += [(pool, group)] if pool else []
+            results += [(pool, group)] if pool else []
             for key, amount in uses.items():
                 search.used[key] += amount
                 if search.used[key] > desk.quotas.available(team.name, key):
                     short.append((key, search.used[key]))
         for index, requests in own.items():
             pools[index] = tuple(
-                pool for pool, g in found if not requests or requests.keys() & set(g.resources)
+                pool for pool, g in results if not requests or requests.keys() & set(g.resources)
             )
     uses = {key: n for key, n in search.used.items() if n}
-    mode = min(modes, default=Mode.FIT)
-    chosen: Evictions = []
-    if mode in {Mode.NOBODY, Mode.PREEMPT, Mode.RECLAIM}:
-        wish = QuotaWish(team.name, uses, priority, frozenset(key for key, _ in short))
-        chosen = targets(desk.quotas, desk.jobs, wish, fair=desk.plan.queueing.fair_sharing)
+    mode = min(modes, default=AssignmentMode.FIT)
+    chosen: PreemptionTargets = []
+    if mode in {AssignmentMode.NO_CANDIDATES, AssignmentMode.PREEMPT, AssignmentMode.RECLAIM}:
+        wish = QuotaRequest(team.name, uses, priority, frozenset(key for key, _ in short))
+        chosen = preemption_targets(
+            desk.quotas, desk.jobs, wish, fair=desk.plan.queueing.fair_sharing
+        )
     reasons = tuple(dict.fromkeys(search.reasons))
     return Assignment(mode, pools, uses, reasons, chosen, "", tuple(short), search.tried)

@@ -19,7 +19,7 @@ _KEEP_OFF = frozenset({"NoSchedule", "NoExecute"})
 class NodeState:
     """One node as it is now."""
 
-    gives: Mapping[str, int] | None = None
+    allocatable: Mapping[str, int] | None = None
     """What it has for pods; None: nobody said."""
     taints: tuple[Taint, ...] = ()
     """Those that are not its pool's, its being cordoned or not ready among them."""
@@ -31,8 +31,8 @@ def node_state(value: Any, of_pool: Sequence[Taint]) -> NodeState:
 
 
 def _allocatable(value: Any) -> dict[str, int] | None:
-    said = mapping(value, "status", "allocatable")
-    amounts = {r: quantity(given) for r, given in said.items() if isinstance(r, str)}
+    allocatable = mapping(value, "status", "allocatable")
+    amounts = {r: quantity(amount) for r, amount in allocatable.items() if isinstance(r, str)}
     return {r: whole_units(r, n) for r, n in amounts.items() if n is not None} or None
 
 
@@ -42,13 +42,15 @@ def _taints(value: Any, of_pool: Sequence[Taint]) -> list[Taint]:
         text(c, "type"): text(c, "status") for c in mappings(value, "status", "conditions")
     }
     ours = {(t.key, t.effect) for t in of_pool}
-    found = [
+    results = [
         Taint(text(t, "key"), text(t, "value"), text(t, "effect"))
         for t in mappings(value, "spec", "taints")
     ]
-    kept = [t for t in found if t.effect in _KEEP_OFF and (t.key, t.effect) not in ours]
+    blocking = [t for t in results if t.effect in _KEEP_OFF and (t.key, t.effect) not in ours]
     if mapping(value, "spec").get("unschedulable") is True:
-        kept.insert(0, Taint(CORDONED, ""))
-    if conditions.get("Ready", "True") != "True" and not any(t.key in _OF_READINESS for t in kept):
-        kept.append(Taint(NOT_READY, ""))
-    return kept
+        blocking.insert(0, Taint(CORDONED, ""))
+    if conditions.get("Ready", "True") != "True" and not any(
+        t.key in _OF_READINESS for t in blocking
+    ):
+        blocking.append(Taint(NOT_READY, ""))
+    return blocking

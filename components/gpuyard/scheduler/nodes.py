@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
 from gpuyard.names import EFA, GPU_CLAIM, RDMA
-from gpuyard.plan.pools.fabrics import SHARED_BY, hands_out
+from gpuyard.plan.pools.fabrics import SHARED_BY, has_device_plugin
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
 from gpuyard.scheduler.node_states import NodeState
@@ -42,19 +42,19 @@ class Nodes:
 
     def less(self, each: Amounts, pods: int, count: int) -> "Nodes":
         """`count` of them after each took `pods` pods; a node that takes one runs from then on."""
-        left = {name: n - pods * each.get(name, 0) for name, n in self.free.items()}
-        return replace(self, free=left, count=count)
+        remaining = {name: n - pods * each.get(name, 0) for name, n in self.free.items()}
+        return replace(self, free=remaining, count=count)
 
 
-Room = tuple[Nodes, ...]
+FreeResources = tuple[Nodes, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Placement:
     """What became of pods that looked for a place."""
 
-    room: Room
-    left: int
+    free: FreeResources
+    unplaced: int
     """Pods that found none."""
     nodes: int
     """Nodes that took at least one, and none of the job before."""
@@ -64,31 +64,31 @@ class Placed:
     @property
     def fits(self) -> bool:
         """Whether all found one."""
-        return not self.left
+        return not self.unplaced
 
 
 def node_of(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:
     """What one node of a pool holds for pods; fake nodes keep nothing for themselves."""
     fake = plan.simulated
     return {
-        CPU: (pool.machine.vcpus if fake else pool.room.cpu) * MILLI,
-        MEMORY: (pool.machine.memory_gib if fake else pool.room.memory_gib) * GIB,
+        CPU: (pool.machine.vcpus if fake else pool.allocatable.cpu) * MILLI,
+        MEMORY: (pool.machine.memory_gib if fake else pool.allocatable.memory_gib) * GIB,
         PODS: MAX_PODS,
         **({EFA: pool.machine.efa_interfaces} if pool.machine.efa_interfaces else {}),
-        **({RDMA: SHARED_BY} if hands_out(pool.fabric) else {}),
+        **({RDMA: SHARED_BY} if has_device_plugin(pool.fabric) else {}),
         **{a.resource: a.per_node for a in pool.advertised},
     }
 
 
-def node_as_it_is(whole: Amounts, state: NodeState | None) -> dict[str, int]:
+def current_node(whole_node: Amounts, state: NodeState | None) -> dict[str, int]:
     """What one node holds: what its cluster says that it gives out, else what is planned.
 
     GPUs that are claimed stand in no node's own words.
     """
-    if state is None or state.gives is None:
-        return dict(whole)
-    planned = {r: whole[r] for r in (CPU, MEMORY, PODS, GPU_CLAIM) if r in whole}
-    return {**planned, **state.gives}
+    if state is None or state.allocatable is None:
+        return dict(whole_node)
+    planned = {r: whole_node[r] for r in (CPU, MEMORY, PODS, GPU_CLAIM) if r in whole_node}
+    return {**planned, **state.allocatable}
 
 
 def is_known(plan: PlatformPlan, resource: str) -> bool:
@@ -96,52 +96,52 @@ def is_known(plan: PlatformPlan, resource: str) -> bool:
     if plan.simulated or not resource.startswith(_SELDOM_KNOWN):
         return True
     if resource == RDMA:
-        return any(hands_out(pool.fabric) for pool in plan.pools)
+        return any(has_device_plugin(pool.fabric) for pool in plan.pools)
     return resource == EFA and plan.cloud in {Cloud.AWS, Cloud.GCP}
 
 
-def with_itself(requests: Amounts) -> dict[str, int]:
+def with_own_pod(requests: Amounts) -> dict[str, int]:
     """What a pod takes of a node: its requests, and one of the pods a node may have."""
     return {**requests, PODS: 1}
 
 
 def place(
-    room: Room,
+    free: FreeResources,
     requests: Amounts,
     count: int,
     *,
     who: str = "",
     apart: bool = False,
     spread: bool = False,
-) -> Placed:
+) -> Placement:
     """Put pods on nodes: running ones first, the fullest first; or spread, the emptiest first.
 
     Pods that keep apart take a node each, and none that has a pod of their own set (`who`) already.
     """
-    each = with_itself(requests)
-    order = sorted(room, key=lambda n: (not n.running, _fullness(n, each) * (-1 if spread else 1)))
+    each = with_own_pod(requests)
+    order = sorted(free, key=lambda n: (not n.running, _fullness(n, each) * (-1 if spread else 1)))
     after: list[Nodes] = []
-    left = count
+    remaining = count
     nodes = started = 0
     for group in order:
         alone = 0 if who in group.hosts else 1
         slots = min(group.slots(each), alone) if apart else group.slots(each)
-        taken = min(left, max(slots, 0) * group.count)
-        if taken == 0:
+        in_use = min(remaining, max(slots, 0) * group.count)
+        if in_use == 0:
             after.append(group)
             continue
-        split = _evenly(taken, group.count) if spread else _tightly(taken, slots)
-        used = sum(n for _, n in split)
+        split = _evenly(in_use, group.count) if spread else _tightly(in_use, slots)
+        used_nodes = sum(n for _, n in split)
         hosts = group.hosts | {who}
         after += [
             replace(group.less(each, pods, n), running=True, hosts=hosts) for pods, n in split
         ]
-        if used < group.count:
-            after.append(replace(group, count=group.count - used))
-        left -= taken
-        nodes += 0 if group.hosts else used
-        started += 0 if group.running else used
-    return Placed(tuple(after), left, nodes, started)
+        if used_nodes < group.count:
+            after.append(replace(group, count=group.count - used_nodes))
+        remaining -= in_use
+        nodes += 0 if group.hosts else used_nodes
+        started += 0 if group.running else used_nodes
+    return Placement(tuple(after), remaining, nodes, started)
 
 
 def _fullness(nodes: Nodes, each: Amounts) -> int:
@@ -160,15 +160,15 @@ def _evenly(pods: int, nodes: int) -> list[tuple[int, int]]:
     return [(p, n) for p, n in ((least + 1, more), (least, nodes - more)) if p and n]
 
 
-def lacking(node: Amounts, requests: Amounts) -> list[str]:
+def missing_resources(node: Amounts, requests: Amounts) -> list[str]:
     """Resources of which one pod wants more than such a node has."""
-    return [name for name, n in with_itself(requests).items() if n > node.get(name, 0)]
+    return [name for name, n in with_own_pod(requests).items() if n > node.get(name, 0)]
 
 
-def largest_free(room: Room, resource: str) -> Sequence[tuple[int, int]]:
+def largest_free(allocatable: FreeResources, resource: str) -> Sequence[tuple[int, int]]:
     """How much is free in one piece, and on how many nodes; nothing left out but full ones."""
     sizes: dict[int, int] = {}
-    for nodes in room:
+    for nodes in allocatable:
         if (free := nodes.free.get(resource, 0)) > 0 and nodes.count:
             sizes[free] = sizes.get(free, 0) + nodes.count
     return sorted(sizes.items(), reverse=True)

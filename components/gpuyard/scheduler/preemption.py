@@ -9,14 +9,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from gpuyard.plan.quotas.cohort_tree import Key
-from gpuyard.scheduler.desk import Running, take_all
 from gpuyard.scheduler.fair_preemption import FairChoice
-from gpuyard.scheduler.quotas import Node, Quotas, Uses, within
-from gpuyard.scheduler.rights import OWN, RECLAIM, Evictions, leavers
+from gpuyard.scheduler.model import RunningJob, take_usage
+from gpuyard.scheduler.preemption_rules import (
+    RECLAIM,
+    WITHIN_QUEUE,
+    PreemptionTargets,
+    target_jobs,
+)
+from gpuyard.scheduler.quotas import CohortNode, Quotas, Uses, within
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaWish:
+class QuotaRequest:
     """A job that needs quota others have."""
 
     team: str
@@ -24,67 +29,75 @@ class QuotaWish:
     priority: int
     short_of: frozenset[Key]
     """Of these there is not enough now, or no place for it."""
-    place: Callable[[Sequence[Running]], bool] | None = None
+    place: Callable[[Sequence[RunningJob]], bool] | None = None
     """Whether nodes have room for it once these jobs are gone; None where its queue does not ask."""
 
 
-def targets(quotas: Quotas, jobs: Collection[Running], wish: QuotaWish, *, fair: bool) -> Evictions:
+def preemption_targets(
+    quotas: Quotas, jobs: Collection[RunningJob], wish: QuotaRequest, *, fair: bool
+) -> PreemptionTargets:
     """The jobs to evict; none when evicting does not help, or must not be. Leaves the quotas as they were."""
     borrowers = {t for t in quotas.used if any(quotas.borrows(t, key) for key in wish.short_of)}
-    others = borrowers - {wish.team}
+    other_borrowers = borrowers - {wish.team}
     candidates = [
         j
         for j in jobs
-        if (j.team in others or (j.team == wish.team and j.priority < wish.priority))
+        if (j.team in other_borrowers or (j.team == wish.team and j.priority < wish.priority))
         and any(j.uses.get(key) for key in wish.short_of)
     ]
-    candidates.sort(key=lambda j: (not j.leaving, j.team == wish.team, j.priority, -j.since))
-    found = _fair(quotas, candidates, wish) if fair else _classical(quotas, candidates, wish)
-    take_all(quotas, leavers(found))
-    return found
+    candidates.sort(key=lambda j: (not j.is_terminating, j.team == wish.team, j.priority, -j.since))
+    result = _fair(quotas, candidates, wish) if fair else _classical(quotas, candidates, wish)
+    take_usage(quotas, target_jobs(result))
+    return result
 
 
-def _fits(quotas: Quotas, wish: QuotaWish, gone: Evictions, *, borrowing: bool) -> bool:
+def _fits(
+    quotas: Quotas, wish: QuotaRequest, preempted: PreemptionTargets, *, borrowing: bool
+) -> bool:
     enough = all(
         amount <= quotas.available(wish.team, key)
         and (borrowing or not quotas.borrows(wish.team, key, amount))
         for key, amount in wish.uses.items()
     )
-    return enough and (wish.place is None or wish.place(leavers(gone)))
+    return enough and (wish.place is None or wish.place(target_jobs(preempted)))
 
 
-def _spared(quotas: Quotas, found: Evictions, fits: Callable[[Evictions], bool]) -> Evictions:
+def _spared(
+    quotas: Quotas, result: PreemptionTargets, fits: Callable[[PreemptionTargets], bool]
+) -> PreemptionTargets:
     """Give back, last chosen first, whoever need not go; the very last one must."""
-    kept = list(found)
-    for position in range(len(kept) - 2, -1, -1):
-        job = kept[position][0]
+    chosen = list(result)
+    for position in range(len(chosen) - 2, -1, -1):
+        job = chosen[position][0]
         quotas.take(str(job.team), job.uses)
-        if fits([*kept[:position], *kept[position + 1 :]]):
-            kept[position] = kept[-1]
-            kept.pop()
+        if fits([*chosen[:position], *chosen[position + 1 :]]):
+            chosen[position] = chosen[-1]
+            chosen.pop()
         else:
             quotas.take(str(job.team), job.uses, -1)
-    return kept
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     """A job, and how the wisher stands to it in the tree; a job of its own queue gives way in any case."""
 
-    job: Running
-    between: tuple[Node, ...]
+    job: RunningJob
+    between: tuple[CohortNode, ...]
     """Its queue, and its cohorts below the one that it has in common with the wisher."""
     entitled: bool
     """Whether a part of the tree that the wisher is in, and the job is not, holds what is asked for."""
 
-    def may_go(self, wish: QuotaWish, *, borrowing: bool) -> bool:
+    def may_go(self, wish: QuotaRequest, *, borrowing: bool) -> bool:
         """Only while its part of the tree still borrows, and never so that others may borrow."""
         if borrowing and not self.entitled:
             return False
         return not any(within(node, wish.short_of) for node in self.between)
 
 
-def _candidates(quotas: Quotas, others: Collection[Running], wish: QuotaWish) -> list[_Candidate]:
+def _candidates(
+    quotas: Quotas, jobs: Collection[RunningJob], wish: QuotaRequest
+) -> list[_Candidate]:
     """Those over whom the wisher has an advantage first, each kind in the order of the jobs."""
     queue = quotas.queues[wish.team]
     entitled: dict[int, bool] = {}
@@ -93,64 +106,64 @@ def _candidates(quotas: Quotas, others: Collection[Running], wish: QuotaWish) ->
         entitled[id(cohort)] = holds
         fits, rest = _holds(cohort, rest)
         holds = holds or fits
-    found: list[_Candidate] = []
-    for job in others:
+    results: list[_Candidate] = []
+    for job in jobs:
         theirs = quotas.queues[str(job.team)]
         way = (theirs, *theirs.above)
         common = next(i for i, node in enumerate(way) if id(node) in entitled)
         between = way[:common]
         if not any(within(node, wish.short_of) for node in between):
-            found.append(_Candidate(job, between, entitled[id(way[common])]))
-    return sorted(found, key=lambda candidate: not candidate.entitled)
+            results.append(_Candidate(job, between, entitled[id(way[common])]))
+    return sorted(results, key=lambda candidate: not candidate.entitled)
 
 
-def _holds(node: Node, uses: Uses) -> tuple[bool, dict[Key, int]]:
+def _holds(node: CohortNode, uses: Uses) -> tuple[bool, dict[Key, int]]:
     """Whether all of it fits into what the node holds; what must come from above."""
-    rest = {key: max(0, amount - node.kept_free(key)) for key, amount in uses.items()}
+    rest = {key: max(0, amount - node.local_available(key)) for key, amount in uses.items()}
     return not any(node.borrows(key, amount) for key, amount in uses.items()), rest
 
 
-def _classical(quotas: Quotas, jobs: list[Running], wish: QuotaWish) -> Evictions:
-    others = _candidates(quotas, [j for j in jobs if j.team != wish.team], wish)
+def _classical(quotas: Quotas, jobs: list[RunningJob], wish: QuotaRequest) -> PreemptionTargets:
+    candidates = _candidates(quotas, [j for j in jobs if j.team != wish.team], wish)
     own = [_Candidate(j, (), entitled=True) for j in jobs if j.team == wish.team]
     under = all(
         quotas.used[wish.team][key] < quotas.nominal(wish.team, key) for key in wish.short_of
     )
-    attempts = [True, False] if any(c.entitled for c in others) else [False, True]
-    if not others or not under:
+    attempts = [True, False] if any(c.entitled for c in candidates) else [False, True]
+    if not candidates or not under:
         attempts = [True]
     for borrowing in attempts:
         fits = partial(_fits, quotas, wish, borrowing=borrowing)
-        found: Evictions = []
-        for candidate in sorted((*others, *own), key=lambda c: not c.job.leaving):
+        result: PreemptionTargets = []
+        for candidate in sorted((*candidates, *own), key=lambda c: not c.job.is_terminating):
             if not candidate.may_go(wish, borrowing=borrowing):
                 continue
             job = candidate.job
-            found.append((job, OWN if job.team == wish.team else RECLAIM))
+            result.append((job, WITHIN_QUEUE if job.team == wish.team else RECLAIM))
             quotas.take(str(job.team), job.uses, -1)
-            if fits(found):
-                return _spared(quotas, found, fits)
-        take_all(quotas, leavers(found))
+            if fits(result):
+                return _spared(quotas, result, fits)
+        take_usage(quotas, target_jobs(result))
     return []
 
 
-def _fair(quotas: Quotas, candidates: list[Running], wish: QuotaWish) -> Evictions:
+def _fair(quotas: Quotas, candidates: list[RunningJob], wish: QuotaRequest) -> PreemptionTargets:
     """Shares are compared with the wish already counted."""
     queue = quotas.queues[wish.team]
     quotas.take(wish.team, wish.uses)
 
-    def fits(gone: Evictions) -> bool:
+    def fits(preempted: PreemptionTargets) -> bool:
         """Whether the wish fits now, its own use aside."""
         quotas.take(wish.team, wish.uses, -1)
-        found = _fits(quotas, wish, gone, borrowing=True)
+        result = _fits(quotas, wish, preempted, borrowing=True)
         quotas.take(wish.team, wish.uses)
-        return found
+        return result
 
     entitled = not any(quotas.borrows(wish.team, key) for key in wish.short_of)
     chosen = FairChoice(quotas, candidates, queue, fits, entitled=entitled)
     enough = chosen.first() or chosen.second()
     quotas.take(wish.team, wish.uses, -1)
     if not enough:
-        take_all(quotas, leavers(chosen.found))
+        take_usage(quotas, target_jobs(chosen.found))
         return []
     return _spared(quotas, chosen.found, partial(_fits, quotas, wish, borrowing=True))

@@ -14,51 +14,51 @@ Uses = Mapping[Key, int]
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class Node(CohortTree):
+class CohortNode(CohortTree):
     """A team's queue or a cohort: what it holds, how much of that is used, what passes to the one above."""
 
     name: str
     """The team's, or the cohort's object."""
     weight: float
     used: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
-    queues: list["Node"] = field(default_factory=list["Node"])
-    cohorts: list["Node"] = field(default_factory=list["Node"])
+    queues: list["CohortNode"] = field(default_factory=list["CohortNode"])
+    cohorts: list["CohortNode"] = field(default_factory=list["CohortNode"])
     shown: str = ""
     """What the stack file calls a cohort."""
 
-    def kept_free(self, key: Key) -> int:
+    def local_available(self, key: Key) -> int:
         """Of that, what is not used."""
-        return max(0, self.kept(key) - self.used[key])
+        return max(0, self.not_lent(key) - self.used[key])
 
     def available(self, key: Key) -> int:
         """What it can have now without anybody else giving way; less than nothing when too much is used."""
         if self.parent is None:
-            return self.stock[key] - self.used[key]
+            return self.nominal[key] - self.used[key]
         above = self.parent.available(key)
         borrow = self.borrow[key]
         if borrow is not None:
-            kept = self.kept(key)
-            lent_free = self.stock[key] - kept - max(0, self.used[key] - kept)
+            not_lent = self.not_lent(key)
+            lent_free = self.nominal[key] - not_lent - max(0, self.used[key] - not_lent)
             above = min(above, lent_free + borrow)
-        return self.kept_free(key) + above
+        return self.local_available(key) + above
 
     def borrows(self, key: Key, more: int = 0) -> bool:
         """Whether it has (or would have) more than it holds."""
-        return self.used[key] + more > self.stock[key]
+        return self.used[key] + more > self.nominal[key]
 
-    def take(self, key: Key, amount: int) -> None:
+    def use(self, key: Key, amount: int) -> None:
         """Use an amount; what it does not keep for itself is used of those above too."""
-        beyond = amount - self.kept_free(key)
+        beyond = amount - self.local_available(key)
         self.used[key] += amount
         if self.parent is not None and beyond > 0:
-            self.parent.take(key, beyond)
+            self.parent.use(key, beyond)
 
-    def give_back(self, key: Key, amount: int) -> None:
+    def release(self, key: Key, amount: int) -> None:
         """The opposite."""
-        beyond = self.used[key] - self.kept(key)
+        beyond = self.used[key] - self.not_lent(key)
         self.used[key] -= amount
         if self.parent is not None and beyond > 0:
-            self.parent.give_back(key, min(amount, beyond))
+            self.parent.release(key, min(amount, beyond))
 
     def height(self) -> int:
         """How far the furthest queue below is."""
@@ -72,13 +72,13 @@ class Quotas:
     def __init__(self, plan: PlatformPlan) -> None:
         self._quota: dict[tuple[str, Key], Quota] = {}
         self._lendable: dict[str, dict[str, int]] = {}
-        self._cohorts: dict[str, Node] = {}
+        self._cohorts: dict[str, CohortNode] = {}
         self.root = self._tree(plan)
-        self.queues: dict[str, Node] = {}
+        self.queues: dict[str, CohortNode] = {}
         self._homes = {team.name: self._cohorts[team.cohort] for team in plan.teams}
         for team in plan.teams:
             home = self._homes[team.name]
-            queue = Node(
+            queue = CohortNode(
                 name=team.name,
                 parent=home,
                 weight=team.weight,
@@ -90,18 +90,18 @@ class Quotas:
             for quota in team.quotas:
                 key = (quota.pool, quota.resource)
                 self._quota[team.name, key] = quota
-                queue.stock[key] += quota.nominal
+                queue.nominal[key] += quota.nominal
         self._fill(self.root)
         self.used = {name: queue.used for name, queue in self.queues.items()}
 
-    def _tree(self, plan: PlatformPlan) -> Node:
+    def _tree(self, plan: PlatformPlan) -> CohortNode:
         first, *rest = plan.queueing.cohorts
-        root = self._cohorts[first.name] = Node(name=first.name, weight=first.weight)
+        root = self._cohorts[first.name] = CohortNode(name=first.name, weight=first.weight)
         for quota in plan.queueing.unassigned:
-            root.stock[quota.pool, quota.resource] += quota.nominal
+            root.nominal[quota.pool, quota.resource] += quota.nominal
         for cohort in (c for c in rest if c.title):
             parent = self._cohorts[str(cohort.parent)]
-            node = Node(
+            node = CohortNode(
                 name=cohort.name,
                 parent=parent,
                 weight=cohort.weight,
@@ -113,50 +113,50 @@ class Quotas:
             self._cohorts[cohort.name] = node
         return root
 
-    def _fill(self, cohort: Node) -> None:
+    def _fill(self, cohort: CohortNode) -> None:
         for below in cohort.cohorts:
             self._fill(below)
         for child in (*cohort.cohorts, *cohort.queues):
-            child.pass_on()
+            child.propagate()
 
     def nominal(self, team: str, key: Key) -> int:
         """What the team is guaranteed."""
-        found = self._quota.get((team, key))
-        return found.nominal if found else 0
+        result = self._quota.get((team, key))
+        return result.nominal if result else 0
 
     def limit(self, team: str, key: Key) -> int:
         """What it may have beyond that."""
-        found = self._quota.get((team, key))
-        return found.borrow if found else 0
+        result = self._quota.get((team, key))
+        return result.borrow if result else 0
 
-    def most(self, team: str, key: Key) -> int:
+    def max_usage(self, team: str, key: Key) -> int:
         """What it could have if nobody else had anything."""
-        return self.queues[team].most(key) if (team, key) in self._quota else 0
+        return self.queues[team].max_usage(key) if (team, key) in self._quota else 0
 
     def most_without_limit(self, team: str, key: Key) -> int:
         """The same without its own limit."""
-        return self.queues[team].kept(key) + self._homes[team].most(key)
+        return self.queues[team].not_lent(key) + self._homes[team].max_usage(key)
 
-    def bound(self, team: str, key: Key) -> Node | None:
+    def limiting_cohort(self, team: str, key: Key) -> CohortNode | None:
         """The nearest of its cohorts whose limit keeps it from having more of what is there."""
         return next((cohort for cohort in self.queues[team].above if cohort.is_bound(key)), None)
 
-    def full(self, team: str, key: Key) -> Node:
+    def full(self, team: str, key: Key) -> CohortNode:
         """The cohort in which somebody must return something: one whose limit is used up, else the root."""
         for cohort in self.queues[team].above:
             if cohort.parent is not None and cohort.available(key) < (
-                cohort.kept_free(key) + cohort.parent.available(key)
+                cohort.local_available(key) + cohort.parent.available(key)
             ):
                 return cohort
         return self.root
 
-    def room_of_team(self, team: str, key: Key) -> int:
+    def team_headroom(self, team: str, key: Key) -> int:
         """What its own limits leave it, whatever others do."""
         return self.nominal(team, key) + self.limit(team, key) - self.used[team][key]
 
-    def room_of_cohort(self, team: str, key: Key) -> int:
+    def cohort_headroom(self, team: str, key: Key) -> int:
         """What is left of its own and of everybody's, whatever its limits."""
-        return self.queues[team].kept_free(key) + self._homes[team].available(key)
+        return self.queues[team].local_available(key) + self._homes[team].available(key)
 
     def available(self, team: str, key: Key) -> int:
         """What it can have now without anybody else giving way."""
@@ -166,16 +166,16 @@ class Quotas:
         """Whether it has (or would have) more than its guarantee."""
         return self.used[team][key] + more > self.nominal(team, key)
 
-    def distance(self, team: str, key: Key, amount: int) -> tuple[int, bool]:
+    def borrowing_distance(self, team: str, key: Key, amount: int) -> tuple[int, bool]:
         """How far away an amount comes from, 0: its guarantee; whether a part of the tree holds it."""
         queue = self.queues[team]
         if not queue.borrows(key, amount):
             return 0, True
-        rest = amount - queue.kept_free(key)
+        rest = amount - queue.local_available(key)
         for cohort in queue.above:
             if not cohort.borrows(key, rest):
                 return cohort.height(), cohort.parent is not None
-            rest -= cohort.kept_free(key)
+            rest -= cohort.local_available(key)
         return self.root.height(), False
 
     def take(self, team: str, uses: Uses, times: int = 1) -> None:
@@ -183,38 +183,38 @@ class Quotas:
         queue = self.queues[team]
         for key, amount in uses.items():
             if times > 0:
-                queue.take(key, amount)
+                queue.use(key, amount)
             else:
-                queue.give_back(key, amount)
+                queue.release(key, amount)
 
     def share(self, team: str) -> float:
         """How unfairly much a team borrows, in its own cohort."""
-        return self.unfairness(self.queues[team])
+        return self.weighted_share(self.queues[team])
 
-    def unfairness(self, node: Node) -> float:
+    def weighted_share(self, node: CohortNode) -> float:
         """How unfairly much it borrows: its largest part of a resource in its cohort, by its weight."""
         borrowed: dict[str, int] = defaultdict(int)
         for (pool, resource), amount in node.used.items():
-            borrowed[resource] += max(0, amount - node.stock.get((pool, resource), 0))
+            borrowed[resource] += max(0, amount - node.nominal.get((pool, resource), 0))
         lendable = self._of_cohort(node.parent or self.root)
         parts = [n * 1000.0 / lendable[r] for r, n in borrowed.items() if n and lendable.get(r)]
         return max(parts, default=0.0) / node.weight
 
-    def _of_cohort(self, cohort: Node) -> dict[str, int]:
+    def _of_cohort(self, cohort: CohortNode) -> dict[str, int]:
         """What there is of each resource for those in a cohort; it never changes."""
         if cohort.name not in self._lendable:
-            found: dict[str, int] = defaultdict(int)
-            for key in tuple(self.root.stock):
-                found[key[1]] += cohort.most(key)
-            self._lendable[cohort.name] = found
+            results: dict[str, int] = defaultdict(int)
+            for key in tuple(self.root.nominal):
+                results[key[1]] += cohort.max_usage(key)
+            self._lendable[cohort.name] = results
         return self._lendable[cohort.name]
 
 
-def is_borrowing(node: Node) -> bool:
+def is_borrowing(node: CohortNode) -> bool:
     """Whether it has more of anything than it holds."""
-    return any(amount > node.stock.get(key, 0) for key, amount in node.used.items())
+    return any(amount > node.nominal.get(key, 0) for key, amount in node.used.items())
 
 
-def within(node: Node, keys: frozenset[Key]) -> bool:
+def within(node: CohortNode, keys: frozenset[Key]) -> bool:
     """Whether it has no more of these than it holds."""
     return not any(node.borrows(key) for key in keys)

@@ -8,13 +8,13 @@ from typing import Any
 
 from gpuyard import names
 from gpuyard.manifests.fields import items, mapping, mappings
-from gpuyard.manifests.gpu_requests import pod_total, several_shares
+from gpuyard.manifests.gpu_requests import pod_total, requests_several_shares
 from gpuyard.manifests.quantities import (
     CPU,
     MEMORY,
     MIB,
+    format_amount,
     quantity,
-    show_amount,
     whole_units,
 )
 from gpuyard.manifests.queued import BY_OWNER, GANGS
@@ -22,7 +22,7 @@ from gpuyard.manifests.workloads import JobRead, PodRead
 from gpuyard.plan.records import LimitsPlan
 from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
 from gpuyard.scheduler.selectors import NodeRequirement, Term, Toleration
-from gpuyard.scheduler.topology import Near, near_of
+from gpuyard.scheduler.topology import TopologyRequest, topology_request
 
 _NATIVE = ("cpu", "memory", "ephemeral-storage", "hugepages-")
 _DISK = "ephemeral-storage"
@@ -40,21 +40,21 @@ class PodSet:
     terms: tuple[Term, ...] = ()
     """Required node affinity: one of them must match; none: every node does."""
     tolerations: tuple[Toleration, ...] = ()
-    apart: bool = False
+    is_anti_affine: bool = False
     """No two of them on one node."""
-    near: Near | None = None
+    topology_request: TopologyRequest | None = None
     """What they say about their place."""
-    unsaid: frozenset[str] = frozenset()
+    unset_requests: frozenset[str] = frozenset()
     """What no container names: the namespace's defaults stand in `requests`."""
     largest: Mapping[str, int] = field(default_factory=dict[str, int])
     """Of CPU and memory, the most that one of its containers asks for or is limited to."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedRequest:
     """Something the API server does not accept, and what it should be."""
 
-    says: str
+    message: str
     at: str
     value: str | int
     resource: str
@@ -78,7 +78,7 @@ class Request:
     priority_class: str
     """A priority of the pods, which counts where no label is."""
     pod_sets: tuple[PodSet, ...]
-    refused: tuple[Refused, ...]
+    rejection: tuple[RejectedRequest, ...]
     cautions: tuple[str, ...]
     groups: int = 0
     """Workloads that each hold pods of every pod set, the same number; 0: each pod queues by itself."""
@@ -96,14 +96,14 @@ def request_of(
 
     `shared` are names of shares there that do not say that they are.
     """
-    asked = [_asked(pod, unsaid(limits), shared) for pod in job.pods]
+    pod_requests = [_pod_request(pod, unsaid(limits), shared) for pod in job.pods]
     pod_sets = tuple(
         _pod_set(pod, each.amounts, unsaid(limits), max(1, job.groups))
-        for pod, each in zip(job.pods, asked, strict=True)
+        for pod, each in zip(job.pods, pod_requests, strict=True)
     )
     cautions = [
         caution
-        for pod, each in zip(job.pods, asked, strict=True)
+        for pod, each in zip(job.pods, pod_requests, strict=True)
         for caution in _unjudged(pod, each.amounts)
     ]
     by_owner = job.kind in BY_OWNER
@@ -117,19 +117,19 @@ def request_of(
         priority_label=labels.get(names.PRIORITY_LABEL, ""),
         priority_class=classes[0] if classes else "",
         pod_sets=pod_sets,
-        refused=(
+        rejection=(
             *_miscounted(job),
-            *(replace(r, pod_set=i) for i, each in enumerate(asked) for r in each.refused),
+            *(replace(r, pod_set=i) for i, each in enumerate(pod_requests) for r in each.refused),
         ),
         cautions=tuple(dict.fromkeys([*cautions, *_unjudged_kind(job)])),
         groups=job.groups if job.kind == "LeaderWorkerSet" else 0,
     )
 
 
-def _miscounted(job: JobRead) -> Iterator[Refused]:
+def _miscounted(job: JobRead) -> Iterator[RejectedRequest]:
     """Numbers of pods in quotes: the rest is judged as if they were written right."""
-    for at, wrong, meant in job.miscounts:
-        yield Refused(f"{at}: {wrong!r} is no whole number", at, meant, "", 0)
+    for at, wrong, meant in job.count_errors:
+        yield RejectedRequest(f"{at}: {wrong!r} is no whole number", at, meant, "", 0)
 
 
 def _unjudged_kind(job: JobRead) -> Iterator[str]:
@@ -147,19 +147,25 @@ def _unjudged_kind(job: JobRead) -> Iterator[str]:
         yield "it belongs to a pod group; the other pods of the group are not counted"
 
 
-def grouped(pod_sets: Sequence[PodSet]) -> list[tuple[int, ...]]:
+def group_pod_sets(pod_sets: Sequence[PodSet]) -> list[tuple[int, ...]]:
     """Which pod sets share a flavor and a place, by the group that they name; most stand alone."""
-    found: dict[str | int, list[int]] = {}
+    results: dict[str | int, list[int]] = {}
     for index, pods in enumerate(pod_sets):
         if pods.count:
-            found.setdefault((pods.near and pods.near.group) or index, []).append(index)
-    return [tuple(members) for members in found.values()]
+            results.setdefault(
+                (pods.topology_request and pods.topology_request.group) or index, []
+            ).append(index)
+    return [tuple(members) for members in results.values()]
 
 
-def misgrouped(pod_sets: Sequence[PodSet]) -> str:
+def group_error(pod_sets: Sequence[PodSet]) -> str:
     """Why Kueue takes no such group: it knows a leader and its workers only. "" when it does."""
-    for members in grouped(pod_sets) if len(pod_sets) > 1 else ():
-        nears = [near for i in members if (near := pod_sets[i].near) and near.group]
+    for members in group_pod_sets(pod_sets) if len(pod_sets) > 1 else ():
+        nears = [
+            place_request
+            for i in members
+            if (place_request := pod_sets[i].topology_request) and place_request.group
+        ]
         if not nears:
             continue
         if len(members) != 2:  # noqa: PLR2004  a leader, and its workers
@@ -167,7 +173,7 @@ def misgrouped(pod_sets: Sequence[PodSet]) -> str:
         if all(pod_sets[i].count > 1 for i in members):
             counts = " and ".join(str(pod_sets[i].count) for i in members)
             return f"group {nears[0].group} has {counts} pods, and one of its pod sets must have 1"
-        if len({(n.how, n.level) for n in nears}) > 1:
+        if len({(n.mode, n.level) for n in nears}) > 1:
             return f"the pod sets of group {nears[0].group} ask for different topologies"
     return ""
 
@@ -196,9 +202,11 @@ def _pod_set(
         },
         terms=_terms(affinity),
         tolerations=tuple(_toleration(t) for t in mappings(spec, "tolerations")),
-        apart=any(_keeps_apart(term, pod) for term in _required(affinity, "podAntiAffinity")),
-        near=near_of(pod.annotations, pod.count // groups),
-        unsaid=frozenset(default) - largest.keys(),
+        is_anti_affine=any(
+            _keeps_apart(term, pod) for term in _required(affinity, "podAntiAffinity")
+        ),
+        topology_request=topology_request(pod.annotations, pod.count // groups),
+        unset_requests=frozenset(default) - largest.keys(),
         largest=largest,
     )
 
@@ -225,8 +233,8 @@ def _required(affinity: Mapping[Any, Any], kind: str) -> list[Mapping[Any, Any]]
 
 def _keeps_apart(term: Mapping[Any, Any], pod: PodRead) -> bool:
     """Whether a rule keeps pods off nodes of their own kind."""
-    wanted = mapping(term, "labelSelector", "matchLabels")
-    ours = bool(wanted) and all(pod.labels.get(k) == v for k, v in wanted.items())
+    match_labels = mapping(term, "labelSelector", "matchLabels")
+    ours = bool(match_labels) and all(pod.labels.get(k) == v for k, v in match_labels.items())
     return ours and term.get("topologyKey") == names.HOSTNAME_LABEL
 
 
@@ -249,23 +257,23 @@ def _terms(affinity: Mapping[Any, Any]) -> tuple[Term, ...]:
 def _toleration(value: Mapping[Any, Any]) -> Toleration:
     return Toleration(
         *(
-            found if isinstance(found := value.get(key), str) else ""
+            result if isinstance(result := value.get(key), str) else ""
             for key in ("key", "operator", "value", "effect")
         )
     )
 
 
 def _largest(pod: PodRead) -> dict[str, int]:
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for key in ("initContainers", "containers"):
         for _, container in _containers(pod, key):
             for part in ("limits", "requests"):
-                said = mapping(container, "resources", part)
+                resources = mapping(container, "resources", part)
                 for name in (CPU, MEMORY):
-                    amount = quantity(said.get(name))
+                    amount = quantity(resources.get(name))
                     if amount is not None:
-                        found[name] = max(whole_units(name, amount), found.get(name, 0))
-    return found
+                        results[name] = max(whole_units(name, amount), results.get(name, 0))
+    return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,13 +281,16 @@ class _Asked:
     """What containers ask for, and what of it the API server does not accept."""
 
     amounts: Counter[str]
-    refused: tuple[Refused, ...]
+    refused: tuple[RejectedRequest, ...]
 
 
-def _asked(pod: PodRead, default: Counter[str], shared: Collection[str]) -> _Asked:
+def _pod_request(pod: PodRead, default: Counter[str], shared: Collection[str]) -> _Asked:
     """What the scheduler reserves for one pod, its overhead and its claims included."""
-    init = [(c, _asks(c, at, default, shared)) for at, c in _containers(pod, "initContainers")]
-    main = [_asks(c, at, default, shared) for at, c in _containers(pod, "containers")]
+    init = [
+        (c, _container_request(c, at, default, shared))
+        for at, c in _containers(pod, "initContainers")
+    ]
+    main = [_container_request(c, at, default, shared) for at, c in _containers(pod, "containers")]
     total = pod_total(((c, asks.amounts) for c, asks in init), (asks.amounts for asks in main))
     for name, value in mapping(pod.spec, "overhead").items():
         if isinstance(name, str) and (amount := quantity(value)) and amount > 0:
@@ -298,24 +309,24 @@ def _containers(pod: PodRead, key: str) -> list[tuple[str, Mapping[Any, Any]]]:
     ]
 
 
-def _asks(
+def _container_request(
     container: Mapping[Any, Any], where: str, default: Counter[str], shared: Collection[str]
 ) -> _Asked:
     """What one container asks for; what it does not name is the default."""
     resources = mapping(container, "resources")
     limits, requests = mapping(resources, "limits"), mapping(resources, "requests")
     amounts: Counter[str] = Counter()
-    refused: list[Refused] = []
-    shares = several_shares(limits, shared)
+    refused: list[RejectedRequest] = []
+    shares = requests_several_shares(limits, shared)
     for name in dict.fromkeys([*limits, *requests]):
         if not isinstance(name, str):
             continue
-        given = requests.get(name, limits.get(name))
-        amount = quantity(given)
+        value = requests.get(name, limits.get(name))
+        amount = quantity(value)
         if amount is None or amount < 0:
             part = "requests" if name in requests else "limits"
-            says = f"{name}: {given!r} is no quantity"
-            refused.append(Refused(says, f"{where}.{part}.{name}", 1, name, 1))
+            message = f"{name}: {value!r} is no quantity"
+            refused.append(RejectedRequest(message, f"{where}.{part}.{name}", 1, name, 1))
             continue
         if not name.startswith(_NATIVE):
             problem = _not_acceptable(name, limits, requests, where)
@@ -330,10 +341,10 @@ def _asks(
     return _Asked(amounts, tuple(refused))
 
 
-def _one_share(name: str, amount: Fraction, at: str) -> Refused:
-    says = f"a container asks for {show_amount(name, whole_units(name, amount))} and gets {names.MOST_SHARES}"
-    return Refused(
-        f"{says}: shares of a GPU are turns on it, not more of it",
+def _one_share(name: str, amount: Fraction, at: str) -> RejectedRequest:
+    message = f"a container asks for {format_amount(name, whole_units(name, amount))} and gets {names.MOST_SHARES}"
+    return RejectedRequest(
+        f"{message}: shares of a GPU are turns on it, not more of it",
         at,
         names.MOST_SHARES,
         name,
@@ -344,20 +355,20 @@ def _one_share(name: str, amount: Fraction, at: str) -> Refused:
 
 def _not_acceptable(
     name: str, limits: Mapping[Any, Any], requests: Mapping[Any, Any], where: str
-) -> Refused | None:
+) -> RejectedRequest | None:
     """Why the API server would not take this resource of a container, None when it would."""
-    limit, asked = quantity(limits.get(name)), quantity(requests.get(name))
+    limit, requested = quantity(limits.get(name)), quantity(requests.get(name))
     at = f"{where}.limits.{name}"
-    amount = max(1, whole_units(name, (asked if limit is None else limit) or Fraction(1)))
+    amount = max(1, whole_units(name, (requested if limit is None else limit) or Fraction(1)))
     if "/" not in name:
-        says = f"`{name}` is no resource of Kubernetes: devices have a domain, as in {names.GPU}"
-        return Refused(says, at, f"nvidia.com/{name}", f"nvidia.com/{name}", amount)
+        message = f"`{name}` is no resource of Kubernetes: devices have a domain, as in {names.GPU}"
+        return RejectedRequest(message, at, f"nvidia.com/{name}", f"nvidia.com/{name}", amount)
     if limit is None:
-        return Refused(
+        return RejectedRequest(
             f"{name}: a request without a limit, which Kubernetes refuses", at, amount, name, amount
         )
-    if name in requests and asked != limit:
-        return Refused(
+    if name in requests and requested != limit:
+        return RejectedRequest(
             f"{name}: request {requests[name]} and limit {limits[name]} differ,"
             " which Kubernetes refuses for devices",
             f"{where}.requests.{name}",
@@ -366,7 +377,7 @@ def _not_acceptable(
             amount,
         )
     if limit.denominator != 1:
-        return Refused(
+        return RejectedRequest(
             f"{name}: {limits[name]} is no whole number, which Kubernetes refuses for devices",
             at,
             amount,

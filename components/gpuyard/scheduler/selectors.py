@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpuyard import names
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
-from gpuyard.plan.sharing.by_gke import gke_labels
+from gpuyard.plan.sharing.gke_sharing import gke_labels
 from gpuyard.spec.platform import Cloud
 
 _DISCOVERED = "nvidia.com/"
@@ -78,8 +78,8 @@ def _compares(value: str, want: NodeRequirement) -> bool:
     """Gt and Lt compare whole numbers; anything else meets nothing."""
     if not (want.values and _is_number(value) and _is_number(want.values[0])):
         return False
-    here, there = int(value), int(want.values[0])
-    return (want.operator == "Gt" and here > there) or (want.operator == "Lt" and here < there)
+    here, bound = int(value), int(want.values[0])
+    return (want.operator == "Gt" and here > bound) or (want.operator == "Lt" and here < bound)
 
 
 def _is_number(text: str) -> bool:
@@ -110,25 +110,25 @@ def accepts(
     answer: bool | None = True
     about = ""
     for key, value in selector.items():
-        met = labels.meets(NodeRequirement(key, "In", (value,)))
-        if met is False:
+        match = labels.meets(NodeRequirement(key, "In", (value,)))
+        if match is False:
             return False, f"{key}={value}"
-        if met is None:
+        if match is None:
             answer, about = None, f"{key}={value}"
     if terms:
-        met, key = _any_term(labels, terms)
-        if met is False:
+        match, key = _any_term(labels, terms)
+        if match is False:
             return False, key
-        if met is None:
+        if match is None:
             answer, about = None, key
     return answer, about
 
 
 def _any_term(labels: PoolLabels, terms: tuple[Term, ...]) -> tuple[bool | None, str]:
     answers = [_all_of(labels, term) for term in terms]
-    for wanted in (True, None):
-        if found := [a for a in answers if a[0] is wanted]:
-            return found[0]
+    for verdict in (True, None):
+        if results := [a for a in answers if a[0] is verdict]:
+            return results[0]
     return answers[0]
 
 
@@ -137,9 +137,9 @@ def _all_of(labels: PoolLabels, term: Term) -> tuple[bool | None, str]:
     if not term:
         return False, "an empty node selector term"
     answers = [(labels.meets(r), _shown(r)) for r in term]
-    for wanted in (False, None):
-        if found := [a for a in answers if a[0] is wanted]:
-            return found[0]
+    for verdict in (False, None):
+        if results := [a for a in answers if a[0] is verdict]:
+            return results[0]
     return True, ""
 
 
@@ -154,10 +154,10 @@ def flavor_accepts(
     if any(flavor_labels.get(k, v) != v for k, v in selector.items()):
         return False
     labels = PoolLabels({k: (v,) for k, v in flavor_labels.items()}, closed=True)
-    kept = [tuple(r for r in term if r.key in flavor_labels) for term in terms]
-    if not kept or not all(kept):
+    own_terms = [tuple(r for r in term if r.key in flavor_labels) for term in terms]
+    if not own_terms or not all(own_terms):
         return True
-    return any(all(labels.meets(r) for r in term) for term in kept)
+    return any(all(labels.meets(r) for r in term) for term in own_terms)
 
 
 def discovered(selector: Mapping[str, str], terms: tuple[Term, ...]) -> str | None:

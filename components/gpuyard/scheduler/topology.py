@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gpuyard.scheduler.domains import Domain, DomainFit, Wanted, find
-from gpuyard.scheduler.nodes import Amounts, Nodes, Room, with_itself
+from gpuyard.scheduler.domains import Domain, DomainFit, DomainRequest, find_domains
+from gpuyard.scheduler.nodes import Amounts, FreeResources, Nodes, with_own_pod
 
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"
 PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
@@ -28,10 +28,10 @@ _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class TopologyRequest:
     """What a pod set says about the place of its pods."""
 
-    how: str = ""
+    mode: str = ""
     """required, preferred, unconstrained; empty when it speaks of slices only."""
     level: str = ""
     slice_level: str = ""
@@ -40,7 +40,7 @@ class Near:
     """Slices within slices: level and size, the widest first."""
     group: str = ""
     """Pod sets of one group share a domain: a leader, and its workers."""
-    wrong: str = ""
+    error: str = ""
     """Why Kueue does not take it."""
 
     @property
@@ -49,7 +49,7 @@ class Near:
         return ((self.slice_level, self.slice_size), *self.inner) if self.slice_level else ()
 
 
-def near_of(annotations: Mapping[str, str], count: int) -> Near | None:
+def topology_request(annotations: Mapping[str, str], count: int) -> TopologyRequest | None:
     """Read a pod template's annotations as Kueue's webhook does; None where they say nothing."""
     how = [word for word, key in HOW.items() if key in annotations]
     if not how and not {SLICE_LEVEL, SLICE_SIZE, LAYERS, GROUP} & annotations.keys():
@@ -65,7 +65,7 @@ def near_of(annotations: Mapping[str, str], count: int) -> Near | None:
     (slice_level, size), *inner = layers or [("", 1)]
     group = annotations.get(GROUP, "")
     wrong = wrong or problem or _misgrouped(annotations, group, level)
-    return Near(word, level, slice_level, size, tuple(inner), group, wrong)
+    return TopologyRequest(word, level, slice_level, size, tuple(inner), group, wrong)
 
 
 def _misgrouped(annotations: Mapping[str, str], group: str, level: str) -> str:
@@ -73,8 +73,8 @@ def _misgrouped(annotations: Mapping[str, str], group: str, level: str) -> str:
         return ""
     if group.isascii() and group.isdecimal():
         return f"{GROUP}: {group!r} must not be a number"
-    if others := [key for key in (SLICE_SIZE, SLICE_LEVEL, LAYERS) if key in annotations]:
-        return f"{GROUP} and {others[0]} exclude each other"
+    if conflicting := [key for key in (SLICE_SIZE, SLICE_LEVEL, LAYERS) if key in annotations]:
+        return f"{GROUP} and {conflicting[0]} exclude each other"
     return "" if level else f"{GROUP} goes with {REQUIRED} or {PREFERRED} only"
 
 
@@ -101,147 +101,157 @@ def _layers(text: str, count: int) -> tuple[list[tuple[str, int]], str]:
     except ValueError:
         read = None
     entries = read if isinstance(read, list) else []
-    found = [
+    results = [
         (e["topology"], e["size"])
         for e in entries
         if isinstance(e, dict)
         and isinstance(e.get("topology"), str)
         and isinstance(e.get("size"), int)
     ]
-    if not 1 <= len(found) <= MOST_LAYERS or len(found) < len(entries):
+    if not 1 <= len(results) <= MOST_LAYERS or len(results) < len(entries):
         return [], f"{LAYERS} is no JSON list of 1 to {MOST_LAYERS} entries with topology and size"
-    if len({level for level, _ in found}) < len(found):
+    if len({level for level, _ in results}) < len(results):
         return [], f"{LAYERS} names a topology twice"
-    if not 1 <= found[0][1] <= count or any(size < 1 for _, size in found):
+    if not 1 <= results[0][1] <= count or any(size < 1 for _, size in results):
         return [], f"{LAYERS}: sizes must be from 1 to {count}"
-    for (_, wide), (_, size) in pairwise(found):
+    for (_, wide), (_, size) in pairwise(results):
         if wide % size:
             return [], f"{LAYERS}: {size} does not divide {wide}"
-    return found, ""
+    return results, ""
 
 
-def mismatch(near: Near | None, levels: Sequence[str] | None, *, everywhere: bool) -> str:
+def topology_mismatch(
+    place_request: TopologyRequest | None, levels: Sequence[str] | None, *, everywhere: bool
+) -> str:
     """Why a flavor's topology and a job's words do not go together; "" when they do.
 
     `everywhere`: all flavors of the queue have a topology, so that jobs that say nothing are placed too.
     """
     if levels is None:
-        return "the job asks for a topology, and the pool has none" if near else ""
-    if near is None:
+        return "the job asks for a topology, and the pool has none" if place_request else ""
+    if place_request is None:
         why = "the pool takes jobs with a topology annotation only, as others of its queue have no topology"
         return "" if everywhere else why
-    chain = [*filter(None, (near.level, *(level for level, _ in near.layers)))]
+    chain = [*filter(None, (place_request.level, *(level for level, _ in place_request.layers)))]
     for level in chain:
         if level not in levels:
             return f"its nodes have no level {level}; there are {', '.join(levels)}"
     for position, (wide, narrow) in enumerate(pairwise(chain)):
-        same_is_fine = not position and bool(near.level)
+        same_is_fine = not position and bool(place_request.level)
         if levels.index(wide) + (0 if same_is_fine else 1) > levels.index(narrow):
             return f"its slices ask for {narrow}, which is wider than {wide}"
     return ""
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class TopologyPlacement:
     """What became of pods that a queue looked for nodes for."""
 
-    room: Room
+    free: FreeResources
     """Afterwards; as before when they found none."""
     fits: bool
     best: int
     """How many of the pods the best domain of the level holds, or all nodes where no level is required."""
     nodes: int = 0
     started: int = 0
-    guessed: bool = False
+    is_estimated: bool = False
     """True when labels were needed that only nodes which run could show."""
 
 
-def spot(
-    room: Room,
+def find_placement(
+    free: FreeResources,
     levels: Sequence[str],
     requests: Amounts,
     count: int,
-    near: Near | None,
+    place_request: TopologyRequest | None,
     leader: Amounts | None = None,
-) -> Spot:
+) -> TopologyPlacement:
     """Find nodes for pods that are alike, and for one leader; none without the labels of the levels."""
-    near = near or Near("unconstrained")
-    each = with_itself(requests)
-    leads = with_itself(leader) if leader is not None else None
+    place_request = place_request or TopologyRequest("unconstrained")
+    each = with_own_pod(requests)
+    leads = with_own_pod(leader) if leader is not None else None
     guessed = any(
-        len(n.where or ()) < len(levels) - 1 for n in room if n.where is not None and n.count
+        len(n.where or ()) < len(levels) - 1 for n in free if n.where is not None and n.count
     )
-    asks = bool(near.level) and near.level != levels[-1]
-    entries = _leaves(room, each, leads, len(levels))
-    found = find([*entries], len(levels), _wanted(near, levels, count, leads=leads is not None))
-    if found.pods is None:
-        return Spot(room, fits=False, best=found.best, guessed=guessed and asks)
-    after = _after(room, (each, leads), _taken(entries, found))
-    return replace(after, best=count, guessed=guessed and asks)
+    asks = bool(place_request.level) and place_request.level != levels[-1]
+    entries = _leaves(free, each, leads, len(levels))
+    result = find_domains(
+        [*entries],
+        len(levels),
+        _domain_request(place_request, levels, count, leads=leads is not None),
+    )
+    if result.pods is None:
+        return TopologyPlacement(free, fits=False, best=result.best, is_estimated=guessed and asks)
+    after = _after(free, (each, leads), _in_use(entries, result))
+    return replace(after, best=count, is_estimated=guessed and asks)
 
 
-def _wanted(near: Near, levels: Sequence[str], count: int, *, leads: bool) -> Wanted:
+def _domain_request(
+    place_request: TopologyRequest, levels: Sequence[str], count: int, *, leads: bool
+) -> DomainRequest:
     """The levels by their index: slices that speak of no wider domain may lie anywhere."""
     last = len(levels) - 1
-    widest = 0 if near.slice_level else last
-    return Wanted(
+    widest = 0 if place_request.slice_level else last
+    return DomainRequest(
         count=count,
-        level=levels.index(near.level) if near.level else widest,
-        slice_level=levels.index(near.slice_level) if near.slice_level else last,
-        slice_size=near.slice_size,
-        inner=tuple((levels.index(at), size) for at, size in near.inner),
-        required=near.how == "required",
-        loose=not near.level,
+        level=levels.index(place_request.level) if place_request.level else widest,
+        slice_level=levels.index(place_request.slice_level) if place_request.slice_level else last,
+        slice_size=place_request.slice_size,
+        inner_levels=tuple((levels.index(at), size) for at, size in place_request.inner),
+        required=place_request.mode == "required",
+        is_preferred=not place_request.level,
         leader=leads,
     )
 
 
-def _leaves(room: Room, each: Amounts, leads: Amounts | None, depth: int) -> dict[Domain, int]:
+def _leaves(
+    free: FreeResources, each: Amounts, leads: Amounts | None, depth: int
+) -> dict[Domain, int]:
     """Nodes, and the entry of the room that each belongs to."""
-    found: dict[Domain, int] = {}
-    for index, group in enumerate(room):
+    results: dict[Domain, int] = {}
+    for index, group in enumerate(free):
         if group.where is None:
             continue
         above = (*group.where, *[""] * (depth - 1 - len(group.where)))
-        pods = beside = max(0, group.slots(each))
+        pods = leader_slots = max(0, group.slots(each))
         if leads is not None and group.slots(leads) > 0:
-            beside = max(0, group.less(leads, 1, 1).slots(each))
+            leader_slots = max(0, group.less(leads, 1, 1).slots(each))
         for one in range(group.count):
-            node = Domain((*above, f"{index:06d}/{one:06d}"), pods=pods, pods_beside=beside)
+            node = Domain((*above, f"{index:06d}/{one:06d}"), pods=pods, pods_beside=leader_slots)
             node.leaders = int(leads is not None and group.slots(leads) > 0)
-            found[node] = index
-    return found
+            results[node] = index
+    return results
 
 
-def _taken(
-    entries: Mapping[Domain, int], found: DomainFit
+def _in_use(
+    entries: Mapping[Domain, int], result: DomainFit
 ) -> Mapping[int, Counter[tuple[int, int]]]:
     """By entry of the room: how many nodes take so many pods, and so many leaders."""
-    pods = dict(found.pods or ())
-    nodes: Iterable[Domain] = dict.fromkeys((*pods, *([found.leader] if found.leader else [])))
-    taken: dict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
+    pods = dict(result.pods or ())
+    nodes: Iterable[Domain] = dict.fromkeys((*pods, *([result.leader] if result.leader else [])))
+    nodes_by_load: dict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
     for node in nodes:
-        taken[entries[node]][pods.get(node, 0), int(node is found.leader)] += 1
-    return taken
+        nodes_by_load[entries[node]][pods.get(node, 0), int(node is result.leader)] += 1
+    return nodes_by_load
 
 
 def _after(
-    room: Room,
+    free: FreeResources,
     asks: tuple[Amounts, Amounts | None],
-    taken: Mapping[int, Counter[tuple[int, int]]],
-) -> Spot:
+    in_use: Mapping[int, Counter[tuple[int, int]]],
+) -> TopologyPlacement:
     """The room with the pods on their nodes."""
     each, leads = asks
     after: list[Nodes] = []
     nodes = started = 0
-    for index, group in enumerate(room):
-        used = taken.get(index, Counter())
-        for (pods, leaders), number in sorted(used.items()):
+    for index, group in enumerate(free):
+        nodes_by_load = in_use.get(index, Counter())
+        for (pods, leaders), number in sorted(nodes_by_load.items()):
             less = group.less(leads or {}, leaders, number).less(each, pods, number)
             after.append(replace(less, running=True, hosts=group.hosts | {""}))
-        total = used.total()
+        total = nodes_by_load.total()
         nodes += 0 if group.hosts else total
         started += 0 if group.running else total
         if group.count > total or not total:
             after.append(replace(group, count=group.count - total))
-    return Spot(tuple(after), fits=True, best=0, nodes=nodes, started=started)
+    return TopologyPlacement(tuple(after), fits=True, best=0, nodes=nodes, started=started)

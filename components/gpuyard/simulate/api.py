@@ -15,7 +15,7 @@ from typing import Any, Final
 import urllib3
 import yaml
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 
 ApiObject = dict[str, Any]
 MANAGER: Final = "gpuyard-sim"
@@ -59,7 +59,7 @@ class ApiError(Exception):
         self.status = status
 
     @property
-    def may_pass(self) -> bool:
+    def is_retryable(self) -> bool:
         """Whether the same request may do later: too much to do, or a part behind it does not answer yet.
 
         An apply with a field that its kind does not have is answered with 500 as well, for ever.
@@ -115,16 +115,16 @@ class Api:
     ) -> urllib3.BaseHTTPResponse:
         try:
             try:
-                return self._asked(method, path, data, kind, timeout)
+                return self._requested(method, path, data, kind, timeout)
             except urllib3.exceptions.ProtocolError:
                 # A connection that the server closed while it lay idle is no reason to fail a read.
                 if method != "GET":
                     raise
-                return self._asked(method, path, data, kind, timeout)
+                return self._requested(method, path, data, kind, timeout)
         except urllib3.exceptions.HTTPError as problem:
             raise Unreachable(str(problem)) from problem
 
-    def _asked(
+    def _requested(
         self, method: str, path: str, data: bytes | None, kind: str, timeout: urllib3.Timeout
     ) -> urllib3.BaseHTTPResponse:
         return self._pool.request(
@@ -151,7 +151,7 @@ class Api:
             "PATCH", path_of(manifest) + query, manifest, "application/apply-patch+yaml"
         )
 
-    def merge(self, path: str, change: ApiObject) -> ApiObject:
+    def patch(self, path: str, change: ApiObject) -> ApiObject:
         """Merge patch: None removes."""
         query = f"?fieldManager={MANAGER}"
         return self.call("PATCH", path + query, change, "application/merge-patch+json")
@@ -188,10 +188,10 @@ class Api:
         return True
 
 
-def merge_if_there(api: Api, path: str, change: ApiObject) -> None:
+def merge_if_exists(api: Api, path: str, change: ApiObject) -> None:
     """Merge patch; what is gone in the meantime needs nothing."""
     try:
-        api.merge(path, change)
+        api.patch(path, change)
     except ApiError as problem:
         if problem.status != 404:  # noqa: PLR2004
             raise
@@ -209,15 +209,15 @@ def connect(kubeconfig: Path) -> Api:
     """The API server a kubeconfig of ours names.
 
     Raises:
-        EnvironmentLacks: the file is not there or not one of ours.
+        EnvironmentMissing: the file is not there or not one of ours.
     """
     try:
-        found = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
-        cluster = found["clusters"][0]["cluster"]
+        result = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+        cluster = result["clusters"][0]["cluster"]
         certificate = base64.b64decode(cluster["certificate-authority-data"]).decode()
-        return Api(cluster["server"], found["users"][0]["user"]["token"], certificate)
+        return Api(cluster["server"], result["users"][0]["user"]["token"], certificate)
     except (OSError, yaml.YAMLError, KeyError, IndexError, TypeError, ValueError) as problem:
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             f"{kubeconfig} is not the kubeconfig of a simulated cluster ({problem});"
             " `gpuyard sim up` makes one"
         ) from problem
@@ -240,10 +240,10 @@ def _pause(method: str, sent: bytes | None, answer: urllib3.BaseHTTPResponse) ->
     whatever its version, has none that could be old: a conflict is another object's, changed at the same
     moment. Fields that another manager has stay its.
     """
-    asked = answer.headers.get("Retry-After", "")
+    retry_after = answer.headers.get("Retry-After", "")
     busy = answer.status == 429 or answer.status >= 500  # noqa: PLR2004  as of ApiError.may_pass
-    if busy and asked.isdigit():
-        return min(float(asked), LONGEST_PAUSE)
+    if busy and retry_after.isdigit():
+        return min(float(retry_after), LONGEST_PAUSE)
     if answer.status != 409 or method not in {"POST", "PATCH"}:  # noqa: PLR2004  a conflict
         return None
     versioned = method == "PATCH" and b'"resourceVersion"' in (sent or b"")

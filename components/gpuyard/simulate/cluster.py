@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.simulate import crds, credentials, processes
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, connect, wait_until_ready
 from gpuyard.simulate.kueue import manager as kueue_manager
@@ -77,7 +77,7 @@ def up(name: str, say: Say = lambda _: None, checkout: Path | None = None) -> Ou
     """Start what does not run; leaves alone what does. It remembers the `checkout` that deploys to it.
 
     Raises:
-        EnvironmentLacks: the programs are not built, a part does not start, or the cluster belongs to
+        EnvironmentMissing: the programs are not built, a part does not start, or the cluster belongs to
             another checkout.
     """
     began = time.monotonic()
@@ -100,17 +100,17 @@ def up(name: str, say: Say = lambda _: None, checkout: Path | None = None) -> Ou
             ", ".join(part.name for part in status.parts if part.alive is False)
             or "the API server or Kueue does not answer"
         )
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             f"cluster {name} did not become ready ({dead}); logs: {folder.path / 'logs'}"
         )
     seconds = time.monotonic() - began
     if fresh:
-        says = f"cluster {name} is up after {seconds:.1f} s"
+        message = f"cluster {name} is up after {seconds:.1f} s"
     elif started:
-        says = f"cluster {name} was mended: started {', '.join(started)}"
+        message = f"cluster {name} was mended: started {', '.join(started)}"
     else:
-        says = f"cluster {name} is already up, nothing changed"
-    return Outcome(says, bool(started), seconds, status)
+        message = f"cluster {name} is already up, nothing changed"
+    return Outcome(message, bool(started), seconds, status)
 
 
 def renew_kueue(name: str, tools: Tools) -> bool:
@@ -135,7 +135,7 @@ def renew_kueue(name: str, tools: Tools) -> bool:
 def down(name: str) -> bool:
     """Stop every process and remove every file; says whether there was anything."""
     folder = folder_of(name)
-    running = processes.strays(_mark(folder))
+    running = processes.marked_processes(_mark(folder))
     if not folder.path.exists() and not running:
         return False
     with locked(folder):
@@ -148,20 +148,22 @@ def reset(name: str, say: Say = lambda _: None) -> Outcome:
     """Empty the cluster: a new, empty store under the same address and the same kubeconfig.
 
     Raises:
-        EnvironmentLacks: as for `up`, or the cluster is not up at all.
+        EnvironmentMissing: as for `up`, or the cluster is not up at all.
     """
     folder = folder_of(name)
     if folder.settings() is None:
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             f"there is no simulated cluster {name}; `gpuyard sim up --name {name}` starts it"
         )
     with locked(folder):
         _stop_all(folder)
-        for kept in ("etcd", "kueue", "parts"):
-            Folder(kept, folder.path / kept).remove()
+        for part in ("etcd", "kueue", "parts"):
+            Folder(part, folder.path / part).remove()
     outcome = up(name, say)
-    says = f"cluster {name} is empty again after {outcome.seconds:.1f} s, under the same kubeconfig"
-    return replace(outcome, says=says, changed=True)
+    message = (
+        f"cluster {name} is empty again after {outcome.seconds:.1f} s, under the same kubeconfig"
+    )
+    return replace(outcome, says=message, changed=True)
 
 
 def status(name: str) -> Status:
@@ -219,18 +221,18 @@ def _status(folder: Folder) -> Status:
 def _ready_status(folder: Folder) -> Status:
     """The status once everything answers: on a busy machine one look may miss what answered just now."""
     deadline = time.monotonic() + START_SECONDS
-    while not (found := _status(folder)).ready and time.monotonic() < deadline:
-        if any(part.alive is False for part in found.parts):
+    while not (result := _status(folder)).ready and time.monotonic() < deadline:
+        if any(part.alive is False for part in result.parts):
             break
         time.sleep(0.1)
-    return found
+    return result
 
 
 def _answers(folder: Folder) -> bool:
     """Whether the API server and, behind it, Kueue's webhooks answer."""
     try:
         api = connect(folder.kubeconfig)
-    except EnvironmentLacks:
+    except EnvironmentMissing:
         return False
     return api.is_ready() and kueue_manager.is_ready(api)
 
@@ -244,7 +246,10 @@ def _stop_all(folder: Folder) -> None:
     recorded = [folder.recorded(part.name) for part in reversed(PARTS)]
     processes.stop([process for process in recorded[:-2] if process])
     processes.stop(
-        [*(process for process in recorded[-2:] if process), *processes.strays(_mark(folder))]
+        [
+            *(process for process in recorded[-2:] if process),
+            *processes.marked_processes(_mark(folder)),
+        ]
     )
 
 
@@ -252,18 +257,20 @@ def _first_start(
     folder: Folder, tools: Tools, say: Say, checkout: Path | None
 ) -> tuple[list[str], Status]:
     """Start a new cluster; with other ports where somebody was quicker to take one of its own."""
-    for left in reversed(range(STARTS)):
+    for tries_left in reversed(range(STARTS)):
         settings = new_settings(folder, checkout)
         folder.keep(settings)
         try:
             started = _start_missing(Place(folder, settings, tools), say)
-            found = _ready_status(folder)
-            if found.ready or not left or not (lost := _without_port(folder)):
-                return started, found
-        except EnvironmentLacks:
-            if not left or not (lost := _without_port(folder)):
+            result = _ready_status(folder)
+            if result.ready or not tries_left or not (missing := _without_port(folder)):
+                return started, result
+        except EnvironmentMissing:
+            if not tries_left or not (missing := _without_port(folder)):
                 raise
-        say(f"somebody else took a port of {', '.join(lost)} meanwhile; starting anew with others")
+        say(
+            f"somebody else took a port of {', '.join(missing)} meanwhile; starting anew with others"
+        )
         _stop_all(folder)
         folder.empty()
     raise AssertionError  # the last try returns or raises
@@ -291,8 +298,8 @@ def _start_missing(place: Place, say: Say) -> list[str]:
         if part.name in {"etcd", "kube-apiserver"}:
             _start(place, part, say)
     api = _ready_api(place)
-    configured = _prepare(api, place, installing=_KUEUE in missing)
-    if configured and _KUEUE not in missing:
+    is_changed = _prepare(api, place, installing=_KUEUE in missing)
+    if is_changed and _KUEUE not in missing:
         say("kueue: the cluster's configuration changed, starting it anew")
         processes.stop(filter(None, [folder.recorded("kueue")]))
         missing.append(_KUEUE)
@@ -312,7 +319,11 @@ def _stop_unrecorded(place: Place) -> None:
     """Stop processes of ours that no record knows: they would hold the ports."""
     known = {place.folder.recorded(part.name) for part in PARTS}
     processes.stop(
-        [process for process in processes.strays(_mark(place.folder)) if process not in known]
+        [
+            process
+            for process in processes.marked_processes(_mark(place.folder))
+            if process not in known
+        ]
     )
 
 
@@ -338,7 +349,7 @@ def _ready_api(place: Place) -> Api:
     while not wait_until_ready(api, 1.0):
         _fail_if_dead(folder, "etcd", "kube-apiserver")
         if time.monotonic() > deadline:
-            raise EnvironmentLacks(
+            raise EnvironmentMissing(
                 f"the API server is not ready after {START_SECONDS:.0f} s; see {folder.log('kube-apiserver')}"
             )
     return api
@@ -353,8 +364,8 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
         kinds = [policy, *kueue_manager.crds(place), *crds.provisioning_request(place.tools)]
         kinds += crds.of_claims(place.tools)
         _apply_all(api, place.folder, kinds)
-        _apply_all(api, place.folder, kueue_manager.surroundings(place)[:1])
-        _apply_all(api, place.folder, kueue_manager.surroundings(place)[1:])
+        _apply_all(api, place.folder, kueue_manager.supporting_objects(place)[:1])
+        _apply_all(api, place.folder, kueue_manager.supporting_objects(place)[1:])
     text = _patiently(place.folder, lambda: kueue_manager.wanted_configuration(api, place))
     path = kueue_manager.configuration_path(place)
     if path.exists() and path.read_text(encoding="utf-8") == text:
@@ -384,7 +395,7 @@ def _patiently(folder: Folder, act: Callable[[], _T]) -> _T:
             return act()
         except (ApiError, Unreachable) as problem:
             _fail_if_dead(folder, "etcd", "kube-apiserver")
-            passes = isinstance(problem, Unreachable) or problem.may_pass
+            passes = isinstance(problem, Unreachable) or problem.is_retryable
             if not passes or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
@@ -394,11 +405,11 @@ def _finish_kueue(api: Api, place: Place) -> None:
     """Give Kueue its certificates and wait until its webhooks answer; at once when they do."""
     folder = place.folder
     deadline = time.monotonic() + START_SECONDS
-    while not (kueue_manager.listens(place) and kueue_manager.is_ready(api)):
+    while not (kueue_manager.is_listening(place) and kueue_manager.is_ready(api)):
         kueue_manager.copy_certificates(api, place)
         _fail_if_dead(folder, "kueue")
         if time.monotonic() > deadline:
-            raise EnvironmentLacks(
+            raise EnvironmentMissing(
                 f"Kueue is not ready after {START_SECONDS:.0f} s; see {folder.log('kueue')}"
             )
         time.sleep(0.1)
@@ -410,13 +421,13 @@ def _fail_if_dead(folder: Folder, *names: str) -> None:
     for name in names:
         process = folder.recorded(name)
         if process and not process.alive:
-            raise EnvironmentLacks(
-                f"{name} ended while starting: {_last_words(folder, name)}; see {folder.log(name)};"
+            raise EnvironmentMissing(
+                f"{name} ended while starting: {_last_log_line(folder, name)}; see {folder.log(name)};"
                 f" `gpuyard sim down --name {folder.name}`, then `up`, begins with nothing"
             )
 
 
-def _last_words(folder: Folder, name: str) -> str:
+def _last_log_line(folder: Folder, name: str) -> str:
     lines = _log(folder, name).strip().splitlines()
     return lines[-1][:300] if lines else "it said nothing"
 

@@ -26,8 +26,8 @@ def find_crd(tools: Tools, project: str, file: str) -> ApiObject | None:
     folders = [tools.share / project / "crds"]
     if upstream := os.environ.get("GPUYARD_UPSTREAM"):
         folders.append(Path(upstream) / "crds" / project)
-    found = (crd for folder in folders for crd in read_manifests(folder, file))
-    return next(found, None)
+    results = (crd for folder in folders for crd in read_manifests(folder, file))
+    return next(results, None)
 
 
 def cluster_policy(tools: Tools) -> tuple[ApiObject, str | None]:

@@ -35,21 +35,21 @@ def lean(definition: ApiObject) -> ApiObject:
     return definition | {"spec": definition["spec"] | {"versions": versions}}
 
 
-def _lean_schema(found: ApiObject) -> ApiObject:
-    return found | {"openAPIV3Schema": _without(found["openAPIV3Schema"], inside=False)}
+def _lean_schema(result: ApiObject) -> ApiObject:
+    return result | {"openAPIV3Schema": _without(result["openAPIV3Schema"], inside=False)}
 
 
 def _without(schema: ApiObject, *, inside: bool) -> ApiObject:
     """A schema and those in it, without their descriptions where they are inside of a pod template."""
-    kept = {key: _part(key, value, inside=inside) for key, value in schema.items()}
-    return {key: value for key, value in kept.items() if not (inside and key == "description")}
+    parts = {key: _part(key, value, inside=inside) for key, value in schema.items()}
+    return {key: value for key, value in parts.items() if not (inside and key == "description")}
 
 
 def _part(key: str, value: Any, *, inside: bool) -> Any:
     if key == "properties":
         return {
-            name: _without(found, inside=inside or name == "template")
-            for name, found in value.items()
+            name: _without(result, inside=inside or name == "template")
+            for name, result in value.items()
         }
     if key in {"items", "additionalProperties"} and isinstance(value, dict):
         return _without(value, inside=inside)

@@ -46,8 +46,11 @@ class Part:
 
     def environment(self) -> dict[str, str]:
         """Its variables; how much memory it may take, the caller's environment says first."""
-        given = {name: os.environ[name] for name in _THRIFTY if name in os.environ}
-        return {**self.env, **{name: value for name, value in given.items() if name in self.env}}
+        inherited = {name: os.environ[name] for name in _THRIFTY if name in os.environ}
+        return {
+            **self.env,
+            **{name: value for name, value in inherited.items() if name in self.env},
+        }
 
 
 def _etcd(place: Place) -> list[str]:

@@ -106,10 +106,10 @@ def _wait_for_end(processes: list[Process], patience: float) -> list[Process]:
     return processes
 
 
-def strays(mark: str) -> list[Process]:
+def marked_processes(mark: str) -> list[Process]:
     """Every running process whose mark starts with this, whether recorded or not."""
-    wanted = f"{MARK}={mark}".encode()
-    found = []
+    prefix = f"{MARK}={mark}".encode()
+    results = []
     for folder in _PROC.iterdir():
         if not folder.name.isdigit():
             continue
@@ -117,11 +117,11 @@ def strays(mark: str) -> list[Process]:
             environment = (folder / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if any(item.startswith(wanted) for item in environment):
+        if any(item.startswith(prefix) for item in environment):
             started = start_of(int(folder.name))
             if started:
-                found.append(Process(int(folder.name), started))
-    return found
+                results.append(Process(int(folder.name), started))
+    return results
 
 
 def rss_mib(pid: int) -> int:

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from gpuyard.errors import EnvironmentLacks, UsageError
+from gpuyard.errors import EnvironmentMissing, UsageError
 from gpuyard.simulate.processes import Process
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
@@ -40,10 +40,10 @@ PORTS = range(20000, 32000)
 
 def home() -> Path:
     """The folder of all simulated clusters of this user."""
-    if given := os.environ.get("GPUYARD_SIM_HOME"):
-        return Path(given).absolute()
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser().absolute() / "gpuyard" / "sim"
+    if value := os.environ.get("GPUYARD_SIM_HOME"):
+        return Path(value).absolute()
+    state_home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state_home).expanduser().absolute() / "gpuyard" / "sim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class Folder:
     def settings(self) -> ClusterSettings | None:
         """What was chosen at the first start; None when the cluster is not there."""
         try:
-            found = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))
+            result = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))
             return ClusterSettings(
-                found["token"],
-                {name: int(found["ports"][name]) for name in PORT_NAMES},
-                found.get("checkout"),
+                result["token"],
+                {name: int(result["ports"][name]) for name in PORT_NAMES},
+                result.get("checkout"),
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -95,8 +95,8 @@ class Folder:
     def recorded(self, part: str) -> Process | None:
         """The process a part had, running or not."""
         try:
-            found = json.loads((self.path / "parts" / f"{part}.json").read_text(encoding="utf-8"))
-            return Process(int(found["pid"]), str(found["started"]))
+            result = json.loads((self.path / "parts" / f"{part}.json").read_text(encoding="utf-8"))
+            return Process(int(result["pid"]), str(result["started"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -133,11 +133,11 @@ def require_own(name: str, checkout: Path) -> None:
     """Let a checkout act only on clusters of its own: the state of a stack lies in the checkout.
 
     Raises:
-        EnvironmentLacks: `make up` in another checkout deploys to this cluster.
+        EnvironmentMissing: `make up` in another checkout deploys to this cluster.
     """
     settings = folder_of(name).settings()
     if settings and settings.checkout not in {None, str(checkout)}:
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             f"cluster {name} belongs to the checkout {settings.checkout}: run `make` there, or add"
             f" NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name {name}`"
             " removes it"
@@ -147,10 +147,10 @@ def require_own(name: str, checkout: Path) -> None:
 def write_private(path: Path, text: str) -> None:
     """Write a file as a whole, readable by the user alone."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.touch(mode=0o600)
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.touch(mode=0o600)
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
 
 
 @contextlib.contextmanager
@@ -188,14 +188,16 @@ def new_settings(folder: Folder, checkout: Path | None = None) -> ClusterSetting
     that start at the same moment, and do not know of each other, hardly ever look at the same ports.
     """
     every = (other.settings() for other in every_folder())
-    taken = {port for settings in every if settings for port in settings.ports.values()}
+    used_ports = {port for settings in every if settings for port in settings.ports.values()}
     first = int.from_bytes(sha256(str(folder.path).encode()).digest()[:4], "big") % len(PORTS)
-    free = (
-        port for port in (*PORTS[first:], *PORTS[:first]) if port not in taken and is_free(port)
+    free_ports = (
+        port
+        for port in (*PORTS[first:], *PORTS[:first])
+        if port not in used_ports and is_free(port)
     )
-    ports: dict[str, int] = dict(zip(PORT_NAMES, free, strict=False))
+    ports: dict[str, int] = dict(zip(PORT_NAMES, free_ports, strict=False))
     if len(ports) < len(PORT_NAMES):
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             f"no {len(PORT_NAMES)} free ports from {PORTS.start} to {PORTS.stop} on this machine"
         )
     return ClusterSettings(secrets.token_urlsafe(24), ports, str(checkout) if checkout else None)

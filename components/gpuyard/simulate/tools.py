@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 
 PROGRAMS = (
     "etcd",
@@ -37,24 +37,24 @@ def find_tools(start: Path | None = None) -> Tools:
     """The folder named by GPUYARD_TOOLS, else `.testbed/bin` here or in a folder above.
 
     Raises:
-        EnvironmentLacks: no such folder has all programs.
+        EnvironmentMissing: no such folder has all programs.
     """
-    given = os.environ.get("GPUYARD_TOOLS")
+    value = os.environ.get("GPUYARD_TOOLS")
     here = (start or Path.cwd()).resolve()
-    folders = [Path(given)] if given else [f / ".testbed" / "bin" for f in (here, *here.parents)]
+    folders = [Path(value)] if value else [f / ".testbed" / "bin" for f in (here, *here.parents)]
     present = [folder for folder in folders if folder.is_dir()]
     if not present:
         where = (
-            f"GPUYARD_TOOLS={given} is no folder"
-            if given
+            f"GPUYARD_TOOLS={value} is no folder"
+            if value
             else f"no .testbed/bin at {here} or above"
         )
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             f"the simulated cluster's programs are not here: {where}; {HOW_TO_GET}"
         )
     tools = Tools(present[0].resolve())
     missing = [name for name in PROGRAMS if not os.access(tools.program(name), os.X_OK)]
     missing += [] if (tools.share / "kueue" / "crds").is_dir() else ["share/kueue"]
     if missing:
-        raise EnvironmentLacks(f"{tools.bin} lacks {', '.join(missing)}; {HOW_TO_GET}")
+        raise EnvironmentMissing(f"{tools.bin} lacks {', '.join(missing)}; {HOW_TO_GET}")
     return tools

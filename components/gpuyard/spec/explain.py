@@ -6,14 +6,14 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.suggestions import nearest_name
 
 _LONG = 1e6
 """From here on numbers are shown with thousands separated."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ErrorMessage:
     """One error, explained; with a value, a program can do what the fix says."""
 
     id: str
@@ -62,64 +62,66 @@ _ONE_DECIMAL = re.compile(r"\d+\.\d")
 """Kubernetes 1.30 without quotes is the number 1.3."""
 
 
-def explain(details: ErrorDetails) -> Said:
+def explain(details: ErrorDetails) -> ErrorMessage:
     """An error that pydantic itself knows."""
-    kind, given, context = details["type"], details["input"], details.get("ctx", {})
+    kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind in _EXPECTED:
-        return _wrong_type(_EXPECTED[kind], given)
+        return _wrong_type(_EXPECTED[kind], value)
     if kind in {"enum", "literal_error"}:
         allowed = context["expected"].replace("'", "").replace(" or ", ", ")
-        near = nearest(str(given), allowed.split(", "))
-        fix = f"write {near}" if near else ""
-        return Said("spec.unknown_word", "not one of the known words", allowed, fix, near)
+        suggestion = nearest_name(str(value), allowed.split(", "))
+        fix = f"write {suggestion}" if suggestion else ""
+        return ErrorMessage(
+            "spec.unknown_word", "not one of the known words", allowed, fix, suggestion
+        )
     if kind in _BOUNDS:
         return _bound(kind, context)
     if kind in _LENGTHS:
         key, problem, word = _LENGTHS[kind]
-        return Said("spec.length", problem, f"{word} {_length(kind, context[key])}")
+        return ErrorMessage("spec.length", problem, f"{word} {_length(kind, context[key])}")
     if kind == "string_pattern_mismatch":
-        clean = re.sub(r"[\x00-\x1f\x7f]", "", given)
+        clean = re.sub(r"[\x00-\x1f\x7f]", "", value)
         problem, allowed = "control characters in text", "printable characters"
-        return Said("spec.characters", problem, allowed, "remove them", clean or None)
-    return Said("spec.wrong_type", details["msg"][:1].lower() + details["msg"][1:])
+        return ErrorMessage("spec.characters", problem, allowed, "remove them", clean or None)
+    return ErrorMessage("spec.wrong_type", details["msg"][:1].lower() + details["msg"][1:])
 
 
-def _wrong_type(expected: str, given: object) -> Said:
+def _wrong_type(expected: str, given: object) -> ErrorMessage:
     value: Any = None
     number = isinstance(given, int | float) and not isinstance(given, bool)
     if expected == "text" and number:
         fix = f'write "{given}" in quotes'
         if _ONE_DECIMAL.fullmatch(str(given)):
             fix = f'write it in quotes, "{given}0" if that is meant: YAML drops the last zero of a number'
-            return Said("spec.wrong_type", "wrong type", expected, fix)
-        return Said("spec.wrong_type", "wrong type", expected, fix, str(given))
+            return ErrorMessage("spec.wrong_type", "wrong type", expected, fix)
+        return ErrorMessage("spec.wrong_type", "wrong type", expected, fix, str(given))
     if expected == "a list" and isinstance(given, str):
-        return Said("spec.wrong_type", "wrong type", expected, f"write [{given}]", [given])
+        return ErrorMessage("spec.wrong_type", "wrong type", expected, f"write [{given}]", [given])
     if expected == "true or false" and isinstance(given, str):
         value = _WORDS.get(given.lower())
     elif expected.endswith("number") and isinstance(given, str | float):
         value = _number(given, whole=expected == "a whole number")
     fix = "" if value is None else f"write {value}".lower()
-    return Said("spec.wrong_type", "wrong type", expected, fix, value)
+    return ErrorMessage("spec.wrong_type", "wrong type", expected, fix, value)
 
 
-def _number(given: str | float, *, whole: bool) -> float | None:
+def _number(value: str | float, *, whole: bool) -> float | None:
     """The number that a text or a fraction plainly stands for."""
-    text = str(given).strip()
+    text = str(value).strip()
     if re.fullmatch(r"-?\d{1,12}(\.0+)?", text):
         return int(text.partition(".")[0])
     return None if whole or not re.fullmatch(r"-?\d{1,12}\.\d{1,6}", text) else float(text)
 
 
-def _bound(kind: str, context: dict[str, Any]) -> Said:
+def _bound(kind: str, context: dict[str, Any]) -> ErrorMessage:
     key, word = _BOUNDS[kind]
     if key not in context:
-        return Said("spec.out_of_bounds", "out of bounds", word)
+        return ErrorMessage("spec.out_of_bounds", "out of bounds", word)
     bound = context[key]
     shown = f"{bound:g}" if bound < _LONG else f"{bound:,.0f}"
     within = key in {"ge", "le"}
     fix, value = (f"write {shown}", bound) if within else ("", None)
-    return Said("spec.out_of_bounds", "out of bounds", f"{word} {shown}", fix, value)
+    return ErrorMessage("spec.out_of_bounds", "out of bounds", f"{word} {shown}", fix, value)
 
 
 def _length(kind: str, count: int) -> str:

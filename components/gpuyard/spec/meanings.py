@@ -31,12 +31,12 @@ def _in_module(module: ModuleType) -> dict[str, dict[str, str]]:
 
 
 def _in_class(body: ast.ClassDef) -> dict[str, str]:
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for field, text in zip(body.body, body.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
             match text:
                 case ast.Expr(value=ast.Constant(value=str(words))):
-                    found[field.target.id] = inspect.cleandoc(words)
+                    results[field.target.id] = inspect.cleandoc(words)
                 case _:
                     pass
-    return found
+    return results

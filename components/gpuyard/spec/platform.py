@@ -24,7 +24,7 @@ from gpuyard.spec.sections import (
     Workloads,
 )
 from gpuyard.spec.teams import MAX_TEAMS, Team
-from gpuyard.spec.values import Day, MemoryGib, Name, Positive, Text, Usd, wrong
+from gpuyard.spec.values import Day, MemoryGib, Name, Positive, Text, Usd, value_error
 
 HOURS_PER_MONTH = 730
 """What the clouds count as a month."""
@@ -75,13 +75,13 @@ class PerPod(SpecModel):
     @model_validator(mode="after")
     def _one_way(self) -> "PerPod":
         ways = [("slice", self.slice is not None), ("shares", self.shares is not None)]
-        named = [name for name, given in ways if given]
-        asked = [
+        named = [name for name, value in ways if value]
+        given_needs = [
             ("gpu_memory_gib", self.gpu_memory_gib is not None),
             ("compute_percent", self.compute_percent is not None),
             ("latency", self.latency is Latency.STRICT),
         ]
-        needs = [name for name, given in asked if given]
+        needs = [name for name, value in given_needs if value]
         if named and needs:
             extra, problem = needs, f"a pod that names its {named[0]} needs nothing picked for it"
         elif len(named) == 1 or (self.needs and not named):
@@ -92,7 +92,7 @@ class PerPod(SpecModel):
                 "a pod asks for one slice, for shares, or says what it needs",
             )
         one = extra[0] if len(extra) == 1 else ""
-        raise wrong(
+        raise value_error(
             "per_pod_form",
             problem,
             allowed="slice: PROFILE, or shares: N, or gpu_memory_gib and compute_percent",
@@ -118,7 +118,7 @@ class Shape(SpecModel):
     @model_validator(mode="after")
     def _whole_or_fraction(self) -> "Shape":
         if (self.gpus_per_node is None) == (self.per_pod is None):
-            raise wrong(
+            raise value_error(
                 "shape_form",
                 "a shape takes whole GPUs or a fraction, one of them",
                 allowed="gpus_per_node: N, or per_pod: {…}",
@@ -154,7 +154,7 @@ _FOLDER = r"^(/[A-Za-z0-9_][-A-Za-z0-9._]*)+$"
 """From the root on, with no way back up."""
 
 
-class AgainSpec(SpecModel):
+class RecurringCheckSpec(SpecModel):
     """Nodes that have passed are checked again, each when it is idle."""
 
     cron: Text
@@ -165,7 +165,7 @@ class AgainSpec(SpecModel):
     """For so long it waits for nodes to be idle; one that works all the time is not looked at."""
 
 
-class AcceptedFloor(SpecModel):
+class AcceptedThresholdSpec(SpecModel):
     """A floor of the check that the nodes of a pool need not reach for a while."""
 
     pool: Name
@@ -196,20 +196,20 @@ class ValidationSpec(SpecModel):
     """After so long without a verdict it has failed; nodes that still start need some of it."""
     gate: Gate | None = None
     """taint, label or none. Default: taint where the check is required, else label."""
-    most_closed_percent: Annotated[int, Field(strict=True, ge=1, le=100)] = 20
+    max_unavailable_percent: Annotated[int, Field(strict=True, ge=1, le=100)] = 20
     """Of a pool's nodes that take jobs at most so many are closed by failed checks; one may always be."""
-    again: AgainSpec | None = None
+    recurring: RecurringCheckSpec | None = None
     """When nodes that have passed are checked again. Default: when pool, driver, image or program change."""
     textfile: Annotated[str, Field(strict=True, max_length=200, pattern=_FOLDER)] | None = None
     """Folder of each node that its node exporter reads (textfile collector). Default: no file is written."""
-    accepted: Annotated[tuple[AcceptedFloor, ...], Field(max_length=1000)] = ()
+    accepted_thresholds: Annotated[tuple[AcceptedThresholdSpec, ...], Field(max_length=1000)] = ()
     """Floors that somebody lives below, each for a reason and a while. Default: none."""
 
 
 class Budget(SpecModel):
     """Limits on the bill of the whole platform."""
 
-    worst_usd_per_hour: Usd
+    max_usd_per_hour: Usd
     """The most the platform may cost in an hour, every pool at its maximum, at list price."""
 
 
@@ -272,7 +272,7 @@ class PlatformSpec(SpecModel):
     """How strictly the policy pack and `gpuyard lint --stack` hold rules. Default: each rule's own level."""
     apply: Apply = Apply.CLUSTER
     """cluster or render. Default cluster."""
-    consent: Consents = ()
+    approved_changes: Consents = ()
     """Digests of changes that take something away, as `check --against` printed them: you saw them."""
 
     @property

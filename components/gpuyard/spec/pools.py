@@ -9,18 +9,18 @@ from pydantic_core import PydanticCustomError
 
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.nearest import nearest
 from gpuyard.spec.sections import (
-    DumpRef,
+    DisruptionWindow,
     FabricSpec,
+    KeepWarmWindow,
+    MachineInventoryRef,
     Numa,
-    PoolStop,
+    PoolStopPolicy,
     Provisioning,
     Upgrade,
-    Upkeep,
-    WarmWindow,
 )
 from gpuyard.spec.sharing import Sharing
+from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.values import (
     MemoryGib,
     Name,
@@ -30,7 +30,7 @@ from gpuyard.spec.values import (
     Text,
     Usd,
     ValueChange,
-    wrong,
+    value_error,
 )
 
 MAX_POOLS = 1000
@@ -56,16 +56,16 @@ class BlockPurchase(SpecModel):
     """What AWS asks for all of it, in US dollars. Written, it is agreed to: it is paid at once, for good."""
 
 
-class Rung(SpecModel):
+class CapacityOptionSpec(SpecModel):
     """One way to buy nodes; written `spot`, or `{reserved: cr-…, nodes: 8}`."""
 
     mode: Capacity
     """reserved, block, flex-start, spot or on-demand."""
     reservation: Text | None = None
-    """The reservation or capacity block these nodes come from; `cb-…` is an offer, which `buys` agrees to."""
+    """The reservation or capacity block these nodes come from; `cb-…` is an offer, which `purchase` agrees to."""
     nodes: Positive | None = None
     """At most this many nodes from this rung; without it, as many as the pool may have."""
-    buys: BlockPurchase | None = None
+    purchase: BlockPurchase | None = None
     """Buy the block of this offer: {hours: 48, starts: 2026-12-01, usd: 8000}. Default: nothing is bought."""
 
     @model_validator(mode="before")
@@ -74,57 +74,59 @@ class Rung(SpecModel):
         if isinstance(value, str):
             return {"mode": value}
         if isinstance(value, dict) and "mode" not in value:
-            found = [mode for mode in Capacity if mode.value in value]
-            if len(found) != 1:
-                fix, change = _one_way(value, found)
-                raise wrong(
+            results = [mode for mode in Capacity if mode.value in value]
+            if len(results) != 1:
+                fix, change = _one_way(value, results)
+                raise value_error(
                     "rung_form",
                     "a rung names exactly one way to buy nodes",
                     allowed=", ".join(c.value for c in Capacity) + ", or {reserved: ID, nodes: N}",
                     fix=fix,
                     change=change,
                 )
-            rest = {k: v for k, v in value.items() if k != found[0].value}
-            given = value[found[0].value]
+            rest = {k: v for k, v in value.items() if k != results[0].value}
+            given = value[results[0].value]
             if isinstance(given, int) and not isinstance(given, bool) and "nodes" not in rest:
-                raise _a_count(found[0], rest | {"nodes": given})
+                raise _a_count(results[0], rest | {"nodes": given})
             return {
-                "mode": found[0],
+                "mode": results[0],
                 **({} if given is True or given is None else {"reservation": given}),
                 **rest,
             }
         return value
 
     @model_validator(mode="after")
-    def _reservation_where_needed(self) -> "Rung":
+    def _reservation_where_needed(self) -> "CapacityOptionSpec":
         needs = self.mode in {Capacity.RESERVED, Capacity.BLOCK}
         if needs and (self.reservation is None or self.nodes is None):
-            raise wrong(
+            raise value_error(
                 "rung_reservation",
                 f"{self.mode.value} needs the reservation and how many nodes it holds",
                 allowed=f"{{{self.mode.value}: RESERVATION-ID, nodes: N}}",
             )
         if not needs and self.reservation is not None:
-            held = {self.mode.value: True, "nodes": self.nodes} if self.nodes else self.mode.value
-            raise wrong(
+            instead = (
+                {self.mode.value: True, "nodes": self.nodes} if self.nodes else self.mode.value
+            )
+            raise value_error(
                 "rung_reservation",
                 f"{self.mode.value} has no reservation",
                 allowed=self.mode.value,
                 fix="remove the reservation",
-                change=((), held),
+                change=((), instead),
             )
         return self
 
     @model_serializer
     def _to_shorthand(self) -> Any:
-        if self.reservation is None and self.nodes is None and self.buys is None:
+        if self.reservation is None and self.nodes is None and self.purchase is None:
             return self.mode.value
-        held: dict[str, Any] = {self.mode.value: self.reservation or True}
+        result: dict[str, Any] = {self.mode.value: self.reservation or True}
         if self.nodes:
-            held["nodes"] = self.nodes
-        if self.buys is not None:
-            held["buys"] = self.buys.model_dump(mode="json")
-        return held
+            result["nodes"] = self.nodes
+        if self.purchase is not None:
+            result["purchase"] = self.purchase.model_dump(mode="json")
+        return result
 
 
 class MachineShape(SpecModel):
@@ -145,7 +147,7 @@ def _a_count(mode: Capacity, rest: dict[str, Any]) -> PydanticCustomError:
     needs = mode in {Capacity.RESERVED, Capacity.BLOCK}
     instead = {mode.value: "RESERVATION-ID" if needs else True, **rest}
     shown = ", ".join(f"{k}: {'true' if v is True else v}" for k, v in instead.items())
-    return wrong(
+    return value_error(
         "rung_form",
         f"how many nodes a rung has stands under `nodes`, not under `{mode.value}`",
         allowed="a reservation's id, or true" if not needs else "a reservation's id",
@@ -154,15 +156,18 @@ def _a_count(mode: Capacity, rest: dict[str, Any]) -> PydanticCustomError:
     )
 
 
-def _one_way(value: dict[str, Any], found: list[Capacity]) -> tuple[str, ValueChange | None]:
+def _one_way(value: dict[str, Any], results: list[Capacity]) -> tuple[str, ValueChange | None]:
     """A misspelt way gets its name, a rung without one buys spot nodes; of two, nobody knows which."""
-    if found:
-        return f"make a rung of its own of {', '.join(mode.value for mode in found[1:])}", None
+    if results:
+        return f"make a rung of its own of {', '.join(mode.value for mode in results[1:])}", None
     for key in value:
-        if near := nearest(str(key), [mode.value for mode in Capacity]):
-            return f"write {near}", ((), {near if k == key else k: v for k, v in value.items()})
-    kept = {k: v for k, v in value.items() if k == "nodes"}
-    return "write spot: true", ((), {"spot": True, **kept})
+        if suggestion := nearest_name(str(key), [mode.value for mode in Capacity]):
+            return f"write {suggestion}", (
+                (),
+                {suggestion if k == key else k: v for k, v in value.items()},
+            )
+    nodes = {k: v for k, v in value.items() if k == "nodes"}
+    return "write spot: true", ((), {"spot": True, **nodes})
 
 
 def _machine_kind(value: Any) -> str:
@@ -212,8 +217,8 @@ class Pool(SpecModel):
     """A machine type, a list of like ones (the first is preferred), or {gpu, gpus, cpu, memory_gib}."""
     nodes: NodeRange
     """How many nodes, such as 4 or 0..16; bounds the sum over the capacity ladder."""
-    capacity: Annotated[tuple[Rung, ...], Field(min_length=1, max_length=10)] = (
-        Rung.model_construct(mode=Capacity.ON_DEMAND),
+    capacity: Annotated[tuple[CapacityOptionSpec, ...], Field(min_length=1, max_length=10)] = (
+        CapacityOptionSpec.model_construct(mode=Capacity.ON_DEMAND),
     )
     """The capacity ladder: ways to buy nodes, best first. Default on-demand: it needs no contract."""
     scaling: Scaling | None = None
@@ -228,16 +233,16 @@ class Pool(SpecModel):
     """Labels of nodes that exist already, on a cluster of your own; they get the pool's. Default: ours."""
     owners: Annotated[tuple[Name, ...], Field(max_length=MAX_OWNERS)] = ()
     """Teams the pool is dedicated to: nobody else gets a guarantee in it or borrows from it. Default: all."""
-    warm: Annotated[tuple[WarmWindow, ...], Field(max_length=50)] = ()
+    keep_warm: Annotated[tuple[KeepWarmWindow, ...], Field(max_length=50)] = ()
     """Hours in which nodes are kept running. Default: nodes run when jobs ask for them."""
-    upkeep: Upkeep | None = None
+    disruption_window: DisruptionWindow | None = None
     """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is empty."""
-    moves_up: Switch = False
+    failback: Switch = False
     """What runs may be moved to a better rung that has nodes again, pod by pod. Default: it stays."""
     fabric: FabricSpec | None = None
     """The network between nodes of your own. On aws and gcp the machine says it."""
-    dump: DumpRef | None = None
-    """A file of `gpuyard validate --dump`: what nodes of your own are. Default: what `machine` says."""
+    inventory: MachineInventoryRef | None = None
+    """A file of `gpuyard validate --inventory`: what nodes of your own are. Default: what `machine` says."""
     image: Text | None = None
     """What nodes boot from, by its catalogue name. Default: the cloud's own image with NVIDIA's driver."""
     numa: Numa | None = None
@@ -246,13 +251,13 @@ class Pool(SpecModel):
     """Place the pods of a job near each other, as the nodes' labels say. Default off."""
     provisioning: Provisioning | None = None
     """check-capacity, atomic or queued: admit a job when its nodes are there for sure. Default: none."""
-    stop: PoolStop | None = None
+    stop_policy: PoolStopPolicy | None = None
     """hold: no new job starts in it, what runs goes on. Default: none."""
     disk_gib: MemoryGib | None = None
     """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
     upgrade: Upgrade = Upgrade.model_construct()
-    """How nodes are made anew: {unavailable: 1, drain_minutes: 30}. Default: few at once, none further."""
-    formerly: tuple[Name, ...] = ()
+    """How nodes are made anew: {max_unavailable: 1, drain_minutes: 30}. Default: few at once, none further."""
+    previous_names: tuple[Name, ...] = ()
     """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its first name."""
 
     @property
@@ -265,4 +270,4 @@ class Pool(SpecModel):
     @property
     def stable_name(self) -> str:
         """The name that objects keep through renames."""
-        return self.formerly[0] if self.formerly else self.name
+        return self.previous_names[0] if self.previous_names else self.name

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.spec.explain import explain
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.values import ValueChange
 
 _SHOWN = 60
 
 
-def show_given(value: object) -> str:
+def format_input(value: object) -> str:
     """A value as it was given, short, on one line, with nothing that could drive a terminal."""
     text = (
         repr(value)
@@ -26,21 +26,23 @@ def show_given(value: object) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def findings_of(error: ValidationError, root: type[BaseModel], value: object) -> list[Finding]:
+def validation_findings(
+    invalid: ValidationError, root: type[BaseModel], value: object
+) -> list[Finding]:
     """One finding per error, in the order of the document; paths lead through the value as it was written."""
-    found = error.errors(include_url=False)
-    inner = {d["loc"][: len(d["loc"]) - i] for d in found for i in range(1, len(d["loc"]) + 1)}
+    result = invalid.errors(include_url=False)
+    inner = {d["loc"][: len(d["loc"]) - i] for d in result for i in range(1, len(d["loc"]) + 1)}
     # a list whose items were refused is then also "too short": that is no finding of its own
     all_of_them = [
         _finding(d, root, value)
-        for d in found
+        for d in result
         if not (d["type"] == "too_short" and d["loc"] in inner)
     ]
-    renamed = {path for f in all_of_them if f.id == "spec.unknown_field" for path in _gives(f)}
+    renamed = {path for f in all_of_them if f.id == "spec.unknown_field" for path in _provided(f)}
     return [f for f in all_of_them if f.id != "spec.missing" or f.path not in renamed]
 
 
-def _gives(unknown: Finding) -> list[Path]:
+def _provided(unknown: Finding) -> list[Path]:
     """Fields that are there once a key has the name that was meant: they are not missing as well."""
     fix = unknown.fix
     if fix is None or fix.at is None or not isinstance(fix.value, Mapping):
@@ -69,26 +71,28 @@ def _finding(details: ErrorDetails, root: type[BaseModel], value: object) -> Fin
     if "problem" in context:
         fix = _own_fix(context["fix"], context["change"], path)
         problem, allowed = context["problem"], context["allowed"]
-        given = show_given(details["input"])
-        return refuse(f"spec.{kind}", path, problem, given=given, allowed=allowed, fix=fix)
+        shown = format_input(details["input"])
+        return error(f"spec.{kind}", path, problem, value=shown, allowed=allowed, fix=fix)
     if kind == "extra_forbidden":
         return _unknown_key(path, _fields_at(root, path[:-1]), _at(value, path[:-1]))
     if kind == "missing":
-        problem, fix = f"`{path[-1]}` is missing", Fix(says=f"add `{path[-1]}:`")
-        return refuse("spec.missing", path, problem, fix=fix)
-    said = explain(details)
-    fix = Fix(says=said.fix) if said.fix else None
+        problem, fix = f"`{path[-1]}` is missing", Fix(message=f"add `{path[-1]}:`")
+        return error("spec.missing", path, problem, fix=fix)
+    explanation = explain(details)
+    fix = Fix(message=explanation.fix) if explanation.fix else None
     # The given value stands at the path, unless it was written short, or is a key.
-    if fix and said.value is not None and _at(value, path) is details["input"]:
-        fix = Fix(says=said.fix, at=path, value=said.value)
-    given = show_given(details["input"])
-    return refuse(said.id, path, said.problem, given=given, allowed=said.allowed, fix=fix)
+    if fix and explanation.value is not None and _at(value, path) is details["input"]:
+        fix = Fix(message=explanation.fix, at=path, value=explanation.value)
+    shown = format_input(details["input"])
+    return error(
+        explanation.id, path, explanation.problem, value=shown, allowed=explanation.allowed, fix=fix
+    )
 
 
-def _own_fix(says: str, change: ValueChange | None, path: Path) -> Fix | None:
+def _own_fix(fix: str, change: ValueChange | None, path: Path) -> Fix | None:
     if change is None:
-        return Fix(says=says) if says else None
-    return Fix(says=says, at=(*path, *change[0]), value=change[1])
+        return Fix(message=fix) if fix else None
+    return Fix(message=fix, at=(*path, *change[0]), value=change[1])
 
 
 def _at(value: Any, path: Path) -> Any:
@@ -101,21 +105,19 @@ def _at(value: Any, path: Path) -> Any:
 def _unknown_key(path: Path, known: list[str], parent: Any) -> Finding:
     """The fix gives the key the name that was meant, or takes it away where nobody can say."""
     key = str(path[-1])
-    near = nearest(key, known) or _begun(key, known)
-    if near is None:
-        fix = Fix(says="remove it, or correct its name", at=path)
-    elif near in parent:
-        fix = Fix(says=f"remove it: `{near}` stands there already", at=path)
+    suggestion = nearest_name(key, known) or _completed_name(key, known)
+    if suggestion is None:
+        fix = Fix(message="remove it, or correct its name", at=path)
+    elif suggestion in parent:
+        fix = Fix(message=f"remove it: `{suggestion}` stands there already", at=path)
     else:
-        renamed = {near if k == path[-1] else k: v for k, v in parent.items()}
-        fix = Fix(says=f"write `{near}`", at=path[:-1], value=renamed)
-    given, allowed = show_given(key), ", ".join(known)
-    return refuse(
-        "spec.unknown_field", path, "unknown field", given=given, allowed=allowed, fix=fix
-    )
+        renamed = {suggestion if k == path[-1] else k: v for k, v in parent.items()}
+        fix = Fix(message=f"write `{suggestion}`", at=path[:-1], value=renamed)
+    value, allowed = format_input(key), ", ".join(known)
+    return error("spec.unknown_field", path, "unknown field", value=value, allowed=allowed, fix=fix)
 
 
-def _begun(key: str, known: list[str]) -> str | None:
+def _completed_name(key: str, known: list[str]) -> str | None:
     """The one field that begins so: `after` of `after_minutes`."""
     longer = [name for name in known if name.startswith(f"{key}_")]
     return longer[0] if len(longer) == 1 else None
@@ -123,12 +125,12 @@ def _begun(key: str, known: list[str]) -> str | None:
 
 def _fields_at(root: type[BaseModel], path: Path) -> list[str]:
     """The field names of the model that a path leads to."""
-    found: Any = root
+    result: Any = root
     for step in path:
         if isinstance(step, str):
-            fields = (m.model_fields for m in models_in(found))
-            found = next((f[step].annotation for f in fields if step in f), None)
-    return [name for m in models_in(found) for name in m.model_fields]
+            fields = (m.model_fields for m in models_in(result))
+            result = next((f[step].annotation for f in fields if step in f), None)
+    return [name for m in models_in(result) for name in m.model_fields]
 
 
 def models_in(annotation: Any) -> Iterator[type[BaseModel]]:

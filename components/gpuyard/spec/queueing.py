@@ -80,13 +80,13 @@ class WorkerCluster(SpecModel):
 class InterruptionSpec(SpecModel):
     """How jobs meet nodes that go: by this the plan says what a spot notice loses."""
 
-    save_every_minutes: Positive
+    checkpoint_interval_minutes: Positive
     """Minutes from one checkpoint to the next."""
-    save_seconds: Positive = 60
+    checkpoint_seconds: Positive = 60
     """Seconds that writing one takes. Default 60."""
-    saves_on_notice: Switch = False
+    checkpoint_on_notice: Switch = False
     """Jobs write one when they are told to end, if they have the time. Default: they do not."""
-    most_lost_minutes: Positive = 60
+    max_lost_minutes: Positive = 60
     """Of work, expected at one notice; more is told. Default 60."""
 
 
@@ -113,7 +113,7 @@ class QueueingSpec(SpecModel):
     """profiles or slices. Default profiles: what nodes advertise is what is counted."""
     interruption: InterruptionSpec | None = None
     """What jobs on spot save, and how often. Default: not known."""
-    stop: Stop | None = None
+    stop_policy: Stop | None = None
     """hold or drain, for every queue of the platform: a brake for emergencies. Default: none."""
     clusters: Annotated[tuple[WorkerCluster, ...], Field(max_length=MAX_CLUSTERS)] = ()
     """Clusters that run the jobs; this one only queues and sends them. Default: jobs run here."""

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpuyard.catalogue.buying import GCE_ZONE, REGIONS, ZONES
 from gpuyard.catalogue.cluster.names import PROJECT
 from gpuyard.catalogue.cluster.places import region_names
-from gpuyard.findings import Finding, Fix, Path, refuse
-from gpuyard.spec.nearest import nearest
+from gpuyard.catalogue.purchasing import GCE_ZONE, REGIONS, ZONES
+from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.spec.suggestions import nearest_name
 
 _KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:region", "gcp:zone")}
 """By cloud, the first that is set."""
@@ -20,25 +20,25 @@ class Region:
     """A region, and who says it."""
 
     name: str
-    said_by: str
+    source: str
     """`aws:region`, or the zone of a pool."""
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class Credentials:
     """Whose account a stack is deployed to, where its file says so; empty where the environment does."""
 
     project: str = ""
     profile: str = ""
 
 
-ENVIRONMENT = Signed()
+ENVIRONMENT = Credentials()
 
 
-def signed_by(config: Mapping[str, object]) -> Signed:
+def credentials_from(config: Mapping[str, object]) -> Credentials:
     """What the configuration says in plain text."""
     project, profile = (config.get(key) for key in (_PROJECT, _PROFILE))
-    return Signed(
+    return Credentials(
         project if isinstance(project, str) else "", profile if isinstance(profile, str) else ""
     )
 
@@ -65,8 +65,8 @@ def region_of(
             if name is None:
                 findings.append(_no_region(value, key, cloud))
             elif problem := unknown_region(name, cloud):
-                near = nearest(name, _regions_of(zones, cloud)) or problem[1]
-                findings.append(_unknown(value, key, problem[0], near))
+                suggestion = nearest_name(name, _regions_of(zones, cloud)) or problem[1]
+                findings.append(_unknown(value, key, problem[0], suggestion))
             else:
                 regions[key] = name
     if len(set(regions.values())) > 1:
@@ -92,17 +92,21 @@ def unknown_region(name: str, cloud: str) -> tuple[str, str] | None:
     known = region_names(cloud)
     if name in known:
         return None
-    return f"{cloud} has no region {name} that this version knows of", nearest(name, known) or ""
+    return f"{cloud} has no region {name} that this version knows of", nearest_name(
+        name, known
+    ) or ""
 
 
-def _unknown(value: str, key: str, problem: str, near: str) -> Finding:
-    return refuse(
+def _unknown(value: str, key: str, problem: str, suggestion: str) -> Finding:
+    return error(
         "stack.region",
         _path(key),
         problem,
-        given=value,
-        allowed=f"a region that there is{f', such as {near}' if near else ''}",
-        fix=Fix(says="write the region that you mean; of one that is newer, a later gpuyard knows"),
+        value=value,
+        allowed=f"a region that there is{f', such as {suggestion}' if suggestion else ''}",
+        fix=Fix(
+            message="write the region that you mean; of one that is newer, a later gpuyard knows"
+        ),
     )
 
 
@@ -113,25 +117,25 @@ def _path(key: str) -> Path:
 def _no_region(value: str, key: str, cloud: str) -> Finding:
     form = GCE_ZONE if key.endswith(":zone") else REGIONS[cloud]
     what = "zone" if key.endswith(":zone") else "region"
-    return refuse(
+    return error(
         "stack.region",
         _path(key),
         f"not the name of a {what} on {cloud}",
-        given=value,
+        value=value,
         allowed=f"such as {form.example}",
-        fix=Fix(says=f"write the {what} that you mean"),
+        fix=Fix(message=f"write the {what} that you mean"),
     )
 
 
 def _zone_elsewhere(config: Mapping[str, object], regions: Mapping[str, str]) -> Finding:
     region = regions["gcp:region"]
-    return refuse(
+    return error(
         "stack.region",
         _path("gcp:zone"),
         f"this zone is not in {region}, which gcp:region says",
-        given=str(config["gcp:zone"]),
+        value=str(config["gcp:zone"]),
         allowed=f"a zone of {region}",
-        fix=Fix(says="remove one of the two"),
+        fix=Fix(message="remove one of the two"),
     )
 
 
@@ -141,15 +145,15 @@ def check_project(config: Mapping[str, object], cloud: str) -> list[Finding]:
     project = config.get(_PROJECT)
     if cloud != "gcp" or not isinstance(project, str) or PROJECT.pattern.fullmatch(project):
         return []
-    near = re.sub(r"[^a-z0-9-]+", "-", project.lower()).strip("-")
-    meant = f", such as {near}" if PROJECT.pattern.fullmatch(near) else ""
+    suggestion = re.sub(r"[^a-z0-9-]+", "-", project.lower()).strip("-")
+    meant = f", such as {suggestion}" if PROJECT.pattern.fullmatch(suggestion) else ""
     return [
-        refuse(
+        error(
             "stack.project",
             ("config", _PROJECT),
             "not the id of a project on gcp, which is not its name",
-            given=project,
+            value=project,
             allowed=f"6 to 30 small letters, digits and dashes, a letter first, such as {PROJECT.example}",
-            fix=Fix(says=f"write the id that `gcloud projects list` shows{meant}"),
+            fix=Fix(message=f"write the id that `gcloud projects list` shows{meant}"),
         )
     ]

@@ -26,7 +26,7 @@ def stack_schema() -> dict[str, Any]:
             definitions[model.__name__]["properties"][field]["description"] = meaning
     definitions["Sharing"] = _sharing(definitions["Sharing"])
     definitions["MigGroup"] = _mig_group(definitions["MigGroup"])
-    definitions["Rung"] = _rung(definitions["Rung"])
+    definitions["CapacityOptionSpec"] = _capacity_option_schema(definitions["CapacityOptionSpec"])
     definitions["TeamNamespace"] = _namespace(definitions["TeamNamespace"])
     definitions["MachinePrice"] = _machine_price(definitions["MachinePrice"])
     # examples, not an enum: editors offer them, and every other name stays valid
@@ -90,12 +90,12 @@ def _mig_group(generated: dict[str, Any]) -> dict[str, Any]:
     return {"description": generated["description"], "anyOf": [short, named]}
 
 
-def _rung(generated: dict[str, Any]) -> dict[str, Any]:
+def _capacity_option_schema(generated: dict[str, Any]) -> dict[str, Any]:
     """A rung as people write it: a word, or {reserved: ID, nodes: N}; a block may be bought by it."""
-    buys = {"block": {"buys": generated["properties"]["buys"]}}
+    buys = {"block": {"purchase": generated["properties"]["purchase"]}}
     nodes = generated["properties"]["nodes"]
     text, number = {"type": "string", "minLength": 1}, nodes["anyOf"][0]
-    held = [
+    reservations = [
         {
             "type": "object",
             "properties": {mode: text, "nodes": number, **buys.get(mode, {})},
@@ -114,7 +114,10 @@ def _rung(generated: dict[str, Any]) -> dict[str, Any]:
         }
         for mode in ("flex-start", "spot", "on-demand")
     ]
-    return {"description": generated["description"], "anyOf": [words, *held, *limited, generated]}
+    return {
+        "description": generated["description"],
+        "anyOf": [words, *reservations, *limited, generated],
+    }
 
 
 def _namespace(generated: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_serializer, model_validator
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Count, GpuIndexes, Positive, show_gpu_indexes, wrong
+from gpuyard.spec.values import Count, GpuIndexes, Positive, show_gpu_indexes, value_error
 
 MIN_REPLICAS = 2
 """The device plugin refuses fewer: one pod on one GPU is no sharing."""
@@ -32,7 +32,7 @@ class MigGroup(SpecModel):
     @classmethod
     def _from_shorthand(cls, value: Any) -> Any:
         if isinstance(value, str):
-            raise wrong(
+            raise value_error(
                 "mig_form",
                 "a profile alone is no layout",
                 allowed="each profile with how many of it every GPU holds",
@@ -82,19 +82,19 @@ class Sharing(SpecModel):
     def _one_method(self) -> "Sharing":
         for name, replicas in (("time_slicing", self.time_slicing), ("mps", self.mps)):
             if replicas and not MIN_REPLICAS <= replicas <= MAX_REPLICAS:
-                near = MIN_REPLICAS if replicas < MIN_REPLICAS else MAX_REPLICAS
-                raise wrong(
+                suggestion = MIN_REPLICAS if replicas < MIN_REPLICAS else MAX_REPLICAS
+                raise value_error(
                     "sharing_replicas",
                     f"{name}: {replicas} is not a number of pods that can share one GPU",
                     allowed=f"{MIN_REPLICAS} to {MAX_REPLICAS} (the device plugin refuses fewer)",
-                    fix=f"write {name}: {near}",
-                    change=((name,), near),
+                    fix=f"write {name}: {suggestion}",
+                    change=((name,), suggestion),
                 )
         if self.mps and (self.mig or self.time_slicing):
             other = "mig" if self.mig else "time_slicing"
             turns = {"time_slicing": self.time_slicing or self.mps}
             instead = {k: v for k, v in self.model_dump().items() if k != "mps"} | turns
-            raise wrong(
+            raise value_error(
                 "sharing_methods",
                 f"mps and {other} cannot be combined on one GPU",
                 allowed="mps alone, or mig with time_slicing",
@@ -102,7 +102,7 @@ class Sharing(SpecModel):
                 change=((), instead) if self.mig else ((other,), None),
             )
         if self.dra and (self.mig or self.time_slicing or self.mps):
-            raise wrong(
+            raise value_error(
                 "sharing_methods",
                 "with dra the claims of pods say how a GPU is shared, the device plugin does not run",
                 allowed="dra alone",

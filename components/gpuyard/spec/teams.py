@@ -110,9 +110,9 @@ class TeamNamespace(SpecModel):
 
     @model_serializer
     def _to_shorthand(self) -> Any:
-        said: dict[str, Any] = {"existing": True} if self.existing else {}
-        said |= {} if self.percent is None else {"percent": self.percent}
-        return {"name": self.name, **said} if said else self.name
+        fields: dict[str, Any] = {"existing": True} if self.existing else {}
+        fields |= {} if self.percent is None else {"percent": self.percent}
+        return {"name": self.name, **fields} if fields else self.name
 
 
 class Team(SpecModel):
@@ -140,7 +140,7 @@ class Team(SpecModel):
         dict[Name, Weight], Field(min_length=1, max_length=20), AfterValidator(_by_name)
     ] = Field(default_factory=lambda: {"default": 1.0})
     """Its queues and their weights, {default: 1, interactive: 2}. Default: one, called default."""
-    stop: Stop | None = None
+    stop_policy: Stop | None = None
     """hold or drain: a brake for its queues. Default: none."""
     groups: tuple[Text, ...] = ()
     """Identity groups whose members may work in the team's namespace."""
@@ -154,13 +154,13 @@ class Team(SpecModel):
     """Warn, then suspend what leaves its GPUs idle: {after_minutes: 60}. Default: nothing is suspended."""
     budget_usd_per_month: Usd | None = None
     """Compared with the cost of its guarantees at full use. Default: no limit."""
-    images_from: Annotated[tuple[ImagePrefix, ...], Field(max_length=100)] = ()
+    allowed_images: Annotated[tuple[ImagePrefix, ...], Field(max_length=100)] = ()
     """Registries or repositories its images may come from. Default: what `admission` says."""
     egress_cidrs: Annotated[tuple[Cidr, ...], Field(max_length=100)] = ()
     """Networks its pods may reach outside the cluster. Default: what `admission` says."""
     protect: Switch | None = None
     """Keep its namespace, with volumes and secrets, when the team goes. Default on, simulated off."""
-    formerly: tuple[Name, ...] = ()
+    previous_names: tuple[Name, ...] = ()
     """Earlier names, oldest first: a renamed team keeps its namespace and queue under its first name."""
 
     @property
@@ -171,4 +171,4 @@ class Team(SpecModel):
     @property
     def stable_name(self) -> str:
         """The name that objects keep through renames."""
-        return self.formerly[0] if self.formerly else self.name
+        return self.previous_names[0] if self.previous_names else self.name

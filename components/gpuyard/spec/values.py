@@ -22,7 +22,7 @@ ValueChange = tuple[tuple[str | int, ...], object]
 """Where, below the place of an error, and the value to put there; None takes away what stands there."""
 
 
-def wrong(
+def value_error(
     kind: LiteralString,
     problem: str,
     *,
@@ -43,7 +43,7 @@ def wrong(
     )
 
 
-def write(value: object) -> tuple[str, ValueChange]:
+def replacement_fix(value: object) -> tuple[str, ValueChange]:
     """The fix that puts a value in the place of the wrong one, in words and as a change."""
     return f"write {value}", ((), value)
 
@@ -76,7 +76,7 @@ def parse_range(value: object) -> Range:
         low, high = int(match[1]), int(match[2])
     else:
         fix, change = _meant_range(value)
-        raise wrong(
+        raise value_error(
             "range_form",
             "not a number of nodes or a range",
             allowed=_RANGE_HELP,
@@ -84,8 +84,8 @@ def parse_range(value: object) -> Range:
             change=change,
         )
     if low > high:
-        fix, change = write(f"{high}..{low}")
-        raise wrong(
+        fix, change = replacement_fix(f"{high}..{low}")
+        raise value_error(
             "range_reversed",
             "the range runs backwards",
             allowed=_RANGE_HELP,
@@ -93,8 +93,10 @@ def parse_range(value: object) -> Range:
             change=change,
         )
     if low < 0 or high > MAX_NODES:
-        fix, change = write(_written(*(min(max(end, 0), MAX_NODES) for end in (low, high))))
-        raise wrong(
+        fix, change = replacement_fix(
+            _written(*(min(max(end, 0), MAX_NODES) for end in (low, high)))
+        )
+        raise value_error(
             "range_size",
             "out of bounds for a number of nodes",
             allowed=f"0 to {MAX_NODES} nodes in a pool",
@@ -112,7 +114,7 @@ def _meant_range(
     ends = sorted(int(end) for end in match.groups() if end) if match else []
     if not ends or ends[-1] > most:
         return f"write for example {example}", None
-    return write(_written(ends[0], ends[-1]))
+    return replacement_fix(_written(ends[0], ends[-1]))
 
 
 def _written(low: int, high: int) -> object:
@@ -150,7 +152,7 @@ def parse_memory_gib(value: object) -> int:
     match = _MEMORY.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None or int(match[1]) == 0:
         fix, change = _meant_memory(value)
-        raise wrong(
+        raise value_error(
             "memory_form",
             "not an amount of memory",
             allowed="GiB, as 64, 64GiB, 80GB or 2TB",
@@ -165,7 +167,7 @@ def _meant_memory(value: object) -> tuple[str, ValueChange | None]:
     """What `64 gigabytes` or 63.5 was meant to be, rounded up."""
     match = _NEARLY_GIB.fullmatch(str(value).strip())
     amount = ceil(float(match[1])) if match else 0
-    return write(amount) if amount else ("write for example 64", None)
+    return replacement_fix(amount) if amount else ("write for example 64", None)
 
 
 MemoryGib = Annotated[
@@ -188,15 +190,15 @@ def parse_gpu_indexes(value: object) -> tuple[int, ...]:
     """Read `3`, `0-3`, `0,2` or `[0, 2]` as GPU indexes of one node, sorted."""
     indexes = _indexes_in(value)
     if not indexes:
-        raise wrong(
+        raise value_error(
             "gpu_indexes",
             "not GPU indexes",
             allowed="an index, a range such as 0-3, or a list such as [0, 2]",
             fix="write 0-3",
         )
     if len(set(indexes)) != len(indexes):
-        fix, change = write(show_gpu_indexes(tuple(sorted(set(indexes)))))
-        raise wrong(
+        fix, change = replacement_fix(show_gpu_indexes(tuple(sorted(set(indexes)))))
+        raise value_error(
             "gpu_indexes", "the same GPU twice", allowed="each index once", fix=fix, change=change
         )
     return tuple(sorted(indexes))
@@ -250,11 +252,11 @@ def parse_name(value: object) -> str:
     help_ = f"lower-case letters, digits and dashes, starting with a letter, at most {NAME_LENGTH}"
     if not isinstance(value, str):
         fix = "put it in quotes, with a letter first"
-        raise wrong("name_form", "a name is text", allowed=help_, fix=fix)
+        raise value_error("name_form", "a name is text", allowed=help_, fix=fix)
     if len(value) > NAME_LENGTH or not _NAME.fullmatch(value):
-        near = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")[:NAME_LENGTH].strip("-")
-        fix, change = write(near) if _NAME.fullmatch(near) else ("", None)
-        raise wrong(
+        suggestion = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")[:NAME_LENGTH].strip("-")
+        fix, change = replacement_fix(suggestion) if _NAME.fullmatch(suggestion) else ("", None)
+        raise value_error(
             "name_form",
             "not a name that Kubernetes and the clouds accept",
             allowed=help_,
@@ -277,11 +279,11 @@ def parse_namespace(value: object) -> str:
     """The name of a namespace: whatever Kubernetes takes, for it may be there already."""
     help_ = f"lower-case letters, digits and dashes, at most {NAMESPACE_LENGTH}"
     if not isinstance(value, str):
-        raise wrong("namespace_form", "a name is text", allowed=help_, fix="put it in quotes")
+        raise value_error("namespace_form", "a name is text", allowed=help_, fix="put it in quotes")
     if len(value) > NAMESPACE_LENGTH or not _NAMESPACE.fullmatch(value):
-        near = re.sub(r"[^a-z0-9]+", "-", value.lower())[:NAMESPACE_LENGTH].strip("-")
-        fix, change = write(near) if near else ("", None)
-        raise wrong(
+        suggestion = re.sub(r"[^a-z0-9]+", "-", value.lower())[:NAMESPACE_LENGTH].strip("-")
+        fix, change = replacement_fix(suggestion) if suggestion else ("", None)
+        raise value_error(
             "namespace_form",
             "not a name that Kubernetes takes for a namespace",
             allowed=help_,
@@ -331,7 +333,7 @@ def parse_percent_range(value: object) -> Range:
     )
     if ends is None or not 0 <= ends[0] <= ends[1] <= MOST_PERCENT:
         fix, change = _meant_range(value, MOST_PERCENT, "65..85")
-        raise wrong(
+        raise value_error(
             "percent_range",
             "not a share in percent, nor a range of them",
             allowed="0 to 100, or LOW..HIGH such as 65..85",
@@ -358,16 +360,16 @@ PercentRange = Annotated[
 
 def parse_cidr(value: object) -> str:
     """A network with its prefix length, such as 10.0.0.0/8; host bits are refused, not cut off."""
-    near = _near_network(value)
-    if near is None or str(near) != value:
-        raise wrong(
+    suggestion = _near_network(value)
+    if suggestion is None or str(suggestion) != value:
+        raise value_error(
             "cidr_form",
             "not a network",
             allowed="a network such as 10.0.0.0/8 or 2001:db8::/32",
-            fix=f"write {near}" if near else "",
-            change=((), str(near)) if near else None,
+            fix=f"write {suggestion}" if suggestion else "",
+            change=((), str(suggestion)) if suggestion else None,
         )
-    return str(near)
+    return str(suggestion)
 
 
 def _near_network(value: object) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
@@ -395,7 +397,7 @@ def parse_image_prefix(value: object) -> str:
         or not _IMAGE_PREFIX.fullmatch(value)
     ):
         fix, change = _meant_images(value)
-        raise wrong(
+        raise value_error(
             "image_prefix",
             "not a registry or a repository",
             allowed="registry.example.org, or registry.example.org/team; no tag, no scheme",
@@ -408,9 +410,9 @@ def parse_image_prefix(value: object) -> str:
 def _meant_images(value: object) -> tuple[str, ValueChange | None]:
     """The same without what is too much: a scheme, a tag or digest, capital letters."""
     text = value[: 2 * MAX_IMAGE_PREFIX].lower() if isinstance(value, str) else ""
-    near = re.sub(r"^[a-z]+://|@sha256:[0-9a-f]*$|:[^/]*[^/0-9][^/]*$", "", text)
-    fits = len(near) <= MAX_IMAGE_PREFIX and _IMAGE_PREFIX.fullmatch(near)
-    return write(near) if fits else ("", None)
+    suggestion = re.sub(r"^[a-z]+://|@sha256:[0-9a-f]*$|:[^/]*[^/0-9][^/]*$", "", text)
+    fits = len(suggestion) <= MAX_IMAGE_PREFIX and _IMAGE_PREFIX.fullmatch(suggestion)
+    return replacement_fix(suggestion) if fits else ("", None)
 
 
 _ADDRESS = re.compile(r"https?://[a-z0-9]([-.a-z0-9]*[a-z0-9])?(:\d{1,5})?(/[-._~a-zA-Z0-9]+)*")
@@ -420,7 +422,7 @@ def parse_address(value: object) -> str:
     """Where a server answers: scheme, host and port, with a path if need be; no name and password in it."""
     if not isinstance(value, str) or len(value) > MAX_IMAGE_PREFIX or not _ADDRESS.fullmatch(value):
         fix, change = _meant_address(value)
-        raise wrong(
+        raise value_error(
             "address_form",
             "not the address of a server",
             allowed="http://HOST:PORT or https://HOST:PORT, with a path if need be; no name, no password",
@@ -433,10 +435,10 @@ def parse_address(value: object) -> str:
 def _meant_address(value: object) -> tuple[str, ValueChange | None]:
     """The same with a scheme, the host in small letters, without what stands after the path."""
     text = value[: 2 * MAX_IMAGE_PREFIX].strip() if isinstance(value, str) else ""
-    whole = re.sub(r"/*([?#].*)?$", "", text if "://" in text else f"http://{text}", count=1)
-    near = re.sub(r"^[^/]*//[^/]*", lambda host: host[0].lower(), whole)
-    fits = len(near) <= MAX_IMAGE_PREFIX and _ADDRESS.fullmatch(near)
-    return write(near) if fits else ("", None)
+    full_address = re.sub(r"/*([?#].*)?$", "", text if "://" in text else f"http://{text}", count=1)
+    suggestion = re.sub(r"^[^/]*//[^/]*", lambda host: host[0].lower(), full_address)
+    fits = len(suggestion) <= MAX_IMAGE_PREFIX and _ADDRESS.fullmatch(suggestion)
+    return replacement_fix(suggestion) if fits else ("", None)
 
 
 MAX_IMAGE_PREFIX = 253
@@ -460,8 +462,8 @@ def parse_day(value: object) -> object:
     if isinstance(value, int | float):
         # pydantic would read a number as seconds since 1970: nobody's day
         raise PydanticKnownError("date_type")
-    found = _MIDNIGHT.fullmatch(value) if isinstance(value, str) else None
-    return found[1] if found else value
+    match = _MIDNIGHT.fullmatch(value) if isinstance(value, str) else None
+    return match[1] if match else value
 
 
 Day = Annotated[

@@ -28,8 +28,8 @@ from yaml.events import (
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path, show_path
+from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudgetExceeded, parse_budget
 from gpuyard.spec.yaml.positions import Marks, Positions
-from gpuyard.spec.yaml.room import NO_ROOM, NoRoomError, room
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 60
@@ -72,8 +72,8 @@ class Document:
 
     def line_of(self, path: Path) -> int | None:
         """The line of a path, or of the nearest thing that contains it."""
-        near = self.nearest(path)
-        return None if near is None else self.lines[near]
+        nearest = self.nearest(path)
+        return None if nearest is None else self.lines[nearest]
 
     def nearest(self, path: Path) -> Path | None:
         """The path, or the nearest thing that contains it, of which it is known where it stands."""
@@ -83,7 +83,7 @@ class Document:
     def last(self, path: Path) -> int:
         """The line on which the last of what stands at a path begins; 1 where nothing is marked."""
         if isinstance(self.lines, Marks):
-            return self.lines.last(path) or 1
+            return self.lines.last_position(path) or 1
         inside = (line for each, line in self.lines.items() if each[: len(path)] == path)
         return max(inside, default=1)
 
@@ -95,14 +95,14 @@ def parse_yaml(data: bytes, name: str) -> Document:
 
 def parse_documents(data: bytes, name: str, times: int = 1) -> list[Document]:
     """Read every YAML document of a text, within the limits of one, or so many times them; no empty ones."""
-    within = room()
-    if within is not None and (before := within.again(data, times)) is not None:
+    within = parse_budget()
+    if within is not None and (before := within.cached(data, times)) is not None:
         return [*before]
     builder = _Builder(name, many=True, times=times)
-    found = [d for d in _parse(data, name, builder) if d.value is not None]
+    results = [d for d in _parse(data, name, builder) if d.value is not None]
     if within is not None:
-        within.hold(data, times, builder.count, found)
-    return found
+        within.cache(data, times, builder.count, results)
+    return results
 
 
 def _parse(data: bytes, name: str, builder: "_Builder") -> list[Document]:
@@ -177,7 +177,7 @@ class _Builder:
         self.many = many
         self.times = times
         self.most = MAX_VALUES * min(times, MORE_VALUES)
-        self.room = room()
+        self.room = parse_budget()
         self.fits = self.most if self.room is None else min(self.most, self.room.left)
         self.positions = Positions()
         self.blocks: set[Path] = set()
@@ -204,10 +204,13 @@ class _Builder:
         positions = self.positions
         positions.done(self.root)
         lines, columns = Marks(positions, positions.lines), Marks(positions, positions.columns)
-        kept = frozenset(self.blocks), tuple(self.duplicates)  # when empty they take no room
+        blocks_and_duplicates = (
+            frozenset(self.blocks),
+            tuple(self.duplicates),
+        )  # when empty they take no room
         if not self.many:  # whoever reads one may change the value
-            return Document(self.root, lines.by_path(), {}, *kept)
-        return Document(self.root, lines, columns, *kept)
+            return Document(self.root, lines.by_path(), {}, *blocks_and_duplicates)
+        return Document(self.root, lines, columns, *blocks_and_duplicates)
 
     def _next_document(self, event: Event) -> None:
         """Begin anew, but for the count: the limit holds for the whole text."""
@@ -257,7 +260,7 @@ class _Builder:
         if isinstance(done.value, dict) and _MERGE in done.value:
             self._merge(done, event)
         if done.number == _DROPPED:
-            self.positions.forget(done.first)
+            self.positions.drop(done.first)
         else:
             self.positions.close(done.number)
         if done.anchor:
@@ -265,11 +268,11 @@ class _Builder:
 
     def _merge(self, into: _Open, event: Event) -> None:
         """What `<<` brings, as the Pulumi engine, kubectl and helm take it: keys that the mapping lacks."""
-        given = into.value[_MERGE]
-        sources = given if isinstance(given, list) else [given]
+        merged_value = into.value[_MERGE]
+        sources = merged_value if isinstance(merged_value, list) else [merged_value]
         if not all(isinstance(each, dict) for each in sources):
             return
-        self._cut(into, _MERGE)
+        self._remove_key(into, _MERGE)
         for source in sources:
             self.count += len(source)
             if self.count > self.fits:
@@ -284,18 +287,18 @@ class _Builder:
             self._refuse_more(event)
         if event.anchor:
             self.anchors[event.anchor] = (_scalar(event), 1)
-        parent = self.stack[-1] if self.stack else None
-        if parent is None:
+        container = self.stack[-1] if self.stack else None
+        if container is None:
             self.root = _scalar(event)
             self._mark(event)
-        elif parent.is_list:
-            parent.value.append(_scalar(event))
+        elif container.is_list:
+            container.value.append(_scalar(event))
             self._mark(event)
-        elif not parent.has_key:
-            self._place_key(parent, event.value, event)
+        elif not container.has_key:
+            self._place_key(container, event.value, event)
         else:
-            self._place_in_mapping(parent, _scalar(event))
-            if self.many and event.style in _BLOCKS and parent.marked != _DROPPED:
+            self._place_in_mapping(container, _scalar(event))
+            if self.many and event.style in _BLOCKS and container.marked != _DROPPED:
                 self.blocks.add(self._path())
 
     def _place(self, value: Any, event: NodeEvent, size: int) -> int:
@@ -306,47 +309,47 @@ class _Builder:
         if not self.stack:
             self.root = value
             return self._mark(event)
-        parent = self.stack[-1]
-        if parent.is_list:
-            parent.value.append(value)
+        container = self.stack[-1]
+        if container.is_list:
+            container.value.append(value)
             return self._mark(event)
-        if parent.has_key:
-            return self._place_in_mapping(parent, value)
-        return self._place_key(parent, value, event)
+        if container.has_key:
+            return self._place_in_mapping(container, value)
+        return self._place_key(container, value, event)
 
-    def _place_key(self, parent: _Open, key: Any, event: NodeEvent) -> int:
+    def _place_key(self, container: _Open, key: Any, event: NodeEvent) -> int:
         if not isinstance(key, str):
             self._refuse(event, f"a mapping or list as a key below {show_path(self._path()[:-1])}")
-        parent.key = sys.intern(key)
-        parent.has_key = True
-        if key in parent.value:
+        container.key = sys.intern(key)
+        container.has_key = True
+        if key in container.value:
             self.duplicates.append((self._path(), _line(event)))
             if not self.many or len(self.duplicates) > _MOST_TWICE:
-                parent.marked = _DROPPED
+                container.marked = _DROPPED
                 return _DROPPED
-            self._forget_first(parent, key)
-        parent.marked = self._mark(event)
-        return parent.marked
+            self._forget_first(container, key)
+        container.marked = self._mark(event)
+        return container.marked
 
-    def _forget_first(self, parent: _Open, key: str) -> None:
+    def _forget_first(self, container: _Open, key: str) -> None:
         """What stood at a key before it came again."""
-        self._cut(parent, key)
+        self._remove_key(container, key)
         path = self._path()
         self.blocks = {each for each in self.blocks if each[: len(path)] != path}
 
-    def _place_in_mapping(self, parent: _Open, value: Any) -> int:
-        parent.has_key = False
-        if parent.marked != _DROPPED:
-            parent.value[parent.key] = value
-        return parent.marked
+    def _place_in_mapping(self, container: _Open, value: Any) -> int:
+        container.has_key = False
+        if container.marked != _DROPPED:
+            container.value[container.key] = value
+        return container.marked
 
-    def _cut(self, parent: _Open, key: str) -> None:
+    def _remove_key(self, container: _Open, key: str) -> None:
         """Take a key out, and its marks: the order of what is kept is that of the text."""
-        number = parent.first
-        for _ in takewhile(key.__ne__, parent.value):
+        number = container.first
+        for _ in takewhile(key.__ne__, container.value):
             number = self.positions.ends[number]
-        self.positions.cut(number)
-        del parent.value[key]
+        self.positions.truncate(number)
+        del container.value[key]
 
     def _path(self) -> Path:
         """Of what is being placed."""
@@ -359,7 +362,7 @@ class _Builder:
     def _refuse_more(self, event: Event) -> None:
         if self.room is not None and self.count <= self.most:
             self.room.short = True
-            raise NoRoomError(f"{self.name}: {NO_ROOM}")
+            raise ParseBudgetExceeded(f"{self.name}: {BUDGET_EXCEEDED}")
         self._refuse(event, f"more than {self.most:,} values once anchors are expanded")
 
     def _refuse(self, event: Event, why: str) -> None:

@@ -26,12 +26,12 @@ class ResourceChecks:
         self, resource: Registered, earlier: Mapping[str, Registered], graph: Graph
     ) -> None:
         """Check one resource against those registered before it."""
-        found = [("duplicate", message) for message in _duplicate(resource, earlier)]
-        found += [("parent", message) for message in self._parent(resource)]
+        results = [("duplicate", message) for message in _duplicate(resource, earlier)]
+        results += [("parent", message) for message in self._parent(resource)]
         if resource.custom and not resource.read:
-            found += self._fields(resource, graph)
+            results += self._fields(resource, graph)
         graph.violations.extend(
-            StackViolation(rule, resource.label, message) for rule, message in found
+            StackViolation(rule, resource.label, message) for rule, message in results
         )
 
     def on_finish(self, graph: Graph) -> None:
@@ -61,17 +61,17 @@ class ResourceChecks:
         return [text]
 
     def _fields(self, resource: Registered, graph: Graph) -> list[tuple[str, str]]:
-        rule, found = "sdk", sdk_types.input_violations(resource.type, resource.inputs)
-        if found is None and self.crds is not None and resource.type.startswith("kubernetes:"):
-            rule, found = "crd", self.crds.violations(resource.inputs)
-        if found is None:
+        rule, result = "sdk", sdk_types.input_violations(resource.type, resource.inputs)
+        if result is None and self.crds is not None and resource.type.startswith("kubernetes:"):
+            rule, result = "crd", self.crds.violations(resource.inputs)
+        if result is None:
             graph.unchecked.append(resource)
             if not self.require_checks:
                 return []
             where = f"a CRD of {self.crds.folder}" if self.crds else "a CRD (no crds= given)"
             text = f"neither an installed SDK nor {where} knows its fields; install or add one"
             return [("unchecked", text)]
-        return [(rule, f"{path}: {message}" if path else message) for path, message in found]
+        return [(rule, f"{path}: {problem}" if path else problem) for path, problem in result]
 
 
 def _duplicate(resource: Registered, earlier: Mapping[str, Registered]) -> list[str]:

@@ -57,15 +57,15 @@ def _scope_violations(crd: Mapping[str, Any], obj: Mapping[str, Any]) -> Iterato
     if namespaced and namespace is None:
         yield "metadata.namespace", f"missing, and {obj['kind']} is namespaced; name the namespace"
     if not namespaced and namespace is not None:
-        given = f"given {namespace!r}, but {obj['kind']} is cluster-wide; leave it out"
-        yield "metadata.namespace", given
+        value = f"given {namespace!r}, but {obj['kind']} is cluster-wide; leave it out"
+        yield "metadata.namespace", value
 
 
 @lru_cache(maxsize=256)
 def _definitions(folder: Path, kind: str) -> dict[str, Mapping[str, Any]]:
     """Every served version of one kind; only files that mention it are parsed, which is faster."""
     mention = re.compile(rf"^\s+kind: [\"']?{re.escape(kind)}[\"']?\s*$", re.MULTILINE)
-    found: dict[str, Mapping[str, Any]] = {}
+    results: dict[str, Mapping[str, Any]] = {}
     for file in sorted([*folder.rglob("*.yaml"), *folder.rglob("*.yml")]):
         text = _text(file)
         if "CustomResourceDefinition" not in text or not mention.search(text):
@@ -76,8 +76,8 @@ def _definitions(folder: Path, kind: str) -> dict[str, Mapping[str, Any]]:
                 continue
             for version in spec["versions"]:
                 if version.get("served", True) and "schema" in version:
-                    found.setdefault(f"{spec['group']}/{version['name']}", document)
-    return found
+                    results.setdefault(f"{spec['group']}/{version['name']}", document)
+    return results
 
 
 @lru_cache(maxsize=512)

@@ -113,21 +113,23 @@ class Graph:
 
     def one(self, type_: str | None = None, name: str | None = None) -> Registered:
         """Return the only resource of this type and name, either of which may be left out."""
-        found = [
+        results = [
             one
             for one in self.resources
             if (type_ is None or one.type == type_) and (name is None or one.name == name)
         ]
-        if len(found) == 1:
-            return found[0]
-        wanted = " ".join(part for part in (type_, repr(name) if name else None) if part)
-        if found:
-            listed = ", ".join(one.label for one in found)
-            raise LookupError(f"{len(found)} resources are {wanted}: {listed}; ask for one of them")
+        if len(results) == 1:
+            return results[0]
+        description = " ".join(part for part in (type_, repr(name) if name else None) if part)
+        if results:
+            listed = ", ".join(one.label for one in results)
+            raise LookupError(
+                f"{len(results)} resources are {description}: {listed}; ask for one of them"
+            )
         labels = [one.label for one in self.resources]
-        close = difflib.get_close_matches(wanted, labels, n=3, cutoff=0.3) or labels[:10]
+        close = difflib.get_close_matches(description, labels, n=3, cutoff=0.3) or labels[:10]
         nearest = ", ".join(close) or "none, as nothing was registered"
-        raise LookupError(f"no resource is {wanted}; nearest of {len(labels)}: {nearest}")
+        raise LookupError(f"no resource is {description}; nearest of {len(labels)}: {nearest}")
 
     def children(self, parent: Registered | None) -> list[Registered]:
         """Return the direct children of a resource, or of the stack for None."""
@@ -137,12 +139,12 @@ class Graph:
     def ancestors(self, resource: Registered) -> list[Registered]:
         """Return the parents of a resource, nearest first, without the stack."""
         by_urn = {one.urn: one for one in self.resources}
-        found: list[Registered] = []
+        results: list[Registered] = []
         urn = resource.parent
         while urn is not None and urn in by_urn:
-            found.append(by_urn[urn])
+            results.append(by_urn[urn])
             urn = by_urn[urn].parent
-        return found
+        return results
 
     def shape(self) -> list[tuple[str, str | None]]:
         """Return (URN, parent) of every resource, in order: the same in every run of a program."""
@@ -152,5 +154,5 @@ class Graph:
 def graph_difference(first: Graph, second: Graph) -> Mapping[str, list[str]]:
     """Name the URNs that only one of two graphs has; empty where both have the same."""
     urns = [{one.urn for one in graph} for graph in (first, second)]
-    found = {"only_first": sorted(urns[0] - urns[1]), "only_second": sorted(urns[1] - urns[0])}
-    return {key: value for key, value in found.items() if value}
+    results = {"only_first": sorted(urns[0] - urns[1]), "only_second": sorted(urns[1] - urns[0])}
+    return {key: value for key, value in results.items() if value}

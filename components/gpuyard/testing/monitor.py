@@ -11,7 +11,7 @@ from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mocks
 from pulumi.runtime.proto import callback_pb2, engine_pb2, provider_pb2, resource_pb2
 
-from gpuyard.render.cloud.before import ONLY_JUDGED
+from gpuyard.render.cloud.prerequisites import ONLY_JUDGED
 from gpuyard.testing import wire
 from gpuyard.testing.checks import ResourceChecks
 from gpuyard.testing.graph import Graph, Log, Registered, StackViolation
@@ -95,12 +95,12 @@ class StrictMonitor(MockMonitor):
     def _transforms_for(self, request: Any, urn: str) -> list[callback_pb2.Callback]:
         own: list[callback_pb2.Callback] = list(request.transforms)
         self._own_transforms[urn] = own
-        found = list(own)
+        results = list(own)
         parent = self._by_urn.get(request.parent)
         while parent is not None:
-            found += self._own_transforms.get(parent.urn, [])
+            results += self._own_transforms.get(parent.urn, [])
             parent = self._by_urn.get(parent.parent or "")
-        return found + self._stack_callbacks
+        return results + self._stack_callbacks
 
     async def _register_transformed(
         self,
@@ -163,7 +163,7 @@ class StrictMonitor(MockMonitor):
     def _parent(self, urn: str) -> str | None:
         return None if urn in {"", self._stack_urn} else urn
 
-    def _answer(self, resource: Registered, given: struct_pb2.Struct) -> struct_pb2.Struct:
+    def _answer(self, resource: Registered, value: struct_pb2.Struct) -> struct_pb2.Struct:
         """Record the resource, check it, and compute the outputs a provider would return."""
         graph = self.graph
         self._checks.on_registration(resource, self._by_urn, graph)
@@ -172,7 +172,7 @@ class StrictMonitor(MockMonitor):
             self._twins.add(resource.urn)
         self._by_urn[resource.urn] = resource
         properties = struct_pb2.Struct()
-        properties.CopyFrom(given)
+        properties.CopyFrom(value)
         if not resource.custom:
             resource.outputs = dict(resource.inputs)
             return properties
@@ -221,9 +221,11 @@ class StrictMonitor(MockMonitor):
         """Answer a provider function from the test's table; a function it lacks is an error."""
         args = wire.decode(request.args).values
         if request.tok == "pulumi:pulumi:getResource":
-            found = self._by_urn.get(args["urn"])
+            registered = self._by_urn.get(args["urn"])
             result: Mapping[str, Any] = (
-                {} if found is None else {"urn": found.urn, "id": found.id, "state": found.outputs}
+                {}
+                if registered is None
+                else {"urn": registered.urn, "id": registered.id, "state": registered.outputs}
             )
         elif request.tok in self._answers.calls:
             answer = self._answers.calls[request.tok]
@@ -287,9 +289,9 @@ def _autoname(resource: Registered, properties: struct_pb2.Struct, fields: froze
     # https://www.pulumi.com/docs/iac/concepts/resources/names/#autonaming, where it is random.
     made_up = f"{resource.name}-{hashlib.sha256(resource.urn.encode()).hexdigest()[:7]}"
     if resource.type.startswith("kubernetes:"):
-        given = resource.inputs.get("metadata")
-        metadata: dict[str, Any] = dict(given) if is_object(given) else {}
-        if "name" not in metadata and (given is not None or "metadata" in fields):
+        value = resource.inputs.get("metadata")
+        metadata: dict[str, Any] = dict(value) if is_object(value) else {}
+        if "name" not in metadata and (value is not None or "metadata" in fields):
             metadata["name"] = made_up
             wire.encode({"metadata": metadata}, properties)
         name, namespace = metadata.get("name", made_up), metadata.get("namespace")

@@ -50,9 +50,9 @@ def join(path: str, key: str | int) -> str:
     return f"{path}.{key}" if path else key
 
 
-def nearest(given: str, allowed: Sequence[str]) -> str:
+def nearest(value: str, allowed: Sequence[str]) -> str:
     """Say which names are allowed, beginning with the one most likely meant."""
-    close = difflib.get_close_matches(given, allowed, n=1)
+    close = difflib.get_close_matches(value, allowed, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(sorted(allowed)[:_SHOWN_NAMES])

@@ -33,16 +33,16 @@ _OPTIONS = (
 
 def recorded_options(request: Any) -> dict[str, Any]:
     """Return every option that a registration sets, under the wire's names."""
-    found = {name: value for name in _OPTIONS if (value := _plain(request, name)) is not None}
+    results = {name: value for name in _OPTIONS if (value := _plain(request, name)) is not None}
     if request.aliases or request.aliasURNs:
-        found["aliases"] = [_alias(one) for one in request.aliases] + list(request.aliasURNs)
+        results["aliases"] = [_alias(one) for one in request.aliases] + list(request.aliasURNs)
     if request.deleteBeforeReplaceDefined:
-        found["deleteBeforeReplace"] = request.deleteBeforeReplace
+        results["deleteBeforeReplace"] = request.deleteBeforeReplace
     if request.replace_with:
-        found["replaceWith"] = list(request.replace_with)
+        results["replaceWith"] = list(request.replace_with)
     if request.transforms:
-        found["transforms"] = len(request.transforms)
-    return found
+        results["transforms"] = len(request.transforms)
+    return results
 
 
 def _alias(alias: Message) -> Any:

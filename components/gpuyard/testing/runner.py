@@ -67,7 +67,7 @@ class StackRunner:
     require_checks: bool = False
     """Refuse custom resources whose fields nothing could check."""
 
-    def but(self, **changes: Any) -> StackRunner:
+    def with_settings(self, **changes: Any) -> StackRunner:
         """Return the same runner with some fields changed."""
         return replace(self, **changes)
 
@@ -316,11 +316,11 @@ def _config(config: Mapping[str, Any] | Path | str | None, project: str) -> dict
         values = document.get("config", {})
     else:
         values = config or {}
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for key, value in values.items():
         if is_object(value) and "secure" in value:
             message = f"config {key} is encrypted; pass its plain value: secrets={{{key!r}: ...}}"
             raise ValueError(message)
         name = key if ":" in key else f"{project}:{key}"
-        found[name] = value if isinstance(value, str) else json.dumps(value, default=_timestamp)
-    return found
+        results[name] = value if isinstance(value, str) else json.dumps(value, default=_timestamp)
+    return results

@@ -57,9 +57,9 @@ def args_class(token: str) -> type | None:
         return None
     module = sys.modules[resource.__module__]
     for suffix in ("InitArgs", "Args"):
-        found = getattr(module, f"{resource.__name__}{suffix}", None)
-        if isinstance(found, type) and _types.is_input_type(found):
-            return found
+        result = getattr(module, f"{resource.__name__}{suffix}", None)
+        if isinstance(result, type) and _types.is_input_type(result):
+            return result
     return None
 
 
@@ -88,8 +88,8 @@ def _resource_class(token: str) -> type | None:
         class_name = info["classes"].get(token) if info else None
     if info is None or class_name is None:
         return None
-    found = getattr(importlib.import_module(info["fqn"]), class_name)
-    return found if isinstance(found, type) else None
+    result = getattr(importlib.import_module(info["fqn"]), class_name)
+    return result if isinstance(result, type) else None
 
 
 def _load(package: str) -> bool:
@@ -186,9 +186,9 @@ def _check_union(members: tuple[Any, ...], value: object, path: str) -> Iterator
     # An Input[T] is a union of T with an Awaitable and an Output of it: on the wire only T is left.
     plain = [one for one in members if not _is_late(one) and one is not type(None)]
     attempts = [list(_check_type(one, value, path)) for one in plain]
-    if not attempts or any(not found for found in attempts):
+    if not attempts or any(not result for result in attempts):
         return
-    yield from min(attempts, key=lambda found: (found[0][0] == path, len(found)))
+    yield from min(attempts, key=lambda result: (result[0][0] == path, len(result)))
 
 
 def _is_late(member: Any) -> bool:

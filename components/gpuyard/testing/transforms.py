@@ -44,7 +44,7 @@ async def apply_transforms(
     """Run the transforms one after another; each sees what the one before made of the request."""
     for callback in callbacks:
         run = _find(callback.token)
-        message = resource_pb2.TransformRequest(
+        transform_request = resource_pb2.TransformRequest(
             type=request.type,
             name=request.name,
             custom=request.custom,
@@ -52,7 +52,7 @@ async def apply_transforms(
             properties=request.object,
             options=_options(request),
         )
-        answer = await run(message.SerializeToString())
+        answer = await run(transform_request.SerializeToString())
         request.object.CopyFrom(answer.properties)
         if answer.HasField("options"):
             _set_options(request, answer.options)

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpuyard_validator.expectations import Expectations
-from gpuyard_validator.floors import Floor
 from gpuyard_validator.results import Action, Evidence, Status
 from gpuyard_validator.snapshot import Gpu, Snapshot
+from gpuyard_validator.thresholds import Threshold
 
 Applies = Callable[[Expectations], str]
 """Why it does not apply; empty when it does."""
@@ -29,34 +29,34 @@ class Check:
 
     id: str
     group: str
-    says: str
+    description: str
     """What is wrong when it fails, in one sentence."""
-    do: str
+    remediation: str
     """What to do then."""
     gpu: OfGpu | None = None
     node: OfNode | None = None
     applies: Applies = always
-    must: bool = True
+    is_required: bool = True
     """When it applies and could not be run, the machine does not pass. False where drivers in use lack it."""
     unit: str = ""
     """What its floor is counted in, where somebody may accept a lower one; empty where nobody may."""
 
 
-def judged(
+def evaluate(
     value: object,
     floor: object,
     source: str,
     wrong: str = "",
     *,
     unit: str = "",
-    action: Action = Action.LOOK,
+    action: Action = Action.INVESTIGATE,
     status: Status = Status.FAIL,
 ) -> Evidence:
     """Evidence: good without `wrong`, which says what is."""
     return Evidence(
         status=status if wrong else Status.PASS,
         value=value,
-        floor=floor,
+        threshold=floor,
         source=source,
         unit=unit,
         reason=wrong,
@@ -65,11 +65,11 @@ def judged(
 
 
 def at_least(
-    value: float, floor: Floor, unit: str, wrong: str, status: Status = Status.FAIL
+    value: float, floor: Threshold, unit: str, wrong: str, status: Status = Status.FAIL
 ) -> Evidence:
     """Evidence of a value that must reach its floor."""
     bad = wrong if value < floor.value else ""
-    return judged(value, floor.value, floor.said, bad, unit=unit, status=status)
+    return evaluate(value, floor.value, floor.source_text, bad, unit=unit, status=status)
 
 
 def alive(machine: Snapshot) -> tuple[Gpu, ...]:

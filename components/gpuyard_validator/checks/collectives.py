@@ -2,15 +2,28 @@
 
 from functools import partial
 
-from gpuyard_validator.checks.check import PLAN, Check, judged
-from gpuyard_validator.expectations import QUICK, Expectations, TogetherWith
+from gpuyard_validator.checks.check import PLAN, Check, evaluate
+from gpuyard_validator.expectations import QUICK, CollectivePeers, Expectations
 from gpuyard_validator.nccl.arithmetic import Operation, bus_gbps
-from gpuyard_validator.nccl.floors import NVLINK, PCIE, Held, Shape, held
-from gpuyard_validator.nccl.log import BETWEEN, NcclLog, Transport, astray, between_nodes, read_log
+from gpuyard_validator.nccl.log import (
+    INTER_NODE,
+    NcclLog,
+    Transport,
+    between_nodes,
+    read_log,
+    wrong_transport_hops,
+)
 from gpuyard_validator.nccl.record import DONE, Collectives
+from gpuyard_validator.nccl.thresholds import (
+    NVLINK,
+    PCIE,
+    BandwidthThreshold,
+    Shape,
+    bandwidth_threshold,
+)
 from gpuyard_validator.results import Evidence, Status
 from gpuyard_validator.snapshot import Snapshot
-from gpuyard_validator.values import Missing, NotKnown, ToldBy, Why, known
+from gpuyard_validator.values import Missing, MissingReason, ReportedBy, UnknownValue, known
 
 OWN_LOG = "NCCL's own log"
 SHOWN = 4
@@ -23,16 +36,16 @@ _BITS = 8
 def ranks(expected: Expectations, machine: Snapshot) -> Evidence:
     """Each came, and none hung or died."""
     run = _run(machine)
-    wanted = expected.gpus * _together(expected).nodes
+    required = expected.gpus * _peers(expected).nodes
     ended = sum(each.end == DONE for each in run.ends)
     bad = [
-        f"rank {each.rank} on {each.node} {each.end}: {each.said}"
+        f"rank {each.rank} on {each.node} {each.end}: {each.output}"
         for each in run.ends
         if each.end not in (DONE, "stopped")
     ]
-    whole = run.finished and ended == wanted
-    wrong = "" if whole else "; ".join(bad[:SHOWN]) or "not all ranks took part"
-    return judged(ended, wanted, PLAN, wrong, unit="ranks")
+    is_complete = run.finished and ended == required
+    wrong = "" if is_complete else "; ".join(bad[:SHOWN]) or "not all ranks took part"
+    return evaluate(ended, required, PLAN, wrong, unit="ranks")
 
 
 def results(_: Expectations, machine: Snapshot) -> Evidence:
@@ -40,7 +53,7 @@ def results(_: Expectations, machine: Snapshot) -> Evidence:
     measures = _finished(machine).measures
     bad = {each.operation: each.wrong for each in measures if each.wrong}
     wrong = f"wrong elements in {', '.join(bad)}" if bad else ""
-    return judged(sum(bad.values()), 0, "arithmetic", wrong, unit="elements")
+    return evaluate(sum(bad.values()), 0, "arithmetic", wrong, unit="elements")
 
 
 def versions(_: Expectations, machine: Snapshot) -> Evidence:
@@ -49,37 +62,45 @@ def versions(_: Expectations, machine: Snapshot) -> Evidence:
     networks = {log.network for log in _logs(run)}
     mixed = [each for each in (set(run.versions), networks) if len(each) > 1]
     wrong = f"mixed: {', '.join(sorted(name or 'none' for name in mixed[0]))}" if mixed else ""
-    found = sorted({*run.versions, *networks} - {""})
-    return judged(found, "one of each", "one image for a pool", wrong)
+    distinct = sorted({*run.versions, *networks} - {""})
+    return evaluate(distinct, "one of each", "one image for a pool", wrong)
 
 
 def transport(expected: Expectations, machine: Snapshot) -> Evidence:
     """The way that each channel took, against the way that was bought."""
-    together, logs = _together(expected), _logs(_finished(machine))
+    together, logs = _peers(expected), _logs(_finished(machine))
     inside = NVLINK if expected.nvlink_gbps else PCIE
     hops = {hop for log in logs for hop in log.hops}
     outer = {hop for log in logs for hop in between_nodes(log, expected.gpus)}
     if not (outer if together.nodes > 1 else hops):
-        raise NotKnown("the way of its channels", Missing(Why.MALFORMED, f"{OWN_LOG} names none"))
-    bad = [hop for log in logs for hop in astray(log, expected.gpus, inside, together.between)]
-    ways = sorted({f"{hop.source} to {hop.target} by {hop.said}" for hop in bad})
+        raise UnknownValue(
+            "the way of its channels", Missing(MissingReason.MALFORMED, f"{OWN_LOG} names none")
+        )
+    bad = [
+        hop
+        for log in logs
+        for hop in wrong_transport_hops(log, expected.gpus, inside, together.between)
+    ]
+    ways = sorted({f"{hop.source} to {hop.target} by {hop.log_line}" for hop in bad})
     causes = dict.fromkeys(cause for log in logs for cause in log.causes)
     wrong = "; ".join([", ".join(ways[:SHOWN]), *causes]) if bad else ""
     floor = f"{inside} inside, {together.between} between nodes"
-    return judged(len(ways), floor, OWN_LOG, wrong, unit="channels astray")
+    return evaluate(len(ways), floor, OWN_LOG, wrong, unit="channels astray")
 
 
 def gpudirect(expected: Expectations, machine: Snapshot) -> Evidence:
     """Adapters reach GPU memory on every channel between nodes: else all goes through the host's."""
-    together, logs = _together(expected), _logs(_finished(machine))
-    right = BETWEEN[together.between]
+    together, logs = _peers(expected), _logs(_finished(machine))
+    right = INTER_NODE[together.between]
     outer = {hop for log in logs for hop in between_nodes(log, expected.gpus)}
     hops = {hop for hop in outer if hop.transport in right}
     if not hops:
-        raise ToldBy("nccl.transport")
-    without = sorted(f"{hop.source} to {hop.target} by {hop.said}" for hop in hops if not hop.gdr)
+        raise ReportedBy("nccl.transport")
+    without = sorted(
+        f"{hop.source} to {hop.target} by {hop.log_line}" for hop in hops if not hop.gdr
+    )
     wrong = f"through the host's memory: {', '.join(without[:SHOWN])}" if without else ""
-    return judged(len(without), 0, OWN_LOG, wrong, unit="channels")
+    return evaluate(len(without), 0, OWN_LOG, wrong, unit="channels")
 
 
 def bandwidth(operation: Operation, expected: Expectations, machine: Snapshot) -> Evidence:
@@ -87,31 +108,31 @@ def bandwidth(operation: Operation, expected: Expectations, machine: Snapshot) -
     run = _finished(machine)
     measure = next((each for each in run.measures if each.operation == operation), None)
     if measure is None:
-        raise NotKnown(f"the bandwidth of {operation}", Missing(Why.UNASKED))
-    limit = _floor(operation, measure.size, expected, machine)
-    floor, usual = round(limit.floor, 1), round(limit.usual, 1)
-    found = round(bus_gbps(operation, len(measure.ranks), measure.size, measure.seconds), 1)
-    told = partial(judged, found, source=limit.said, unit="GB/s")
-    if found < floor:
-        status = Status.FAIL if limit.firm else Status.WARN
-        return told(floor, wrong="slower than its links allow", status=status)
-    wrong = "slower than others have measured" if found < usual else ""
-    return told(usual, wrong=wrong, status=Status.WARN)
+        raise UnknownValue(f"the bandwidth of {operation}", Missing(MissingReason.UNASKED))
+    limit = _bandwidth_threshold(operation, measure.size, expected, machine)
+    floor, usual = round(limit.floor, 1), round(limit.typical, 1)
+    result = round(bus_gbps(operation, len(measure.ranks), measure.size, measure.seconds), 1)
+    evaluate_rate = partial(evaluate, result, source=limit.said, unit="GB/s")
+    if result < floor:
+        status = Status.FAIL if limit.is_enforced else Status.WARN
+        return evaluate_rate(floor, wrong="slower than its links allow", status=status)
+    wrong = "slower than others have measured" if result < usual else ""
+    return evaluate_rate(usual, wrong=wrong, status=Status.WARN)
 
 
 def stragglers(_: Expectations, machine: Snapshot) -> Evidence:
     """No rank makes the others slow."""
     run = _finished(machine)
-    if not run.halved:
-        raise NotKnown("which ranks are slow", Missing(Why.UNASKED))
+    if not run.bisected:
+        raise UnknownValue("which ranks are slow", Missing(MissingReason.UNASKED))
     names = [f"rank {each.rank} on {each.node}" for each in run.ends if each.rank in run.slow]
     wrong = f"slower than the others: {', '.join(names[:SHOWN])}" if names else ""
-    return judged(len(names), 0, "pairs of the same run", wrong, unit="ranks")
+    return evaluate(len(names), 0, "pairs of the same run", wrong, unit="ranks")
 
 
-def _together(expected: Expectations) -> TogetherWith:
-    assert expected.together is not None, "they apply only where there is one"  # noqa: S101
-    return expected.together
+def _peers(expected: Expectations) -> CollectivePeers:
+    assert expected.collectives is not None, "they apply only where there is one"  # noqa: S101
+    return expected.collectives
 
 
 def _run(machine: Snapshot) -> Collectives:
@@ -122,7 +143,7 @@ def _finished(machine: Snapshot) -> Collectives:
     """Half a run says nothing of the rest."""
     run = _run(machine)
     if not run.finished:
-        raise ToldBy("nccl.ranks")
+        raise ReportedBy("nccl.ranks")
     return run
 
 
@@ -130,8 +151,10 @@ def _logs(run: Collectives) -> list[NcclLog]:
     return [read_log(text) for text in run.logs]
 
 
-def _floor(operation: Operation, size: int, expected: Expectations, machine: Snapshot) -> Held:
-    together = _together(expected)
+def _bandwidth_threshold(
+    operation: Operation, size: int, expected: Expectations, machine: Snapshot
+) -> BandwidthThreshold:
+    together = _peers(expected)
     several = together.nodes > 1
     shape = Shape(
         product=expected.product,
@@ -143,11 +166,11 @@ def _floor(operation: Operation, size: int, expected: Expectations, machine: Sna
         nvlink=expected.nvlink_gbps,
         network=_network_gbps(expected, machine),
     )
-    found = held(shape)
-    if found is None:
+    result = bandwidth_threshold(shape)
+    if result is None:
         why = "a message below 1 GiB, or adapters of unknown rate"
-        raise NotKnown(f"a floor for {operation}", Missing(Why.NOT_SUPPORTED, why))
-    return found
+        raise UnknownValue(f"a floor for {operation}", Missing(MissingReason.NOT_SUPPORTED, why))
+    return result
 
 
 def _network_gbps(expected: Expectations, machine: Snapshot) -> float | None:
@@ -162,26 +185,26 @@ def _network_gbps(expected: Expectations, machine: Snapshot) -> float | None:
 
 
 def _loaded(expected: Expectations) -> str:
-    if expected.profile == QUICK or expected.together is None:
+    if expected.profile == QUICK or expected.collectives is None:
         return "the profile quick puts no load on a GPU"
     if expected.layouts:
         return "its GPUs are cut: NCCL joins whole ones"
-    return "" if expected.gpus * expected.together.nodes > 1 else "one GPU has nobody to talk to"
+    return "" if expected.gpus * expected.collectives.nodes > 1 else "one GPU has nobody to talk to"
 
 
 def _between(expected: Expectations) -> str:
     if reason := _loaded(expected):
         return reason
-    if _together(expected).nodes == 1:
+    if _peers(expected).nodes == 1:
         return "it runs inside one node"
-    by = BETWEEN[_together(expected).between]
+    by = INTER_NODE[_peers(expected).between]
     return "no adapters reach GPU memory" if {Transport.TCP, Transport.P2P} & set(by) else ""
 
 
 def _fast(expected: Expectations) -> str:
     if reason := _loaded(expected):
         return reason
-    together = _together(expected)
+    together = _peers(expected)
     unknown = together.nodes > 1 and together.between == "tcp" and expected.network is None
     return "nobody says what its network carries" if unknown else ""
 
@@ -189,7 +212,7 @@ def _fast(expected: Expectations) -> str:
 def _compared(expected: Expectations) -> str:
     if reason := _loaded(expected):
         return reason
-    few = expected.gpus * _together(expected).nodes < FEW
+    few = expected.gpus * _peers(expected).nodes < FEW
     return f"fewer than {FEW} ranks cannot be compared" if few else ""
 
 
@@ -199,40 +222,40 @@ COLLECTIVES = (
     Check(
         id="nccl.ranks",
         group="nccl",
-        says="a rank hung, died or never came",
-        do="look at the node that is named: its GPU by nvidia-smi, the kernel's log for XIDs, its network",
+        description="a rank hung, died or never came",
+        remediation="look at the node that is named: its GPU by nvidia-smi, the kernel's log for XIDs, its network",
         node=ranks,
         applies=_loaded,
     ),
     Check(
         id="nccl.results",
         group="nccl",
-        says="a collective came to a wrong result",
-        do="run the node's memory checks; take it out until they have passed",
+        description="a collective came to a wrong result",
+        remediation="run the node's memory checks; take it out until they have passed",
         node=results,
         applies=_loaded,
     ),
     Check(
         id="nccl.versions",
         group="nccl",
-        says="nodes run different versions of NCCL or of its network plugin",
-        do="use one image, by its digest",
+        description="nodes run different versions of NCCL or of its network plugin",
+        remediation="use one image, by its digest",
         node=versions,
         applies=_loaded,
     ),
     Check(
         id="nccl.transport",
         group="nccl",
-        says="NCCL took another way than the machine has, as TCP where there is EFA or InfiniBand",
-        do="do what the reason says; the image needs the cloud's network plugin, and the pod its devices",
+        description="NCCL took another way than the machine has, as TCP where there is EFA or InfiniBand",
+        remediation="do what the reason says; the image needs the cloud's network plugin, and the pod its devices",
         node=transport,
         applies=_loaded,
     ),
     Check(
         id="nccl.gpudirect",
         group="nccl",
-        says="adapters go through the host's memory",
-        do="use the open kernel modules, or load nvidia-peermem; look whether the pod may lock memory",
+        description="adapters go through the host's memory",
+        remediation="use the open kernel modules, or load nvidia-peermem; look whether the pod may lock memory",
         node=gpudirect,
         applies=_between,
     ),
@@ -240,8 +263,8 @@ COLLECTIVES = (
         Check(
             id=f"nccl.{operation}",
             group="nccl",
-            says=_SAID,
-            do=_DO,
+            description=_SAID,
+            remediation=_DO,
             node=partial(bandwidth, operation),
             applies=_fast,
             unit="GB/s",
@@ -251,8 +274,8 @@ COLLECTIVES = (
     Check(
         id="nccl.stragglers",
         group="nccl",
-        says="some ranks are slower than the others, and hold them up",
-        do="take the node that is named out, and run again; compare its links and clocks",
+        description="some ranks are slower than the others, and hold them up",
+        remediation="take the node that is named out, and run again; compare its links and clocks",
         node=stragglers,
         applies=_compared,
     ),

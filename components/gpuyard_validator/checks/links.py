@@ -1,10 +1,10 @@
 """Are the ways open: PCIe, NVLink, the fabric, other nodes."""
 
-from gpuyard_validator.checks.check import NVML, PLAN, Check, alive, at_least, judged
+from gpuyard_validator.checks.check import NVML, PLAN, Check, alive, at_least, evaluate
 from gpuyard_validator.expectations import Expectations
-from gpuyard_validator.floors import Quantity, common, floor_of
 from gpuyard_validator.results import Action, Evidence
 from gpuyard_validator.snapshot import Adapter, Gpu, Snapshot
+from gpuyard_validator.thresholds import Quantity, common, threshold_of
 from gpuyard_validator.values import known
 
 FABRIC_COMPLETED = 3
@@ -26,7 +26,7 @@ _SWITCHED = 8
 
 def pcie_width(expected: Expectations, gpu: Gpu) -> Evidence:
     """Lanes, against what nodes of this product have: a card of 16 is well on 8 where all are."""
-    floor = floor_of(Quantity.PCIE_WIDTH, expected.product) or common(Quantity.PCIE_WIDTH)
+    floor = threshold_of(Quantity.PCIE_WIDTH, expected.product) or common(Quantity.PCIE_WIDTH)
     return at_least(
         known(gpu.pcie_width, "its lanes"), floor, "lanes", "fewer lanes than it should"
     )
@@ -34,28 +34,32 @@ def pcie_width(expected: Expectations, gpu: Gpu) -> Evidence:
 
 def pcie_generation(expected: Expectations, gpu: Gpu) -> Evidence:
     """What card and slot agree on at most; an idle link is slower, and rightly."""
-    floor = floor_of(Quantity.PCIE_GENERATION, expected.product) or common(Quantity.PCIE_GENERATION)
-    found = known(gpu.pcie_generation, "its PCIe generation")
-    return at_least(found, floor, "generation", "a slower slot than it should")
+    floor = threshold_of(Quantity.PCIE_GENERATION, expected.product) or common(
+        Quantity.PCIE_GENERATION
+    )
+    result = known(gpu.pcie_generation, "its PCIe generation")
+    return at_least(result, floor, "generation", "a slower slot than it should")
 
 
 def nvlinks(expected: Expectations, gpu: Gpu) -> Evidence:
     """All links that make up the bandwidth are active."""
-    rate = floor_of(Quantity.NVLINK_RATE, expected.architecture)
+    rate = threshold_of(Quantity.NVLINK_RATE, expected.architecture)
     assert rate is not None, "it applies only where there is one"  # noqa: S101
     states = known(gpu.nvlinks, "its NVLinks")
-    found, wanted = sum(states), int(expected.nvlink_gbps / rate.value)
+    result, required = sum(states), int(expected.nvlink_gbps / rate.value)
     down = [str(n) for n, active in enumerate(states) if not active]
-    said = f"{expected.nvlink_gbps} GB/s at {rate.value:g} a link: {rate.said}"
-    wrong = f"links down: {', '.join(down) or 'some are not there'}" if found < wanted else ""
-    return judged(found, wanted, said, wrong, unit="links", action=Action.RESET)
+    source = f"{expected.nvlink_gbps} GB/s at {rate.value:g} a link: {rate.source_text}"
+    wrong = f"links down: {', '.join(down) or 'some are not there'}" if result < required else ""
+    return evaluate(result, required, source, wrong, unit="links", action=Action.RESET)
 
 
 def nvlink_errors(_: Expectations, gpu: Gpu) -> Evidence:
     """No link had to recover."""
-    found = known(gpu.nvlink_recoveries, "its link recoveries")
-    wrong = "links have recovered from errors" if found else ""
-    return judged(found, 0, "DCGM: 1 or more fails", wrong, unit="recoveries", action=Action.RESET)
+    result = known(gpu.nvlink_recoveries, "its link recoveries")
+    wrong = "links have recovered from errors" if result else ""
+    return evaluate(
+        result, 0, "DCGM: 1 or more fails", wrong, unit="recoveries", action=Action.RESET
+    )
 
 
 def peers(_: Expectations, machine: Snapshot) -> Evidence:
@@ -68,7 +72,7 @@ def peers(_: Expectations, machine: Snapshot) -> Evidence:
         if other in here
     ]
     wrong = f"no NVLink path {', '.join(cut[:8])}" if cut else ""
-    return judged(len(cut), 0, NVML, wrong, unit="pairs", action=Action.REBOOT)
+    return evaluate(len(cut), 0, NVML, wrong, unit="pairs", action=Action.REBOOT)
 
 
 def fabric_state(_: Expectations, gpu: Gpu) -> Evidence:
@@ -76,45 +80,49 @@ def fabric_state(_: Expectations, gpu: Gpu) -> Evidence:
     fabric = known(gpu.fabric, "its fabric")
     if fabric.state != FABRIC_COMPLETED or fabric.status:
         names = dict(enumerate(_FABRIC_STATES))
-        said = names.get(fabric.state, f"state {fabric.state}")
-        wrong = f"the fabric is {said}, status {fabric.status}"
+        state_name = names.get(fabric.state, f"state {fabric.state}")
+        wrong = f"the fabric is {state_name}, status {fabric.status}"
         value = f"state {fabric.state}, status {fabric.status}"
-        return judged(
+        return evaluate(
             value, f"state {FABRIC_COMPLETED}, status 0", NVML, wrong, action=Action.REBOOT
         )
     mask = fabric.health or 0
-    bad = [said for said, (shift, true) in _HEALTH.items() if (mask >> shift) & 3 == true]
+    bad = [
+        state_name for state_name, (shift, true) in _HEALTH.items() if (mask >> shift) & 3 == true
+    ]
     if (mask >> _CONFIGURATION) & _FOUR_BITS >= _BAD:
         bad.append("wrong configuration")
     wrong = f"fabric: {', '.join(bad)}" if bad else ""
-    return judged(hex(mask), "healthy", NVML, wrong, action=Action.RESET)
+    return evaluate(hex(mask), "healthy", NVML, wrong, action=Action.RESET)
 
 
 def fabric_domain(_: Expectations, machine: Snapshot) -> Evidence:
     """All GPUs of the node are in one NVLink domain, and in one at all."""
-    found = sorted(
+    results = sorted(
         {
             f"{fabric.cluster}.{fabric.clique}"
             for gpu in alive(machine)
             for fabric in [known(gpu.fabric, f"fabric of GPU {gpu.index}")]
         }
     )
-    wrong = "its GPUs are in several NVLink domains" if len(found) > 1 else ""
-    if any(each.startswith(_NOBODY) for each in found):
+    wrong = "its GPUs are in several NVLink domains" if len(results) > 1 else ""
+    if any(each.startswith(_NOBODY) for each in results):
         wrong = "its GPUs are in no NVLink domain"
-    return judged(found, 1, "one domain a rack", wrong, unit="domains", action=Action.REBOOT)
+    return evaluate(results, 1, "one domain a rack", wrong, unit="domains", action=Action.REBOOT)
 
 
 def rdma_devices(expected: Expectations, machine: Snapshot) -> Evidence:
     """The adapters of the machine; without them NCCL takes TCP, and that looks like slow GPUs."""
     network = expected.network
     assert network is not None, "it applies only where there is one"  # noqa: S101
-    found = [each.name for each in _of_kind(expected, machine)]
-    lost = [name for name in network.names if name not in found]
-    wrong = f"{len(found)} of {network.devices} {network.kind} devices"
-    wrong = wrong if len(found) < network.devices or lost else ""
-    wrong = f"{wrong}, without {', '.join(lost)}" if lost else wrong
-    return judged(len(found), network.devices, PLAN, wrong, unit="devices", action=Action.REPLACE)
+    results = [each.name for each in _of_kind(expected, machine)]
+    missing = [name for name in network.names if name not in results]
+    wrong = f"{len(results)} of {network.devices} {network.kind} devices"
+    wrong = wrong if len(results) < network.devices or missing else ""
+    wrong = f"{wrong}, without {', '.join(missing)}" if missing else wrong
+    return evaluate(
+        len(results), network.devices, PLAN, wrong, unit="devices", action=Action.REPLACE
+    )
 
 
 def rdma_ports(expected: Expectations, machine: Snapshot) -> Evidence:
@@ -127,7 +135,7 @@ def rdma_ports(expected: Expectations, machine: Snapshot) -> Evidence:
             bad.append(f"{each.name} is down")
         elif each.gbps < floor:
             bad.append(f"{each.name} runs at {each.gbps:g}")
-    return judged(len(bad), 0, PLAN, ", ".join(bad[:8]), unit=f"ports below {floor:g} Gb/s")
+    return evaluate(len(bad), 0, PLAN, ", ".join(bad[:8]), unit=f"ports below {floor:g} Gb/s")
 
 
 def gpudirect(_: Expectations, machine: Snapshot) -> Evidence:
@@ -136,8 +144,10 @@ def gpudirect(_: Expectations, machine: Snapshot) -> Evidence:
     peer = [name for name in _PEER_MODULES if name in modules]
     opened = machine.open_modules is True
     wrong = "" if peer or opened else "neither the open kernel module nor one for peer memory"
-    found = [*peer, *(["open module"] if opened else [])]
-    return judged(found, "one of them", "NVIDIA GPUDirect RDMA: dma-buf or nvidia-peermem", wrong)
+    results = [*peer, *(["open module"] if opened else [])]
+    return evaluate(
+        results, "one of them", "NVIDIA GPUDirect RDMA: dma-buf or nvidia-peermem", wrong
+    )
 
 
 def _of_kind(expected: Expectations, machine: Snapshot) -> list[Adapter]:
@@ -146,18 +156,18 @@ def _of_kind(expected: Expectations, machine: Snapshot) -> list[Adapter]:
     assert network is not None, "it applies only where there is one"  # noqa: S101
     kinds = {"efa": ("efa", ""), "infiniband": ("", "InfiniBand"), "roce": ("", "Ethernet")}
     driver, link = kinds.get(network.kind, ("", ""))
-    found = [
+    results = [
         each
         for each in known(machine.adapters, "the host's RDMA devices")
         if (each.driver == driver if driver else each.driver != "efa" and each.link == link)
     ]
-    return [each for each in found if each.name in network.names] if network.names else found
+    return [each for each in results if each.name in network.names] if network.names else results
 
 
 def _nvlink(expected: Expectations) -> str:
     if not expected.nvlink_gbps or expected.gpus < 2:  # noqa: PLR2004  two ends make a link
         return "its GPUs are not joined by NVLink"
-    known_rate = floor_of(Quantity.NVLINK_RATE, expected.architecture)
+    known_rate = threshold_of(Quantity.NVLINK_RATE, expected.architecture)
     return "" if known_rate else f"the rate of one link of {expected.architecture} is not known"
 
 
@@ -188,81 +198,81 @@ LINKS = (
     Check(
         id="pcie.width",
         group="links",
-        says="the GPU has fewer PCIe lanes than others of its kind",
-        do="replace the node; of your own: reseat the card",
+        description="the GPU has fewer PCIe lanes than others of its kind",
+        remediation="replace the node; of your own: reseat the card",
         gpu=pcie_width,
         unit=Quantity.PCIE_WIDTH.value,
     ),
     Check(
         id="pcie.generation",
         group="links",
-        says="the slot is slower than the product's nodes have",
-        do="look at the BIOS's link speed of the slot",
+        description="the slot is slower than the product's nodes have",
+        remediation="look at the BIOS's link speed of the slot",
         gpu=pcie_generation,
         unit=Quantity.PCIE_GENERATION.value,
     ),
     Check(
         id="nvlink.links",
         group="links",
-        says="NVLinks are down",
-        do="reset all GPUs of the node; when they stay down, replace it",
+        description="NVLinks are down",
+        remediation="reset all GPUs of the node; when they stay down, replace it",
         gpu=nvlinks,
         applies=_nvlink,
     ),
     Check(
         id="nvlink.errors",
         group="links",
-        says="NVLinks had to recover from errors",
-        do="reset the GPUs; when it happens again, replace the node",
+        description="NVLinks had to recover from errors",
+        remediation="reset the GPUs; when it happens again, replace the node",
         gpu=nvlink_errors,
         applies=_nvlink,
-        must=False,
+        is_required=False,
     ),
     Check(
         id="nvlink.peers",
         group="links",
-        says="GPUs of the node do not reach each other by NVLink",
-        do="restart the fabric manager, then reboot",
+        description="GPUs of the node do not reach each other by NVLink",
+        remediation="restart the fabric manager, then reboot",
         node=peers,
         applies=_peers,
     ),
     Check(
         id="fabric.state",
         group="links",
-        says="the NVLink fabric is not ready, or not healthy",
-        do="look at nvidia-fabricmanager's log; reboot",
+        description="the NVLink fabric is not ready, or not healthy",
+        remediation="look at nvidia-fabricmanager's log; reboot",
         gpu=fabric_state,
         applies=_fabric,
     ),
     Check(
         id="fabric.domain",
         group="links",
-        says="the node's GPUs are not in one NVLink domain of the rack",
-        do="look at the rack's fabric manager and at IMEX",
+        description="the node's GPUs are not in one NVLink domain of the rack",
+        remediation="look at the rack's fabric manager and at IMEX",
         node=fabric_domain,
         applies=_rack,
     ),
     Check(
         id="rdma.devices",
         group="links",
-        says="network adapters are missing",
-        do="look whether the node was launched with all its interfaces; they may come late",
+        description="network adapters are missing",
+        remediation="look whether the node was launched with all its interfaces; they may come late",
         node=rdma_devices,
         applies=_network,
     ),
     Check(
         id="rdma.ports",
         group="links",
-        says="ports of network adapters are down or slow",
-        do="look at cable, switch port and subnet manager",
+        description="ports of network adapters are down or slow",
+        remediation="look at cable, switch port and subnet manager",
         node=rdma_ports,
         applies=_network,
     ),
     Check(
         id="rdma.gpudirect",
         group="links",
-        says="adapters cannot reach the GPUs' memory",
-        do="use the open kernel modules, or load nvidia-peermem",
+        description="adapters cannot reach the GPUs' memory",
+        remediation="use the open kernel modules, or load nvidia-peermem",
         node=gpudirect,
         applies=_network,
     ),

@@ -3,21 +3,21 @@
 from functools import partial
 from statistics import median
 
-from gpuyard_validator.checks.check import DEVICE, NVML, PLAN, Check, alive, judged
+from gpuyard_validator.checks.check import DEVICE, NVML, PLAN, Check, alive, evaluate
 from gpuyard_validator.expectations import QUICK, SOAK, Expectations
-from gpuyard_validator.floors import Floor, Quantity, common, floor_of
-from gpuyard_validator.load.floors import (
-    Held,
-    memory_held,
-    pair_held,
-    product_held,
-    slot_held,
-    step_held,
+from gpuyard_validator.load.record import COPIES, DONE, HARD, HUNG, Load, LoadSample, Rate, Task
+from gpuyard_validator.load.thresholds import (
+    LoadThreshold,
+    matmul_threshold,
+    memory_threshold,
+    pcie_threshold,
+    peer_threshold,
+    step_threshold,
 )
-from gpuyard_validator.load.record import COPIES, DONE, HARD, HUNG, Load, Rate, Seen, Task
 from gpuyard_validator.results import Action, Evidence, Status
 from gpuyard_validator.snapshot import Gpu, Snapshot
-from gpuyard_validator.values import Missing, NotKnown, ToldBy, Why, known
+from gpuyard_validator.thresholds import Quantity, Threshold, common, threshold_of
+from gpuyard_validator.values import Missing, MissingReason, ReportedBy, UnknownValue, known
 
 ECC_ERROR, OUT_OF_MEMORY = 214, 2
 """CUDA_ERROR_ECC_UNCORRECTABLE and CUDA_ERROR_OUT_OF_MEMORY."""
@@ -31,78 +31,80 @@ _GIGA, _TERA = 1e9, 1e12
 def ran(_: Expectations, gpu: Gpu) -> Evidence:
     """Its process has ended by itself, having done all."""
     load = known(gpu.load, "how it works")
-    if load.end == DONE and load.uuid != known(gpu.uuid, "its UUID"):
+    if load.ended == DONE and load.uuid != known(gpu.uuid, "its UUID"):
         wrong = f"another GPU has worked in its place: {load.uuid or 'one without a UUID'}"
-        return judged(load.uuid, gpu.uuid, NVML, wrong)
-    wrong = "" if load.end == DONE else f"{load.end}: {load.said}"
-    return judged(load.end, DONE, "its own process", wrong, action=_needs(load))
+        return evaluate(load.uuid, gpu.uuid, NVML, wrong)
+    wrong = "" if load.ended == DONE else f"{load.ended}: {load.output}"
+    return evaluate(load.ended, DONE, "its own process", wrong, action=_needs(load))
 
 
 def _needs(load: Load) -> Action:
-    if load.end == HUNG or load.code == ECC_ERROR:
+    if load.ended == HUNG or load.code == ECC_ERROR:
         return Action.RESET
-    return Action.LOOK
+    return Action.INVESTIGATE
 
 
 def results(_: Expectations, gpu: Gpu) -> Evidence:
     """Copies are copies, and products what arithmetic says."""
     bad = {each.task: each.wrong for each in _done(gpu).rates if each.wrong}
     wrong = f"wrong elements, and no error: {', '.join(sorted(bad))}" if bad else ""
-    found = sum(bad.values())
-    return judged(found, 0, "arithmetic", wrong, unit="elements", action=Action.REPLACE)
+    result = sum(bad.values())
+    return evaluate(result, 0, "arithmetic", wrong, unit="elements", action=Action.REPLACE)
 
 
 def memory(expected: Expectations, gpu: Gpu) -> Evidence:
     """Copies inside its memory."""
-    return _fast(gpu, Task.MEMORY, memory_held(expected.product))
+    return _fast(gpu, Task.MEMORY, memory_threshold(expected.product))
 
 
 def copies(task: Task, expected: Expectations, gpu: Gpu) -> Evidence:
     """Copies between host and GPU."""
-    return _fast(gpu, task, slot_held(expected.product))
+    return _fast(gpu, task, pcie_threshold(expected.product))
 
 
 def peers(expected: Expectations, gpu: Gpu) -> Evidence:
     """Copies to each other GPU; the slowest counts, and all must be there."""
-    found = _rates(gpu, Task.PEERS)
-    wanted = expected.gpus - 1
-    if len(found) < wanted:
+    result = _rates(gpu, Task.PEERS)
+    required = expected.gpus - 1
+    if len(result) < required:
         wrong = "it shares no memory with some of the others"
-        return judged(len(found), wanted, PLAN, wrong, unit="GPUs")
-    slowest = min(found, key=_value)
-    held = pair_held(expected.product, expected.nvlink_gbps)
-    return _against(slowest, held, f"to GPU {slowest.other}: ")
+        return evaluate(len(result), required, PLAN, wrong, unit="GPUs")
+    slowest = min(result, key=_value)
+    threshold = peer_threshold(expected.product, expected.nvlink_gbps)
+    return _against(slowest, threshold, f"to GPU {slowest.other}: ")
 
 
 def product(expected: Expectations, gpu: Gpu) -> Evidence:
     """Products of matrices."""
-    return _fast(gpu, Task.PRODUCT, product_held(expected.product))
+    return _fast(gpu, Task.MATMUL, matmul_threshold(expected.product))
 
 
 def step(expected: Expectations, gpu: Gpu) -> Evidence:
     """Steps of a training, all GPUs of the node at once."""
-    return _fast(gpu, Task.STEP, step_held(expected.product))
+    return _fast(gpu, Task.STEP, step_threshold(expected.product))
 
 
 def spread(expected: Expectations, machine: Snapshot) -> Evidence:
     """GPUs of one node are alike; of those below their floor another check tells."""
-    held = product_held(expected.product)
-    floor = held.floor if held else 0.0
-    found = {}
+    threshold = matmul_threshold(expected.product)
+    floor = threshold.floor if threshold else 0.0
+    rate_by_gpu = {}
     for gpu in alive(machine):
-        (rate,) = _rates(gpu, Task.PRODUCT)[:1] or (None,)
+        (rate,) = _rates(gpu, Task.MATMUL)[:1] or (None,)
         if rate is None:
-            raise NotKnown("its rate of products", Missing(Why.UNASKED))
+            raise UnknownValue("its rate of products", Missing(MissingReason.UNASKED))
         if (value := _value(rate)) >= floor:
-            found[gpu.index] = value
-    if len(found) < 2:  # noqa: PLR2004
-        raise ToldBy("work.product")
-    middle = median(found.values())
+            rate_by_gpu[gpu.index] = value
+    if len(rate_by_gpu) < 2:  # noqa: PLR2004
+        raise ReportedBy("work.product")
+    middle = median(rate_by_gpu.values())
     least = round((1 - BEHIND) * middle, 1)
-    slow = [f"gpu {n} {value:g}" for n, value in found.items() if value < least]
+    slow = [f"gpu {n} {value:g}" for n, value in rate_by_gpu.items() if value < least]
     wrong = f"slower than the others: {', '.join(slow)}" if slow else ""
-    said = f"{1 - BEHIND:g} of the node's median"
-    return judged(min(found.values()), least, said, wrong, unit="TFLOPS", status=Status.WARN)
+    source = f"{1 - BEHIND:g} of the node's median"
+    return evaluate(
+        min(rate_by_gpu.values()), least, source, wrong, unit="TFLOPS", status=Status.WARN
+    )
 
 
 def clocks(_: Expectations, gpu: Gpu) -> Evidence:
@@ -116,25 +118,25 @@ def clocks(_: Expectations, gpu: Gpu) -> Evidence:
         wrong = "the driver holds clocks because of heat, under load"
     status = Status.FAIL if held else Status.WARN
     floor = f"none of {HELD | WARM:#x}"
-    return judged(f"{bits:#x}", floor, NVML, wrong, status=status)
+    return evaluate(f"{bits:#x}", floor, NVML, wrong, status=status)
 
 
 def temperature(_: Expectations, gpu: Gpu) -> Evidence:
     """It stays below what slows it down."""
-    found = min(known(each.margin, "its thermal margin") for each in _seen(gpu, HARD))
-    wrong = "" if found > 0 else "it is as hot as makes it slow, under load"
-    return judged(found, 1, DEVICE, wrong, unit="°C to slowdown")
+    result = min(known(each.margin, "its thermal margin") for each in _seen(gpu, HARD))
+    wrong = "" if result > 0 else "it is as hot as makes it slow, under load"
+    return evaluate(result, 1, DEVICE, wrong, unit="°C to slowdown")
 
 
 def power(_: Expectations, gpu: Gpu) -> Evidence:
     """It draws what steps of a training draw; less is a cap that nobody has told NVML of."""
     limit = known(gpu.power_limit_mw, "its power limit")
-    drawn = max(known(each.milliwatts, "its power") for each in _seen(gpu, (Task.STEP,)))
+    milliwatts = max(known(each.milliwatts, "its power") for each in _seen(gpu, (Task.STEP,)))
     floor = round(common(Quantity.POWER_SHARE).value * limit / 1000)
-    found = round(drawn / 1000)
-    wrong = "it draws less than work like this does" if found < floor else ""
-    said = common(Quantity.POWER_SHARE).said
-    return judged(found, floor, said, wrong, unit="W", status=Status.WARN)
+    result = round(milliwatts / 1000)
+    wrong = "it draws less than work like this does" if result < floor else ""
+    source = common(Quantity.POWER_SHARE).source_text
+    return evaluate(result, floor, source, wrong, unit="W", status=Status.WARN)
 
 
 def errors(_: Expectations, gpu: Gpu) -> Evidence:
@@ -144,8 +146,8 @@ def errors(_: Expectations, gpu: Gpu) -> Evidence:
     rows = max(known(each.remapped, "its remapped rows") for each in seen)
     wrong = "errors that nothing corrected came under load" if wrong_bits else ""
     wrong = wrong or ("rows of memory were given up under load" if rows else "")
-    found = wrong_bits or rows
-    return judged(found, 0, NVML, wrong, unit="errors", action=Action.RESET)
+    result = wrong_bits or rows
+    return evaluate(result, 0, NVML, wrong, unit="errors", action=Action.RESET)
 
 
 def pcie(expected: Expectations, gpu: Gpu) -> Evidence:
@@ -153,61 +155,65 @@ def pcie(expected: Expectations, gpu: Gpu) -> Evidence:
     seen = _seen(gpu, COPIES)
     generation = max(known(each.pcie_generation, "its link's generation") for each in seen)
     width = max(known(each.pcie_width, "its link's width") for each in seen)
-    for found, quantity, said in (
+    for result, quantity, problem in (
         (generation, Quantity.PCIE_GENERATION, "a slower link than its slot has, under load"),
         (width, Quantity.PCIE_WIDTH, "fewer lanes than its slot has, under load"),
     ):
         floor = _slot_floor(expected, quantity)
-        if found < floor.value:
-            return judged(found, floor.value, floor.said, said, unit=quantity.value)
-    return judged(generation, generation, DEVICE, unit=Quantity.PCIE_GENERATION.value)
+        if result < floor.value:
+            return evaluate(result, floor.value, floor.source_text, problem, unit=quantity.value)
+    return evaluate(generation, generation, DEVICE, unit=Quantity.PCIE_GENERATION.value)
 
 
-def _slot_floor(expected: Expectations, quantity: Quantity) -> Floor:
+def _slot_floor(expected: Expectations, quantity: Quantity) -> Threshold:
     """That of the idle slot: where a lower one is accepted, its own check tells of it."""
-    floor = floor_of(quantity, expected.product) or common(quantity)
+    floor = threshold_of(quantity, expected.product) or common(quantity)
     name = "pcie.width" if quantity is Quantity.PCIE_WIDTH else "pcie.generation"
     lower = [each.value for each in expected.accepted if each.check == name]
-    return Floor(min([floor.value, *lower]), floor.source)
+    return Threshold(min([floor.value, *lower]), floor.source)
 
 
 def _done(gpu: Gpu) -> Load:
     """Half of it says nothing of the rest."""
     load = known(gpu.load, "how it works")
-    if load.end != DONE:
-        raise ToldBy("work.ran")
+    if load.ended != DONE:
+        raise ReportedBy("work.ran")
     return load
 
 
 def _rates(gpu: Gpu, task: Task) -> list[Rate]:
     load = _done(gpu)
-    found = [each for each in load.rates if each.task == task]
-    if not found and load.lacks:
-        raise NotKnown(f"its rate of {task}", Missing(Why.NO_LIBRARY, load.lacks))
-    return found
+    task_rates = [each for each in load.rates if each.task == task]
+    if not task_rates and load.missing_library:
+        raise UnknownValue(
+            f"its rate of {task}", Missing(MissingReason.NO_LIBRARY, load.missing_library)
+        )
+    return task_rates
 
 
-def _fast(gpu: Gpu, task: Task, held: Held | None) -> Evidence:
-    found = _rates(gpu, task)
-    if not found:
-        raise NotKnown(f"its rate of {task}", Missing(Why.UNASKED))
-    return _against(found[0], held)
+def _fast(gpu: Gpu, task: Task, threshold: LoadThreshold | None) -> Evidence:
+    result = _rates(gpu, task)
+    if not result:
+        raise UnknownValue(f"its rate of {task}", Missing(MissingReason.UNASKED))
+    return _against(result[0], threshold)
 
 
-def _against(rate: Rate, held: Held | None, where: str = "") -> Evidence:
-    found, unit = _value(rate), _unit(rate)
-    if held is None:
-        return judged(found, None, "nobody has measured this product", unit=unit)
-    floor = round(held.floor, 1)
-    wrong = f"{where}slower than its kind" if found < floor else ""
-    status = Status.FAIL if held.firm else Status.WARN
-    return judged(found, floor, held.said, wrong, unit=unit, status=status)
+def _against(rate: Rate, threshold: LoadThreshold | None, where: str = "") -> Evidence:
+    result, unit = _value(rate), _unit(rate)
+    if threshold is None:
+        return evaluate(result, None, "nobody has measured this product", unit=unit)
+    floor = round(threshold.floor, 1)
+    wrong = f"{where}slower than its kind" if result < floor else ""
+    status = Status.FAIL if threshold.is_enforced else Status.WARN
+    return evaluate(result, floor, threshold.said, wrong, unit=unit, status=status)
 
 
 def _value(rate: Rate) -> float:
     scale = _TERA if rate.task in HARD else _GIGA
     if rate.seconds <= 0:
-        raise NotKnown(f"its rate of {rate.task}", Missing(Why.MALFORMED, "it took no time"))
+        raise UnknownValue(
+            f"its rate of {rate.task}", Missing(MissingReason.MALFORMED, "it took no time")
+        )
     return round(rate.amount / rate.seconds / scale, 1)
 
 
@@ -215,18 +221,18 @@ def _unit(rate: Rate) -> str:
     return "TFLOPS" if rate.task in HARD else "GB/s"
 
 
-def _all(gpu: Gpu) -> tuple[Seen, ...]:
+def _all(gpu: Gpu) -> tuple[LoadSample, ...]:
     seen = _done(gpu).seen
     if not seen:
-        raise NotKnown("how it is under load", Missing(Why.UNASKED))
+        raise UnknownValue("how it is under load", Missing(MissingReason.UNASKED))
     return seen
 
 
-def _seen(gpu: Gpu, tasks: tuple[Task, ...]) -> list[Seen]:
-    found = [each for each in _all(gpu) if each.task in tasks]
-    if not found:
-        raise NotKnown("how it is under this load", Missing(Why.UNASKED))
-    return found
+def _seen(gpu: Gpu, tasks: tuple[Task, ...]) -> list[LoadSample]:
+    loads = [each for each in _all(gpu) if each.task in tasks]
+    if not loads:
+        raise UnknownValue("how it is under this load", Missing(MissingReason.UNASKED))
+    return loads
 
 
 def _loaded(expected: Expectations) -> str:
@@ -257,24 +263,24 @@ LOADS = (
     Check(
         id="work.ran",
         group="work",
-        says="work on the GPU hung, broke or never began",
-        do="reset the GPU after a hang or an ECC error; when it is out of memory, look who holds it",
+        description="work on the GPU hung, broke or never began",
+        remediation="reset the GPU after a hang or an ECC error; when it is out of memory, look who holds it",
         gpu=ran,
         applies=_loaded,
     ),
     Check(
         id="work.results",
         group="work",
-        says="a copy or a product came out wrong, without an error",
-        do="take the node out at once: it corrupts silently; replace the GPU",
+        description="a copy or a product came out wrong, without an error",
+        remediation="take the node out at once: it corrupts silently; replace the GPU",
         gpu=results,
         applies=_loaded,
     ),
     Check(
         id="work.memory",
         group="work",
-        says="copies inside the GPU's memory are slower than its kind",
-        do="look at work.clocks, work.errors and memory.remapped_rows; compare with another node",
+        description="copies inside the GPU's memory are slower than its kind",
+        remediation="look at work.clocks, work.errors and memory.remapped_rows; compare with another node",
         gpu=memory,
         applies=_loaded,
         unit="GB/s",
@@ -282,8 +288,8 @@ LOADS = (
     Check(
         id="work.to_device",
         group="work",
-        says="copies from the host's pinned memory are slower than the slot allows",
-        do="look at work.pcie, at the NUMA node of the pod and at the IOMMU",
+        description="copies from the host's pinned memory are slower than the slot allows",
+        remediation="look at work.pcie, at the NUMA node of the pod and at the IOMMU",
         gpu=partial(copies, Task.TO_DEVICE),
         applies=_loaded,
         unit="GB/s",
@@ -291,8 +297,8 @@ LOADS = (
     Check(
         id="work.to_host",
         group="work",
-        says="copies into the host's pinned memory are slower than the slot allows",
-        do="look at work.pcie, at the NUMA node of the pod and at the IOMMU",
+        description="copies into the host's pinned memory are slower than the slot allows",
+        remediation="look at work.pcie, at the NUMA node of the pod and at the IOMMU",
         gpu=partial(copies, Task.TO_HOST),
         applies=_loaded,
         unit="GB/s",
@@ -300,8 +306,8 @@ LOADS = (
     Check(
         id="work.peers",
         group="work",
-        says="copies to another GPU of the node are slower than NVLink allows, or impossible",
-        do="look at nvlink.links, nvlink.errors and the fabric manager; then reset the GPUs",
+        description="copies to another GPU of the node are slower than NVLink allows, or impossible",
+        remediation="look at nvlink.links, nvlink.errors and the fabric manager; then reset the GPUs",
         gpu=peers,
         applies=_linked,
         unit="GB/s",
@@ -309,8 +315,8 @@ LOADS = (
     Check(
         id="work.product",
         group="work",
-        says="products of matrices are slower than its kind",
-        do="look at work.clocks, work.temperature and power.limit; compare with another node",
+        description="products of matrices are slower than its kind",
+        remediation="look at work.clocks, work.temperature and power.limit; compare with another node",
         gpu=product,
         applies=_loaded,
         unit="TFLOPS",
@@ -318,16 +324,16 @@ LOADS = (
     Check(
         id="work.spread",
         group="work",
-        says="one GPU of the node computes slower than the others",
-        do="look at its clocks and cooling; jobs of this node run at its pace",
+        description="one GPU of the node computes slower than the others",
+        remediation="look at its clocks and cooling; jobs of this node run at its pace",
         node=spread,
         applies=_several,
     ),
     Check(
         id="work.step",
         group="work",
-        says="steps of a training are slower than its kind, with all GPUs at work for long",
-        do="look at work.clocks and work.temperature: one GPU alone may be fast, and all together not",
+        description="steps of a training are slower than its kind, with all GPUs at work for long",
+        remediation="look at work.clocks and work.temperature: one GPU alone may be fast, and all together not",
         gpu=step,
         applies=_soaked,
         unit="TFLOPS",
@@ -335,40 +341,40 @@ LOADS = (
     Check(
         id="work.clocks",
         group="work",
-        says="heat or the power supply hold the clocks down under load",
-        do="look at cooling and power supply of the node",
+        description="heat or the power supply hold the clocks down under load",
+        remediation="look at cooling and power supply of the node",
         gpu=clocks,
         applies=_loaded,
     ),
     Check(
         id="work.temperature",
         group="work",
-        says="the GPU becomes as hot as slows it",
-        do="look at the node's cooling",
+        description="the GPU becomes as hot as slows it",
+        remediation="look at the node's cooling",
         gpu=temperature,
         applies=_loaded,
     ),
     Check(
         id="work.power",
         group="work",
-        says="the GPU draws far less than its limit under the heaviest load",
-        do="look at work.clocks, and for a cap of the node's supply",
+        description="the GPU draws far less than its limit under the heaviest load",
+        remediation="look at work.clocks, and for a cap of the node's supply",
         gpu=power,
         applies=_soaked,
     ),
     Check(
         id="work.errors",
         group="work",
-        says="uncorrected errors of memory or remapped rows come under load",
-        do="reset the GPU; when it happens again, replace the node",
+        description="uncorrected errors of memory or remapped rows come under load",
+        remediation="reset the GPU; when it happens again, replace the node",
         gpu=errors,
         applies=_loaded,
     ),
     Check(
         id="work.pcie",
         group="work",
-        says="the link to the host is slower or narrower under load than the product's nodes have",
-        do="look at the BIOS's link speed of the slot; of your own: reseat the card",
+        description="the link to the host is slower or narrower under load than the product's nodes have",
+        remediation="look at the BIOS's link speed of the slot; of your own: reseat the card",
         gpu=pcie,
         applies=_loaded,
     ),

@@ -8,7 +8,7 @@ class NoLibrary(Exception):
     """What the work needs is not in this image, or too old."""
 
 
-class Broke(Exception):
+class CardError(Exception):
     """A call that failed, and CUDA's code of it."""
 
     def __init__(self, call: str, code: int, name: str) -> None:

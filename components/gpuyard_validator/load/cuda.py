@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
 from pathlib import Path
 
-from gpuyard_validator.load.card import Broke, NoLibrary
+from gpuyard_validator.load.card import CardError, NoLibrary
 
 DRIVER = "libcuda.so.1"
 BLAS = ("libcublas.so.13", "libcublas.so.12", "libcublas.so.11")
@@ -48,9 +48,9 @@ class CudaCard:
 
     def versions(self) -> list[str]:
         """Of CUDA as the driver knows it, and of cuBLAS where that was needed."""
-        found = c_int()
-        self._call("cuDriverGetVersion", byref(found))
-        major, minor = divmod(found.value, 1000)
+        result = c_int()
+        self._call("cuDriverGetVersion", byref(result))
+        major, minor = divmod(result.value, 1000)
         blas = [] if self._blas is None else [f"cuBLAS {self._blas.version()}"]
         return [f"CUDA {major}.{minor // 10}", *blas]
 
@@ -58,21 +58,21 @@ class CudaCard:
         """Memory of a GPU."""
         where = self._index if gpu is None else gpu
         self._use(self._context(where))
-        found = c_ulonglong()
+        result = c_ulonglong()
         try:
-            self._call("cuMemAlloc_v2", byref(found), c_size_t(size))
+            self._call("cuMemAlloc_v2", byref(result), c_size_t(size))
         finally:
             self._use(self._here)
-        self._held.append((where, found.value))
-        return found.value
+        self._held.append((where, result.value))
+        return result.value
 
     def host(self, size: int) -> memoryview:
         """Pinned memory."""
-        found = c_void_p()
-        self._call("cuMemHostAlloc", byref(found), c_size_t(size), c_uint(0))
-        self._pinned.append(found)
-        assert found.value is not None, "the driver has given memory"  # noqa: S101
-        return memoryview((ctypes.c_ubyte * size).from_address(found.value)).cast("B")
+        result = c_void_p()
+        self._call("cuMemHostAlloc", byref(result), c_size_t(size), c_uint(0))
+        self._pinned.append(result)
+        assert result.value is not None, "the driver has given memory"  # noqa: S101
+        return memoryview((ctypes.c_ubyte * size).from_address(result.value)).cast("B")
 
     def free(self) -> None:
         """All memory, of all GPUs."""
@@ -133,11 +133,11 @@ class CudaCard:
 
     def send(self, target: int, gpu: int, source: int, size: int) -> None:
         """To another device."""
-        there = self._context(gpu)
+        target_context = self._context(gpu)
         self._call(
             "cuMemcpyPeerAsync",
             c_ulonglong(target),
-            there,
+            target_context,
             c_ulonglong(source),
             self._here,
             c_size_t(size),
@@ -170,10 +170,10 @@ class CudaCard:
             work()
             self._call("cuEventRecord", each, self._stream)
         self.wait()
-        found = [self._between(a, b) for a, b in itertools.pairwise(events)]
+        results = [self._between(a, b) for a, b in itertools.pairwise(events)]
         for each in events:
             self._call("cuEventDestroy_v2", each)
-        return found
+        return results
 
     def _between(self, begin: c_void_p, end: c_void_p) -> float:
         milliseconds = c_float()
@@ -185,16 +185,16 @@ class CudaCard:
         self._call("cuStreamSynchronize", self._stream)
 
     def _device(self, index: int) -> c_int:
-        found = c_int()
-        self._call("cuDeviceGet", byref(found), c_int(index))
-        return found
+        result = c_int()
+        self._call("cuDeviceGet", byref(result), c_int(index))
+        return result
 
     def _context(self, index: int) -> c_void_p:
         """The one that all libraries of a process share."""
         if index not in self._contexts:
-            made = c_void_p()
-            self._call("cuDevicePrimaryCtxRetain", byref(made), self._device(index))
-            self._contexts[index] = made
+            context = c_void_p()
+            self._call("cuDevicePrimaryCtxRetain", byref(context), self._device(index))
+            self._contexts[index] = context
         return self._contexts[index]
 
     def _use(self, context: c_void_p) -> None:
@@ -203,27 +203,32 @@ class CudaCard:
     def _call(self, name: str, *given: object, allowed: tuple[int, ...] = ()) -> None:
         code = _function(self._cuda, DRIVER, name)(*given)
         if code and code not in allowed:
-            said = c_char_p()
-            _function(self._cuda, DRIVER, "cuGetErrorName")(c_int(code), byref(said))
-            raise Broke(name, code, (said.value or b"unknown").decode(errors="replace"))
+            name_pointer = c_char_p()
+            _function(self._cuda, DRIVER, "cuGetErrorName")(c_int(code), byref(name_pointer))
+            raise CardError(name, code, (name_pointer.value or b"unknown").decode(errors="replace"))
 
 
 class _Blas:
     """cuBLAS on a stream."""
 
     def __init__(self, stream: c_void_p) -> None:
-        self._name, self._library = _found()
+        self._name, self._library = _load_blas()
         self._handle = c_void_p()
         self._call("cublasCreate_v2", byref(self._handle))
         self._call("cublasSetStream_v2", self._handle, stream)
 
     def version(self) -> str:
-        found = c_int()
-        self._call("cublasGetVersion_v2", self._handle, byref(found))
-        return str(found.value)
+        result = c_int()
+        self._call("cublasGetVersion_v2", self._handle, byref(result))
+        return str(result.value)
 
     def multiply(
-        self, target: int, left: tuple[int, bool], right: tuple[int, bool], side: int, numbers: str
+        self,
+        target: int,
+        left: tuple[int, bool],
+        right: tuple[int, bool],
+        side: int,
+        numbers: str,
     ) -> None:
         """By columns."""
         one, nothing, kind = c_float(1), c_float(0), c_int(_NUMBERS[numbers])
@@ -253,15 +258,15 @@ class _Blas:
 
     def _call(self, name: str, *given: object) -> None:
         if code := _function(self._library, self._name, name)(*given):
-            raise Broke(name, code, "cuBLAS status")
+            raise CardError(name, code, "cuBLAS status")
 
 
 def _function(library: ctypes.CDLL, file: str, name: str) -> Callable[..., int]:
     try:
-        found: Callable[..., int] = getattr(library, name)
+        result: Callable[..., int] = getattr(library, name)
     except AttributeError:
         raise NoLibrary(f"{file} has no {name}") from None
-    return found
+    return result
 
 
 def _loaded(name: str) -> ctypes.CDLL:
@@ -271,7 +276,7 @@ def _loaded(name: str) -> ctypes.CDLL:
         raise NoLibrary(str(problem)) from None
 
 
-def _found() -> tuple[str, ctypes.CDLL]:
+def _load_blas() -> tuple[str, ctypes.CDLL]:
     """Where the system looks, then where NVIDIA's wheels put it."""
     problems = []
     for name in (*BLAS, *_wheels()):

@@ -1,6 +1,6 @@
 """A node's part: a process for each GPU, a deadline that nothing can hold up, looks at the driver meanwhile.
 
-Whatever happens, the processes are gone when `put_to_work` returns, and it returns in time.
+Whatever happens, the processes are gone when `run_load` returns, and it returns in time.
 """
 
 import json
@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from gpuyard_validator.load.record import CRASHED, DONE, HUNG, Load, Rate, Seen, Todo
-from gpuyard_validator.values import Answer, Missing, Why, decode, encode
+from gpuyard_validator.load.record import CRASHED, DONE, HUNG, Load, LoadPlan, LoadSample, Rate
+from gpuyard_validator.values import Answer, Missing, MissingReason, decode, encode
 
 WORKER = (sys.executable, "-B", "-m", "gpuyard_validator.load.worker")
 """What each GPU's process runs, with its number and what to do after it."""
@@ -30,17 +30,17 @@ LOOK_SECONDS = 0.5
 class Watch(Protocol):
     """Whoever can say how a GPU is while it works."""
 
-    def look(self, index: int, task: str) -> Seen:
+    def sample(self, index: int, task: str) -> LoadSample:
         """Now. Errors and remapped rows are counts since the driver was loaded."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shift:
+class LoadRun:
     """GPUs that work at one time, and what each does."""
 
     gpus: tuple[int, ...]
-    todo: Todo
+    todo: LoadPlan
     seconds: float
     """For all of it; what is left of the processes then is killed."""
 
@@ -52,11 +52,11 @@ class _Gpu:
     index: int
     process: subprocess.Popen[str]
     errors: Path
-    before: Seen
+    before: LoadSample
     during: str = "its start"
     said: dict[str, Any] = field(default_factory=dict)
     rates: list[Rate] = field(default_factory=list)
-    looks: dict[str, Seen] = field(default_factory=dict)
+    looks: dict[str, LoadSample] = field(default_factory=dict)
     over: bool = False
     hung: bool = False
 
@@ -64,8 +64,8 @@ class _Gpu:
 _Events: TypeAlias = "queue.SimpleQueue[tuple[_Gpu, str | None]]"
 
 
-def put_to_work(
-    shift: Shift, watch: Watch, command: Sequence[str] = WORKER
+def run_load(
+    shift: LoadRun, watch: Watch, command: Sequence[str] = WORKER
 ) -> dict[int, Answer[Load]]:
     """What came of each GPU; without the library that work needs nothing is known of it."""
     until = time.monotonic() + shift.seconds
@@ -82,23 +82,25 @@ def put_to_work(
         return {gpu.index: _load(gpu) for gpu in gpus}
 
 
-def together(first: Answer[Load], second: Answer[Load]) -> Answer[Load]:
+def combine_loads(first: Answer[Load], second: Answer[Load]) -> Answer[Load]:
     """Two shifts of one GPU; the second counts where the first was well."""
-    if isinstance(first, Missing) or first.end != DONE or isinstance(second, Missing):
+    if isinstance(first, Missing) or first.ended != DONE or isinstance(second, Missing):
         return first
     return Load(
         uuid=second.uuid,
-        end=second.end,
-        said=second.said,
+        ended=second.ended,
+        output=second.output,
         code=second.code,
-        lacks=first.lacks or second.lacks,
+        missing_library=first.missing_library or second.missing_library,
         versions=second.versions or first.versions,
         rates=first.rates + second.rates,
         seen=first.seen + second.seen,
     )
 
 
-def _started(index: int, todo: Todo, watch: Watch, command: Sequence[str], folder: Path) -> _Gpu:
+def _started(
+    index: int, todo: LoadPlan, watch: Watch, command: Sequence[str], folder: Path
+) -> _Gpu:
     errors = folder / f"{index}.err"
     with errors.open("w", encoding="utf-8") as stderr:
         process = subprocess.Popen(  # noqa: S603  our own program, no shell
@@ -111,7 +113,7 @@ def _started(index: int, todo: Todo, watch: Watch, command: Sequence[str], folde
             # Numbers as NVML counts them: CUDA's own order is by speed.
             env={**os.environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
         )
-    return _Gpu(index, process, errors, watch.look(index, ""))
+    return _Gpu(index, process, errors, watch.sample(index, ""))
 
 
 def _read(gpu: _Gpu, events: _Events) -> None:
@@ -138,40 +140,40 @@ def _follow(
             return
         if now >= look:
             for gpu in gpus:
-                _look(gpu, watch)
+                _sample(gpu, watch)
             look = time.monotonic() + LOOK_SECONDS
         with suppress(queue.Empty):
             gpu, line = events.get(timeout=max(0.0, min(until, look) - time.monotonic()))
-            _heard(gpu, line, watch)
+            _handle_line(gpu, line, watch)
 
 
-def _heard(gpu: _Gpu, line: str | None, watch: Watch) -> None:
+def _handle_line(gpu: _Gpu, line: str | None, watch: Watch) -> None:
     if line is None:
         gpu.over = True
         return
     try:
-        message = json.loads(line)
+        reply = json.loads(line)
     except ValueError:
         return
-    if "rate" in message:
-        gpu.rates.append(decode(Rate, message["rate"]))
+    if "rate" in reply:
+        gpu.rates.append(decode(Rate, reply["rate"]))
         return
-    if "begin" in message or "end" in message:
-        _look(gpu, watch)
-    gpu.during = message.get("begin", gpu.during)
-    gpu.said.update(message)
+    if "begin" in reply or "end" in reply:
+        _sample(gpu, watch)
+    gpu.during = reply.get("begin", gpu.during)
+    gpu.said.update(reply)
 
 
-def _look(gpu: _Gpu, watch: Watch) -> None:
+def _sample(gpu: _Gpu, watch: Watch) -> None:
     """What the driver says now, added to what it has said of the same work."""
     task = gpu.said.get("begin")
     if gpu.over or task is None:
         return
-    now = since(watch.look(gpu.index, task), gpu.before)
-    gpu.looks[task] = merged(gpu.looks[task], now) if task in gpu.looks else now
+    now = since(watch.sample(gpu.index, task), gpu.before)
+    gpu.looks[task] = merge_samples(gpu.looks[task], now) if task in gpu.looks else now
 
 
-def since(now: Seen, before: Seen) -> Seen:
+def since(now: LoadSample, before: LoadSample) -> LoadSample:
     """Counts become what has been added."""
     return replace(
         now,
@@ -180,11 +182,11 @@ def since(now: Seen, before: Seen) -> Seen:
     )
 
 
-def merged(one: Seen, two: Seen) -> Seen:
+def merge_samples(one: LoadSample, two: LoadSample) -> LoadSample:
     """Both looks as one."""
     return replace(
         two,
-        looks=one.looks + two.looks,
+        samples=one.samples + two.samples,
         reasons=_both(one.reasons, two.reasons, lambda a, b: a | b),
         margin=_both(one.margin, two.margin, min),
         milliwatts=_both(one.milliwatts, two.milliwatts, max),
@@ -203,25 +205,25 @@ def _both(one: Answer[int], two: Answer[int], make: Callable[[int, int], int]) -
 
 
 def _load(gpu: _Gpu) -> Answer[Load]:
-    said: Mapping[str, Any] = gpu.said
-    if "missing" in said:
-        return Missing(Why.NO_LIBRARY, str(said["missing"]))
+    reply: Mapping[str, Any] = gpu.said
+    if "missing" in reply:
+        return Missing(MissingReason.NO_LIBRARY, str(reply["missing"]))
     end, words = DONE, ""
     if gpu.hung:
         end, words = HUNG, f"{gpu.during}: it did not end in time"
-    elif "failed" in said:
-        end, words = CRASHED, f"{gpu.during}: {said['failed']}"
-    elif "end" not in said:
+    elif "failed" in reply:
+        end, words = CRASHED, f"{gpu.during}: {reply['failed']}"
+    elif "end" not in reply:
         tail = gpu.errors.read_text(encoding="utf-8", errors="replace").strip()[-TAIL:]
         code = gpu.process.returncode
         end, words = CRASHED, f"{gpu.during}: its process ended with {code}: {tail}".rstrip(": ")
     return Load(
-        uuid=str(said.get("uuid", "")),
-        end=end,
-        said=words,
-        code=int(said.get("code", 0)),
-        lacks=str(said.get("lacks", "")),
-        versions=tuple(map(str, said.get("versions", ()))),
+        uuid=str(reply.get("uuid", "")),
+        ended=end,
+        output=words,
+        code=int(reply.get("code", 0)),
+        missing_library=str(reply.get("lacks", "")),
+        versions=tuple(map(str, reply.get("versions", ()))),
         rates=tuple(gpu.rates),
         seen=tuple(gpu.looks.values()),
     )

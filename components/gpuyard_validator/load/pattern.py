@@ -32,17 +32,17 @@ class Matrix:
 
 def vector(length: int, number: int) -> tuple[float, ...]:
     """Values in a fixed order that nothing of a GPU's tiles repeats."""
-    found, state = [], _SEED + number
+    result, state = [], _SEED + number
     for _ in range(length):
         state = (state * _TIMES + _PLUS) % (1 << 31)
-        found.append(VALUES[state >> 16 & 7])
-    return tuple(found)
+        result.append(VALUES[state >> 16 & 7])
+    return tuple(result)
 
 
 def matrices(side: int) -> tuple[Matrix, Matrix, Matrix]:
     """Inputs, weights and gradients of one step."""
-    made = [Matrix(vector(side, 2 * n), vector(side, 2 * n + 1)) for n in range(3)]
-    return made[0], made[1], made[2]
+    result = [Matrix(vector(side, 2 * n), vector(side, 2 * n + 1)) for n in range(3)]
+    return result[0], result[1], result[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ class Product:
             for each in VALUES
         }
         width = len(self.row) * FLOAT
-        found = 0
+        result = 0
         for number, value in enumerate(self.column):
             got = bytes(raw[number * width : (number + 1) * width])
             if got != rows[value]:
-                found += _differing(got, rows[value])
-        return found
+                result += _differing(got, rows[value])
+        return result
 
 
 def forward(inputs: Matrix, weights: Matrix) -> Product:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpuyard_validator.values import UNASKED, Answer
+from gpuyard_validator.values import NOT_QUERIED, Answer
 
 DONE, CRASHED, HUNG = "done", "crashed", "hung"
 """How the process of a GPU ended."""
@@ -18,16 +18,16 @@ class Task(StrEnum):
     TO_HOST = "to_host"
     PEERS = "peers"
     """Copies to each other GPU of the node."""
-    PRODUCT = "product"
+    MATMUL = "product"
     """A product of matrices, on tensor cores."""
     STEP = "step"
     """The products of a training step, forward and backward, and a copy of its weights."""
 
 
-ALONE = (Task.MEMORY, Task.TO_DEVICE, Task.TO_HOST, Task.PEERS, Task.PRODUCT)
+ALONE = (Task.MEMORY, Task.TO_DEVICE, Task.TO_HOST, Task.PEERS, Task.MATMUL)
 """What is measured on one GPU after the other."""
 COPIES = (Task.TO_DEVICE, Task.TO_HOST)
-HARD = (Task.PRODUCT, Task.STEP)
+HARD = (Task.MATMUL, Task.STEP)
 """What draws power."""
 
 
@@ -48,25 +48,25 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class LoadSample:
     """What the driver said while one kind of work ran. One answer that failed makes the whole unknown."""
 
     task: str
-    looks: int
-    reasons: Answer[int] = UNASKED
+    samples: int
+    reasons: Answer[int] = NOT_QUERIED
     """Why clocks were held, all bits of all looks."""
-    margin: Answer[int] = UNASKED
+    margin: Answer[int] = NOT_QUERIED
     """Degrees until it slows down, at its hottest."""
-    milliwatts: Answer[int] = UNASKED
+    milliwatts: Answer[int] = NOT_QUERIED
     """The most that it drew."""
-    sm_mhz: Answer[int] = UNASKED
+    sm_mhz: Answer[int] = NOT_QUERIED
     """The lowest clock."""
-    pcie_generation: Answer[int] = UNASKED
+    pcie_generation: Answer[int] = NOT_QUERIED
     """The highest that the link came to."""
-    pcie_width: Answer[int] = UNASKED
-    uncorrected: Answer[int] = UNASKED
+    pcie_width: Answer[int] = NOT_QUERIED
+    uncorrected: Answer[int] = NOT_QUERIED
     """Errors of memory that came meanwhile, and that nothing corrected."""
-    remapped: Answer[int] = UNASKED
+    remapped: Answer[int] = NOT_QUERIED
     """Rows of memory that were given up meanwhile."""
 
 
@@ -76,21 +76,21 @@ class Load:
 
     uuid: str
     """As CUDA calls it."""
-    end: str
+    ended: str
     """done, crashed or hung."""
-    said: str
+    output: str
     """Its last words, where it is not done; before them what it did then."""
     code: int
     """Of CUDA's error; 0 where there was none."""
-    lacks: str
+    missing_library: str
     """What could not be run for want of a library; empty where all was there."""
     versions: tuple[str, ...]
     rates: tuple[Rate, ...]
-    seen: tuple[Seen, ...]
+    seen: tuple[LoadSample, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Todo:
+class LoadPlan:
     """What a GPU is to do. Sizes are bytes, but for the side of the matrices."""
 
     tasks: tuple[str, ...]

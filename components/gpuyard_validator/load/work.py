@@ -15,7 +15,7 @@ from gpuyard_validator.load.pattern import (
     to_inputs,
     to_weights,
 )
-from gpuyard_validator.load.record import Rate, Task, Todo
+from gpuyard_validator.load.record import LoadPlan, Rate, Task
 
 _PATTERN = bytes((n * 7 + (n >> 8) * 13) & 255 for n in range(1 << 16))
 """What is copied, again and again over the whole of it: each of its pages is another."""
@@ -23,14 +23,14 @@ _WORD = 4
 _LOOKS = 10
 
 
-def rates(card: Card, task: Task, todo: Todo) -> Iterator[Rate]:
+def measure_rates(card: Card, task: Task, todo: LoadPlan) -> Iterator[Rate]:
     """What one kind of work comes to. Where a call broke, memory goes with the process."""
-    kinds: dict[Task, Callable[[Card, Todo], Iterator[Rate]]] = {
+    kinds: dict[Task, Callable[[Card, LoadPlan], Iterator[Rate]]] = {
         Task.MEMORY: _memory,
         Task.TO_DEVICE: _to_device,
         Task.TO_HOST: _to_host,
         Task.PEERS: _peers,
-        Task.PRODUCT: _product,
+        Task.MATMUL: _product,
         Task.STEP: _step,
     }
     try:
@@ -41,13 +41,13 @@ def rates(card: Card, task: Task, todo: Todo) -> Iterator[Rate]:
     card.free()
 
 
-def _repeated(card: Card, work: Callable[[], None], todo: Todo) -> list[float]:
+def _repeated(card: Card, work: Callable[[], None], todo: LoadPlan) -> list[float]:
     """Seconds of each round; the first batch warms up clocks and links, and is not counted."""
     card.timed(work, todo.rounds)
-    until, found = time.monotonic() + todo.seconds, card.timed(work, todo.rounds)
+    until, result = time.monotonic() + todo.seconds, card.timed(work, todo.rounds)
     while time.monotonic() < until:
-        found += card.timed(work, todo.rounds)
-    return found
+        result += card.timed(work, todo.rounds)
+    return result
 
 
 def _rate(
@@ -75,21 +75,21 @@ def _wrong(card: Card, source: int, back: memoryview, sent: memoryview) -> int:
     back[:] = bytes(len(back))
     card.get(back, source, len(back))
     card.wait()
-    return differing(back, sent)
+    return mismatches(back, sent)
 
 
-def differing(got: memoryview, sent: memoryview) -> int:
+def mismatches(got: memoryview, sent: memoryview) -> int:
     """How many words differ; page by page, for most never do."""
-    step, found = len(_PATTERN), 0
+    step, result = len(_PATTERN), 0
     for at in range(0, len(got), step):
         one, other = bytes(got[at : at + step]), bytes(sent[at : at + step])
         if one != other:
             places = range(0, len(one), _WORD)
-            found += sum(one[n : n + _WORD] != other[n : n + _WORD] for n in places)
-    return found
+            result += sum(one[n : n + _WORD] != other[n : n + _WORD] for n in places)
+    return result
 
 
-def _memory(card: Card, todo: Todo) -> Iterator[Rate]:
+def _memory(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     """Inside the memory: each byte is read and written, so it counts twice. All of it is looked at."""
     size, part = todo.copy, todo.host
     source, target, sent = card.device(size), card.device(size), _filled(card, part)
@@ -102,7 +102,7 @@ def _memory(card: Card, todo: Todo) -> Iterator[Rate]:
     yield _rate(Task.MEMORY, 2.0 * size, seconds, wrong)
 
 
-def _to_device(card: Card, todo: Todo) -> Iterator[Rate]:
+def _to_device(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     target, sent = card.device(todo.host), _filled(card, todo.host)
     seconds = _repeated(card, lambda: card.put(target, sent, todo.host), todo)
     yield _rate(
@@ -110,15 +110,15 @@ def _to_device(card: Card, todo: Todo) -> Iterator[Rate]:
     )
 
 
-def _to_host(card: Card, todo: Todo) -> Iterator[Rate]:
+def _to_host(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     source, sent, back = card.device(todo.host), _filled(card, todo.host), card.host(todo.host)
     card.put(source, sent, todo.host)
     back[:] = bytes(todo.host)
     seconds = _repeated(card, lambda: card.get(back, source, todo.host), todo)
-    yield _rate(Task.TO_HOST, todo.host, seconds, differing(back, sent))
+    yield _rate(Task.TO_HOST, todo.host, seconds, mismatches(back, sent))
 
 
-def _peers(card: Card, todo: Todo) -> Iterator[Rate]:
+def _peers(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     """One after the other: a node's switch carries each at full rate."""
     source, sent = card.device(todo.host), _filled(card, todo.host)
     card.put(source, sent, todo.host)
@@ -138,10 +138,10 @@ def _peers(card: Card, todo: Todo) -> Iterator[Rate]:
         )
 
 
-def _product(card: Card, todo: Todo) -> Iterator[Rate]:
+def _product(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     side = todo.side
     inputs, weights, _ = matrices(side)
-    left, right = (_sent(card, each, todo) for each in (inputs, weights))
+    left, right = (_upload(card, each, todo) for each in (inputs, weights))
     target = card.device(side * side * FLOAT)
 
     def work() -> None:
@@ -150,31 +150,31 @@ def _product(card: Card, todo: Todo) -> Iterator[Rate]:
     seconds = _repeated(card, work, todo)
     back = card.host(side * side * FLOAT)
     yield _rate(
-        Task.PRODUCT,
+        Task.MATMUL,
         2.0 * side**3,
         seconds,
         _off(card, back, target, forward(inputs, weights)),
     )
 
 
-def _step(card: Card, todo: Todo) -> Iterator[Rate]:
+def _step(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     """A layer's step: forward, gradients of inputs and of weights, weights copied.
 
     Looking at results leaves the GPU idle for a second or so: ten times in all.
     """
     side = todo.side
     inputs, weights, gradients = matrices(side)
-    held = [_sent(card, each, todo) for each in (inputs, weights, gradients)]
-    x, w, g = held
+    operands = [_upload(card, each, todo) for each in (inputs, weights, gradients)]
+    x, w, g = operands
     outs = [card.device(side * side * FLOAT) for _ in range(3)]
-    kept, back = card.device(side * side * HALF), card.host(side * side * FLOAT)
+    copy, back = card.device(side * side * HALF), card.host(side * side * FLOAT)
     right = (forward(inputs, weights), to_inputs(gradients, weights), to_weights(inputs, gradients))
 
     def work() -> None:
         card.multiply(outs[0], x, w, side, numbers=todo.numbers)
         card.multiply(outs[1], g, w, side, numbers=todo.numbers, right_turned=True)
         card.multiply(outs[2], x, g, side, numbers=todo.numbers, left_turned=True)
-        card.move(kept, w, side * side * HALF)
+        card.move(copy, w, side * side * HALF)
 
     card.timed(work, todo.rounds)
     until, wrong = time.monotonic() + todo.seconds, 0
@@ -184,11 +184,13 @@ def _step(card: Card, todo: Todo) -> Iterator[Rate]:
         seconds += card.timed(work, todo.rounds)
         while time.monotonic() < look:
             seconds += card.timed(work, todo.rounds)
-        wrong += sum(_off(card, back, out, wanted) for out, wanted in zip(outs, right, strict=True))
+        wrong += sum(
+            _off(card, back, out, expected) for out, expected in zip(outs, right, strict=True)
+        )
     yield _rate(Task.STEP, 6.0 * side**3, seconds, wrong)
 
 
-def _sent(card: Card, matrix: Matrix, todo: Todo) -> int:
+def _upload(card: Card, matrix: Matrix, todo: LoadPlan) -> int:
     raw = matrix.raw(todo.numbers)
     view, target = card.host(len(raw)), card.device(len(raw))
     view[:] = raw
@@ -197,8 +199,8 @@ def _sent(card: Card, matrix: Matrix, todo: Todo) -> int:
     return target
 
 
-def _off(card: Card, back: memoryview, source: int, wanted: Product) -> int:
+def _off(card: Card, back: memoryview, source: int, expected: Product) -> int:
     back[:] = bytes(len(back))
     card.get(back, source, len(back))
     card.wait()
-    return wanted.wrong(back)
+    return expected.wrong(back)

@@ -9,17 +9,17 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from gpuyard_validator.load.card import Broke, Card, NoLibrary
+from gpuyard_validator.load.card import Card, CardError, NoLibrary
 from gpuyard_validator.load.cuda import CudaCard
-from gpuyard_validator.load.record import HARD, Task, Todo
-from gpuyard_validator.load.work import rates
+from gpuyard_validator.load.record import HARD, LoadPlan, Task
+from gpuyard_validator.load.work import measure_rates
 from gpuyard_validator.nccl.rank import die_with_parent
 from gpuyard_validator.values import decode, encode
 
 WORDS = 400
 
 
-def serve(made: Callable[[], Card], todo: Todo, replies: TextIO) -> int:
+def serve(open_card: Callable[[], Card], todo: LoadPlan, replies: TextIO) -> int:
     """Each kind of work; `begin` is said before what can hang."""
 
     def say(**message: object) -> None:
@@ -27,7 +27,7 @@ def serve(made: Callable[[], Card], todo: Todo, replies: TextIO) -> int:
         replies.flush()
 
     try:
-        card = made()
+        card = open_card()
         say(uuid=card.uuid())
         for task in map(Task, todo.tasks):
             say(begin=task)
@@ -35,7 +35,7 @@ def serve(made: Callable[[], Card], todo: Todo, replies: TextIO) -> int:
         say(versions=list(card.versions()), end=True)
     except NoLibrary as problem:
         say(missing=str(problem)[:WORDS])
-    except Broke as problem:
+    except CardError as problem:
         say(failed=str(problem)[:WORDS], code=problem.code)
     except Exception as problem:  # noqa: BLE001  its parent is told, whatever it was
         say(failed=f"{type(problem).__name__}: {problem}"[:WORDS], code=0)
@@ -44,10 +44,10 @@ def serve(made: Callable[[], Card], todo: Todo, replies: TextIO) -> int:
     return 1
 
 
-def _work(card: Card, task: Task, todo: Todo, say: Callable[..., None]) -> None:
+def _work(card: Card, task: Task, todo: LoadPlan, say: Callable[..., None]) -> None:
     """What lacks a library is said, and hinders no other kind of work."""
     try:
-        for rate in rates(card, task, todo):
+        for rate in measure_rates(card, task, todo):
             say(rate=encode(rate))
     except NoLibrary as problem:
         if task not in HARD:
@@ -60,7 +60,7 @@ def main() -> int:
     die_with_parent()
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    todo: Todo = decode(Todo, json.loads(sys.argv[2]))
+    todo: LoadPlan = decode(LoadPlan, json.loads(sys.argv[2]))
     return serve(lambda: CudaCard(int(sys.argv[1])), todo, replies)
 
 

@@ -1,6 +1,6 @@
 """A node's part: one process for each GPU, a deadline that nothing can hold up, and the first node's word.
 
-Whatever happens, the processes are gone when `take_part` returns, and it returns in time.
+Whatever happens, the processes are gone when `run_agent` returns, and it returns in time.
 """
 
 import json
@@ -20,10 +20,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from gpuyard_validator.nccl.hub import ANSWERED, DIED, ENTERED, FAILED, WAITING, Hub, Run
+from gpuyard_validator.nccl.coordinator import (
+    ANSWERED,
+    DIED,
+    ENTERED,
+    FAILED,
+    WAITING,
+    CollectiveRun,
+    Coordinator,
+)
 from gpuyard_validator.nccl.log import excerpt
 from gpuyard_validator.nccl.record import CRASHED, Collectives, RankEnd
-from gpuyard_validator.nccl.wire import Message, NotOurs, prove, receive, send
+from gpuyard_validator.nccl.wire import AuthenticationError, Message, receive, send, send_proof
 from gpuyard_validator.values import Malformed, decode
 
 PAUSE_SECONDS = 0.5
@@ -37,10 +45,10 @@ NCCL = (sys.executable, "-B", "-m", "gpuyard_validator.nccl.rank")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class NodeAssignment:
     """Where this node stands in a run."""
 
-    run: Run
+    run: CollectiveRun
     index: int
     node: str
     host: str
@@ -69,20 +77,20 @@ class _Cut(Exception):
     """This node cannot go on with the others."""
 
 
-def take_part(part: Part) -> Collectives:
+def run_agent(part: NodeAssignment) -> Collectives:
     """The whole run's record; where the others cannot be heard, what this node knows of its own ranks."""
     until = time.monotonic() + part.seconds
     with ExitStack() as stack:
         try:
             if part.index == 0:
-                hub = Hub(part.run, listen(part.port))
+                hub = Coordinator(part.run, listen(part.port))
                 thread = threading.Thread(target=hub.serve, daemon=True)
                 thread.start()
                 stack.callback(thread.join, LEAVE_SECONDS)
             peer = stack.enter_context(_joined(part, until))
             node = stack.enter_context(_Node(part, peer))
             return node.follow(until)
-        except (OSError, NotOurs, _Cut) as problem:
+        except (OSError, AuthenticationError, _Cut) as problem:
             return _alone(part, str(problem))
 
 
@@ -97,12 +105,12 @@ def listen(port: int, host: str | None = None) -> socket.socket:
     return socket.create_server(("", port))
 
 
-def _joined(part: Part, until: float) -> socket.socket:
+def _joined(part: NodeAssignment, until: float) -> socket.socket:
     """Let in by the first node; its name may resolve late, and it may listen late."""
     until = min(until, time.monotonic() + part.run.join_seconds)
     while True:
         try:
-            return _let_in(part)
+            return _join(part)
         except OSError as problem:
             if time.monotonic() + PAUSE_SECONDS > until:
                 where = f"{part.host} port {part.port}"
@@ -110,12 +118,12 @@ def _joined(part: Part, until: float) -> socket.socket:
             time.sleep(PAUSE_SECONDS)
 
 
-def _let_in(part: Part) -> socket.socket:
+def _join(part: NodeAssignment) -> socket.socket:
     with ExitStack() as stack:
         peer = stack.enter_context(
             socket.create_connection((part.host, part.port), CONNECT_SECONDS)
         )
-        prove(peer, part.run.token)
+        send_proof(peer, part.run.token)
         send(peer, {"index": part.index, "gpus": part.run.gpus, "node": part.node})
         answer = receive(peer)
         if answer.get("kind") != "in":
@@ -125,10 +133,10 @@ def _let_in(part: Part) -> socket.socket:
         return peer
 
 
-def _alone(part: Part, why: str) -> Collectives:
+def _alone(part: NodeAssignment, why: str) -> Collectives:
     first, end = part.index * part.run.gpus, CRASHED
     ends = tuple(
-        RankEnd(rank=first + n, node=part.node, end=end, said=why) for n in range(part.run.gpus)
+        RankEnd(rank=first + n, node=part.node, end=end, output=why) for n in range(part.run.gpus)
     )
     return Collectives(
         on=part.run.on,
@@ -137,7 +145,7 @@ def _alone(part: Part, why: str) -> Collectives:
         ends=ends,
         measures=(),
         slow=(),
-        halved=False,
+        bisected=False,
         versions=(),
         logs=(),
     )
@@ -146,7 +154,7 @@ def _alone(part: Part, why: str) -> Collectives:
 class _Node:
     """Processes of one node, and what the first node wants of them."""
 
-    def __init__(self, part: Part, peer: socket.socket) -> None:
+    def __init__(self, part: NodeAssignment, peer: socket.socket) -> None:
         self._part, self._peer = part, peer
         self._events: queue.SimpleQueue[Callable[[], Collectives | None]] = queue.SimpleQueue()
         self._ranks: list[_Rank] = []
@@ -167,14 +175,14 @@ class _Node:
         """Do what is asked until the end."""
         for local in range(self._part.run.gpus):
             self._ranks.append(self._start(local))
-        self._read(self._hear)
+        self._read(self._read_messages)
         while True:
             now = time.monotonic()
             if now >= until:
-                stand = ", ".join(f"GPU {r.local} {r.state}" for r in self._ranks)
-                raise _Cut(f"not ended within {self._part.seconds:g} s: {stand}")
+                state = ", ".join(f"GPU {r.local} {r.state}" for r in self._ranks)
+                raise _Cut(f"not ended within {self._part.seconds:g} s: {state}")
             if self._step_ends is not None and now >= self._step_ends:
-                self._tell()
+                self._report()
             wait = min(until, self._step_ends or until) - time.monotonic()
             try:
                 event = self._events.get(timeout=max(0.0, wait))
@@ -191,7 +199,7 @@ class _Node:
     def _start(self, local: int) -> _Rank:
         folder = Path(self._folder.name)
         errors, log = folder / f"{local}.err", folder / f"{local}.log"
-        told = {
+        variables = {
             "NCCL_DEBUG": "INFO",
             "NCCL_DEBUG_SUBSYS": "INIT,ENV,NET",
             "NCCL_DEBUG_FILE": str(log),
@@ -205,7 +213,7 @@ class _Node:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **told},
+                env={**os.environ, **variables},
                 start_new_session=True,
             )
         rank = _Rank(local, process, errors, log)
@@ -220,12 +228,12 @@ class _Node:
                 self._events.put(partial(self._on_rank, rank, line))
         self._events.put(partial(self._on_rank, rank, None))
 
-    def _hear(self) -> None:
+    def _read_messages(self) -> None:
         """A thread: what the first node says."""
         while True:
             try:
                 message = receive(self._peer)
-            except (OSError, NotOurs) as problem:
+            except (OSError, AuthenticationError) as problem:
                 self._events.put(partial(self._on_gone, f"the first node has gone: {problem}"))
                 return
             self._events.put(partial(self._on_first, message))
@@ -241,17 +249,17 @@ class _Node:
             self._begin(message["tasks"], float(message["seconds"]))
         else:
             self._settle()
-            self._tell()
+            self._report()
             self._kill()
         return None
 
     def _end(self, raw: Any) -> Collectives:
         try:
-            found: Collectives = decode(Collectives, raw)
+            result: Collectives = decode(Collectives, raw)
         except Malformed as problem:
             raise _Cut(f"the first node's result cannot be read: {problem}") from None
         self._leave()
-        return found
+        return result
 
     def _begin(self, tasks: dict[str, Message], seconds: float) -> None:
         self._pending = [rank for rank in self._ranks if str(rank.local) in tasks]
@@ -264,28 +272,28 @@ class _Node:
                 assert rank.process.stdin is not None, "a pipe"  # noqa: S101
                 rank.process.stdin.write(json.dumps(tasks[str(rank.local)]) + "\n")
                 rank.process.stdin.flush()
-        self._look()
+        self._check_replies()
 
     def _on_rank(self, rank: _Rank, line: str | None) -> None:
         if rank.state in _ENDED:
             return
         try:
-            message = {} if line is None else json.loads(line)
+            reply = {} if line is None else json.loads(line)
         except ValueError:
-            message = {"failed": f"said {line[:40] if line else ''!r}"}
+            reply = {"failed": f"said {line[:40] if line else ''!r}"}
         if line is None:
-            rank.state, rank.said = DIED, self._last_words(rank)
-        elif "failed" in message:
-            rank.state, rank.said = FAILED, str(message["failed"])
-        elif "version" in message:
-            rank.version = str(message["version"])
-        elif "entered" in message:
+            rank.state, rank.said = DIED, self._rank_failure(rank)
+        elif "failed" in reply:
+            rank.state, rank.said = FAILED, str(reply["failed"])
+        elif "version" in reply:
+            rank.version = str(reply["version"])
+        elif "entered" in reply:
             rank.state = ENTERED
-        elif "done" in message:
-            rank.state, rank.reply = ANSWERED, message
-        self._look()
+        elif "done" in reply:
+            rank.state, rank.reply = ANSWERED, reply
+        self._check_replies()
 
-    def _last_words(self, rank: _Rank) -> str:
+    def _rank_failure(self, rank: _Rank) -> str:
         with suppress(subprocess.TimeoutExpired):
             rank.process.wait(timeout=1)
         code = rank.process.poll()
@@ -293,46 +301,46 @@ class _Node:
         ended = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
         return f"{ended}: {words}" if words else ended
 
-    def _look(self) -> None:
+    def _check_replies(self) -> None:
         """Tell when all have answered, and at once when one is broken: the others would wait for ever."""
         if self._step_ends is None:
             return
         states = {rank.state for rank in self._pending}
         if states & _ENDED:
             self._settle()
-            self._tell()
+            self._report()
         elif states <= {ANSWERED}:
-            self._tell()
+            self._report()
 
     def _settle(self) -> None:
         """Who has just died is known by others first: their connections to it have ended. Hear one's own."""
         self._step_ends = None
-        until, others = time.monotonic() + SETTLE_SECONDS, []
-        while (left := until - time.monotonic()) > 0:
+        until, other_events = time.monotonic() + SETTLE_SECONDS, []
+        while (remaining := until - time.monotonic()) > 0:
             try:
-                event = self._events.get(timeout=left)
+                event = self._events.get(timeout=remaining)
             except queue.Empty:
                 break
             if isinstance(event, partial) and event.func == self._on_rank:
                 event()
             else:
-                others.append(event)
-        for event in others:
+                other_events.append(event)
+        for event in other_events:
             self._events.put(event)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self._step_ends = None
         self._say()
 
     def _say(self) -> None:
         """How each rank stands; a reply has the version and the log of who gave it."""
         answered = [rank for rank in self._pending if rank.state == ANSWERED]
-        message = {
+        status = {
             "states": {str(r.local): (r.state, r.said) for r in self._ranks},
             "replies": {str(r.local): {**r.reply, **self._more(r)} for r in answered},
         }
         try:
-            send(self._peer, message)
+            send(self._peer, status)
         except OSError as problem:
             raise _Cut(f"the first node has gone: {problem}") from None
 

@@ -80,12 +80,12 @@ class NcclCollective:
         return str(self._release())
 
     def _release(self) -> Any:
-        found = self._nccl.get_version().libnccl
-        if found is None:
+        result = self._nccl.get_version().libnccl
+        if result is None:
             raise ImportError(
                 "nccl4py finds no libnccl.so.2: the image's NCCL is not where it looks"
             )
-        return found.version
+        return result.version
 
     def unique_id(self) -> bytes:
         """128 bytes."""
@@ -94,26 +94,26 @@ class NcclCollective:
     def join(self, ranks: int, rank: int, unique_id: bytes) -> None:
         """A communicator."""
         self.leave()
-        found = self._nccl.UniqueId.from_bytes(unique_id)
-        self._group = self._nccl.Communicator.init(nranks=ranks, rank=rank, unique_id=found)
+        result = self._nccl.UniqueId.from_bytes(unique_id)
+        self._group = self._nccl.Communicator.init(nranks=ranks, rank=rank, unique_id=result)
         self._ranks, self._sends = ranks, self._release().release[:2] < self._ALL_TO_ALL
 
     def run(self, operation: Operation, size: int, rounds: int) -> Ran:
         """Every rank sends ones: sums are the number of ranks, copies are one."""
-        sent, taken = self._lengths(operation, size)
-        source, target = self._nccl.mem_alloc(sent), self._nccl.mem_alloc(taken)
+        sent, received = self._lengths(operation, size)
+        source, target = self._nccl.mem_alloc(sent), self._nccl.mem_alloc(received)
         try:
             source.fill(self._ONE, stream=self._stream)
             for _ in range(2):
-                self._once(operation, source, target, sent, taken)
+                self._once(operation, source, target, sent, received)
             self._stream.sync()
             began = time.perf_counter()
             for _ in range(rounds):
-                self._once(operation, source, target, sent, taken)
+                self._once(operation, source, target, sent, received)
             self._stream.sync()
             seconds = (time.perf_counter() - began) / rounds
             sums = operation in (Operation.ALL_REDUCE, Operation.REDUCE_SCATTER)
-            return Ran(seconds, self._wrong(target, taken, float(self._ranks if sums else 1)))
+            return Ran(seconds, self._wrong(target, received, float(self._ranks if sums else 1)))
         finally:
             source.close()
             target.close()
@@ -121,12 +121,14 @@ class NcclCollective:
     def _lengths(self, operation: Operation, size: int) -> tuple[int, int]:
         whole = size - size % (self._FLOAT * self._ranks)
         part = whole // self._ranks
-        taken = part if operation is Operation.REDUCE_SCATTER else whole
-        return (part if operation is Operation.ALL_GATHER else whole), taken
+        received = part if operation is Operation.REDUCE_SCATTER else whole
+        return (part if operation is Operation.ALL_GATHER else whole), received
 
-    def _once(self, operation: Operation, source: Any, target: Any, sent: int, taken: int) -> None:
+    def _once(
+        self, operation: Operation, source: Any, target: Any, sent: int, received: int
+    ) -> None:
         out = _Floats(int(source.handle), sent // self._FLOAT)
-        into = _Floats(int(target.handle), taken // self._FLOAT)
+        into = _Floats(int(target.handle), received // self._FLOAT)
         match operation:
             case Operation.ALL_REDUCE:
                 self._group.allreduce(out, into, self._nccl.SUM, stream=self._stream)
@@ -150,9 +152,9 @@ class NcclCollective:
                 self._group.send(out, peer, stream=self._stream)
                 self._group.recv(into, peer, stream=self._stream)
 
-    def _wrong(self, target: Any, taken: int, wanted: float) -> int:
+    def _wrong(self, target: Any, received: int, expected: float) -> int:
         """In the first elements, copied to the host."""
-        count = min(self._SEEN, taken // self._FLOAT)
+        count = min(self._SEEN, received // self._FLOAT)
         size = count * self._FLOAT
         host = self._cuda.LegacyPinnedMemoryResource().allocate(size, stream=self._stream)
         first = self._cuda.Buffer.from_handle(ptr=int(target.handle), size=size)
@@ -160,7 +162,7 @@ class NcclCollective:
             first.copy_to(host, stream=self._stream)
             self._stream.sync()
             seen = (ctypes.c_float * count).from_address(int(host.handle))
-            return sum(each != wanted for each in seen)
+            return sum(each != expected for each in seen)
         finally:
             host.close()
 

@@ -37,7 +37,7 @@ class Hop:
     transport: Transport
     gdr: bool
     """The adapter reads and writes the GPU's memory itself."""
-    said: str
+    log_line: str
     """As the log has it: NET/Libfabric/0/GDRDMA."""
 
 
@@ -92,11 +92,11 @@ _NAMES = (
     (re.compile(r"(?:Fast)?Socket", re.IGNORECASE), Transport.TCP),
 )
 _PROVIDERS = {"efa": Transport.EFA, "tcp": Transport.TCP, "sockets": Transport.TCP}
-INSIDE = {
+INTRA_NODE = {
     "nvlink": (Transport.P2P,),
     "pcie": (Transport.P2P, Transport.SHM),
 }
-BETWEEN = {
+INTER_NODE = {
     "nvlink": (Transport.P2P,),
     "efa": (Transport.EFA,),
     "infiniband": (Transport.IB,),
@@ -125,26 +125,26 @@ def read_log(text: str) -> NcclLog:
         provider=provider,
         hops=tuple(dict.fromkeys(_hops(lines, provider))),
         nvls=max(map(int, nvls), default=0),
-        causes=tuple(said for form, said in _CAUSES.items() if re.search(form, text)),
+        causes=tuple(cause for form, cause in _CAUSES.items() if re.search(form, text)),
     )
 
 
 def excerpt(text: str) -> str:
     """The lines that `read_log` reads, and of channels that say the same one: what is worth sending."""
-    kept: dict[object, str] = {}
+    lines_by_key: dict[object, str] = {}
     forms = (_VERSION, _NETWORK, _PLUGIN_VERSION, _PROVIDER, _NVLS, *map(re.compile, _CAUSES))
     for line in text.splitlines():
         hop = _HOP.search(line)
-        said = tuple(match.group() for form in forms if (match := form.search(line)))
-        if hop or said:
-            kept.setdefault((hop and hop.groups(), said), line)
-    return "\n".join(kept.values())
+        matched = tuple(match.group() for form in forms if (match := form.search(line)))
+        if hop or matched:
+            lines_by_key.setdefault((hop and hop.groups(), matched), line)
+    return "\n".join(lines_by_key.values())
 
 
 def _each(form: re.Pattern[str], lines: list[str]) -> list[str]:
     """What the pattern's groups find, each once, in their order."""
-    found = (match for line in lines if (match := form.search(line)))
-    return list(dict.fromkeys(next(filter(None, match.groups()), "") for match in found))
+    results = (match for line in lines if (match := form.search(line)))
+    return list(dict.fromkeys(next(filter(None, match.groups()), "") for match in results))
 
 
 def _hops(lines: list[str], provider: str) -> Iterator[Hop]:
@@ -152,28 +152,28 @@ def _hops(lines: list[str], provider: str) -> Iterator[Hop]:
         match = _HOP.search(line)
         if match is None:
             continue
-        source, target, said = match.groups()
+        source, target, transport_text = match.groups()
         yield Hop(
             source=int(source),
             target=int(target),
-            transport=_transport(said, provider),
-            gdr="/GDRDMA" in said,
-            said=said,
+            transport=_transport(transport_text, provider),
+            gdr="/GDRDMA" in transport_text,
+            log_line=transport_text,
         )
 
 
-def _transport(said: str, provider: str) -> Transport:
-    if said.startswith("P2P/"):
+def _transport(transport_text: str, provider: str) -> Transport:
+    if transport_text.startswith("P2P/"):
         return Transport.P2P
-    if said.startswith("SHM") or said == "direct shared memory":
+    if transport_text.startswith("SHM") or transport_text == "direct shared memory":
         return Transport.SHM
-    net = _NET.match(said)
+    net = _NET.match(transport_text)
     if net is None:
         return Transport.OTHER
     if "libfabric" in net[1].lower():
         return _PROVIDERS.get(provider, Transport.OTHER)
-    found = (way for form, way in _NAMES if form.fullmatch(net[1]))
-    return next(found, Transport.OTHER)
+    results = (way for form, way in _NAMES if form.fullmatch(net[1]))
+    return next(results, Transport.OTHER)
 
 
 def between_nodes(log: NcclLog, gpus: int) -> tuple[Hop, ...]:
@@ -181,11 +181,11 @@ def between_nodes(log: NcclLog, gpus: int) -> tuple[Hop, ...]:
     return tuple(hop for hop in log.hops if hop.source // gpus != hop.target // gpus)
 
 
-def astray(log: NcclLog, gpus: int, inside: str, between: str) -> tuple[Hop, ...]:
+def wrong_transport_hops(log: NcclLog, gpus: int, inside: str, between: str) -> tuple[Hop, ...]:
     """Hops that take another way than promised."""
     outer = between_nodes(log, gpus)
     return tuple(
         hop
         for hop in log.hops
-        if hop.transport not in (BETWEEN[between] if hop in outer else INSIDE[inside])
+        if hop.transport not in (INTER_NODE[between] if hop in outer else INTRA_NODE[inside])
     )

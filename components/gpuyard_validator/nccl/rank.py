@@ -18,7 +18,7 @@ _PARENT_DEATH = 1
 """prctl's PR_SET_PDEATHSIG: a parent that is killed takes its ranks along, whatever they wait for."""
 
 
-def serve(made: Callable[[], Collective], tasks: TextIO, replies: TextIO) -> int:
+def serve(open_collective: Callable[[], Collective], tasks: TextIO, replies: TextIO) -> int:
     """Do each task; `entered` is said before what can hang, so that it is known who did not get there."""
 
     def say(**message: object) -> None:
@@ -26,7 +26,7 @@ def serve(made: Callable[[], Collective], tasks: TextIO, replies: TextIO) -> int
         replies.flush()
 
     try:
-        collective = made()
+        collective = open_collective()
         say(version=collective.version())
         for line in tasks:
             task = json.loads(line)
@@ -55,12 +55,12 @@ def _done(collective: Collective, task: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"no such task: {other!r}")
 
 
-def run(made: Callable[[], Collective]) -> int:
+def run(open_collective: Callable[[], Collective]) -> int:
     """The process: replies go where stdout was, and what libraries print goes to stderr."""
     die_with_parent()
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    return serve(made, sys.stdin, replies)
+    return serve(open_collective, sys.stdin, replies)
 
 
 def die_with_parent() -> None:

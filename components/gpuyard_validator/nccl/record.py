@@ -14,7 +14,7 @@ class RankEnd:
     node: str
     end: str
     """done, crashed, hung, stopped or absent."""
-    said: str
+    output: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Collectives:
     """Of all ranks together."""
     slow: tuple[int, ...]
     """Ranks that halving has found slower than the others."""
-    halved: bool
+    bisected: bool
     """Whether it was looked for slow ones."""
     versions: tuple[str, ...]
     """Of NCCL, each that a rank has told."""

@@ -21,7 +21,7 @@ _NONCE = 32
 Message = dict[str, Any]
 
 
-class NotOurs(Exception):
+class AuthenticationError(Exception):
     """The other side has no token, another one, or says what is no message."""
 
 
@@ -35,19 +35,19 @@ def receive(of: socket.socket, most: int = MOST_BYTES) -> Message:
     """One message.
 
     Raises:
-        NotOurs: it is none.
+        AuthenticationError: it is none.
         OSError: the other side has gone, or is silent for longer than the socket waits.
     """
     (length,) = _LENGTH.unpack(_exactly(of, _LENGTH.size))
     if length > most:
-        raise NotOurs(f"a message of {length} bytes")
+        raise AuthenticationError(f"a message of {length} bytes")
     try:
-        found = json.loads(_exactly(of, length))
+        result = json.loads(_exactly(of, length))
     except (ValueError, RecursionError):
-        raise NotOurs("no JSON") from None
-    if not isinstance(found, dict):
-        raise NotOurs("no object")
-    return found
+        raise AuthenticationError("no JSON") from None
+    if not isinstance(result, dict):
+        raise AuthenticationError("no object")
+    return result
 
 
 def _exactly(of: socket.socket, length: int) -> bytes:
@@ -61,26 +61,26 @@ def _exactly(of: socket.socket, length: int) -> bytes:
     return b"".join(parts)
 
 
-def admit(of: socket.socket, token: bytes) -> None:
+def authenticate(of: socket.socket, token: bytes) -> None:
     """The first node's side: who connects must prove the token, and is shown it in turn.
 
     Raises:
-        NotOurs: they have not.
+        AuthenticationError: they have not.
     """
     mine = secrets.token_bytes(_NONCE)
     send(of, {"nonce": mine.hex()})
     answer = receive(of, MOST_BEFORE_TOKEN)
     theirs = _bytes(answer.get("nonce"))
     if not hmac.compare_digest(_bytes(answer.get("proof")), _proof(token, b"node", mine, theirs)):
-        raise NotOurs("another token")
+        raise AuthenticationError("another token")
     send(of, {"proof": _proof(token, b"first", theirs, mine).hex()})
 
 
-def prove(to: socket.socket, token: bytes) -> None:
+def send_proof(to: socket.socket, token: bytes) -> None:
     """The others' side.
 
     Raises:
-        NotOurs: the one who listens has another token, or did not take ours.
+        AuthenticationError: the one who listens has another token, or did not take ours.
     """
     theirs = _bytes(receive(to, MOST_BEFORE_TOKEN).get("nonce"))
     mine = secrets.token_bytes(_NONCE)
@@ -88,9 +88,9 @@ def prove(to: socket.socket, token: bytes) -> None:
     try:
         answer = receive(to, MOST_BEFORE_TOKEN)
     except ConnectionError:
-        raise NotOurs("the token was not taken") from None
+        raise AuthenticationError("the token was not taken") from None
     if not hmac.compare_digest(_bytes(answer.get("proof")), _proof(token, b"first", mine, theirs)):
-        raise NotOurs("whoever listens has another token")
+        raise AuthenticationError("whoever listens has another token")
 
 
 def _proof(token: bytes, who: bytes, challenge: bytes, own: bytes) -> bytes:

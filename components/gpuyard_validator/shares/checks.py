@@ -4,50 +4,53 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status
-from gpuyard_validator.shares.record import Seen, Wanted
-from gpuyard_validator.values import NotKnown, known
+from gpuyard_validator.shares.record import ShareExpectations, ShareObservation
+from gpuyard_validator.values import UnknownValue, known
 
 PLAN = "the plan"
 _LIMIT = "nvidia.com/mps: a share of memory each (k8s-device-plugin v0.20.0)"
 
-Judge = Callable[[Wanted, Seen], Evidence]
+Judge = Callable[[ShareExpectations, ShareObservation], Evidence]
 
 
-def together(wanted: Wanted, seen: Seen) -> Evidence:
+def together(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
     """As many pods run at once as the nodes advertise; who began late has waited for one of them."""
-    found, late = known(seen.together, "how many ran at once"), known(seen.late, "who was first")
-    few = not late and found < wanted.at_once
-    wrong = f"{found} of {wanted.at_once} shares could be used at once" if few else ""
-    value = wanted.at_once if late else found
-    return _judged(value, wanted.at_once, PLAN, wrong, "pods")
+    result, late = (
+        known(seen.together, "how many ran at once"),
+        known(seen.waited, "who was first"),
+    )
+    few = not late and result < expected.at_once
+    wrong = f"{result} of {expected.at_once} shares could be used at once" if few else ""
+    value = expected.at_once if late else result
+    return _judge(value, expected.at_once, PLAN, wrong, "pods")
 
 
-def waits(wanted: Wanted, seen: Seen) -> Evidence:
+def waits(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
     """One pod more than there are shares does not run beside them."""
-    over = max(0, known(seen.together, "how many ran at once") - wanted.at_once)
-    wrong = f"{over} more than the plan's {wanted.at_once} shares ran at once" if over else ""
-    return _judged(over, 0, PLAN, wrong, "pods")
+    over = max(0, known(seen.together, "how many ran at once") - expected.at_once)
+    wrong = f"{over} more than the plan's {expected.at_once} shares ran at once" if over else ""
+    return _judge(over, 0, PLAN, wrong, "pods")
 
 
-def devices(_: Wanted, seen: Seen) -> Evidence:
+def devices(_: ShareExpectations, seen: ShareObservation) -> Evidence:
     """One: a slice does not see its neighbour, nor a share another GPU."""
-    found = known(seen.devices, "the devices it sees")
-    wrong = "" if found == 1 else f"it sees {found} devices, and has one"
-    return _judged(found, 1, PLAN, wrong, "devices")
+    result = known(seen.devices, "the devices it sees")
+    wrong = "" if result == 1 else f"it sees {result} devices, and has one"
+    return _judge(result, 1, PLAN, wrong, "devices")
 
 
-def within(wanted: Wanted, seen: Seen) -> Evidence:
+def within(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
     """Half of its own memory is to be had, whoever else is there."""
-    found = known(seen.within, "whether it can allocate its memory")
-    wrong = "" if found else f"half of its {wanted.memory_mib} MiB could not be allocated"
-    return _judged(found, floor=True, source=_LIMIT, wrong=wrong)
+    result = known(seen.within, "whether it can allocate its memory")
+    wrong = "" if result else f"half of its {expected.memory_mib} MiB could not be allocated"
+    return _judge(result, floor=True, source=_LIMIT, wrong=wrong)
 
 
-def beyond(wanted: Wanted, seen: Seen) -> Evidence:
+def beyond(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
     """More than its own is not: else one pod takes what is another's."""
-    found = known(seen.beyond, "whether it can allocate more")
-    wrong = f"more than its {wanted.memory_mib} MiB could be allocated" if found else ""
-    return _judged(found, floor=False, source=_LIMIT, wrong=wrong)
+    result = known(seen.beyond, "whether it can allocate more")
+    wrong = f"more than its {expected.memory_mib} MiB could be allocated" if result else ""
+    return _judge(result, floor=False, source=_LIMIT, wrong=wrong)
 
 
 SHARES: Mapping[str, tuple[str, str]] = {
@@ -84,33 +87,33 @@ _JUDGES: Mapping[str, Judge] = {
 _OF_MEMORY = ("share.memory_within", "share.memory_beyond")
 
 
-def judge(wanted: Wanted, seen: Seen) -> Report:
+def judge(expected: ShareExpectations, seen: ShareObservation) -> Report:
     """The report of one pod."""
     return Report(
         node=seen.node,
-        pool=wanted.pool,
-        source=wanted.resource,
+        pool=expected.pool,
+        source=expected.resource,
         driver="",
         required=True,
-        results=tuple(_results(wanted, seen)),
+        results=tuple(_results(expected, seen)),
     )
 
 
-def _results(wanted: Wanted, seen: Seen) -> Iterator[Result]:
+def _results(expected: ShareExpectations, seen: ShareObservation) -> Iterator[Result]:
     for name, judges in _JUDGES.items():
-        if why := _needless(name, wanted):
+        if why := _needless(name, expected):
             skipped = _skipped(f"does not apply: {why}")
-            yield Result(check=name, scope=wanted.resource, required=False, evidence=skipped)
+            yield Result(check=name, scope=expected.resource, required=False, evidence=skipped)
             continue
-        found = _evidence(partial(judges, wanted, seen))
-        yield Result(check=name, scope=wanted.resource, required=True, evidence=found)
+        result = _evidence(partial(judges, expected, seen))
+        yield Result(check=name, scope=expected.resource, required=True, evidence=result)
 
 
-def _needless(name: str, wanted: Wanted) -> str:
+def _needless(name: str, expected: ShareExpectations) -> str:
     """Why a check has nothing to look at."""
-    if name in _OF_MEMORY and wanted.memory_mib is None:
+    if name in _OF_MEMORY and expected.memory_mib is None:
         return "nothing holds a share to its memory"
-    if name == "share.waits" and not wanted.spare:
+    if name == "share.waits" and not expected.spare:
         return "no pod is there for which there is no share"
     return ""
 
@@ -118,21 +121,21 @@ def _needless(name: str, wanted: Wanted) -> str:
 def _evidence(judges: Callable[[], Evidence]) -> Evidence:
     try:
         return judges()
-    except NotKnown as problem:
+    except UnknownValue as problem:
         return _skipped(f"not run: {problem}")
 
 
 def _skipped(reason: str) -> Evidence:
-    return Evidence(status=Status.SKIP, value=None, floor=None, source="", reason=reason)
+    return Evidence(status=Status.SKIP, value=None, threshold=None, source="", reason=reason)
 
 
-def _judged(value: object, floor: object, source: str, wrong: str, unit: str = "") -> Evidence:
+def _judge(value: object, floor: object, source: str, wrong: str, unit: str = "") -> Evidence:
     return Evidence(
         status=Status.FAIL if wrong else Status.PASS,
         value=value,
-        floor=floor,
+        threshold=floor,
         source=source,
         unit=unit,
         reason=wrong,
-        action=Action.LOOK if wrong else Action.NONE,
+        action=Action.INVESTIGATE if wrong else Action.NONE,
     )

@@ -6,24 +6,29 @@ from collections.abc import Sequence
 from gpuyard_validator.host import Host
 from gpuyard_validator.load.cuda import CudaCard
 from gpuyard_validator.nvml import NvmlReader
+from gpuyard_validator.probe import ValidatorCommand
+from gpuyard_validator.rendezvous import job_of
 from gpuyard_validator.shares.checks import SHARES, judge
-from gpuyard_validator.shares.measure import Means, find_out
-from gpuyard_validator.shares.record import Seen, Wanted, read_seen, read_wanted
-from gpuyard_validator.spoken import Small
-from gpuyard_validator.together import job_of
+from gpuyard_validator.shares.measure import ProbeInputs, measure_share
+from gpuyard_validator.shares.record import (
+    ShareExpectations,
+    ShareObservation,
+    read_expectations,
+    read_observation,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 passed, 1 failed, 3 it cannot run."""
-    program = Small(
+    program = ValidatorCommand(
         name="shares",
         doc=__doc__,
         expect="/expectations/share.json",
         checks=SHARES,
         where="sharing, each share",
-        read_wanted=read_wanted,
-        read_seen=read_seen,
-        find_out=_find_out,
+        read_wanted=read_expectations,
+        read_seen=read_observation,
+        measure=_find_out,
         judge=judge,
         options=_add_options,
     )
@@ -36,11 +41,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--seconds", type=float, default=300.0, help="for so long it waits for the others")
 
 
-def _find_out(given: argparse.Namespace, wanted: Wanted) -> Seen:
-    means = Means(
+def _find_out(options: argparse.Namespace, expected: ShareExpectations) -> ShareObservation:
+    means = ProbeInputs(
         reader=NvmlReader(Host()),
         card=lambda: CudaCard(0),
-        ask=job_of(given.job) if given.job else None,
-        seconds=given.seconds,
+        ask=job_of(options.job) if options.job else None,
+        seconds=options.seconds,
     )
-    return find_out(wanted, means)
+    return measure_share(expected, means)

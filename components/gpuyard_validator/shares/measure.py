@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 
-from gpuyard_validator.load.card import Broke, Card, NoLibrary
-from gpuyard_validator.shares.record import Seen, Wanted
+from gpuyard_validator.load.card import Card, CardError, NoLibrary
+from gpuyard_validator.rendezvous import Ask
+from gpuyard_validator.shares.record import ShareExpectations, ShareObservation
 from gpuyard_validator.snapshot import Gpu, Reader
-from gpuyard_validator.together import Ask
-from gpuyard_validator.values import UNASKED, Answer, Missing, Why
+from gpuyard_validator.values import NOT_QUERIED, Answer, Missing, MissingReason
 
 MIB = 1 << 20
 PAUSE_SECONDS = 2.0
@@ -21,7 +21,7 @@ _NO_MEMORY = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class ProbeInputs:
     """By what it is found out."""
 
     reader: Reader
@@ -34,20 +34,20 @@ class Means:
     clock: Callable[[], float] = time.monotonic
 
 
-def find_out(wanted: Wanted, means: Means) -> Seen:
+def measure_share(expected: ShareExpectations, means: ProbeInputs) -> ShareObservation:
     """All of it; what cannot be found out is missing, with the reason.
 
     Raises:
         CannotRead: no driver answers.
     """
     machine = means.reader.read()
-    within, beyond = _memory(wanted, means.card)
-    most, late = _beside(wanted, means)
-    return Seen(
+    within, beyond = _memory(expected, means.card)
+    most, late = _concurrent_pods(expected, means)
+    return ShareObservation(
         node=machine.node,
         devices=_devices(machine.gpus),
         together=most,
-        late=late,
+        waited=late,
         within=within,
         beyond=beyond,
     )
@@ -66,51 +66,55 @@ def _devices(gpus: Iterable[Gpu]) -> Answer[int]:
     return count
 
 
-def _memory(wanted: Wanted, made: Callable[[], Card]) -> tuple[Answer[bool], Answer[bool]]:
+def _memory(
+    expected: ShareExpectations, open_card: Callable[[], Card]
+) -> tuple[Answer[bool], Answer[bool]]:
     """Half of the share, and then an eighth more than all of it."""
-    if wanted.memory_mib is None:
-        return UNASKED, UNASKED
+    if expected.memory_mib is None:
+        return NOT_QUERIED, NOT_QUERIED
     try:
-        card = made()
-    except (NoLibrary, Broke) as problem:
-        missing = Missing(Why.FAILED, str(problem))
+        card = open_card()
+    except (NoLibrary, CardError) as problem:
+        missing = Missing(MissingReason.FAILED, str(problem))
         return missing, missing
-    whole = wanted.memory_mib * MIB
-    return _allocated(card, whole // 2), _allocated(card, whole + whole // 8)
+    share_bytes = expected.memory_mib * MIB
+    return _allocated(card, share_bytes // 2), _allocated(card, share_bytes + share_bytes // 8)
 
 
 def _allocated(card: Card, size: int) -> Answer[bool]:
     """Whether so much is to be had; another error says nothing of memory."""
     try:
         card.device(size)
-    except Broke as problem:
-        return False if problem.code == _NO_MEMORY else Missing(Why.FAILED, str(problem))
+    except CardError as problem:
+        return False if problem.code == _NO_MEMORY else Missing(MissingReason.FAILED, str(problem))
     finally:
-        with suppress(Broke):
+        with suppress(CardError):
             card.free()
     return True
 
 
-def _beside(wanted: Wanted, means: Means) -> tuple[Answer[int], Answer[bool]]:
+def _concurrent_pods(
+    expected: ShareExpectations, means: ProbeInputs
+) -> tuple[Answer[int], Answer[bool]]:
     """The most that ran at once, and whether some had ended before."""
     if means.ask is None:
-        alone = Missing(Why.UNASKED, "no Job is named")
+        alone = Missing(MissingReason.UNASKED, "no Job is named")
         return alone, alone
     late: bool | None = None
-    most, held = 0, 0
-    silent = Missing(Why.FAILED, "there was no time to ask the Job")
+    most, ended_polls = 0, 0
+    silent = Missing(MissingReason.FAILED, "there was no time to ask the Job")
     until = means.clock() + means.seconds
-    while held < HOLD and means.clock() < until:
+    while ended_polls < HOLD and means.clock() < until:
         try:
             status = means.ask().get("status") or {}
         except (OSError, ValueError, HTTPException) as problem:
-            silent = Missing(Why.FAILED, f"the Job cannot be asked: {problem}")
+            silent = Missing(MissingReason.FAILED, f"the Job cannot be asked: {problem}")
             means.pause(PAUSE_SECONDS)
             continue
         ended, ready = (int(status.get(key) or 0) for key in ("succeeded", "ready"))
         # A Job counts late: who ends well has seen all at once, so whoever still has not began after that.
-        late = bool(late) or (ended > 0 and most < wanted.at_once)
+        late = bool(late) or (ended > 0 and most < expected.at_once)
         most = max(most, ready)
-        held += late or most >= wanted.at_once or ended > 0
+        ended_polls += late or most >= expected.at_once or ended > 0
         means.pause(PAUSE_SECONDS)
     return (silent, silent) if late is None else (most, late)

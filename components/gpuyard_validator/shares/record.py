@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from gpuyard_validator.values import UNASKED, Answer, Malformed, decode, parsed, parsed_as
+from gpuyard_validator.values import NOT_QUERIED, Answer, Malformed, decode, parsed, parsed_as
 
 SCHEMA = "gpuyard.dev/share/v2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ShareExpectations:
     """One share, of so many that the nodes of the run have."""
 
     schema: str
@@ -24,39 +24,39 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ShareObservation:
     """What became of it."""
 
     node: str
-    devices: Answer[int] = UNASKED
+    devices: Answer[int] = NOT_QUERIED
     """GPUs, or slices of them, that this pod sees."""
-    together: Answer[int] = UNASKED
+    together: Answer[int] = NOT_QUERIED
     """The most pods of the run that ran at once, as far as this one lived."""
-    late: Answer[bool] = UNASKED
+    waited: Answer[bool] = NOT_QUERIED
     """Whether others had ended when this one began: it had to wait for a share."""
-    within: Answer[bool] = UNASKED
+    within: Answer[bool] = NOT_QUERIED
     """Whether half of its memory could be allocated."""
-    beyond: Answer[bool] = UNASKED
+    beyond: Answer[bool] = NOT_QUERIED
     """Whether more than its memory could be."""
 
 
-def read_seen(text: str) -> Seen:
+def read_observation(text: str) -> ShareObservation:
     """What was seen elsewhere; a value that is none is missing.
 
     Raises:
         Malformed: it is no such document.
     """
-    found: Seen = decode(Seen, parsed(text, "seen"))
-    return found
+    result: ShareObservation = decode(ShareObservation, parsed(text, "seen"))
+    return result
 
 
-def read_wanted(text: str) -> Wanted:
+def read_expectations(text: str) -> ShareExpectations:
     """What a document asks for.
 
     Raises:
         Malformed: it is none.
     """
-    found: Wanted = decode(Wanted, parsed_as(SCHEMA, text, "share"))
-    if found.at_once < 1:
-        raise Malformed(f"at_once: at least 1 is needed, not {found.at_once}")
-    return found
+    result: ShareExpectations = decode(ShareExpectations, parsed_as(SCHEMA, text, "share"))
+    if result.at_once < 1:
+        raise Malformed(f"at_once: at least 1 is needed, not {result.at_once}")
+    return result

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status
-from gpuyard_validator.values import UNASKED, Missing
-from gpuyard_validator.volumes.record import Reading, Seen, Wanted
+from gpuyard_validator.values import NOT_QUERIED, Missing
+from gpuyard_validator.volumes.record import Reading, VolumeExpectations, VolumeObservation
 
 READ = "storage.read"
 VOLUMES: Mapping[str, tuple[str, str]] = {
@@ -15,11 +15,11 @@ VOLUMES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def judge(wanted: Wanted, seen: Seen) -> Report:
+def judge(expected: VolumeExpectations, seen: VolumeObservation) -> Report:
     """The report of one pod."""
     return Report(
         node=seen.node,
-        pool=wanted.pool,
+        pool=expected.pool,
         source="volumes",
         driver="",
         required=True,
@@ -31,24 +31,24 @@ def judge(wanted: Wanted, seen: Seen) -> Report:
                 evidence=_evidence(one, seen),
                 figure=f"{READ}.{one.name}",
             )
-            for one in wanted.readings
+            for one in expected.readings
         ),
     )
 
 
-def _evidence(one: Reading, seen: Seen) -> Evidence:
+def _evidence(one: Reading, seen: VolumeObservation) -> Evidence:
     """What could not be read has not run, and counts against it."""
-    found = seen.reads.get(one.name, UNASKED)
-    if isinstance(found, Missing):
-        reason = f"not run: {found.detail or found}"
-        return Evidence(status=Status.SKIP, value=None, floor=None, source="", reason=reason)
-    slow = found < one.floor_mb_per_s
+    result = seen.reads.get(one.name, NOT_QUERIED)
+    if isinstance(result, Missing):
+        reason = f"not run: {result.detail or result}"
+        return Evidence(status=Status.SKIP, value=None, threshold=None, source="", reason=reason)
+    slow = result < one.threshold_mb_per_s
     return Evidence(
         status=Status.FAIL if slow else Status.PASS,
-        value=round(found, 1),
-        floor=one.floor_mb_per_s,
+        value=round(result, 1),
+        threshold=one.threshold_mb_per_s,
         source=one.source,
         unit="MB/s",
         reason="it is read more slowly than its floor" if slow else "",
-        action=Action.LOOK if slow else Action.NONE,
+        action=Action.INVESTIGATE if slow else Action.NONE,
     )

@@ -16,8 +16,8 @@ from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 
-from gpuyard_validator.values import Answer, Missing, Why
-from gpuyard_validator.volumes.record import Reading, Seen, Wanted
+from gpuyard_validator.values import Answer, Missing, MissingReason
+from gpuyard_validator.volumes.record import Reading, VolumeExpectations, VolumeObservation
 
 BLOCK = 8 << 20
 STREAMS = 8
@@ -36,7 +36,7 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FileRange:
     """Some bytes of a file that follow each other."""
 
     path: Path
@@ -44,20 +44,22 @@ class Piece:
     size: int
 
 
-def find_out(wanted: Wanted, node: str, clock: Clock = time.monotonic) -> Seen:
+def measure_volumes(
+    expected: VolumeExpectations, node: str, clock: Clock = time.monotonic
+) -> VolumeObservation:
     """All volumes, one after the other; what cannot be read is missing, with the reason."""
     patience = LIST_SECONDS + PASSES * READ_SECONDS + PATIENCE_SECONDS
-    reads = {one.name: in_time(partial(speed, one, clock), patience) for one in wanted.readings}
-    return Seen(node=node, reads=reads)
+    reads = {one.name: in_time(partial(speed, one, clock), patience) for one in expected.readings}
+    return VolumeObservation(node=node, reads=reads)
 
 
 def in_time(work: Callable[[], Answer[float]], seconds: float) -> Answer[float]:
     """What it comes to; a thread that never comes back is left behind."""
-    found: list[Answer[float]] = []
-    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    results: list[Answer[float]] = []
+    thread = threading.Thread(target=lambda: results.append(work()), daemon=True)
     thread.start()
     thread.join(seconds)
-    return found[0] if found else _missing(f"it has not answered for {seconds:.0f} s")
+    return results[0] if results else _missing(f"it has not answered for {seconds:.0f} s")
 
 
 def speed(one: Reading, clock: Clock) -> Answer[float]:
@@ -69,24 +71,24 @@ def speed(one: Reading, clock: Clock) -> Answer[float]:
         best = 0.0
         for _ in range(PASSES):
             best = max(best, _pass(pieces, clock))
-            if best >= one.floor_mb_per_s:
+            if best >= one.threshold_mb_per_s:
                 break
     except OSError as problem:
         return _missing(f"it cannot be read: {problem.strerror or problem}")
     return best
 
 
-def pieces_of(volume: Path, clock: Clock) -> Answer[list[list[Piece]]]:
+def pieces_of(volume: Path, clock: Clock) -> Answer[list[list[FileRange]]]:
     """What each stream reads, one behind the other."""
     sizes = list(_sizes(volume, clock))
     if not sizes:
         return _missing("it is empty")
     large = sorted(((path, size) for path, size in sizes if size >= LEAST_FILE), key=_by_size)
-    there = sum(size for _, size in large)
-    if there < LEAST_BYTES:
+    available = sum(size for _, size in large)
+    if available < LEAST_BYTES:
         return _missing(
             f"of its first {len(sizes)} files those of {LEAST_FILE >> 20} MiB and more come to"
-            f" {there >> 20} MiB, and at least {LEAST_BYTES >> 20} are needed to tell"
+            f" {available >> 20} MiB, and at least {LEAST_BYTES >> 20} are needed to tell"
         )
     blocks = list(_blocks(large))
     each = -(-len(blocks) // STREAMS)
@@ -125,18 +127,18 @@ def _files(volume: Path) -> "Iterator[os.DirEntry[str]]":
                     yield entry
 
 
-def _blocks(files: Iterable[tuple[Path, int]]) -> Iterator[Piece]:
-    left = READ_BYTES
+def _blocks(files: Iterable[tuple[Path, int]]) -> Iterator[FileRange]:
+    remaining = READ_BYTES
     for path, size in files:
         for begin in range(0, size, BLOCK):
-            if left <= 0:
+            if remaining <= 0:
                 return
-            piece = Piece(path, begin, min(BLOCK, size - begin))
-            left -= piece.size
+            piece = FileRange(path, begin, min(BLOCK, size - begin))
+            remaining -= piece.size
             yield piece
 
 
-def _pass(streams: list[list[Piece]], clock: Clock) -> float:
+def _pass(streams: list[list[FileRange]], clock: Clock) -> float:
     """MB/s of all streams together.
 
     Raises:
@@ -145,7 +147,7 @@ def _pass(streams: list[list[Piece]], clock: Clock) -> float:
     began = clock()
     until, done, problems = began + READ_SECONDS, list[int](), list[OSError]()
 
-    def stream(pieces: list[Piece]) -> None:
+    def stream(pieces: list[FileRange]) -> None:
         try:
             done.append(_read(pieces, until, clock))
         except OSError as problem:
@@ -161,40 +163,40 @@ def _pass(streams: list[list[Piece]], clock: Clock) -> float:
     return sum(done) / max(clock() - began, 1e-9) / 1e6
 
 
-def _read(pieces: list[Piece], until: float, clock: Clock) -> int:
+def _read(pieces: list[FileRange], until: float, clock: Clock) -> int:
     """Bytes that were read before the time was over, of one piece at least.
 
     Raises:
         OSError: a file cannot be read.
     """
-    done, room = 0, mmap.mmap(-1, BLOCK)  # it begins on a page, as reading directly needs it
+    done, buffer = 0, mmap.mmap(-1, BLOCK)  # it begins on a page, as reading directly needs it
     for path, of_file in groupby(pieces, key=lambda piece: piece.path):
-        with _opened(path, room) as file:
+        with _opened(path, buffer) as file:
             for piece in of_file:
                 if done and clock() > until:
                     return done
-                done += os.preadv(file, [room], piece.begin)
+                done += os.preadv(file, [buffer], piece.begin)
     return done
 
 
 @contextmanager
-def _opened(path: Path, room: mmap.mmap) -> Generator[int]:
+def _opened(path: Path, buffer: mmap.mmap) -> Generator[int]:
     """Directly where the file system can; else the kernel forgets what it has of the file."""
     file = os.open(path, os.O_RDONLY)
     try:
-        if not _direct(file, room):
+        if not _direct(file, buffer):
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
         yield file
     finally:
         os.close(file)
 
 
-def _direct(file: int, room: mmap.mmap) -> bool:
+def _direct(file: int, buffer: mmap.mmap) -> bool:
     """Whether it is read directly from now on; a file system may take the flag and then refuse to read."""
     flags = fcntl.fcntl(file, fcntl.F_GETFL)
     try:
         fcntl.fcntl(file, fcntl.F_SETFL, flags | os.O_DIRECT)
-        os.preadv(file, [memoryview(room)[: mmap.PAGESIZE]], 0)
+        os.preadv(file, [memoryview(buffer)[: mmap.PAGESIZE]], 0)
     except OSError:
         fcntl.fcntl(file, fcntl.F_SETFL, flags)
         return False
@@ -202,4 +204,4 @@ def _direct(file: int, room: mmap.mmap) -> bool:
 
 
 def _missing(detail: str) -> Missing:
-    return Missing(Why.FAILED, detail)
+    return Missing(MissingReason.FAILED, detail)

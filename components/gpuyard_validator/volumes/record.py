@@ -14,14 +14,14 @@ class Reading:
 
     name: str
     path: str
-    floor_mb_per_s: float
+    threshold_mb_per_s: float
     """10^6 bytes a second."""
     source: str
     """Who says that this is little enough to ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class VolumeExpectations:
     """All volumes that a node of a pool reads."""
 
     schema: str
@@ -30,7 +30,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class VolumeObservation:
     """What became of it."""
 
     node: str
@@ -38,23 +38,23 @@ class Seen:
     """MB/s, by name; where nothing could be read, why."""
 
 
-def read_seen(text: str) -> Seen:
+def read_observation(text: str) -> VolumeObservation:
     """What was seen elsewhere; a value that is none is missing.
 
     Raises:
         Malformed: it is no such document.
     """
-    found: Seen = decode(Seen, parsed(text, "seen"))
-    return found
+    result: VolumeObservation = decode(VolumeObservation, parsed(text, "seen"))
+    return result
 
 
-def read_wanted(text: str) -> Wanted:
+def read_expectations(text: str) -> VolumeExpectations:
     """What a document asks for.
 
     Raises:
         Malformed: it is none, or asks for nothing.
     """
-    found: Wanted = decode(Wanted, parsed_as(SCHEMA, text, "volumes"))
-    if not found.readings:
+    result: VolumeExpectations = decode(VolumeExpectations, parsed_as(SCHEMA, text, "volumes"))
+    if not result.readings:
         raise Malformed("readings: at least one is needed")
-    return found
+    return result

@@ -103,12 +103,12 @@ class Account:
                 return
             with self.file.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                kept, self._kept = (
+                retained, self._kept = (
                     self._current(self.file),
                     None,
                 )  # half changed where the block fails
-                yield kept.book
-                self._kept = self._written(self.file, kept)
+                yield retained.book
+                self._kept = self._written(self.file, retained)
 
     def _current(self, file: Path) -> "_Kept":
         """The book as the file has it now; parsed only where somebody else has written it."""
@@ -117,15 +117,15 @@ class Account:
             return self._kept
         return _Kept(text, read_book(json.loads(text)) if text else Book())
 
-    def _written(self, file: Path, kept: "_Kept") -> "_Kept":
+    def _written(self, file: Path, retained: "_Kept") -> "_Kept":
         """The same, with the file as the book is now: most looks change nothing, and write nothing."""
-        text = json.dumps(vars(kept.book), default=vars)  # without indent: by the encoder in C
-        if text == kept.text:
-            return kept
+        text = json.dumps(vars(retained.book), default=vars)  # without indent: by the encoder in C
+        if text == retained.text:
+            return retained
         fresh = file.with_suffix(".new")
         fresh.write_text(text, encoding="utf-8")
         fresh.replace(file)
-        return _Kept(text, kept.book)
+        return _Kept(text, retained.book)
 
     def all(self, kind: str = "") -> list[Resource]:
         """Every resource, or those of one type."""
@@ -176,8 +176,8 @@ class Account:
     def missing(self, id_: str) -> tuple[int, str]:
         """How many instances a node group has less than it was asked for, and what EKS says of its health."""
         with self._open() as book:
-            count, says = book.missing.get(id_, (0, ""))
-            return count, says
+            count, message = book.missing.get(id_, (0, ""))
+            return count, message
 
     def coming(self, id_: str) -> int:
         """How many instances of a group or pool have yet to join."""
@@ -215,8 +215,8 @@ class Account:
 
     def _lose(self, folder: Path, id_: str, node: str) -> None:
         """The number of a machine that was taken back; where none is to be had for it, one is missing."""
-        there = self.all()
-        group = next((each for each in there if each.id == id_), None)
+        existing = self.all()
+        group = next((each for each in existing if each.id == id_), None)
         if group is None:
             return
         fault = self._fault("scale", group.kind, id_, group.inputs)
@@ -229,8 +229,8 @@ class Account:
                 burned.append(numbers(len(names), seen.state)[names.index(node)])
             if short:
                 count, _ = book.missing.get(id_, (0, ""))
-                wanted = machines.of(group.kind, group.inputs, book.resources)
-                book.missing[id_] = (count + 1, failing.no_capacity(group.kind, wanted))
+                expected = machines.of(group.kind, group.inputs, book.resources)
+                book.missing[id_] = (count + 1, failing.no_capacity(group.kind, expected))
 
     def receive(self, queue: str) -> list[dict[str, Any]]:
         """What EventBridge has put into a queue and nobody has taken, but what is older than it keeps."""
@@ -241,16 +241,16 @@ class Account:
 
     def scale(self, id_: str, size: int) -> None:
         """Ask a group or pool for so many instances, as its autoscaler does; those that come become nodes."""
-        there = self.all()
-        here = next(each for each in there if each.id == id_)
-        asked, kind = machines.sized(here, size, there), here.kind
-        fault = self._fault("scale", kind, id_, {**here.inputs, **asked})
+        existing = self.all()
+        here = next(each for each in existing if each.id == id_)
+        requested, kind = machines.sized(here, size, existing), here.kind
+        fault = self._fault("scale", kind, id_, {**here.inputs, **requested})
         with self._open() as book:
-            before = machines.size_of(here, there) - book.missing.pop(id_, (0, ""))[0]
+            before = machines.size_of(here, existing) - book.missing.pop(id_, (0, ""))[0]
             if fault and fault.word == "capacity" and size > before:
-                wanted = machines.of(kind, here.inputs, book.resources)
-                book.missing[id_] = (size - before, failing.no_capacity(kind, wanted))
-        self.meddle(kind, id_, asked)
+                expected = machines.of(kind, here.inputs, book.resources)
+                book.missing[id_] = (size - before, failing.no_capacity(kind, expected))
+        self.meddle(kind, id_, requested)
 
     def meddle(self, kind: str, id_: str, state: Mapping[str, Any] | None) -> None:
         """Change a resource behind everybody's back, or take it away; its nodes follow."""
@@ -279,15 +279,15 @@ class Account:
                     )  # who makes or changes a group waits for its nodes
                     coming = self._nodes_follow(self.folder)
         except (ApiError, Unreachable) as error:
-            said = f"the fake cannot reach the control plane behind it: {error}"
-            raise Refused(said) from None
+            message = f"the fake cannot reach the control plane behind it: {error}"
+            raise Refused(message) from None
 
     def _nodes_follow(self, folder: Path) -> joining.Coming:
         with joining.in_turn(folder):
             with self._open() as book:
-                held = [as_far_as_there_is(each, book) for each in book.resources]
+                blocked = [as_far_as_there_is(each, book) for each in book.resources]
                 images, ordered = dict(book.images), dict(book.ordered)
-            coming = joining.follow(folder, self.name, held, images, ordered, self._clock.now())
+            coming = joining.follow(folder, self.name, blocked, images, ordered, self._clock.now())
             with self._open() as book:
                 book.ordered, book.coming = ordered, dict(coming.nodes)
         return coming
@@ -295,13 +295,13 @@ class Account:
     # ── changes ───────────────────────────────────────────────────────────────────────────────────
     def create(self, kind: str, name: str, inputs: Mapping[str, Any], place: Place) -> Resource:
         """Make a resource as the service does."""
-        given = shapes.plain(inputs)
+        value = shapes.plain(inputs)
         return self._asked(
             "create",
             kind,
             name,
-            given,
-            lambda book: _make(book, kind, name, given, place, self.folder),
+            value,
+            lambda book: _make(book, kind, name, value, place, self.folder),
         )
 
     def update(
@@ -310,19 +310,23 @@ class Account:
         name: str,
         id_: str,
         changed: Mapping[str, Any],
-        gone: tuple[str, ...],
+        removed: tuple[str, ...],
         place: Place,
     ) -> Resource:
         """Change those fields of a resource that differ, and take those away that are gone."""
         fields = shapes.plain(changed)
         return self._asked(
-            "update", kind, name, fields, lambda book: _change(book, kind, id_, fields, gone, place)
+            "update",
+            kind,
+            name,
+            fields,
+            lambda book: _change(book, kind, id_, fields, removed, place),
         )
 
     def delete(self, kind: str, name: str, id_: str, inputs: Mapping[str, Any]) -> None:
         """Delete a resource; one that is gone is deleted."""
-        given = shapes.plain(inputs)
-        self._asked("delete", kind, name, given, lambda book: _remove(book, kind, id_, given))
+        value = shapes.plain(inputs)
+        self._asked("delete", kind, name, value, lambda book: _remove(book, kind, id_, value))
 
     def _asked(
         self,
@@ -381,8 +385,8 @@ class Account:
         if fault and fault.word in {"kill", "crash"}:
             _end(fault)
         if fault and spoiled:
-            wanted = machines.of(kind, inputs, self.all())
-            raise Failed(failing.failure(fault.word, kind, spoiled, wanted), spoiled)
+            expected = machines.of(kind, inputs, self.all())
+            raise Failed(failing.failure(fault.word, kind, spoiled, expected), spoiled)
         return done
 
     def _take_time(self, fault: faults.Fault) -> None:
@@ -412,12 +416,12 @@ class Account:
         script = faults.read(self.folder)[1]
         with self._open() as book:
             book.steps += at not in faults.LOOKS
-            wanted = machines.of(kind, inputs, book.resources)
-            event = faults.Event(at, kind, name, book.steps, wanted.zones, wanted.types)
+            expected = machines.of(kind, inputs, book.resources)
+            event = faults.Event(at, kind, name, book.steps, expected.zones, expected.types)
             for each in script:
                 used = book.used.get(str(each.place), 0)
                 if each.meets(event) and used < each.script.get("times", used + 1):
-                    if each.word == "capacity" and not wanted.count:
+                    if each.word == "capacity" and not expected.count:
                         continue  # nobody asks for a machine yet
                     book.used[str(each.place)] = used + 1
                     return each
@@ -437,9 +441,9 @@ def _patiently(at: str, kind: str, once: Callable[[], Done]) -> Done:
 
 
 # ── what a change is ──────────────────────────────────────────────────────────────────────────────
-def _refuse(said: list[str]) -> None:
-    if said:
-        raise Refused(said[0])
+def _refuse(messages: list[str]) -> None:
+    if messages:
+        raise Refused(messages[0])
 
 
 def _make(
@@ -452,23 +456,23 @@ def _make(
 ) -> Resource:
     seen = book.made.get(f"{kind}/{name}", 0)
     word = shapes.words(kind, inputs, place, f"{name}/{seen}")
-    _refuse([said.removeprefix(f"{kind}: ") for said in of_service(kind, inputs)])
+    _refuse([message.removeprefix(f"{kind}: ") for message in of_service(kind, inputs)])
     _refuse(ties.lacking(kind, inputs, book.resources))
     _refuse(machines.mismatches(kind, inputs, book.resources))
     _refuse(collisions.collisions(kind, word["id"], inputs, book.resources))
-    asked = Resource(kind, word["id"], inputs, dict(inputs))
-    _refuse(list(reservations.lacking(folder, asked, book.resources, place.project)))
+    requested = Resource(kind, word["id"], inputs, dict(inputs))
+    _refuse(list(reservations.lacking(folder, requested, book.resources, place.project)))
     book.made[f"{kind}/{name}"] = seen + 1
     state = shapes.filled(kind, word, inputs, place)
     machines.read_of_others(kind, state, book.resources)
     control_plane.put_behind(kind, state, control_plane.of(folder), book.resources)
     imports = shapes.import_ids(kind, {**word, **state, "id": word["id"]})
-    made = Resource(kind, word["id"], inputs, state, imports)
+    created = Resource(kind, word["id"], inputs, state, imports)
     # Grants and tags are made again as they are there: the same one.
-    book.resources = [each for each in book.resources if (each.kind, each.id) != (kind, made.id)]
-    book.resources.append(made)
-    book.creators[f"{kind}/{made.id}"] = caller()
-    return made
+    book.resources = [each for each in book.resources if (each.kind, each.id) != (kind, created.id)]
+    book.resources.append(created)
+    book.creators[f"{kind}/{created.id}"] = caller()
+    return created
 
 
 def _change(
@@ -476,25 +480,25 @@ def _change(
     kind: str,
     id_: str,
     changed: Mapping[str, Any],
-    gone: tuple[str, ...],
+    removed: tuple[str, ...],
     place: Place,
 ) -> Resource:
     here = _held(book, kind, id_)
     if here is None:
         raise Refused(f"ResourceNotFoundException: {id_} does not exist")
-    if here.state.get("status") in {"CREATE_FAILED", "CREATING"} and (changed or gone):
+    if here.state.get("status") in {"CREATE_FAILED", "CREATING"} and (changed or removed):
         raise Refused(
             f"InvalidRequestException: {id_} cannot be updated as it is not in Active State"
         )
-    inputs = {**{k: v for k, v in here.inputs.items() if k not in gone}, **changed}
+    inputs = {**{k: v for k, v in here.inputs.items() if k not in removed}, **changed}
     others = [each for each in book.resources if each is not here]
-    _refuse([said.removeprefix(f"{kind}: ") for said in of_service(kind, inputs)])
+    _refuse([message.removeprefix(f"{kind}: ") for message in of_service(kind, inputs)])
     _refuse(ties.lacking(kind, inputs, others))
     _refuse(machines.mismatches(kind, inputs, others))
     _refuse(collisions.moved(kind, here.inputs, inputs, others))
-    state = {**{k: v for k, v in here.state.items() if k not in gone}, **changed}
+    state = {**{k: v for k, v in here.state.items() if k not in removed}, **changed}
     state |= shapes.labelled(facts.resource(kind) or {"outputs": {}}, inputs, place)
-    if kind.endswith(":LaunchTemplate") and set(changed) - _NO_VERSION | set(gone):
+    if kind.endswith(":LaunchTemplate") and set(changed) - _NO_VERSION | set(removed):
         state["latestVersion"] = here.state["latestVersion"] + 1
         if inputs.get("updateDefaultVersion"):
             state["defaultVersion"] = state["latestVersion"]
@@ -514,7 +518,7 @@ def _remove(book: Book, kind: str, id_: str, inputs: Mapping[str, Any]) -> None:
     _refuse(protection.refusals(here, book.objects.get(id_, 0)))
     if inputs.get("deletionPolicy") == "ABANDON" or kind in protection.STAYS:
         return
-    _refuse([said] if (said := ties.kept(here, book.resources)) else [])
+    _refuse([message] if (message := ties.kept(here, book.resources)) else [])
     along = [here, *ties.users(here, book.resources, "~")]
     book.resources = [each for each in book.resources if each not in along]
 
@@ -547,12 +551,14 @@ def _before(fault: faults.Fault, kind: str, at: str) -> None:
             short = "Error 403: Insufficient regional quota to satisfy request, quotaExceeded"
             raise Refused(failing.words(kind, at, more if aws else short))
         case "unsold":
-            said = (
+            message = (
                 "Your requested instance type is not supported in your requested Availability Zone"
             )
-            there = "Error 400: the machine type does not exist in zone, invalid"
+            existing = "Error 400: the machine type does not exist in zone, invalid"
             raise Refused(
-                failing.words(kind, at, f"InvalidParameterException: {said}" if aws else there)
+                failing.words(
+                    kind, at, f"InvalidParameterException: {message}" if aws else existing
+                )
             )
         case "refuse":
             raise Refused(failing.words(kind, at, str(fault.script.get("message", "AccessDenied"))))
@@ -581,9 +587,13 @@ def _cloud(kind: str) -> str:
     return kind.partition(":")[0]
 
 
-def _spoil(book: Book, made: Resource, status: str) -> Resource:
+def _spoil(book: Book, created: Resource, status: str) -> Resource:
     spoiled = Resource(
-        made.kind, made.id, made.inputs, {**made.state, "status": status}, made.imports
+        created.kind,
+        created.id,
+        created.inputs,
+        {**created.state, "status": status},
+        created.imports,
     )
-    book.resources[book.resources.index(made)] = spoiled
+    book.resources[book.resources.index(created)] = spoiled
     return spoiled

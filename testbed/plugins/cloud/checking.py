@@ -32,10 +32,10 @@ def of_provider(kind: str, inputs: Mapping[str, Any]) -> list[str]:
     """What the provider itself says, in Check."""
     about = facts.resource(kind)
     if about is None:
-        near = nearest(kind, facts.kinds(kind.partition(":")[0]) if ":" in kind else ())
-        return [f"{kind}: no such type here{near}"]
-    found = [*_walked(kind, about, inputs).found, *rules.of_provider(kind, inputs)]
-    return list(dict.fromkeys(found))
+        suggestion = nearest(kind, facts.kinds(kind.partition(":")[0]) if ":" in kind else ())
+        return [f"{kind}: no such type here{suggestion}"]
+    results = [*_walked(kind, about, inputs).found, *rules.of_provider(kind, inputs)]
+    return list(dict.fromkeys(results))
 
 
 def of_service(kind: str, inputs: Mapping[str, Any]) -> list[str]:
@@ -65,9 +65,9 @@ def known(value: Any) -> Any:
 
 
 def _settled(value: Any) -> Any:
-    from gpuyard.render.cloud.graph import names_in, settle
+    from gpuyard.render.cloud.graph import names_in, resolve_values
 
-    return UNKNOWN if any(names_in(value)) else settle(value, str)
+    return UNKNOWN if any(names_in(value)) else resolve_values(value, str)
 
 
 # ── the walk ──────────────────────────────────────────────────────────────────────────────────────
@@ -88,22 +88,22 @@ class _Walk:
     def _said(self, where: str, value: Any, allowed: str) -> str:
         return f"{self.kind}: {where} is {_shown(value)}; allowed: {allowed}"
 
-    def fields(self, path: str, where: str, given: Mapping[str, Any], above: Above) -> None:
+    def fields(self, path: str, where: str, inputs: Mapping[str, Any], above: Above) -> None:
         """The fields of one object: those that are not known, those that lack, and each that is there."""
         names = facts.children(self.kind).get(path, ())
         if not names:
             return  # a block whose fields the tables do not have
-        here = (*above, (path, given))
-        for name in given:
-            if name not in names and not name.startswith("__") and given[name] is not None:
-                near = nearest(name, names)
-                self.found.append(f"{self.kind}: {_join(where, name)} is no field{near}")
+        here = (*above, (path, inputs))
+        for name in inputs:
+            if name not in names and not name.startswith("__") and inputs[name] is not None:
+                suggestion = nearest(name, names)
+                self.found.append(f"{self.kind}: {_join(where, name)} is no field{suggestion}")
         for name in names:
             inner, spot = _join(path, name), _join(where, name)
             about = self.paths[inner]
-            self._together(inner, spot, about, given.get(name), here)
-            if given.get(name) is not None:
-                self._value(inner, spot, about, given[name], here)
+            self._together(inner, spot, about, inputs.get(name), here)
+            if inputs.get(name) is not None:
+                self._value(inner, spot, about, inputs[name], here)
             elif about.get("required"):
                 self.found.append(f"{self.kind}: {spot} is missing; it is required")
 
@@ -166,10 +166,10 @@ class _Walk:
             for other in about.get("requiredWith", ()):
                 if not _there(other, above):
                     self.found.append(f"{self.kind}: {where} needs {other} beside it")
-        for key, wanted, bad in _CHOICES:
+        for key, expected, bad in _CHOICES:
             names = about.get(key, ())
             if names and bad(sum(_there(name, above) for name in names)):
-                self.found.append(f"{self.kind}: {wanted} of {', '.join(names)}")
+                self.found.append(f"{self.kind}: {expected} of {', '.join(names)}")
 
 
 def _of_items(about: Facts) -> Facts:
@@ -212,8 +212,8 @@ def _join(path: str, name: str) -> str:
 
 def nearest(name: str, names: tuple[str, ...]) -> str:
     """The end of a refusal that names what was perhaps meant."""
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"; the nearest is {near[0]}" if near else ""
+    suggestion = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"; the nearest is {suggestion[0]}" if suggestion else ""
 
 
 def _shown(value: Any) -> str:

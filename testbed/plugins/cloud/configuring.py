@@ -48,26 +48,28 @@ class BadCredentials(Exception):
     """The cloud does not know who asks."""
 
 
-def failures(cloud: str, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+def failures(cloud: str, inputs: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Fields that the provider does not have, and a region that nobody gave."""
-    found = [
+    results = [
         (name, f"{name} is no field of the {cloud} provider, as far as its fake knows it")
-        for name in given
+        for name in inputs
         if name not in _KNOWN[cloud]
     ]
-    if cloud == "aws" and not given.get("region") and not _from(_REGION):
-        found.append(("region", "missing required configuration variable: aws:region"))
-    return found
+    if cloud == "aws" and not inputs.get("region") and not _from(_REGION):
+        results.append(("region", "missing required configuration variable: aws:region"))
+    return results
 
 
-def place(cloud: str, given: Mapping[str, Any]) -> Place:
+def place(cloud: str, inputs: Mapping[str, Any]) -> Place:
     """Where the provider works."""
-    tags = _json(given.get("defaultTags")) or {}
+    tags = _json(inputs.get("defaultTags")) or {}
     return Place(
         cloud,
-        region=str(given.get("region") or _from(_REGION if cloud == "aws" else ("GOOGLE_REGION",))),
-        project=str(given.get("project") or _from(_PROJECT)),
-        zone=str(given.get("zone") or _from(("GOOGLE_ZONE",))),
+        region=str(
+            inputs.get("region") or _from(_REGION if cloud == "aws" else ("GOOGLE_REGION",))
+        ),
+        project=str(inputs.get("project") or _from(_PROJECT)),
+        zone=str(inputs.get("zone") or _from(("GOOGLE_ZONE",))),
         tags=tags.get("tags") or {},
     )
 

@@ -33,22 +33,22 @@ class Changes:
         return {re.split(r"[.\[]", path)[0] for path in self.found}
 
 
-def compare(kind: str, state: Mapping[str, Any], given: Mapping[str, Any]) -> Changes:
+def compare(kind: str, state: Mapping[str, Any], inputs: Mapping[str, Any]) -> Changes:
     """The changes from what is there to what is wanted."""
     about = facts.resource(kind) or {"inputs": {}}
     changes = Changes()
-    comparison = _Comparison(kind, about["inputs"], state, given, changes)
-    comparison.fields("", "", state, given)
-    changes.delete_first = bool(changes.replaces) and _deletes_first(about, given)
+    comparison = _Comparison(kind, about["inputs"], state, inputs, changes)
+    comparison.fields("", "", state, inputs)
+    changes.delete_first = bool(changes.replaces) and _deletes_first(about, inputs)
     return changes
 
 
-def _deletes_first(about: Facts, given: Mapping[str, Any]) -> bool:
+def _deletes_first(about: Facts, inputs: Mapping[str, Any]) -> bool:
     """Always for some types; else where the program gave the name itself, which cannot be there twice."""
     if about.get("deleteBeforeReplace"):
         return True
     named = (about.get("autoname") or {}).get("property")
-    return named in given and named not in given.get(DEFAULTS, ())
+    return named in inputs and named not in inputs.get(DEFAULTS, ())
 
 
 @dataclass
@@ -156,10 +156,10 @@ _SAME: Mapping[str, Callable[[Any], Any]] = {
 
 def _unordered(old: list[Any], new: list[Any]) -> tuple[list[Any], list[Any]]:
     """Two sets as lists with what is in both taken out."""
-    left, right = [plain(each) for each in old], [plain(each) for each in new]
+    remaining, right = [plain(each) for each in old], [plain(each) for each in new]
     return (
         [each for each in old if plain(each) not in right],
-        [each for each in new if plain(each) not in left],
+        [each for each in new if plain(each) not in remaining],
     )
 
 

@@ -42,8 +42,8 @@ def resource(kind: str) -> Facts | None:
     cloud = kind.partition(":")[0]
     if not (FOLDER / f"{cloud}.json").exists():
         return None
-    found: Facts | None = table(cloud)["resources"].get(kind)
-    return found
+    result: Facts | None = table(cloud)["resources"].get(kind)
+    return result
 
 
 def function(token: str) -> Facts | None:
@@ -51,8 +51,8 @@ def function(token: str) -> Facts | None:
     cloud = token.partition(":")[0]
     if not (FOLDER / f"{cloud}.json").exists():
         return None
-    found: Facts | None = table(cloud)["functions"].get(token)
-    return found
+    result: Facts | None = table(cloud)["functions"].get(token)
+    return result
 
 
 @functools.cache

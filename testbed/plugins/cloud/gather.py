@@ -63,37 +63,37 @@ def table(upstream: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _resource(upstream: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    created: dict[str, Any] = {}
     if upstream["autoname"]:
         named = upstream["autoname"]
-        made["autoname"] = {
+        created["autoname"] = {
             key: named[key] for key in ("property", "maxLength", "separator", "randomHex")
         }
-        made["autoname"]["lower"] = "lower" in named.get("transform", "")
+        created["autoname"]["lower"] = "lower" in named.get("transform", "")
     if upstream.get("deleteBeforeReplace"):
-        made["deleteBeforeReplace"] = True
+        created["deleteBeforeReplace"] = True
     outputs = upstream["outputs"]
-    made["outputs"] = {name: outputs[name]["type"] for name in sorted(outputs)}
-    made["secretOutputs"] = sorted(name for name in outputs if outputs[name].get("secret"))
-    made["inputs"] = {path: _facts(facts) for path, facts in sorted(upstream["inputs"].items())}
-    return made
+    created["outputs"] = {name: outputs[name]["type"] for name in sorted(outputs)}
+    created["secretOutputs"] = sorted(name for name in outputs if outputs[name].get("secret"))
+    created["inputs"] = {path: _facts(facts) for path, facts in sorted(upstream["inputs"].items())}
+    return created
 
 
 def _facts(upstream: Mapping[str, Any]) -> dict[str, Any]:
-    made = {key: upstream[key] for key in (*_FLAGS, *_LIMITS) if _says(upstream, key)}
-    if r"\p{" in made.get("pattern", ""):
-        del made["pattern"]  # a class that Python has not
+    created = {key: upstream[key] for key in (*_FLAGS, *_LIMITS) if _says(upstream, key)}
+    if r"\p{" in created.get("pattern", ""):
+        del created["pattern"]  # a class that Python has not
     if items := _facts(upstream["items"]) if "items" in upstream else {}:
-        made["items"] = items
+        created["items"] = items
     if "ref" in upstream:
-        made["open"] = True
+        created["open"] = True
     for key, source, words in (
         ("check", "validate", _VALIDATIONS),
         ("same", "diffSuppress", _SUPPRESSIONS),
     ):
         if word := _word(str(upstream.get(source, "")), words):
-            made[key] = word
-    return made
+            created[key] = word
+    return created
 
 
 def _says(upstream: Mapping[str, Any], key: str) -> bool:

@@ -55,21 +55,21 @@ def judged(
 
     `called` gives the names of resources in a program, with which those begin that an engine gives.
     """
-    there = account or Account()
-    made: dict[str, Mapping[str, Any]] = {}
-    found: list[str] = []
+    existing = account or Account()
+    created: dict[str, Mapping[str, Any]] = {}
+    results: list[str] = []
     for call in graph.calls:
-        args = _settled(call.args, made, call.name, found)
-        found += asking.failures(call.kind, args)
+        args = _settled(call.args, created, call.name, results)
+        results += asking.failures(call.kind, args)
         try:
-            made[call.name] = transform(asking.answer(call.kind, args, there, place), _leaf)
+            created[call.name] = transform(asking.answer(call.kind, args, existing, place), _leaf)
         except (Refused, KeyError) as error:
-            found.append(f"{call.name}: {error}")
+            results.append(f"{call.name}: {error}")
     for node in graph.resources:
-        inputs = _settled(node.inputs, made, node.name, found)
-        said = _made(node, called(node), inputs, there, place, made)
-        found += [f"{node.name}: {each}" for each in said]
-    return found
+        inputs = _settled(node.inputs, created, node.name, results)
+        message = _made(node, called(node), inputs, existing, place, created)
+        results += [f"{node.name}: {each}" for each in message]
+    return results
 
 
 def _made(
@@ -78,43 +78,43 @@ def _made(
     inputs: dict[str, Any],
     account: Account,
     place: Place,
-    made: dict[str, Mapping[str, Any]],
+    created: dict[str, Mapping[str, Any]],
 ) -> list[str]:
     """Make one resource; what is said against it."""
     try:
         prepared = preparing.prepared(
             node.kind, preparing.Naming(called, called.encode()), {}, inputs
         )
-        if said := checking.of_provider(node.kind, prepared):
-            return said
+        if message := checking.of_provider(node.kind, prepared):
+            return message
         if has_unknown(prepared):  # what it rests on was refused, and that was said
             return checking.of_service(node.kind, prepared)
         done = account.create(node.kind, called, prepared, place)
     except (Refused, Failed, preparing.TooLong) as error:
         return [str(error)]
-    made[node.name] = {**done.state, "id": done.id}
+    created[node.name] = {**done.state, "id": done.id}
     return []
 
 
 def _settled(
-    value: Any, made: Mapping[str, Mapping[str, Any]], who: str, found: list[str]
+    value: Any, created: Mapping[str, Mapping[str, Any]], who: str, results: list[str]
 ) -> dict[str, Any]:
     """The values with what others gave; unknown where that one was not made."""
-    from gpuyard.render.cloud.graph import settle
+    from gpuyard.render.cloud.graph import resolve_values
 
     def of(name: str) -> Any:
         holder, _, output = name.partition(".")
-        if holder not in made:
+        if holder not in created:
             return UNKNOWN
-        answer: Any = made[holder]
+        answer: Any = created[holder]
         for step in output.split("."):
             answer = _step(answer, step)
         if answer is None:
-            found.append(f"{who}: {name} is not there once {holder} is made")
+            results.append(f"{who}: {name} is not there once {holder} is made")
             return UNKNOWN
         return answer
 
-    settled: dict[str, Any] = known(settle(value, of))
+    settled: dict[str, Any] = known(resolve_values(value, of))
     return settled
 
 

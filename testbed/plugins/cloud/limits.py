@@ -112,8 +112,8 @@ def _range(version: int | None, *, strict: bool) -> Callable[[str], bool]:
     def parse(value: str) -> None:
         if "/" not in value:
             raise ValueError(value)
-        found = ipaddress.ip_network(value, strict=strict)
-        if version not in {None, found.version}:
+        result = ipaddress.ip_network(value, strict=strict)
+        if version not in {None, result.version}:
             raise ValueError(value)
 
     return _parses(parse)
@@ -152,11 +152,11 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
 
 def _private(value: str) -> bool:
     try:
-        found = ipaddress.ip_network(value, strict=False)
+        result = ipaddress.ip_network(value, strict=False)
     except ValueError:
         return value.startswith("/")  # a size alone, where the provider takes one
     return any(
-        isinstance(found, ipaddress.IPv4Network) and found.subnet_of(each) for each in _PRIVATE
+        isinstance(result, ipaddress.IPv4Network) and result.subnet_of(each) for each in _PRIVATE
     )
 
 

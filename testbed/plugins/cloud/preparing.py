@@ -28,35 +28,37 @@ class Naming:
 
 
 def prepared(
-    kind: str, naming: Naming, old: Mapping[str, Any], given: Mapping[str, Any]
+    kind: str, naming: Naming, old: Mapping[str, Any], inputs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The inputs with what the bridge adds; the name that was once given is kept."""
     about = facts.resource(kind)
     if about is None:
-        return dict(given)
-    made: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    added = _named(about, naming, old, made)
-    filled = _defaulted(kind, about["inputs"], "", made)
+        return dict(inputs)
+    created: dict[str, Any] = {key: value for key, value in inputs.items() if value is not None}
+    added = _named(about, naming, old, created)
+    filled = _defaulted(kind, about["inputs"], "", created)
     filled[DEFAULTS] = sorted({*filled[DEFAULTS], *added})
     return filled
 
 
-def _named(about: Facts, naming: Naming, old: Mapping[str, Any], made: dict[str, Any]) -> list[str]:
+def _named(
+    about: Facts, naming: Naming, old: Mapping[str, Any], created: dict[str, Any]
+) -> list[str]:
     """Fill in the name, and say which field it is."""
     rule = about.get("autoname")
     if rule is None:
         return []
     field = rule["property"]
-    if field in made or f"{field}Prefix" in made or naming.mode == "DISABLE":
+    if field in created or f"{field}Prefix" in created or naming.mode == "DISABLE":
         return []
     if field in old.get(DEFAULTS, ()) and old.get(field):
-        made[field] = old[field]
+        created[field] = old[field]
     else:
-        made[field] = naming.proposed or _fresh(rule, naming)
+        created[field] = naming.proposed or _fresh(rule, naming)
     if about["inputs"][field].get("pattern", "").startswith("^alias/"):
-        made[field] = f"alias/{made[field].removeprefix('alias/')}"
-    if made.get("fifoQueue") is True or made.get("fifoTopic") is True:
-        made[field] = f"{made[field].removesuffix('.fifo')}.fifo"
+        created[field] = f"alias/{created[field].removeprefix('alias/')}"
+    if created.get("fifoQueue") is True or created.get("fifoTopic") is True:
+        created[field] = f"{created[field].removesuffix('.fifo')}.fifo"
     return [field]
 
 
@@ -72,18 +74,18 @@ def _fresh(rule: Facts, naming: Naming) -> str:
 
 
 def _defaulted(
-    kind: str, inputs: Mapping[str, Facts], path: str, given: Mapping[str, Any]
+    kind: str, inputs: Mapping[str, Facts], path: str, configured: Mapping[str, Any]
 ) -> dict[str, Any]:
     """One object with the defaults of the provider, and so each object in it."""
-    made: dict[str, Any] = {}
-    for name, value in given.items():
+    created: dict[str, Any] = {}
+    for name, value in configured.items():
         inner = f"{path}.{name}" if path else name
-        made[name] = _inside(kind, inputs, inner, value) if inner in inputs else value
-    added = _lacking(kind, inputs, path, made)
+        created[name] = _inside(kind, inputs, inner, value) if inner in inputs else value
+    added = _lacking(kind, inputs, path, created)
     for name in added:
-        made[name] = inputs[f"{path}.{name}" if path else name]["default"]
-    made[DEFAULTS] = sorted(added)
-    return made
+        created[name] = inputs[f"{path}.{name}" if path else name]["default"]
+    created[DEFAULTS] = sorted(added)
+    return created
 
 
 def _inside(kind: str, inputs: Mapping[str, Facts], path: str, value: Any) -> Any:
@@ -101,13 +103,13 @@ def _inside(kind: str, inputs: Mapping[str, Facts], path: str, value: Any) -> An
 
 
 def _lacking(
-    kind: str, inputs: Mapping[str, Facts], path: str, made: Mapping[str, Any]
+    kind: str, inputs: Mapping[str, Facts], path: str, created: Mapping[str, Any]
 ) -> list[str]:
     """The names of fields that get their default: none that another given field excludes."""
-    found: list[str] = []
+    results: list[str] = []
     for name in facts.children(kind).get(path, ()):
         about = inputs[f"{path}.{name}" if path else name]
         tied = {"conflicts", "exactlyOneOf", "requiredWith", "deprecated"} & set(about)
-        if "default" in about and about["default"] is not None and name not in made and not tied:
-            found.append(name)
-    return found
+        if "default" in about and about["default"] is not None and name not in created and not tied:
+            results.append(name)
+    return results

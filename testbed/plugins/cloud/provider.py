@@ -92,10 +92,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     # Configuration
 
     def CheckConfig(self, request: wire.CheckRequest, context: Context) -> wire.CheckResponse:
-        given = _plain(values.read(request.news))
+        value = _plain(values.read(request.news))
         failures = [
-            wire.CheckFailure(property=name, reason=said)
-            for name, said in configuring.failures(self.cloud, given)
+            wire.CheckFailure(property=name, reason=message)
+            for name, message in configuring.failures(self.cloud, value)
         ]
         return wire.CheckResponse(inputs=request.news, failures=failures)
 
@@ -109,8 +109,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Configure(self, request: wire.ConfigureRequest, context: Context) -> wire.ConfigureResponse:
         def act() -> wire.ConfigureResponse:
             configuring.let_in(self.cloud, configuring.folder())
-            given = {key.rpartition(":")[2]: value for key, value in request.variables.items()}
-            self._place = configuring.place(self.cloud, given)
+            inputs = {key.rpartition(":")[2]: value for key, value in request.variables.items()}
+            self._place = configuring.place(self.cloud, inputs)
             self.lines.info(
                 "", f"this is a fake of {self.cloud}: nothing is made, nothing is paid for"
             )
@@ -123,7 +123,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Check(self, request: wire.CheckRequest, context: Context) -> wire.CheckResponse:
         def act() -> wire.CheckResponse:
             kind, name = _who(request.urn)
-            given = values.read(request.news)
+            inputs = values.read(request.news)
             naming = preparing.Naming(name, request.randomSeed)
             if request.HasField("autonaming"):
                 mode = wire.CheckRequest.AutonamingOptions.Mode.Name(request.autonaming.mode)
@@ -131,21 +131,26 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
                     name, request.randomSeed, mode, request.autonaming.proposed_name
                 )
             try:
-                made = preparing.prepared(kind, naming, _plain(values.read(request.olds)), given)
+                created = preparing.prepared(
+                    kind, naming, _plain(values.read(request.olds)), inputs
+                )
             except preparing.TooLong as error:
                 return wire.CheckResponse(
                     inputs=request.news, failures=[wire.CheckFailure(reason=str(error))]
                 )
-            said = [*checking.of_provider(kind, _plain(made)), *self._without_project(kind, made)]
-            failures = [wire.CheckFailure(reason=each) for each in said]
-            return wire.CheckResponse(inputs=values.write(made), failures=failures)
+            messages = [
+                *checking.of_provider(kind, _plain(created)),
+                *self._without_project(kind, created),
+            ]
+            failures = [wire.CheckFailure(reason=each) for each in messages]
+            return wire.CheckResponse(inputs=values.write(created), failures=failures)
 
         return self._guard(context, act)
 
-    def _without_project(self, kind: str, made: Mapping[str, Any]) -> list[str]:
+    def _without_project(self, kind: str, created: Mapping[str, Any]) -> list[str]:
         """What a resource of gcp lacks where neither it nor its provider names a project."""
         about = (facts.resource(kind) or {"inputs": {}})["inputs"]
-        named = made.get("project") or self.place.project or made.get("cluster")
+        named = created.get("project") or self.place.project or created.get("cluster")
         if kind.startswith("gcp:") and "project" in about and not named:
             return [f"{kind}: project: required field is not set"]
         return []
@@ -153,16 +158,16 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Diff(self, request: wire.DiffRequest, context: Context) -> wire.DiffResponse:
         def act() -> wire.DiffResponse:
             kind, _ = _who(request.urn)
-            found = diff.compare(
+            result = diff.compare(
                 kind, _plain(values.read(request.olds)), _plain(values.read(request.news))
             )
-            some = wire.DiffResponse.DIFF_SOME if found.found else wire.DiffResponse.DIFF_NONE
+            some = wire.DiffResponse.DIFF_SOME if result.found else wire.DiffResponse.DIFF_NONE
             return wire.DiffResponse(
                 changes=some,
-                replaces=found.replaces,
-                deleteBeforeReplace=found.delete_first,
+                replaces=result.replaces,
+                deleteBeforeReplace=result.delete_first,
                 detailedDiff={
-                    path: wire.PropertyDiff(kind=_WAYS[each]) for path, each in found.found.items()
+                    path: wire.PropertyDiff(kind=_WAYS[each]) for path, each in result.found.items()
                 },
                 hasDetailedDiff=True,
             )
@@ -172,14 +177,16 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Create(self, request: wire.CreateRequest, context: Context) -> wire.CreateResponse:
         def act() -> wire.CreateResponse:
             kind, name = _who(request.urn)
-            given = values.read(request.properties)
+            inputs = values.read(request.properties)
             if request.preview:
-                return wire.CreateResponse(properties=values.write(_expected(kind, given)))
+                return wire.CreateResponse(properties=values.write(_expected(kind, inputs)))
             try:
-                made = self.account.create(kind, name, _plain(given), self.place)
+                created = self.account.create(kind, name, _plain(inputs), self.place)
             except Failed as error:
-                raise _Partly(error, given) from None
-            return wire.CreateResponse(id=made.id, properties=values.write(_state(made, given)))
+                raise _Partly(error, inputs) from None
+            return wire.CreateResponse(
+                id=created.id, properties=values.write(_state(created, inputs))
+            )
 
         return self._guard(context, act)
 
@@ -188,14 +195,14 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             kind, name = _who(request.urn)
             self.account.saw(calls.of("read", kind, {}))
             self.account.look("read", kind, name)
-            held = self.account.find(kind, request.id)
-            if held is None:
+            blocked = self.account.find(kind, request.id)
+            if blocked is None:
                 return wire.ReadResponse()
             old = values.read(request.inputs)
-            inputs = _inputs_now(held, old)
+            inputs = _inputs_now(blocked, old)
             return wire.ReadResponse(
-                id=held.id,
-                properties=values.write(_state(held, inputs)),
+                id=blocked.id,
+                properties=values.write(_state(blocked, inputs)),
                 inputs=values.write(inputs),
             )
 
@@ -204,20 +211,20 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Update(self, request: wire.UpdateRequest, context: Context) -> wire.UpdateResponse:
         def act() -> wire.UpdateResponse:
             kind, name = _who(request.urn)
-            state, given = values.read(request.olds), values.read(request.news)
-            plain = _plain(given)
+            state, inputs = values.read(request.olds), values.read(request.news)
+            plain = _plain(inputs)
             fields = diff.compare(kind, _plain(state), plain).fields
             if request.preview:
-                expected = {**state, **given}
+                expected = {**state, **inputs}
                 expected.pop(preparing.DEFAULTS, None)
                 for output in diff.unknown_when_changed(kind, fields):
                     if output in state:
                         expected[output] = UNKNOWN
                 return wire.UpdateResponse(properties=values.write(expected))
             changed = {key: plain[key] for key in fields if plain.get(key) is not None}
-            gone = tuple(sorted(fields - set(changed)))
-            made = self.account.update(kind, name, request.id, changed, gone, self.place)
-            return wire.UpdateResponse(properties=values.write(_state(made, given)))
+            removed = tuple(sorted(fields - set(changed)))
+            created = self.account.update(kind, name, request.id, changed, removed, self.place)
+            return wire.UpdateResponse(properties=values.write(_state(created, inputs)))
 
         return self._guard(context, act)
 
@@ -231,14 +238,14 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Invoke(self, request: wire.InvokeRequest, context: Context) -> wire.InvokeResponse:
         def act() -> wire.InvokeResponse:
-            given = _plain(values.read(request.args))
+            inputs = _plain(values.read(request.args))
             response = wire.InvokeResponse()
-            said = asking.failures(request.tok, given)
-            if said:
-                response.failures.extend(wire.CheckFailure(reason=each) for each in said)
+            messages = asking.failures(request.tok, inputs)
+            if messages:
+                response.failures.extend(wire.CheckFailure(reason=each) for each in messages)
                 return response
             self.account.look("ask", request.tok, "")
-            answer = asking.answer(request.tok, given, self.account, self.place)
+            answer = asking.answer(request.tok, inputs, self.account, self.place)
             # The field is called `return`, which Python does not let us write.
             getattr(response, "return").CopyFrom(values.write(answer))
             return response
@@ -263,17 +270,17 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         except Exception as error:  # noqa: BLE001  a fault of ours: its place helps
             frames = traceback.extract_tb(error.__traceback__)
             place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
-            said = f"fault in the fake {self.cloud} provider at {place}"
-            engine.fail(context, f"{said}: {type(error).__name__}: {error}")
+            message = f"fault in the fake {self.cloud} provider at {place}"
+            engine.fail(context, f"{message}: {type(error).__name__}: {error}")
 
 
 class _Partly(Exception):
     """Something was made and failed."""
 
-    def __init__(self, error: Failed, given: Object) -> None:
+    def __init__(self, error: Failed, value: Object) -> None:
         super().__init__(str(error))
         self.identity = error.resource.id
-        self.state = values.write(_state(error.resource, given))
+        self.state = values.write(_state(error.resource, value))
 
 
 def _who(urn: str) -> tuple[str, str]:
@@ -286,20 +293,20 @@ def _plain(value: Any) -> Any:
     return values.transform(value, lambda leaf: leaf)
 
 
-def _state(held: Resource, given: Object) -> Object:
+def _state(blocked: Resource, value: Object) -> Object:
     """The state for the engine: secret where the inputs were, and what always is."""
-    state: Object = {**held.state, "id": held.id}
-    for name in (facts.resource(held.kind) or {"secretOutputs": ()})["secretOutputs"]:
+    state: Object = {**blocked.state, "id": blocked.id}
+    for name in (facts.resource(blocked.kind) or {"secretOutputs": ()})["secretOutputs"]:
         if name in state:
             state[name] = Secret(state[name])
-    values.mark_secrets(state, given)
+    values.mark_secrets(state, value)
     return state
 
 
-def _expected(kind: str, given: Object) -> Object:
+def _expected(kind: str, configured: Object) -> Object:
     """What a preview knows of a new resource: its inputs, and nothing that the cloud fills in."""
     about = facts.resource(kind) or {"inputs": {}, "outputs": {}}
-    state: Object = {key: value for key, value in given.items() if key != preparing.DEFAULTS}
+    state: Object = {key: value for key, value in configured.items() if key != preparing.DEFAULTS}
     for name in about["outputs"]:
         state[name] = UNKNOWN
     for path, each in about["inputs"].items():
@@ -316,14 +323,14 @@ def _put(state: Any, steps: list[str]) -> None:
         state[steps[-1]] = UNKNOWN
 
 
-def _inputs_now(held: Resource, old: Object) -> Object:
+def _inputs_now(blocked: Resource, old: Object) -> Object:
     """The inputs as they stand at the cloud: those that were given, or for an import all of them."""
     if not old:
-        return {**held.inputs, preparing.DEFAULTS: []}
+        return {**blocked.inputs, preparing.DEFAULTS: []}
     now = {
-        key: _refreshed(value, held.inputs.get(key))
+        key: _refreshed(value, blocked.inputs.get(key))
         for key, value in old.items()
-        if key == preparing.DEFAULTS or held.inputs.get(key) is not None
+        if key == preparing.DEFAULTS or blocked.inputs.get(key) is not None
     }
     values.mark_secrets(now, old)
     return now

@@ -50,8 +50,8 @@ class _Words(dict[str, Any]):
 def words(kind: str, inputs: Mapping[str, Any], place: Place, seed: str) -> dict[str, Any]:
     """What templates are filled with."""
     digest = hashlib.sha256(f"{kind}/{seed}".encode()).hexdigest()
-    made = _Words(inputs)
-    made.update(
+    created = _Words(inputs)
+    created.update(
         inputs=_Words(inputs),
         account=ACCOUNT,
         region=inputs.get("region") or place.region,
@@ -72,14 +72,14 @@ def words(kind: str, inputs: Mapping[str, Any], place: Place, seed: str) -> dict
     )
     cluster = str(inputs.get("cluster", "")).split("/")
     if len(cluster) == len(("projects", "P", "locations", "L", "clusters", "C")):
-        made.update(project=cluster[1], location=cluster[3])
+        created.update(project=cluster[1], location=cluster[3])
     form = SHAPES[kind]
     if "{id}" not in form.get("arn", "{id}"):
-        made["arn"] = form["arn"].format_map(made)
-    made["id"] = form["id"].format_map(made)
+        created["arn"] = form["arn"].format_map(created)
+    created["id"] = form["id"].format_map(created)
     if "arn" in form:
-        made["arn"] = form["arn"].format_map(made)
-    return made
+        created["arn"] = form["arn"].format_map(created)
+    return created
 
 
 def _service_role(service: str) -> str:

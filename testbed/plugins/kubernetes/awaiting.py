@@ -63,13 +63,13 @@ class Waiter:
                 raise failed_to_start(live, state.reasons)
             if state.message:
                 self.say(state.message)
-            left = deadline - time.monotonic()
-            if left <= 0 and custom:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 and custom:
                 # The generic waiter reports in the words of wait.ErrorInterrupted.
                 raise NotReady("timed out waiting for the condition", live, state.reasons)
-            if left <= 0:
+            if remaining <= 0:
                 raise timed_out(live, state.reasons)
-            if self.stop.wait(min(pause, left)):
+            if self.stop.wait(min(pause, remaining)):
                 raise cancelled(live, state.reasons)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
@@ -94,9 +94,9 @@ class Waiter:
                     return
             except Unreachable as error:
                 self.say(f"unexpected error while checking cluster state: {error}")
-            left = deadline - time.monotonic()
-            stopped = left > 0 and self.stop.wait(min(pause, left))
-            if left <= 0 or stopped:
+            remaining = deadline - time.monotonic()
+            stopped = remaining > 0 and self.stop.wait(min(pause, remaining))
+            if remaining <= 0 or stopped:
                 finalizers = path(live, "metadata", "finalizers", default=[]) or []
                 self.warn(f"finalizers might be preventing deletion ({', '.join(finalizers)})")
                 raise (
@@ -170,25 +170,25 @@ def _by_path(expression: jsonpath.Expression) -> readiness.Rule:
     def rule(_look: Look, live: Object) -> State:
         if _behind(live, path(live, "status", "observedGeneration")):
             return State(message=f"Waiting for {expression.written}")
-        matched, found = expression.matches(live)
-        message = f"Waiting for {expression.written}={expression.value} ({found})"
+        matched, result = expression.matches(live)
+        message = f"Waiting for {expression.written}={expression.value} ({result})"
         return State(ready=matched, message=message, reasons=[] if matched else [message])
 
     return rule
 
 
 def _by_condition(text: str) -> readiness.Rule:
-    kind, _, wanted = text.removeprefix("condition=").partition("=")
-    wanted = wanted or "True"
+    kind, _, expected = text.removeprefix("condition=").partition("=")
+    expected = expected or "True"
 
     def rule(_look: Look, live: Object) -> State:
         for item in path(live, "status", "conditions", default=[]) or []:
             if str(item.get("type", "")).lower() != kind.lower():
                 continue
             observed = item.get("observedGeneration", path(live, "status", "observedGeneration"))
-            found = str(item.get("status", ""))
-            ready = found.lower() == wanted.lower() and not _behind(live, observed)
-            message = f"Resource has condition {kind}={found} (want {wanted})"
+            result = str(item.get("status", ""))
+            ready = result.lower() == expected.lower() and not _behind(live, observed)
+            message = f"Resource has condition {kind}={result} (want {expected})"
             return State(ready=ready, message=message, reasons=[] if ready else [message])
         return State(message="Has no .status.conditions", reasons=[f"condition {kind} is missing"])
 

@@ -45,16 +45,16 @@ def is_patch(token: str) -> bool:
 
 
 def run(
-    request: Request, old_inputs: Object, given: Object, cluster: Cluster | None, namespace: str
+    request: Request, old_inputs: Object, value: Object, cluster: Cluster | None, namespace: str
 ) -> Object:
     """The checked inputs, with names, namespace and secrets in place."""
     kind = request.token.rpartition(":")[2]
-    if kind.endswith("List") and kind != "List" and str(given.get("kind", kind)).endswith("List"):
+    if kind.endswith("List") and kind != "List" and str(value.get("kind", kind)).endswith("List"):
         raise ProviderError(
             "list resources exist for compatibility with YAML manifests and Helm charts, "
             "and cannot be created directly. Use the underlying resource type instead"
         )
-    obj = normalize.inputs(manifest(given))
+    obj = normalize.inputs(manifest(value))
     if is_patch(request.token) and not _named(obj):
         raise ProviderError(f"{kind} needs the name of the object that it patches: metadata.name")
     _name(obj, manifest(old_inputs), request)
@@ -67,7 +67,7 @@ def run(
         if not isinstance(metadata, Unknown):
             metadata["namespace"] = namespace
     checked = properties(obj)
-    mark_secrets(checked, given)
+    mark_secrets(checked, value)
     return checked
 
 

@@ -26,13 +26,13 @@ FIELD_MANAGER = "__fieldManager"
 
 
 def write(
-    inputs: Object, live: Object, given: Mapping[str, Any], api_version: str, manager: str
+    inputs: Object, live: Object, configured: Mapping[str, Any], api_version: str, manager: str
 ) -> Object:
     """The state of an object. `given` are the inputs with their secrets still marked."""
-    kept = {key: value for key, value in live.items() if not key.startswith("__")}
-    state, inner = properties(kept), properties(inputs)
-    mark_secrets(state, given)
-    mark_secrets(inner, given)
+    retained = {key: value for key, value in live.items() if not key.startswith("__")}
+    state, inner = properties(retained), properties(inputs)
+    mark_secrets(state, configured)
+    mark_secrets(inner, configured)
     state[INPUTS] = inner
     state[API_VERSION] = api_version
     state[FIELD_MANAGER] = manager

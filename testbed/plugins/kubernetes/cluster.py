@@ -139,14 +139,14 @@ class Cluster:
 
     def _discover(self, api_version: str) -> dict[str, Kind]:
         root = "/api/" if "/" not in api_version else "/apis/"
-        found = {
+        results = {
             item["kind"]: Kind(api_version, item["kind"], item["name"], item["namespaced"])
             for item in self.request("GET", root + api_version).get("resources", [])
             if "/" not in item["name"]
         }
         with self._lock:
-            self._kinds[api_version] = found
-        return found
+            self._kinds[api_version] = results
+        return results
 
     def forget(self) -> None:
         """Drop what is known of kinds, after a CRD changed."""
@@ -201,9 +201,9 @@ def _reason(error: BaseException) -> str:
 
 def _told_to_wait(response: urllib3.BaseHTTPResponse) -> float | None:
     """The seconds that a server with too much to do asks for; client-go heeds the same header."""
-    asked = response.headers.get("Retry-After", "")
+    requested = response.headers.get("Retry-After", "")
     busy = response.status == HTTPStatus.TOO_MANY_REQUESTS or response.status >= SERVER_ERRORS
-    return min(float(asked), LONGEST_WAIT_SECONDS) if busy and asked.isdigit() else None
+    return min(float(requested), LONGEST_WAIT_SECONDS) if busy and requested.isdigit() else None
 
 
 def _answer(code: int, data: bytes) -> Object:
@@ -221,8 +221,8 @@ def _answer(code: int, data: bytes) -> Object:
 
 
 def _namespace(obj: Object) -> str | None:
-    found = path(obj, "metadata", "namespace")
-    return None if found is None else str(found)
+    result = path(obj, "metadata", "namespace")
+    return None if result is None else str(result)
 
 
 def _name(obj: Object) -> str:

@@ -43,7 +43,7 @@ def prune(source: Any, shape: Any) -> Any:
             return []
         if type(source[0]) is not type(shape[0]):
             return clone(source)
-        return [prune(value, wanted) for value, wanted in zip(source, shape, strict=False)]
+        return [prune(value, expected) for value, expected in zip(source, shape, strict=False)]
     return source
 
 
@@ -63,10 +63,10 @@ def merge_patch(old: Object, new: Object) -> Object:
     return patch
 
 
-def _same(left: Any, right: Any) -> bool:
-    if isinstance(left, bool) != isinstance(right, bool):
+def _same(remaining: Any, right: Any) -> bool:
+    if isinstance(remaining, bool) != isinstance(right, bool):
         return False
-    return bool(left == right)
+    return bool(remaining == right)
 
 
 @dataclass
@@ -85,14 +85,14 @@ class Comparison:
     def ignore(self, patterns: list[str]) -> None:
         """Drop what `ignoreChanges` names: the path itself and all below it."""
         for pattern in patterns:
-            wanted = _parse(pattern)
-            for written in [key for key in self.found if _contains(wanted, _parse(key))]:
+            expected = _parse(pattern)
+            for written in [key for key in self.found if _contains(expected, _parse(key))]:
                 del self.found[written]
 
     @property
     def replaces(self) -> list[str]:
         kinds = set(_REPLACING.values())
-        return [key for key, found in self.found.items() if found.kind in kinds]
+        return [key for key, result in self.found.items() if result.kind in kinds]
 
     def _value(
         self, steps: Steps, patch: Any, old: Any, new: Any, old_input: Any, *, in_list: bool

@@ -52,8 +52,8 @@ class Token:
         if self.run.get("provideClusterInfo"):
             spec["cluster"] = self.cluster
         info = {"kind": "ExecCredential", "apiVersion": version, "spec": spec}
-        given = {each["name"]: each["value"] for each in self.run.get("env") or []}
-        env = {**os.environ, **given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+        inputs = {each["name"]: each["value"] for each in self.run.get("env") or []}
+        env = {**os.environ, **inputs, "KUBERNETES_EXEC_INFO": json.dumps(info)}
         try:
             done = subprocess.run(
                 [command, *(self.run.get("args") or [])],
@@ -77,9 +77,9 @@ class Token:
 
 def _read(command: str, text: str, version: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(text)
-        if found["apiVersion"] == version and found["status"]["token"]:
-            return dict(found["status"])
+        result = json.loads(text)
+        if result["apiVersion"] == version and result["status"]["token"]:
+            return dict(result["status"])
     except (ValueError, KeyError, TypeError):
         pass  # said below
     raise Unreachable(f"getting credentials: exec plugin {command} gave no token of {version}")

@@ -75,9 +75,9 @@ _SUBCHARTS = frozenset({"node-feature-discovery"})
 """Charts inside a chart, whose values file names only what it gives them."""
 
 
-def check(objects: Objects, request: Request, old: Object, given: Object) -> wire.CheckResponse:
+def check(objects: Objects, request: Request, old: Object, value: Object) -> wire.CheckResponse:
     """Fill in name, namespace and timeout; refuse values that the chart does not have."""
-    release: Object = clone(given)
+    release: Object = clone(value)
     release.pop("resourceNames", None)
     if not release.get("name"):
         old_name = old.get("name")
@@ -112,10 +112,10 @@ def _failures(release: Object) -> list[wire.CheckFailure]:
 
 
 def unknown_values(
-    given: Mapping[str, Any], tree: Mapping[str, Any], at: str = ""
+    inputs: Mapping[str, Any], tree: Mapping[str, Any], at: str = ""
 ) -> Iterator[str]:
     """The paths in `given` that the chart's values do not have."""
-    for key, value in given.items():
+    for key, value in inputs.items():
         where = f"{at}.{key}" if at else key
         if key not in tree:
             if key not in _FREE_FORM:
@@ -155,43 +155,43 @@ def _local_chart(release: Object) -> Object | None:
     return parsed if isinstance(parsed, dict) else None
 
 
-def diff(state: Object, given: Object, ignored: list[str]) -> wire.DiffResponse:
+def diff(state: Object, value: Object, ignored: list[str]) -> wire.DiffResponse:
     """Compare inputs with inputs; only the name and the namespace replace a release."""
     old = _inputs(state)
     old.pop("checksum", None)
     old.pop("resourceNames", None)
-    new = transform(given, lambda item: item)
+    new = transform(value, lambda item: item)
     if "version" in ignored:
         new["version"] = old.get("version")
     comparison = Comparison((".name", ".namespace")).compare(old, new, old)
     comparison.ignore(ignored)
-    found = comparison.found
+    result = comparison.found
     return wire.DiffResponse(
-        changes=wire.DiffResponse.DIFF_SOME if found else wire.DiffResponse.DIFF_NONE,
+        changes=wire.DiffResponse.DIFF_SOME if result else wire.DiffResponse.DIFF_NONE,
         replaces=comparison.replaces,
-        diffs=sorted({key.partition(".")[0] for key in found}),
-        detailedDiff=found,
-        hasDetailedDiff=bool(found),
+        diffs=sorted({key.partition(".")[0] for key in result}),
+        detailedDiff=result,
+        hasDetailedDiff=bool(result),
     )
 
 
 def _inputs(state: Object) -> Object:
-    kept = state.get(INPUTS) or {}
-    opened: Object = transform(kept, lambda item: item)
+    retained = state.get(INPUTS) or {}
+    opened: Object = transform(retained, lambda item: item)
     return opened
 
 
-def create(objects: Objects, given: Object, *, preview: bool) -> tuple[str, Object]:
+def create(objects: Objects, value: Object, *, preview: bool) -> tuple[str, Object]:
     """Install or record the release; returns id and state."""
     if not preview and objects.cluster is None:
         raise ProviderError(
             f"can't create Helm Release with unreachable cluster: {objects.unreachable}"
         )
-    state = _apply(objects, given, revision=1, preview=preview)
+    state = _apply(objects, value, revision=1, preview=preview)
     return ("" if preview else f"{state['namespace']}/{_open(state['name'])}"), state
 
 
-def update(objects: Objects, state: Object, given: Object, *, preview: bool) -> Object:
+def update(objects: Objects, state: Object, value: Object, *, preview: bool) -> Object:
     """Upgrade or record the release; returns the state."""
     if not preview and objects.cluster is None:
         raise ProviderError(
@@ -199,7 +199,7 @@ def update(objects: Objects, state: Object, given: Object, *, preview: bool) -> 
         )
     revision = path(state, "status", "revision", default=1)
     return _apply(
-        objects, given, revision=(revision if isinstance(revision, int) else 1) + 1, preview=preview
+        objects, value, revision=(revision if isinstance(revision, int) else 1) + 1, preview=preview
     )
 
 
@@ -220,15 +220,15 @@ def delete(objects: Objects, state: Object) -> None:
     _run(objects, command)
 
 
-def _apply(objects: Objects, given: Object, *, revision: int, preview: bool) -> Object:
-    release = transform(given, lambda item: item)
+def _apply(objects: Objects, configured: Object, *, revision: int, preview: bool) -> Object:
+    release = transform(configured, lambda item: item)
     state: Object = {key: value for key, value in release.items() if not isinstance(value, Secret)}
     if preview:
         state.update(resourceNames=UNKNOWN, status=UNKNOWN)
     else:
         chart, binary = _local_chart(release), find_helm()
         if chart is not None and binary is not None:
-            _install(objects, binary, release, secret_strings(given))
+            _install(objects, binary, release, secret_strings(configured))
         state["resourceNames"] = {}
         state["status"] = {
             "name": release["name"],
@@ -239,9 +239,9 @@ def _apply(objects: Objects, given: Object, *, revision: int, preview: bool) -> 
             "version": (chart or {}).get("version") or release.get("version", ""),
             "appVersion": str((chart or {}).get("appVersion", "")),
         }
-    mark_secrets(state, given)
+    mark_secrets(state, configured)
     # The official provider keeps the inputs as one secret.
-    state[INPUTS] = Secret(given)
+    state[INPUTS] = Secret(configured)
     return state
 
 

@@ -41,16 +41,16 @@ class Expression:
             nodes = [child for node in nodes for child in _select(node, step)]
         if not nodes:
             return False, f"{self.written} selected nothing"
-        found = nodes[0]
-        if isinstance(found, dict | list):
+        result = nodes[0]
+        if isinstance(result, dict | list):
             if self.value:
-                raise ProviderError(f'"{self.written}" has a non-primitive value ({found})')
+                raise ProviderError(f'"{self.written}" has a non-primitive value ({result})')
             return True, ""
         # The values are compared as Go prints them.
         text = (
-            {True: "true", False: "false", None: "<nil>"}.get(found, str(found))
-            if not _number(found)
-            else str(found)
+            {True: "true", False: "false", None: "<nil>"}.get(result, str(result))
+            if not _number(result)
+            else str(result)
         )
         return (not self.value or text == self.value), f'found "{text}"'
 
@@ -97,8 +97,8 @@ def _filtered(child: Any, step: re.Match[str]) -> bool:
     value = child
     for key in step["key"].split(".")[1:]:
         value = value.get(key) if isinstance(value, dict) else None
-    wanted = _unquote(step["value"]) if step["value"][0] in "'\"" else json.loads(step["value"])
-    return bool((value == wanted) == (step["op"] == "=="))
+    expected = _unquote(step["value"]) if step["value"][0] in "'\"" else json.loads(step["value"])
+    return bool((value == expected) == (step["op"] == "=="))
 
 
 def _unquote(text: str) -> str:

@@ -27,11 +27,13 @@ def compute(obj: Object) -> tuple[bool, str]:
 
 
 def _conditions(obj: Object) -> tuple[bool, str]:
-    found = {item.get("type"): item for item in path(obj, "status", "conditions", default=[]) or []}
+    results = {
+        item.get("type"): item for item in path(obj, "status", "conditions", default=[]) or []
+    }
     for bad in ("Reconciling", "Stalled"):
-        if (found.get(bad) or {}).get("status") == "True":
-            return False, str(found[bad].get("message") or bad)
-    ready = found.get("Ready")
+        if (results.get(bad) or {}).get("status") == "True":
+            return False, str(results[bad].get("message") or bad)
+    ready = results.get("Ready")
     if ready is None or ready.get("status") == "True":
         return True, "Resource is current"
     return False, str(ready.get("message") or "Resource is not ready")
@@ -41,11 +43,11 @@ def _daemon_set(obj: Object) -> tuple[bool, str]:
     status = obj.get("status") or {}
     if "observedGeneration" not in status:
         return False, "Missing .status.observedGeneration"
-    wanted = status.get("desiredNumberScheduled", -1)
-    if wanted < 0:
+    expected = status.get("desiredNumberScheduled", -1)
+    if expected < 0:
         return False, "Missing .status.desiredNumberScheduled"
     if path(obj, "spec", "updateStrategy", "type") == "OnDelete":
-        return True, f"All replicas scheduled as expected. Replicas: {wanted}"
+        return True, f"All replicas scheduled as expected. Replicas: {expected}"
     counts = (
         ("currentNumberScheduled", "Current"),
         ("updatedNumberScheduled", "Updated"),
@@ -54,6 +56,6 @@ def _daemon_set(obj: Object) -> tuple[bool, str]:
     )
     for key, word in counts:
         got = status.get(key, 0)
-        if got < wanted:
-            return False, f"{word}: {got}/{wanted}"
-    return True, f"All replicas scheduled as expected. Replicas: {wanted}"
+        if got < expected:
+            return False, f"{word}: {got}/{expected}"
+    return True, f"All replicas scheduled as expected. Replicas: {expected}"

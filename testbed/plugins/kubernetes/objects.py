@@ -105,18 +105,18 @@ class Objects:
             return False
         return True
 
-    def renders_blindly(self, given: Object) -> bool:
+    def renders_blindly(self, value: Object) -> bool:
         """Whether it becomes a file, and nobody can say if its kind lives in a namespace."""
-        return bool(self.settings.render_to) and not self._served(manifest(given))
+        return bool(self.settings.render_to) and not self._served(manifest(value))
 
     # Diff
 
     def diff(
-        self, urn: str, state: Mapping[str, Any], given: Mapping[str, Any], ignored: list[str]
+        self, urn: str, state: Mapping[str, Any], inputs: Mapping[str, Any], ignored: list[str]
     ) -> Changes:
         """Compare the last known object, cut to its old inputs, with the new inputs."""
         old_inputs, live = checkpoint.read(state)
-        new = normalize.inputs(manifest(given))
+        new = normalize.inputs(manifest(inputs))
         old = prune(live, normalize.inputs(old_inputs))
         drop(old, "metadata", "resourceVersion")
         self._same_namespace(old, new)
@@ -171,22 +171,22 @@ class Objects:
     # Create and Update
 
     def create(
-        self, urn: str, given: Object, seconds: float, *, preview: bool
+        self, urn: str, value: Object, seconds: float, *, preview: bool
     ) -> tuple[str, Object]:
         """Returns the id and the state."""
-        obj = manifest(given)
+        obj = manifest(value)
         if preview and (has_unknown(obj) or not self._served(obj)):
-            return "", given
+            return "", value
         manager = checkpoint.field_manager({}, obj)
         if self.settings.render_to:
-            state = self._rendered(urn, obj, given, obj["apiVersion"], manager)
+            state = self._rendered(urn, obj, value, obj["apiVersion"], manager)
             return checkpoint.identity(obj), state
         writer = self._writer(urn, manager, preview=preview)
-        secrets = secret_strings(given)
+        secrets = secret_strings(value)
         try:
             live = writer.create(obj, seconds)
         except NotReady as error:
-            state = checkpoint.write(obj, error.live, given, obj["apiVersion"], manager)
+            state = checkpoint.write(obj, error.live, value, obj["apiVersion"], manager)
             message = (
                 f'resource "{urn}" was successfully created, but the Kubernetes API server '
                 f"reported that it failed to fully initialize or become live: {error}"
@@ -203,63 +203,63 @@ class Objects:
             ) from error
         except ProviderError as error:
             if preview and _cannot_preview(error):
-                return "", given
+                return "", value
             message = f'resource "{urn}" was not successfully created by the Kubernetes API server: {error}'
             raise ProviderError(scrub(message, secrets)) from error
         if obj["kind"] == "CustomResourceDefinition":
             writer.cluster.forget()
         if preview:
             live.pop("status", None)
-        state = checkpoint.write(obj, live, given, obj["apiVersion"], manager)
+        state = checkpoint.write(obj, live, value, obj["apiVersion"], manager)
         return "" if preview else checkpoint.identity(live), state
 
-    def _rendered(self, urn: str, obj: Object, given: Object, version: str, manager: str) -> Object:
+    def _rendered(self, urn: str, obj: Object, value: Object, version: str, manager: str) -> Object:
         """Write the object's file, also in a preview that gets so far; the state is what stands there."""
-        if secret_strings(given):
+        if secret_strings(value):
             file = rendering.place(obj, self.settings.render_to)
             self.log.warning(urn, f"rendered file {file} contains a secret value in plaintext")
         file = rendering.write(obj, self.settings.render_to)
         self.log.status(urn, f"rendered {file}")
-        return checkpoint.write(obj, obj, given, version, manager)
+        return checkpoint.write(obj, obj, value, version, manager)
 
     def update(
         self,
         urn: str,
         state: Object,
-        given: Object,
+        value: Object,
         ignored: list[str],
         seconds: float,
         *,
         preview: bool,
     ) -> Object:
         """Returns the new state."""
-        new = normalize.inputs(manifest(given))
+        new = normalize.inputs(manifest(value))
         if preview and (has_unknown(new) or not self._served(new)):
-            return given
+            return value
         old_inputs, live = checkpoint.read(state)
         version = checkpoint.api_version(state, old_inputs)
         manager = checkpoint.field_manager(state, new)
         if self.settings.render_to:
-            return self._rendered(urn, new, given, version, manager)
+            return self._rendered(urn, new, value, version, manager)
         writer = self._writer(urn, manager, preview=preview)
-        secrets = secret_strings(given)
+        secrets = secret_strings(value)
         try:
             current = writer.update(new, path(live, "metadata", "name"), ignored, seconds)
         except NotReady as error:
-            kept = checkpoint.write(new, error.live, given, version, manager)
+            retained = checkpoint.write(new, error.live, value, version, manager)
             identity = checkpoint.identity(error.live)
             message = (
                 f'the Kubernetes API server reported that "{identity}" failed to fully initialize '
                 f"or become live: {error}"
             )
-            raise Partial(scrub(message, secrets), identity, kept, error.reasons) from error
+            raise Partial(scrub(message, secrets), identity, retained, error.reasons) from error
         except ProviderError as error:
             if preview and isinstance(error, ApiError) and error.forbidden:
-                return given
+                return value
             raise self._update_failed(
-                urn, error, new, live, given, version, manager, preview=preview
+                urn, error, new, live, value, version, manager, preview=preview
             ) from error
-        return checkpoint.write(new, current, given, version, manager)
+        return checkpoint.write(new, current, value, version, manager)
 
     def _update_failed(  # noqa: PLR0913  everything that the state is made of
         self,
@@ -267,13 +267,13 @@ class Objects:
         error: ProviderError,
         new: Object,
         live: Object,
-        given: Object,
+        value: Object,
         version: str,
         manager: str,
         *,
         preview: bool,
     ) -> Exception:
-        secrets = secret_strings(given)
+        secrets = secret_strings(value)
         if isinstance(error, NoSuchKind):
             return ProviderError(
                 f'update of resource "{urn}" failed because the Kubernetes API server reported '
@@ -293,7 +293,7 @@ class Objects:
         if preview:
             return ProviderError(scrub(text, secrets))
         return Partial(
-            scrub(text, secrets), identity, checkpoint.write(new, current, given, version, manager)
+            scrub(text, secrets), identity, checkpoint.write(new, current, value, version, manager)
         )
 
     # Read and Delete
@@ -314,28 +314,28 @@ class Objects:
             )
         old_inputs, old_live = normalize.inputs(manifest(inputs)), checkpoint.read(state)[1]
         imported = not old_inputs.get("kind")
-        wanted = reading.wanted(old_inputs, old_live, token, namespace, name)
+        expected = reading.wanted(old_inputs, old_live, token, namespace, name)
         try:
-            live = self.cluster.get(wanted, name)
+            live = self.cluster.get(expected, name)
         except NoSuchKind:
             return None
         except ApiError as error:
             if error.not_found:
                 return None
             raise
-        live_inputs = reading.imported(live) if imported else prune(live, wanted)
-        manager = checkpoint.field_manager(state, wanted)
-        kept = checkpoint.write(
-            live_inputs, live, inputs, checkpoint.api_version(state, wanted), manager
+        live_inputs = reading.imported(live) if imported else prune(live, expected)
+        manager = checkpoint.field_manager(state, expected)
+        retained = checkpoint.write(
+            live_inputs, live, inputs, checkpoint.api_version(state, expected), manager
         )
         seen = properties(live_inputs)
         mark_secrets(seen, inputs)
         if not imported:
             try:
-                awaiting.check_on_read(self.cluster, wanted, live)
+                awaiting.check_on_read(self.cluster, expected, live)
             except NotReady as error:
-                raise Partial(str(error), identity, kept, error.reasons, seen) from error
-        return kept, seen
+                raise Partial(str(error), identity, retained, error.reasons, seen) from error
+        return retained, seen
 
     def _read_unreachable(
         self, urn: str, state: Object, inputs: Object
@@ -367,10 +367,10 @@ class Objects:
         try:
             self._writer(urn, manager, preview=False).delete(inputs, live, name, seconds)
         except NotReady as error:
-            given = state.get(checkpoint.INPUTS) or {}
+            value = state.get(checkpoint.INPUTS) or {}
             version = checkpoint.api_version(state, inputs)
-            kept = checkpoint.write(inputs, error.live, given, version, manager)
-            raise Partial(str(error), identity, kept, error.reasons) from error
+            retained = checkpoint.write(inputs, error.live, value, version, manager)
+            raise Partial(str(error), identity, retained, error.reasons) from error
 
 
 _FORGETTING = (

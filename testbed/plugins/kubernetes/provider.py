@@ -107,12 +107,12 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             if objects.cluster is None and objects.settings.skip_update_unreachable:
                 self.log.warning(request.urn, _SKIPPING)
                 return wire.CheckResponse(inputs=request.olds)
-            wanted = _checked(request)
-            old, given = values.read(request.olds), values.read(request.news)
-            if wanted.token == helm.RELEASE:
-                return helm.check(objects, wanted, old, given)
-            namespace = "" if objects.renders_blindly(given) else objects.namespace
-            checked = checking.run(wanted, old, given, objects.cluster, namespace)
+            expected = _checked(request)
+            old, value = values.read(request.olds), values.read(request.news)
+            if expected.token == helm.RELEASE:
+                return helm.check(objects, expected, old, value)
+            namespace = "" if objects.renders_blindly(value) else objects.namespace
+            checked = checking.run(expected, old, value, objects.cluster, namespace)
             return wire.CheckResponse(inputs=values.write(checked))
 
         return _guard(context, act)
@@ -120,10 +120,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Diff(self, request: wire.DiffRequest, context: Context) -> wire.DiffResponse:
         def act() -> wire.DiffResponse:
             objects = self._configured()
-            state, given = values.read(request.olds), values.read(request.news)
+            state, value = values.read(request.olds), values.read(request.news)
             if _token(request.urn) == helm.RELEASE:
-                return helm.diff(state, given, list(request.ignoreChanges))
-            changes = objects.diff(request.urn, state, given, list(request.ignoreChanges))
+                return helm.diff(state, value, list(request.ignoreChanges))
+            changes = objects.diff(request.urn, state, value, list(request.ignoreChanges))
             always = objects.settings.render_to and objects.settings.always_render
             changed = bool(changes.comparison.found or changes.replaces or always)
             return wire.DiffResponse(
@@ -138,12 +138,12 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Create(self, request: wire.CreateRequest, context: Context) -> wire.CreateResponse:
         def act() -> wire.CreateResponse:
-            objects, given = self._configured(), values.read(request.properties)
+            objects, value = self._configured(), values.read(request.properties)
             if _token(request.urn) == helm.RELEASE:
-                identity, state = helm.create(objects, given, preview=request.preview)
+                identity, state = helm.create(objects, value, preview=request.preview)
             else:
                 identity, state = objects.create(
-                    request.urn, given, request.timeout, preview=request.preview
+                    request.urn, value, request.timeout, preview=request.preview
                 )
             return wire.CreateResponse(id=identity, properties=values.write(state))
 
@@ -157,11 +157,11 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
                 return wire.ReadResponse(
                     id=request.id, properties=request.properties, inputs=request.inputs
                 )
-            found = objects.read(request.urn, request.id, token, state, inputs)
-            if found is None:
+            result = objects.read(request.urn, request.id, token, state, inputs)
+            if result is None:
                 return wire.ReadResponse()
             return wire.ReadResponse(
-                id=request.id, properties=values.write(found[0]), inputs=values.write(found[1])
+                id=request.id, properties=values.write(result[0]), inputs=values.write(result[1])
             )
 
         return _guard(context, act)
@@ -169,13 +169,13 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Update(self, request: wire.UpdateRequest, context: Context) -> wire.UpdateResponse:
         def act() -> wire.UpdateResponse:
             objects = self._configured()
-            state, given = values.read(request.olds), values.read(request.news)
+            state, value = values.read(request.olds), values.read(request.news)
             if _token(request.urn) == helm.RELEASE:
-                new = helm.update(objects, state, given, preview=request.preview)
+                new = helm.update(objects, state, value, preview=request.preview)
             else:
                 ignored = list(request.ignoreChanges)
                 new = objects.update(
-                    request.urn, state, given, ignored, request.timeout, preview=request.preview
+                    request.urn, state, value, ignored, request.timeout, preview=request.preview
                 )
             return wire.UpdateResponse(properties=values.write(new))
 

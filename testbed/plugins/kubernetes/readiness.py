@@ -98,9 +98,9 @@ def deployment(look: Look, live: Object) -> State:
     rolled_out = _true(progressing) and progressing.get("reason") == "NewReplicaSetAvailable"
     sets = {_revision(item): item for item in look.owned("apps/v1", "ReplicaSet", live)}
     current = sets.get(revision) if revision else None
-    wanted = _number(current or {}, "spec", "replicas", default=1)
+    expected = _number(current or {}, "spec", "replicas", default=1)
     ready = _number(current or {}, "status", "readyReplicas")
-    updated = current is not None and ready >= wanted
+    updated = current is not None and ready >= expected
     done = available and updated and (rolled_out or revision == "1")
     if done and not _stale(look, live):
         return State(ready=True, message="Deployment initialization complete")
@@ -114,14 +114,14 @@ def deployment(look: Look, live: Object) -> State:
         )
     reasons += _pod_errors(look, current)
     return State(
-        message=f"Waiting for app ReplicaSet to be available ({ready}/{wanted} Pods available)",
+        message=f"Waiting for app ReplicaSet to be available ({ready}/{expected} Pods available)",
         reasons=reasons,
     )
 
 
 def stateful_set(look: Look, live: Object) -> State:
     """All replicas ready and of the newest revision: await/statefulset.go."""
-    wanted = _number(live, "spec", "replicas")
+    expected = _number(live, "spec", "replicas")
     status = {
         key: _number(live, "status", key)
         for key in ("replicas", "readyReplicas", "currentReplicas")
@@ -134,13 +134,13 @@ def stateful_set(look: Look, live: Object) -> State:
     )
     revision_ready = on_delete or (bool(current) and current == target)
     counted = ("replicas", "readyReplicas") if on_delete else tuple(status)
-    replicas_ready = all(status[key] == wanted for key in counted)
+    replicas_ready = all(status[key] == expected for key in counted)
     if revision_ready and replicas_ready and not _stale(look, live):
         return State(ready=True, message="StatefulSet initialization complete")
     reasons = []
     if not replicas_ready:
         reasons.append(
-            f"{status['readyReplicas']} out of {wanted} replicas succeeded readiness checks"
+            f"{status['readyReplicas']} out of {expected} replicas succeeded readiness checks"
         )
     if not revision_ready:
         reasons.append(
@@ -148,7 +148,7 @@ def stateful_set(look: Look, live: Object) -> State:
         )
     message = (
         "[1/3] Waiting for StatefulSet update to roll out "
-        f"({status['readyReplicas']}/{wanted} Pods ready)"
+        f"({status['readyReplicas']}/{expected} Pods ready)"
     )
     return State(message=message, reasons=reasons + _pod_errors(look, live))
 
@@ -197,15 +197,15 @@ def pod(_look: Look, live: Object) -> State:
         ("Initialized", "initialized"),
         ("Ready", "ready"),
     ):
-        found = conditions.get(kind)
+        result = conditions.get(kind)
         succeeded = kind == "Ready" and path(live, "status", "phase") == "Succeeded"
-        if not _true(found) and not succeeded:
+        if not _true(result) and not succeeded:
             errors = _container_errors(live) if kind != "PodScheduled" else []
-            told = str((found or {}).get("message", ""))
-            text = f"[Pod {name}]: {told}{' '.join(errors)}"
+            reported = str((result or {}).get("message", ""))
+            text = f"[Pod {name}]: {reported}{' '.join(errors)}"
             return State(
                 message=f'Waiting for Pod "{name}" to be {verb}',
-                reasons=[text] if told or errors else [],
+                reasons=[text] if reported or errors else [],
             )
     return State(ready=True)
 
@@ -285,8 +285,8 @@ def volume(_look: Look, live: Object) -> State:
 
 def replication_controller(_look: Look, live: Object) -> State:
     """As many available replicas as wanted."""
-    wanted, got = _number(live, "spec", "replicas"), _number(live, "status", "availableReplicas")
-    return State(ready=wanted == got, message=f"{got} of {wanted} replicas available")
+    expected, got = _number(live, "spec", "replicas"), _number(live, "status", "availableReplicas")
+    return State(ready=expected == got, message=f"{got} of {expected} replicas available")
 
 
 def resource_quota(_look: Look, live: Object) -> State:

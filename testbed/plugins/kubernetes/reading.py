@@ -8,18 +8,18 @@ from testbed.plugins.kubernetes.values import Object, clone, drop
 
 def wanted(inputs: Object, live: Object, token: str, namespace: str, name: str) -> Object:
     """Enough of the object to ask for it."""
-    asked: Object = clone(inputs)
-    if not asked.get("kind"):
+    requested: Object = clone(inputs)
+    if not requested.get("kind"):
         api_version, kind = live.get("apiVersion"), live.get("kind")
         if not kind:
             _, module, kind = token.split(":")
             api_version = module.removeprefix("core/")
-        asked.update(apiVersion=api_version, kind=kind)
-    metadata = asked.setdefault("metadata", {})
+        requested.update(apiVersion=api_version, kind=kind)
+    metadata = requested.setdefault("metadata", {})
     metadata.setdefault("name", name)
     if namespace:
         metadata.setdefault("namespace", namespace)
-    return asked
+    return requested
 
 
 def imported(live: Object) -> Object:

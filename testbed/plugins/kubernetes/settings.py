@@ -48,14 +48,14 @@ class Settings:
 
 def from_variables(variables: Mapping[str, str]) -> Settings:
     """Read `Configure`'s variables; an environment variable counts where the setting is absent."""
-    given = {key.removeprefix(PREFIX): value for key, value in variables.items()}
+    inputs = {key.removeprefix(PREFIX): value for key, value in variables.items()}
 
     def switch(name: str, variable: str, *, default: bool = False) -> bool:
-        text = given.get(name, os.environ.get(variable))
+        text = inputs.get(name, os.environ.get(variable))
         return default if text is None else text == "true"
 
     kubeconfig, error = None, ""
-    if text := given.get("kubeconfig"):
+    if text := inputs.get("kubeconfig"):
         try:
             kubeconfig = load_kubeconfig(text)
         except ProviderError as problem:
@@ -67,9 +67,9 @@ def from_variables(variables: Mapping[str, str]) -> Settings:
         )
     timeout = os.environ.get("PULUMI_K8S_CLIENT_TIMEOUT")
     return Settings(
-        namespace=given.get("namespace", ""),
-        context=given.get("context", ""),
-        cluster=given.get("cluster", ""),
+        namespace=inputs.get("namespace", ""),
+        context=inputs.get("context", ""),
+        cluster=inputs.get("cluster", ""),
         kubeconfig=kubeconfig,
         kubeconfig_error=error,
         patch_force=switch("enablePatchForce", "PULUMI_K8S_ENABLE_PATCH_FORCE"),
@@ -84,9 +84,9 @@ def from_variables(variables: Mapping[str, str]) -> Settings:
             "suppressDeprecationWarnings", "PULUMI_K8S_SUPPRESS_DEPRECATION_WARNINGS"
         ),
         timeout_seconds=float(timeout) if timeout else None,
-        render_to=given.get("renderYamlToDirectory", ""),
-        always_render=given.get("alwaysRender") == "true",
-        extra=given,
+        render_to=inputs.get("renderYamlToDirectory", ""),
+        always_render=inputs.get("alwaysRender") == "true",
+        extra=inputs,
     )
 
 
@@ -140,8 +140,8 @@ def named(items: Any, name: Any, key: str) -> Object | None:
     """The entry of this name in a kubeconfig's list."""
     for item in items or []:
         if item.get("name") == name:
-            found = item.get(key)
-            return found if isinstance(found, dict) else None
+            result = item.get(key)
+            return result if isinstance(result, dict) else None
     return None
 
 
@@ -161,9 +161,9 @@ def active_cluster(config: Object | None, overrides: Mapping[str, Any]) -> Objec
 
 def check(inputs: Mapping[str, Any]) -> list[wire.CheckFailure]:
     """Failures for settings that contradict each other."""
-    given = {name: transform(value, lambda one: one) for name, value in inputs.items()}
-    renders = given.get("renderYamlToDirectory") not in (None, "", False)
-    if not renders and given.get("alwaysRender") in (True, "true"):
+    configured = {name: transform(value, lambda one: one) for name, value in inputs.items()}
+    renders = configured.get("renderYamlToDirectory") not in (None, "", False)
+    if not renders and configured.get("alwaysRender") in (True, "true"):
         reason = '"alwaysRender" requires "renderYamlToDirectory" to be set'
         return [wire.CheckFailure(property="alwaysRender", reason=reason)]
     return [
@@ -172,7 +172,7 @@ def check(inputs: Mapping[str, Any]) -> list[wire.CheckFailure]:
             reason=f'"{name}" arg is not compatible with "renderYamlToDirectory" arg',
         )
         for name in _CLUSTERS
-        if renders and given.get(name) and not _is_ambient(name, given[name])
+        if renders and configured.get(name) and not _is_ambient(name, configured[name])
     ]
 
 

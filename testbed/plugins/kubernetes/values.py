@@ -177,13 +177,13 @@ def mark_secrets(outputs: Object, inputs: Mapping[str, Any] | None) -> None:
             if field in outputs and not isinstance(outputs[field], Secret):
                 outputs[field] = Secret(outputs[field])
         return
-    for key, given in (inputs or {}).items():
+    for key, value in (inputs or {}).items():
         if key not in outputs:
             continue
         current = outputs[key]
-        if isinstance(current, dict) and isinstance(given, Mapping):
-            mark_secrets(current, given)
-        elif not isinstance(current, Secret) and has_secret(given):
+        if isinstance(current, dict) and isinstance(value, Mapping):
+            mark_secrets(current, value)
+        elif not isinstance(current, Secret) and has_secret(value):
             outputs[key] = Secret(current)
 
 

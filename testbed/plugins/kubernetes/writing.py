@@ -175,11 +175,11 @@ class Writer:
         One that is gone is made anew, as officially where its kind can be made of a name alone:
         Relinquish of provider/pkg/ssa/ssa.go applies, and does not look before.
         """
-        kept = {"apiVersion": live["apiVersion"], "kind": live["kind"]}
+        retained = {"apiVersion": live["apiVersion"], "kind": live["kind"]}
         metadata = {"name": name, "namespace": path(live, "metadata", "namespace")}
         query = {"fieldManager": self.manager, "force": "true"}
-        said = {key: value for key, value in metadata.items() if value}
-        self.cluster.patch(live, {**kept, "metadata": said}, APPLY, query)
+        messages = {key: value for key, value in metadata.items() if value}
+        self.cluster.patch(live, {**retained, "metadata": messages}, APPLY, query)
 
 
 def _replace_managers(managed: list[Object], manager: str) -> list[Object] | None:
@@ -191,7 +191,7 @@ def _replace_managers(managed: list[Object], manager: str) -> list[Object] | Non
     def taken(entry: Object) -> bool:
         name, operation = str(entry.get("manager")), entry.get("operation")
         return not entry.get("subresource") and any(
-            name.startswith(prefix) and operation == wanted for prefix, wanted in _TAKEN_OVER
+            name.startswith(prefix) and operation == expected for prefix, expected in _TAKEN_OVER
         )
 
     moved = [entry for entry in managed if taken(entry) and not ours(entry)]
@@ -206,8 +206,8 @@ def _replace_managers(managed: list[Object], manager: str) -> list[Object] | Non
     return [entry for entry in managed if entry not in moved and not ours(entry)] + [base]
 
 
-def _union(left: Object, right: Object) -> Object:
-    merged = dict(left)
+def _union(remaining: Object, right: Object) -> Object:
+    merged = dict(remaining)
     for key, value in right.items():
         merged[key] = _union(merged[key], value) if key in merged else value
     return merged
@@ -221,11 +221,11 @@ def _with_ignored(obj: Object, live: Object, ignored: list[str], manager: str) -
             quoted or plain for quoted, plain in re.findall(r'\["([^"]*)"\]|([^.\[\]]+)', pattern)
         ]
         holders = _managers(live, keys)
-        found = path(live, *keys, default=None)
+        result = path(live, *keys, default=None)
         if holders and manager not in holders:
             _set(body, keys, None)
-        elif found is not None:
-            _set(body, keys, found)
+        elif result is not None:
+            _set(body, keys, result)
     return body
 
 

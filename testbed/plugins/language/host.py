@@ -131,8 +131,8 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
             "parallel": str(request.parallel),
             "organization": request.organization,
         }
-        given = [text for name, value in named.items() if value for text in (f"--{name}", value)]
-        return [*given, request.info.entry_point or request.program or ".", *request.args]
+        inputs = [text for name, value in named.items() if value for text in (f"--{name}", value)]
+        return [*inputs, request.info.entry_point or request.program or ".", *request.args]
 
     # Policy packs and component plugins
 
@@ -198,11 +198,11 @@ def _pump(child: Child) -> Iterator[wire.RunPluginResponse]:
     ]
     for stream, wrap in wraps:
         threading.Thread(target=read, args=(stream, wrap), daemon=True).start()
-    left = 2
-    while left:
+    remaining = 2
+    while remaining:
         message = messages.get()
         if message is None:
-            left -= 1
+            remaining -= 1
         else:
             yield message
     yield wire.RunPluginResponse(exitcode=child.wait())

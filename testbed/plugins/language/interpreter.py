@@ -75,8 +75,8 @@ def _in_environment(folder: Path, why: str) -> Path:
 def _ambient() -> Path:
     command = os.environ.get("PULUMI_PYTHON_CMD")
     for name in (command,) if command else ("python3", "python"):
-        if found := shutil.which(name):
-            return Path(found)
+        if result := shutil.which(name):
+            return Path(result)
     raise BadOptions(
         "no python3 or python on PATH; set `virtualenv` in the runtime options of Pulumi.yaml"
     )

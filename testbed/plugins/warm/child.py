@@ -75,13 +75,13 @@ def start(command: Sequence[str], environment: Mapping[str, str], folder: str | 
 
 def start_read(command: Sequence[str], environment: Mapping[str, str], folder: str | None) -> Child:
     """The same, with what it says and what it complains about for us to read."""
-    (said, says), (complained, complains) = os.pipe(), os.pipe()
-    link = asking.connect("programs", command, environment, _absolute(folder), (says, complains))
-    for end in (says, complains):
+    (message, text), (complained, complains) = os.pipe(), os.pipe()
+    link = asking.connect("programs", command, environment, _absolute(folder), (text, complains))
+    for end in (text, complains):
         os.close(end)
     if link is not None:
-        return Warm(link, os.fdopen(said, "rb", 0), os.fdopen(complained, "rb", 0))
-    for end in (said, complained):
+        return Warm(link, os.fdopen(message, "rb", 0), os.fdopen(complained, "rb", 0))
+    for end in (message, complained):
         os.close(end)
     return subprocess.Popen(
         command,

@@ -40,7 +40,7 @@ MODULES = {
         "pulumi_policy",
         "pulumi_kubernetes.core.v1",
         "gpuyard.resources",
-        "gpuyard.lint.inside",
+        "gpuyard.lint.embedded_values",
         "gpuyard.lint.settings",
         "gpuyard.rules",
     ),
@@ -145,12 +145,12 @@ class Server:
     def accept(self) -> None:
         """Make a copy for whoever has come, or say that it has to be started as ever."""
         link, _ = self.listener.accept()
-        wanted = received(link)
-        if wanted is None:
+        expected = received(link)
+        if expected is None:
             link.close()
             return
-        copy = self.copied(link, wanted)
-        for descriptor in wanted.descriptors:
+        copy = self.copied(link, expected)
+        for descriptor in expected.descriptors:
             os.close(descriptor)
         if copy is None:
             link.close()
@@ -158,9 +158,9 @@ class Server:
             self.copies[copy] = link
             self.selector.register(link, selectors.EVENT_READ, copy)
 
-    def copied(self, link: socket.socket, wanted: Wanted) -> int | None:
+    def copied(self, link: socket.socket, expected: Wanted) -> int | None:
         """The copy that has become what is wanted; None where there is none."""
-        fits = self.fits(wanted)
+        fits = self.fits(expected)
         try:
             link.sendall(YES if fits else NEITHER)
         except OSError:
@@ -170,16 +170,16 @@ class Server:
         copy = os.fork()
         if not copy:
             self.leave(link)
-            become(wanted)
+            become(expected)
         return copy
 
-    def fits(self, wanted: Wanted) -> bool:
+    def fits(self, expected: Wanted) -> bool:
         """Whether it would be the same started anew: the same environment, the same settings of Python."""
-        arguments = wanted.command[1:]
+        arguments = expected.command[1:]
         if arguments[:1] == PACK[:1] and arguments[:3] != PACK:
             return False
-        same = self.isolated or pythons(wanted.environment) == self.python
-        return same and environment_of(wanted.command[0]) == environment_of(sys.executable)
+        same = self.isolated or pythons(expected.environment) == self.python
+        return same and environment_of(expected.command[0]) == environment_of(sys.executable)
 
     def leave(self, link: socket.socket) -> None:
         """In a copy: close what is the server's."""
@@ -218,18 +218,18 @@ def received(link: socket.socket) -> Wanted | None:
     return Wanted(command, environment, folder, descriptors)
 
 
-def become(wanted: Wanted) -> NoReturn:
+def become(expected: Wanted) -> NoReturn:
     """Be what is wanted, and end as an interpreter does, but for taking itself apart."""
     os.setpgid(0, 0)
-    for own, given in enumerate(wanted.descriptors):
-        os.dup2(given, own)
-        os.close(given)
-    os.chdir(wanted.folder)
+    for own, value in enumerate(expected.descriptors):
+        os.dup2(value, own)
+        os.close(value)
+    os.chdir(expected.folder)
     os.environ.clear()
-    os.environ.update(wanted.environment)
+    os.environ.update(expected.environment)
     code = 0
     try:
-        start(wanted)
+        start(expected)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         if end.code is not None and not isinstance(end.code, int):
@@ -244,14 +244,14 @@ def become(wanted: Wanted) -> NoReturn:
     os._exit(code)
 
 
-def start(wanted: Wanted) -> None:
+def start(expected: Wanted) -> None:
     """Run a plugin of ours by its name, a program by its path, a policy pack as `-u -m` does."""
-    sys.argv[:] = wanted.command[1:]
+    sys.argv[:] = expected.command[1:]
     what = sys.argv[0]
     if sys.argv[:3] == PACK:
         at_once()
         del sys.argv[:2]
-        sys.path.insert(0, wanted.folder)
+        sys.path.insert(0, expected.folder)
         runpy.run_module(PACK[2], run_name="__main__", alter_sys=True)
     elif what in MAINS:
         main: Callable[[], Any] = importlib.import_module(

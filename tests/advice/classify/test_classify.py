@@ -39,7 +39,7 @@ def test_a_labelled_job_is_what_it_is(row):
         if name in row:
             assert getattr(found, name).value == row[name]
     if "asks" in row:
-        assert found.asks == row["asks"]
+        assert found.gpu_request == row["asks"]
 
 
 def test_every_labelled_job_is_right_and_every_class_is_there():
@@ -54,7 +54,7 @@ def test_every_labelled_job_is_right_and_every_class_is_there():
 def test_every_decision_is_explained():
     for row in LABELLED:
         found = classified(row["job"])
-        assert found.because
+        assert found.reason
         assert all(a.value and a.why for a in (found.queue, found.sharing, found.priority))
         assert sum(found.scores.values()) == sum(e.weight for e in found.evidence)
 
@@ -76,7 +76,7 @@ def test_gpus_are_counted_in_the_largest_pod_and_in_all():
 
     specs = {"Master": role(1, 4), "Worker": role(3, "8"), "Wrong": "text"}
     found = classified({"kind": "PyTorchJob", "spec": {"pytorchReplicaSpecs": specs}})
-    assert found.asks == {"nvidia.com/gpu": 8}
+    assert found.gpu_request == {"nvidia.com/gpu": 8}
     assert found.gpus_in_all == {"nvidia.com/gpu": 28}
     assert found.pods == 4
 
@@ -303,4 +303,4 @@ SERVER = {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu"
 )
 def test_a_kind_of_another_project_says_what_its_pods_are_for(api_version, kind, spec, because):
     found = classified({"apiVersion": api_version, "kind": kind, "spec": spec})
-    assert [each.says for each in found.evidence] == because
+    assert [each.message for each in found.evidence] == because

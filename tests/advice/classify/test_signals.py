@@ -9,9 +9,9 @@ from gpuyard.advice.classify.signals import (
     PROGRAMS,
     WORDS,
     JobClass,
+    executed_commands,
     image_words,
     programs_in,
-    runs,
     subjects,
     words_of,
 )
@@ -96,7 +96,7 @@ def test_an_image_is_read_without_registry_tag_and_digest(image, words):
     ],
 )
 def test_a_shell_script_is_its_commands_without_preparations(command, found):
-    assert runs(command) == found
+    assert executed_commands(command) == found
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_any_text_has_words_and_every_word_can_be_looked_up(text):
     )
 )
 def test_any_command_is_taken_apart(command):
-    for one in runs(command):
+    for one in executed_commands(command):
         assert one
         programs_in(one)
         subjects(one)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.advice.offers.offers import OfferWish, offers, price_of
+from gpuyard.advice.offers.offers import OfferRequest, offers, price_of
 from gpuyard.advice.offers.scores import MEASURES, OfferPurpose, parts_of, units, whole_gpus
 from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
 from gpuyard.catalogue.gpus import GPUS
@@ -15,7 +15,7 @@ from gpuyard.catalogue.machines import MACHINES, Capacity
 GPU_MACHINES = [m for m in MACHINES.values() if m.is_gpu_machine]
 
 WISHES = st.builds(
-    OfferWish,
+    OfferRequest,
     workload=st.sampled_from(OfferPurpose),
     gpu=st.none() | st.sampled_from(list(GPUS.values())),
     memory_gib=st.none() | st.integers(1, 300),
@@ -72,7 +72,7 @@ def test_a_score_is_the_sum_of_its_parts_and_an_unknown_price_has_none(wish):
 def test_a_score_does_not_depend_on_what_else_is_asked(wish):
     alone = {
         o.machine.name: o
-        for o in offers(OfferWish(workload=wish.workload, capacity=wish.capacity)).offers
+        for o in offers(OfferRequest(workload=wish.workload, capacity=wish.capacity)).offers
     }
     for offer in offers(wish).offers:
         assert offer == alone[offer.machine.name]
@@ -85,20 +85,20 @@ def test_when_nothing_fits_the_fewest_conditions_are_given_up(wish):
         assert found.nearest == ()
         return
     assert found.nearest
-    assert len({len(n.without) for n in found.nearest}) == 1
+    assert len({len(n.dropped_condition) for n in found.nearest}) == 1
     for near in found.nearest:
-        fields = {name.replace("-", "_"): None for name in near.without}
+        fields = {name.replace("-", "_"): None for name in near.dropped_condition}
         left = offers(replace(wish, **fields))
         assert near.count == len(left.offers)
-        if not {"memory-gib", "gpus"} & {*near.without}:
+        if not {"memory-gib", "gpus"} & {*near.dropped_condition}:
             assert near.best == left.offers[0]
 
 
 def test_without_a_least_size_the_largest_is_the_nearest():
-    [near] = offers(OfferWish(memory_gib=500)).nearest
-    assert near.without == ("memory-gib",)
+    [near] = offers(OfferRequest(memory_gib=500)).nearest
+    assert near.dropped_condition == ("memory-gib",)
     assert near.best.gpu.memory_gib == max(m.gpu.memory_gib for m in GPU_MACHINES)
-    [near] = offers(OfferWish(gpus=1000)).nearest
+    [near] = offers(OfferRequest(gpus=1000)).nearest
     assert near.best.machine.gpus == max(m.gpus for m in GPU_MACHINES)
 
 
@@ -108,7 +108,7 @@ def test_the_points_of_every_workload_are_a_hundred():
 
 
 def test_training_prefers_fabric_and_nvlink():
-    ranked = names(OfferWish(workload=OfferPurpose.TRAINING))
+    ranked = names(OfferRequest(workload=OfferPurpose.TRAINING))
     assert ranked[0] == "p5en.48xlarge"
     assert set(ranked[:5]) == {
         "p5en.48xlarge", "p6e-gb200.36xlarge", "a3-ultragpu-8g", "p6-b200.48xlarge", "p6-b300.48xlarge",
@@ -116,12 +116,12 @@ def test_training_prefers_fabric_and_nvlink():
 
 
 def test_inference_prefers_small_units():
-    ranked = names(OfferWish(workload=OfferPurpose.INFERENCE))
+    ranked = names(OfferRequest(workload=OfferPurpose.INFERENCE))
     assert ranked.index("g6f.large") < ranked.index("g6.2xlarge") < ranked.index("p5.48xlarge")
 
 
 def test_general_is_memory_for_money():
-    (part,) = offers(OfferWish(gpu=GPUS["H200"])).offers[0].parts
+    (part,) = offers(OfferRequest(gpu=GPUS["H200"])).offers[0].parts
     assert (part.name, part.unit, part.note) == ("memory", "GiB/$", "")
     assert part.figure == pytest.approx(8 * 141 / 63.296)
     assert part.points == pytest.approx(100 * part.figure / 40)
@@ -165,9 +165,9 @@ def test_units_are_slices_where_a_gpu_can_be_cut(machine, count):
 
 def test_a_part_of_a_gpu_is_no_whole_gpu():
     assert whole_gpus(MACHINES["g6f.large"]) == 0.125
-    assert "g6f.large" not in names(OfferWish(gpus=1))
-    assert "g6f.large" not in names(OfferWish(memory_gib=4))
-    assert "g6f.large" in names(OfferWish(memory_gib=3))
+    assert "g6f.large" not in names(OfferRequest(gpus=1))
+    assert "g6f.large" not in names(OfferRequest(memory_gib=4))
+    assert "g6f.large" in names(OfferRequest(memory_gib=3))
 
 
 @pytest.mark.parametrize(
@@ -188,12 +188,14 @@ def test_a_price_belongs_to_a_way_of_buying(machine, capacity, usd):
 
 
 def test_a_spot_price_ranks_by_its_dearest_zone():
-    (offer, *_) = offers(OfferWish(gpu=GPUS["A100-80"], capacity=Capacity.SPOT, cloud="aws")).offers
+    (offer, *_) = offers(
+        OfferRequest(gpu=GPUS["A100-80"], capacity=Capacity.SPOT, cloud="aws")
+    ).offers
     assert offer.parts[0].figure == pytest.approx(640 / 20.13)
 
 
 def test_without_a_wish_the_steadiest_way_is_priced():
-    found = {o.machine.name: o.capacity for o in offers(OfferWish()).offers}
+    found = {o.machine.name: o.capacity for o in offers(OfferRequest()).offers}
     assert found["p5.48xlarge"] is Capacity.ON_DEMAND
     assert found["a3-ultragpu-8g"] is Capacity.RESERVED
     assert found["p6e-gb200.36xlarge"] is Capacity.BLOCK
@@ -201,7 +203,7 @@ def test_without_a_wish_the_steadiest_way_is_priced():
 
 def test_facts_that_nobody_verified_are_named():
     def unverified(name, workload=OfferPurpose.GENERAL):
-        found = offers(OfferWish(workload=workload)).offers
+        found = offers(OfferRequest(workload=workload)).offers
         return next(o.unverified for o in found if o.machine.name == name)
 
     assert unverified("p5.48xlarge") == ()
@@ -223,4 +225,4 @@ def test_a_direct_fabric_has_a_name_and_a_source():
 
 
 def test_without_any_machine_there_is_no_nearest():
-    assert offers(OfferWish(cloud="aws"), {}).nearest == ()
+    assert offers(OfferRequest(cloud="aws"), {}).nearest == ()

@@ -7,22 +7,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.advice.packing.machines import MachinePacking, NoMachine, pack_machines, quick_machines
-from gpuyard.advice.packing.needs import Need
+from gpuyard.advice.packing.machines import (
+    MachinePacking,
+    NoMachineFits,
+    pack_machines,
+    quick_machines,
+)
+from gpuyard.advice.packing.needs import Demand
 from gpuyard.advice.packing.slices import full_layouts, pack_slices, single_profile_gpus
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.plan.pools.room import plan_room
+from gpuyard.plan.pools.allocatable import plan_allocatable
 from kit.searches import examples
 
 HALF_A_CENT = 0.005
 KINDS = (
-    Need(name="whole", pods=1, cpu_milli=8000, memory_mib=32768),
-    Need(name="half", pods=1, gpus=Fraction(1, 2), cpu_milli=3000, memory_mib=9000),
-    Need(name="eighth", pods=1, gpus=Fraction(1, 8), cpu_milli=500, memory_mib=2048),
-    Need(name="two", pods=1, gpus=Fraction(2), cpu_milli=20000, memory_mib=70000),
-    Need(name="slice", pods=1, slice="2g.10gb", cpu_milli=4000, memory_mib=20000),
-    Need(name="large", pods=1, gpu_memory_gib=80, cpu_milli=10000),
+    Demand(name="whole", pods=1, cpu_milli=8000, memory_mib=32768),
+    Demand(name="half", pods=1, gpus=Fraction(1, 2), cpu_milli=3000, memory_mib=9000),
+    Demand(name="eighth", pods=1, gpus=Fraction(1, 8), cpu_milli=500, memory_mib=2048),
+    Demand(name="two", pods=1, gpus=Fraction(2), cpu_milli=20000, memory_mib=70000),
+    Demand(name="slice", pods=1, slice="2g.10gb", cpu_milli=4000, memory_mib=20000),
+    Demand(name="large", pods=1, gpu_memory_gib=80, cpu_milli=10000),
 )
 demands = st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True)
 
@@ -30,9 +35,9 @@ demands = st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True)
 def usd(needs, cloud, capacity=Capacity.ON_DEMAND):
     found = pack_machines(needs, cloud, capacity)
     assert isinstance(found, MachinePacking)
-    assert found.proved
+    assert found.is_optimal
     room = {}
-    for one in found.bought:
+    for one in found.purchased:
         assert one.priced.machine.cloud == cloud
         assert one.priced.machine.arch == "amd64"
         assert capacity in one.priced.machine.sold
@@ -80,8 +85,8 @@ def test_no_quick_choice_is_cheaper_than_the_proved_one(cloud, data):
 @pytest.mark.parametrize("name", [m.name for m in MACHINES.values() if m.is_gpu_machine])
 def test_a_demand_of_one_machine_type_costs_as_many_as_it_takes(name, pods):
     machine = MACHINES[name]
-    left = plan_room(machine)
-    need = Need(
+    left = plan_allocatable(machine)
+    need = Demand(
         name="all of it",
         pods=pods,
         gpus=machine.gpus * machine.gpu_fraction,
@@ -95,10 +100,10 @@ def test_a_demand_of_one_machine_type_costs_as_many_as_it_takes(name, pods):
         assert isinstance(found, MachinePacking)
         assert found.machines == {name: pods}
         assert found.usd == pytest.approx(pods * machine.on_demand.high)
-        assert found.left_out == ()
+        assert found.excluded == ()
     else:
-        assert isinstance(found, NoMachine)
-        assert [one.machine.name for one in found.left_out] == [name]
+        assert isinstance(found, NoMachineFits)
+        assert [one.machine.name for one in found.excluded] == [name]
 
 
 @pytest.mark.parametrize("product", MIG_PRODUCTS.values(), ids=lambda p: p.gpu)
@@ -106,8 +111,8 @@ def test_as_many_of_a_full_layout_take_as_many_gpus(product):
     for layout in full_layouts(product):
         demand = {name: 5 * count for name, count in layout.items()}
         packing = pack_slices(product, demand)
-        assert packing.bound == packing.least <= 5
-        assert packing.least <= single_profile_gpus(product, demand)
+        assert packing.bound == packing.minimum_gpus <= 5
+        assert packing.minimum_gpus <= single_profile_gpus(product, demand)
 
 
 @pytest.mark.repeats("tests/advice/packing/test_slices.py")
@@ -117,5 +122,5 @@ def test_a_demand_of_one_profile_takes_as_many_gpus_as_its_greatest_number_says(
     assert plain
     for profile in plain:
         for count in (1, profile.max_count, profile.max_count + 1, 10 * profile.max_count + 1):
-            found = pack_slices(product, {profile.name: count}).least
+            found = pack_slices(product, {profile.name: count}).minimum_gpus
             assert found == -(-count // profile.max_count)

@@ -11,14 +11,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuyard.advice.packing import machines as packing_machines
-from gpuyard.advice.packing.machines import MachinePacking, NoMachine, pack_machines, quick_machines
-from gpuyard.advice.packing.needs import Need, Priced, choose_from, eighths, holds, undominated
-from gpuyard.advice.packing.patterns import dearest, empty_node, filled, worthy
+from gpuyard.advice.packing.machines import (
+    MachinePacking,
+    NoMachineFits,
+    pack_machines,
+    quick_machines,
+)
+from gpuyard.advice.packing.needs import (
+    Demand,
+    PricedMachine,
+    candidate_machines,
+    eighths,
+    fits_demand,
+    undominated,
+)
+from gpuyard.advice.packing.patterns import (
+    empty_node,
+    fill_node,
+    improving_patterns,
+    most_valuable_pattern,
+)
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.machines import Capacity, Machine, Price
 from gpuyard.catalogue.sources import Source
-from gpuyard.plan.pools.room import plan_room
-from gpuyard.plan.sharing.mig import place
+from gpuyard.plan.pools.allocatable import plan_allocatable
+from gpuyard.plan.sharing.mig import place_profiles
 from kit.searches import examples
 from kit.traces import openb_pods
 
@@ -41,9 +58,9 @@ def machine(name, gpu, gpus, usd, **more):
 def leaving(made):
     """A machine that leaves pods what it was said to have: its node's own agents have theirs beside it."""
     grown = made
-    while plan_room(grown).cpu < made.vcpus:
+    while plan_allocatable(grown).cpu < made.vcpus:
         grown = replace(grown, vcpus=grown.vcpus + 1)
-    while plan_room(grown).memory_gib < made.memory_gib:
+    while plan_allocatable(grown).memory_gib < made.memory_gib:
         grown = replace(grown, memory_gib=grown.memory_gib + 1)
     return grown
 
@@ -63,7 +80,7 @@ SHOP = shop(SMALL, WIDE, PAIR, QUARTER, CUT, CUTS)
 
 def need(name="pod", pods=1, cpu=0, gib=0, **more):
     gpus = Fraction(more.pop("gpus", 1))
-    return Need(
+    return Demand(
         name=name, pods=pods, gpus=gpus, cpu_milli=cpu * 1000, memory_mib=gib * 1024, **more
     )
 
@@ -77,12 +94,12 @@ def cheapest(*needs, machines=SHOP):
 
 def on_one(machine, pods):
     """All these pods on one node, GPU by GPU: nothing of the product's arithmetic."""
-    left = plan_room(machine)
+    left = plan_allocatable(machine)
     if sum(p.cpu_milli for p in pods) > left.cpu * 1000:
         return False
     if sum(p.memory_mib for p in pods) > left.memory_gib * 1024:
         return False
-    if not all(holds(machine, p) for p in pods):
+    if not all(fits_demand(machine, p) for p in pods):
         return False
     gpus = [p for p in pods if not p.slice and p.gpus >= 1]
     free = machine.gpus - sum(int(p.gpus) for p in gpus)
@@ -94,7 +111,7 @@ def on_one(machine, pods):
         for here, on in enumerate(seats):
             new = (*on, rest[index])
             slices, parts = [p.slice for p in new if p.slice], [p for p in new if not p.slice]
-            if slices and (parts or not place(machine.gpu.mig, Counter(slices))):
+            if slices and (parts or not place_profiles(machine.gpu.mig, Counter(slices))):
                 continue
             if sum(Fraction(eighths(p.gpus), 8) for p in parts) > machine.gpu_fraction:
                 continue
@@ -110,13 +127,13 @@ def held(packing, needs):
     room = Counter()
     types = {n.name: set() for n in needs}
     by_name = {n.name: n for n in needs}
-    for one in packing.bought:
+    for one in packing.purchased:
         pods = [by_name[name] for name, count in one.pods.items() for _ in range(count)]
         assert on_one(one.priced.machine, pods)
         for name, count in one.pods.items():
             room[name] += count * one.nodes
             types[name].add(one.priced.machine.name)
-    assert all(len(types[n.name]) == 1 for n in needs if n.together)
+    assert all(len(types[n.name]) == 1 for n in needs if n.colocated)
     return all(room[n.name] >= n.pods for n in needs)
 
 
@@ -129,9 +146,9 @@ def least_by_search(needs, machines):
         if index == len(pods):
             return 0.0
         pod, found = pods[index], []
-        of_job = {name for name, on in nodes if pod in on} if pod.together else set()
+        of_job = {name for name, on in nodes if pod in on} if pod.colocated else set()
         for here, (name, on) in enumerate(nodes):
-            alone = pod.together and pod in on
+            alone = pod.colocated and pod in on
             if not alone and (not of_job or name in of_job):
                 grown = (*on, pod)
                 if on_one(machines[name], grown):
@@ -168,7 +185,7 @@ def least_by_search(needs, machines):
             {"cuts": 1},
         ),
         ([need(gpu_memory_gib=40)], 3.7, {"cut": 1}),
-        ([need(pods=2, together=True)], 2.0, {"small": 2}),
+        ([need(pods=2, colocated=True)], 2.0, {"small": 2}),
         ([need(pods=2, machines=frozenset({"wide"}))], 3.0, {"wide": 2}),
         ([need(pods=0), need("b", 1)], 1.0, {"small": 1}),
     ],
@@ -176,7 +193,7 @@ def least_by_search(needs, machines):
 def test_the_cheapest_machines_are_found_and_proved(needs, usd, machines):
     found = cheapest(*needs)
     assert found.usd == pytest.approx(usd)
-    assert (found.proved, found.gap) == (True, 0.0)
+    assert (found.is_optimal, found.gap) == (True, 0.0)
     assert found.machines == machines
     assert found.bound == pytest.approx(usd)
 
@@ -184,7 +201,7 @@ def test_the_cheapest_machines_are_found_and_proved(needs, usd, machines):
 def test_a_job_whose_pods_stay_together_is_on_one_machine_type():
     """Apart, the last pod would have gone to the cheaper half of a node that another pod needs anyway."""
     lone, job = need("lone", 1, cpu=9), need("job", 3, cpu=4)
-    assert cheapest(lone, job).usd < cheapest(lone, replace(job, together=True)).usd
+    assert cheapest(lone, job).usd < cheapest(lone, replace(job, colocated=True)).usd
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -198,11 +215,11 @@ def test_no_search_finds_cheaper(data):
     ]  # fmt: skip
     chosen = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=3, unique=True))
     needs = [
-        replace(n, pods=data.draw(st.integers(1, 2)), together=data.draw(st.booleans()))
+        replace(n, pods=data.draw(st.integers(1, 2)), colocated=data.draw(st.booleans()))
         for n in chosen
     ]
     found = cheapest(*needs)
-    assert found.proved
+    assert found.is_optimal
     assert found.usd == pytest.approx(least_by_search(tuple(needs), SHOP))
     quick = quick_machines(needs, "aws", machines=SHOP)
     assert isinstance(quick, MachinePacking)
@@ -227,7 +244,7 @@ def test_where_there_is_too_much_to_list_the_answer_says_how_far_it_may_be(monke
     assert isinstance(found, MachinePacking)
     assert found.bound <= whole.usd + 1e-9 <= found.usd + 2e-9
     assert held(found, needs)
-    assert not found.proved
+    assert not found.is_optimal
     assert 0 < found.gap < 0.1
     monkeypatch.setattr(packing_machines, "solve", stopped_when_whole)
     quick = pack_machines(needs, "aws", machines=SHOP)
@@ -254,7 +271,7 @@ def test_an_unknown_price_is_never_chosen_and_always_said():
     far = machine("far", "L4", 1, 0.1, cloud="gcp")
     found = cheapest(need(gpu="L4"), machines=shop(SMALL, unknown, spotty, arm, far))
     assert found.machines == {"small": 1}
-    assert {one.machine.name: one.why for one in found.left_out} == {
+    assert {one.machine.name: one.why for one in found.excluded} == {
         "unknown": "on-demand price unknown as of 2026-11-21",
         "spotty": "not sold on-demand, only reserved, spot",
     }
@@ -270,9 +287,9 @@ def test_what_nothing_on_offer_holds_is_named(choose):
     unknown = machine("unknown", "H100", 8, None)
     needs = [need("fits"), need("large", gpus=8)]
     found = choose(needs, "aws", machines=shop(SMALL, unknown))
-    assert isinstance(found, NoMachine)
+    assert isinstance(found, NoMachineFits)
     assert [n.name for n in found.needs] == ["large"]
-    assert [one.machine.name for one in found.left_out] == ["unknown"]
+    assert [one.machine.name for one in found.excluded] == ["unknown"]
 
 
 @pytest.mark.parametrize(
@@ -311,7 +328,7 @@ CPU_ONLY = replace(SMALL, name="cpu", gpu=None, gpus=0)
     ],
 )
 def test_a_machine_holds_a_pod_or_not(machine, pod, fits):
-    assert holds(machine, pod) is fits
+    assert fits_demand(machine, pod) is fits
 
 
 def test_a_machine_that_another_replaces_is_not_looked_at():
@@ -319,7 +336,9 @@ def test_a_machine_that_another_replaces_is_not_looked_at():
     same = machine("a-twin", "L4", 1, 1.0)
     dear = machine("dear", "L4", 1, 1.2)
     other = machine("other", "A100-80", 1, 9.9)
-    priced, _ = choose_from(needs, "aws", Capacity.ON_DEMAND, shop(SMALL, same, dear, CUT, other))
+    priced, _ = candidate_machines(
+        needs, "aws", Capacity.ON_DEMAND, shop(SMALL, same, dear, CUT, other)
+    )
     kept = [p.machine.name for p in undominated(needs[:1], priced)]
     assert kept == ["a-twin"]
     both = [p.machine.name for p in undominated(needs, priced)]
@@ -329,14 +348,14 @@ def test_a_machine_that_another_replaces_is_not_looked_at():
 
 # ── what fits on one node ─────────────────────────────────────────────────────────────────────────
 def node(machine, *needs):
-    return empty_node(Priced(machine, 1.0), needs)
+    return empty_node(PricedMachine(machine, 1.0), needs)
 
 
 def test_only_what_is_full_and_worth_something_is_a_pattern():
     two = node(machine("two", "L4", 2, 1.0), need("a", 4), need("b", 4, gpus=2))
-    assert dearest(two, [0.0, 0.0]) == (0, 0)
-    assert dearest(two, [1.0, 1.5]) == (2, 0)
-    assert sorted(worthy(two, [1.0, 1.5], -1.0, lambda: True)) == [(0, 1), (2, 0)]
+    assert most_valuable_pattern(two, [0.0, 0.0]) == (0, 0)
+    assert most_valuable_pattern(two, [1.0, 1.5]) == (2, 0)
+    assert sorted(improving_patterns(two, [1.0, 1.5], -1.0, lambda: True)) == [(0, 1), (2, 0)]
 
 
 def test_slices_take_whole_gpus_from_other_pods():
@@ -352,9 +371,9 @@ def test_slices_take_whole_gpus_from_other_pods():
 
 def test_a_node_is_filled_in_order_and_never_beyond_what_is_left():
     one = node(PAIR, need("a", 9, gpus=Fraction(1, 2)), need("b", 9))
-    assert filled(one, [0, 1], [9, 9]) == (4, 0)
-    assert filled(one, [1, 0], [9, 1]) == (2, 1)
-    assert filled(one, [0, 1], [1, 9]) == (1, 1)
+    assert fill_node(one, [0, 1], [9, 9]) == (4, 0)
+    assert fill_node(one, [1, 0], [9, 1]) == (2, 1)
+    assert fill_node(one, [0, 1], [1, 9]) == (1, 1)
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -381,14 +400,14 @@ def test_listing_patterns_finds_what_trying_all_finds(data):
             p[i] < one.most[i] and (*p[:i], p[i] + 1, *p[i + 1 :]) in value for i in range(4)
         )
     }
-    found = list(worthy(one, worth, least, lambda: True))
+    found = list(improving_patterns(one, worth, least, lambda: True))
     assert {p for p in full if value[p] > least + 1e-9} <= set(found) <= full
     assert len(found) == len(set(found))
-    best = dearest(one, worth)
+    best = most_valuable_pattern(one, worth)
     assert one.fits(best)
     reached = sum(w * n for w, n in zip(worth, best, strict=True))
     assert reached == pytest.approx(max(value.values()), abs=1e-5)
-    assert list(worthy(one, worth, least, lambda: False)) == []
+    assert list(improving_patterns(one, worth, least, lambda: False)) == []
 
 
 # ── quick choices, and the public trace ───────────────────────────────────────────────────────────
@@ -396,7 +415,7 @@ def test_the_quick_choice_by_score_takes_the_machine_that_ranks_first():
     found = quick_machines([need(pods=3)], "aws", by_score=True, machines=SHOP)
     assert isinstance(found, MachinePacking)
     assert found.machines == {"pair": 2}  # 26.7 GiB of GPU memory for a dollar; small has 24
-    assert (found.bound, found.proved, found.gap) == (0.0, False, 1.0)
+    assert (found.bound, found.is_optimal, found.gap) == (0.0, False, 1.0)
     assert held(found, [need(pods=3)])
 
 

@@ -19,7 +19,7 @@ from gpuyard.advice.packing.slices import (
     whole_memory_gib,
 )
 from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.plan.sharing.mig import count_layouts, place
+from gpuyard.plan.sharing.mig import count_layouts, place_profiles
 from kit.searches import examples
 from kit.traces import openb_fractions
 
@@ -37,10 +37,10 @@ def test_gpus_of_one_profile_each_are_as_many_as_the_slices_need():
 def covers(packing):
     """The cuts are legal and have every slice of the demand that was not left out."""
     made = Counter()
-    for cut in packing.cuts:
-        assert place(packing.product, cut.layout) is not None
+    for cut in packing.partitions:
+        assert place_profiles(packing.product, cut.layout) is not None
         made.update({name: count * cut.gpus for name, count in cut.layout.items()})
-    wanted = Counter(packing.demand) - Counter(packing.left_out)
+    wanted = Counter(packing.demand) - Counter(packing.unplaced)
     assert made - wanted == Counter(packing.spare)
     return not wanted - made
 
@@ -56,7 +56,7 @@ def least_by_search(product, demand):
         found = []
         for here, gpu in enumerate((*gpus, ())):
             grown = tuple(sorted((*gpu, wanted[index])))
-            if place(product, Counter(grown)) is not None:
+            if place_profiles(product, Counter(grown)) is not None:
                 rest = [g for n, g in enumerate(gpus) if n != here]
                 found.append(least(index + 1, tuple(sorted([*rest, grown]))))
         return min(found)
@@ -69,7 +69,7 @@ def least_by_search(product, demand):
 def test_full_layouts_are_those_that_no_slice_can_be_added_to(product):
     layouts = full_layouts(product)
     assert len(layouts) == count_layouts(product).maximal_multisets
-    assert all(place(product, layout) is not None for layout in layouts)
+    assert all(place_profiles(product, layout) is not None for layout in layouts)
     assert list(layouts[0]) == BASE[product.gpu][-1:]
 
 
@@ -90,9 +90,9 @@ def test_full_layouts_are_those_that_no_slice_can_be_added_to(product):
 )
 def test_the_least_number_of_gpus_is_found_and_proved(product, demand, gpus):
     packing = pack_slices(product, demand)
-    assert (packing.least, packing.bound, packing.gap, packing.gpus) == (gpus, gpus, 0, gpus)
+    assert (packing.minimum_gpus, packing.bound, packing.gap, packing.gpus) == (gpus, gpus, 0, gpus)
     assert covers(packing)
-    assert packing.left_out == {}
+    assert packing.unplaced == {}
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -103,7 +103,7 @@ def test_no_search_finds_fewer(data):
     demand = Counter(data.draw(st.lists(names, min_size=1, max_size=6)))
     packing = pack_slices(product, demand)
     assert covers(packing)
-    assert packing.least == packing.bound == least_by_search(product, demand)
+    assert packing.minimum_gpus == packing.bound == least_by_search(product, demand)
 
 
 @settings(max_examples=examples(15), deadline=None)
@@ -114,13 +114,13 @@ def test_on_fewer_gpus_no_choice_of_layouts_holds_more_compute(data):
     available = data.draw(st.integers(0, 2))
     packing = pack_slices(A100, demand, available)
     assert covers(packing)
-    assert packing.gpus <= max(available, packing.least if not packing.left_out else 0)
+    assert packing.gpus <= max(available, packing.minimum_gpus if not packing.unplaced else 0)
     size = {p.name: p.slices for p in A100.profiles}
     best = 0
     for layouts in combinations_with_replacement(full_layouts(A100), min(available, 2)):
         made = sum((Counter(layout) for layout in layouts), Counter())
         best = max(best, sum(size[name] * count for name, count in (made & demand).items()))
-    held = sum(size[n] * c for n, c in (demand - Counter(packing.left_out)).items())
+    held = sum(size[n] * c for n, c in (demand - Counter(packing.unplaced)).items())
     assert held == best
 
 
@@ -197,7 +197,7 @@ def test_the_fractional_pods_of_the_public_trace_need_2377_gpus_and_no_fewer():
         "1g.5gb": 32, "2g.10gb": 280, "3g.20gb": 389, "4g.20gb": 971, "7g.40gb": 1406,
     }  # fmt: skip
     packing = pack_slices(A100, demand)
-    assert (packing.least, packing.bound) == (2377, 2377)
+    assert (packing.minimum_gpus, packing.bound) == (2377, 2377)
     assert covers(packing)
     # a bound that needs no solver: a GPU holds one slice of 4g or 7g, and there are as many
     assert demand["4g.20gb"] + demand["7g.40gb"] == 2377

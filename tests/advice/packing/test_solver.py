@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 
 
 def program(**changes):
@@ -85,7 +85,7 @@ def test_a_search_that_is_stopped_says_so():
 
 def test_without_the_solver_the_way_to_get_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "highspy", None)
-    with pytest.raises(EnvironmentLacks, match=r"pip install 'gpuyard\[solve\]'") as caught:
+    with pytest.raises(EnvironmentMissing, match=r"pip install 'gpuyard\[solve\]'") as caught:
         solve(program())
     assert caught.value.exit_code == 4
 

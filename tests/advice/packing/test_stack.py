@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from gpuyard.advice.packing.machines import MachinePacking, NoMachine
+from gpuyard.advice.packing.machines import MachinePacking, NoMachineFits
 from gpuyard.advice.packing.stack import clouds_of, needs_of, pack_stack
 from gpuyard.catalogue.machines import Capacity
 from kit.stacks import plan_of as plan_from
@@ -34,9 +34,9 @@ def plan_of(shapes=SHAPES, pools=POOLS, **more):
 def test_every_shape_is_a_need():
     found = {n.name: n for n in needs_of(plan_of())}
     llm, embed, note = found["llm"], found["embed"], found["note"]
-    assert (llm.pods, llm.gpus, llm.gpu, llm.together) == (2, 8, "H100", True)
+    assert (llm.pods, llm.gpus, llm.gpu, llm.colocated) == (2, 8, "H100", True)
     assert llm.machines == {"p5.48xlarge"}
-    assert (found["one"].together, found["one"].cpu_milli) == (False, 0)
+    assert (found["one"].colocated, found["one"].cpu_milli) == (False, 0)
     assert (embed.slice, embed.cpu_milli, embed.memory_mib) == ("3g.20gb", 8000, 65536)
     assert (note.gpus, note.slice, note.gpu) == (Fraction(1, 4), "", "L4")
 
@@ -55,7 +55,7 @@ def test_the_cheapest_machines_beside_those_the_stack_names():
     assert isinstance(found.named, MachinePacking)
     assert set(found.named.machines) == {"p5.48xlarge", "p4d.24xlarge", "g6.12xlarge"}
     assert found.best.usd < found.named.usd
-    assert found.best.proved
+    assert found.best.is_optimal
     assert "g6.12xlarge" not in found.best.machines
 
 
@@ -65,7 +65,7 @@ def test_a_price_that_nobody_knows_leaves_the_named_machines_without_an_answer()
     found = pack_stack(plan_of([note], [dev]), "aws", Capacity.SPOT)
     assert isinstance(found.best, MachinePacking)
     assert set(found.best.machines) == {"gr6.4xlarge"}
-    assert isinstance(found.named, NoMachine)
+    assert isinstance(found.named, NoMachineFits)
 
 
 def test_a_machine_with_a_part_of_a_gpu_shares_it_no_further():

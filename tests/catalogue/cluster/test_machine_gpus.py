@@ -1,6 +1,10 @@
 """How many GPUs one machine has, whoever sells it."""
 
-from gpuyard.catalogue.cluster.machine_gpus import gpus_of_machine, has_gpus, names_gpu_machine
+from gpuyard.catalogue.cluster.machine_gpus import (
+    contains_gpu_machine_name,
+    gpus_of_machine,
+    has_gpus,
+)
 from gpuyard.catalogue.machines import MACHINES
 from kit.every import every
 
@@ -56,6 +60,6 @@ def test_which_machines_of_ec2_and_google_have_gpus(name, has):
 def test_every_machine_of_the_catalogue_is_named_by_its_type_where_it_has_gpus():
     for machine in MACHINES.values():
         if machine.name == machine.type_name:
-            assert names_gpu_machine(f'["{machine.name}"]'.encode()) is machine.is_gpu_machine, (
-                machine.name
-            )
+            assert (
+                contains_gpu_machine_name(f'["{machine.name}"]'.encode()) is machine.is_gpu_machine
+            ), machine.name

@@ -6,10 +6,10 @@ from gpuyard.catalogue.cluster.times import (
     EACH_GPU,
     GB_PULLED,
     JOINS,
-    until_of_use,
+    startup_durations,
 )
 from gpuyard.catalogue.kubernetes.autoscalers import NODE_MINUTES
-from gpuyard.catalogue.software.images import IMAGES, Owner, SoftwarePart
+from gpuyard.catalogue.software.images import IMAGES, ComponentOwner, SoftwarePart
 from kit.every import every
 
 ROWS = [*CONTROL_PLANES.values(), *JOINS.values(), *COUNTED.values(), EACH_GPU, GB_PULLED]
@@ -41,14 +41,14 @@ def test_autoscalers_wait_as_long_as_a_node_of_a_cloud_takes_to_join():
     ("cloud", "gpus", "driver", "steps"),
     [
         ("aws", 0, None, [(39, 100)]),
-        ("aws", 8, Owner.IMAGE, [(70, 270), (39, 122)]),
-        ("aws", 1, Owner.IMAGE, [(70, 270), (18, 94)]),
-        ("gcp", 8, Owner.GKE, [(120, 270), (84, 302)]),
-        ("gcp", 8, Owner.DAEMONSET, [(120, 270), (294, 932)]),
-        ("aws", 4, Owner.OPERATOR, [(70, 270), (282, 916)]),
-        ("aws", 8, Owner.HOST, []),
-        ("none", 8, Owner.OPERATOR, []),
+        ("aws", 8, ComponentOwner.IMAGE, [(70, 270), (39, 122)]),
+        ("aws", 1, ComponentOwner.IMAGE, [(70, 270), (18, 94)]),
+        ("gcp", 8, ComponentOwner.GKE, [(120, 270), (84, 302)]),
+        ("gcp", 8, ComponentOwner.DAEMONSET, [(120, 270), (294, 932)]),
+        ("aws", 4, ComponentOwner.OPERATOR, [(70, 270), (282, 916)]),
+        ("aws", 8, ComponentOwner.HOST, []),
+        ("none", 8, ComponentOwner.OPERATOR, []),
     ],
 )
 def test_a_node_joins_and_then_its_gpus_are_counted(cloud, gpus, driver, steps):
-    assert [(s.least, s.most) for s in until_of_use(cloud, gpus, driver)] == steps
+    assert [(s.least, s.most) for s in startup_durations(cloud, gpus, driver)] == steps

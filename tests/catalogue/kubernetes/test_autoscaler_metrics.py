@@ -45,11 +45,14 @@ def test_a_metric_is_served_by_some_release_or_by_none(metric, whose):
 def test_what_tells_of_a_shortage_is_served_by_the_release_that_we_know():
     for each in SHORTAGES:
         asked = {selector.metric for selector in read_promql(each.query).selectors}
-        (autoscaler,) = (one for one in AUTOSCALERS if one.name == each.of)
+        (autoscaler,) = (one for one in AUTOSCALERS if one.name == each.autoscaler)
         assert {name.removeprefix(autoscaler.prefix) for name in asked} <= autoscaler.served
 
 
 def test_the_page_has_every_query_and_what_it_says():
     page = PAGE.read_text(encoding="utf-8")
     for each in SHORTAGES:
-        assert f"| {each.of} | {each.says} | `{each.query.replace('|', chr(92) + '|')}` |" in page
+        assert (
+            f"| {each.autoscaler} | {each.description} | `{each.query.replace('|', chr(92) + '|')}` |"
+            in page
+        )

@@ -19,7 +19,7 @@ def test_a_kind_is_old_on_the_day_after_its_limit():
             next(age for age in ages(day) if age.kind == each.kind)
             for day in (last, last + timedelta(days=1))
         )
-        assert (on.old, after.old) == (False, True)
+        assert (on.is_stale, after.is_stale) == (False, True)
 
 
 def test_regional_prices_of_ec2_are_of_the_day_of_their_list():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.catalogue.software.cuda_tags import tag_instead
+from gpuyard.catalogue.software.cuda_tags import suggested_tag
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from gpuyard.catalogue.software.cuda_tags import tag_instead
     ],
 )
 def test_a_tag_that_is_gone_has_one_of_its_version_and_kind(version, tag, instead):
-    assert tag_instead(version, tag) == instead
+    assert suggested_tag(version, tag) == instead

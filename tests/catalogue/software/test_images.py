@@ -8,7 +8,7 @@ import yaml
 from gpuyard.catalogue.software.images import (
     DEPLOY_LABEL,
     IMAGES,
-    Owner,
+    ComponentOwner,
     SoftwarePart,
     find_image,
     images_of,
@@ -43,7 +43,7 @@ def test_an_image_is_whole_and_says_where_its_facts_come_from(image):
 
 @pytest.mark.parametrize("image", ROWS)
 def test_a_driver_inside_has_a_version_and_one_that_others_bring_has_none(image):
-    if image.owners[SoftwarePart.DRIVER] is Owner.IMAGE:
+    if image.owners[SoftwarePart.DRIVER] is ComponentOwner.IMAGE:
         assert parse_version("driver", image.driver).numbers >= (535,)
     else:
         assert image.driver is None
@@ -55,9 +55,9 @@ def test_a_driver_inside_has_a_version_and_one_that_others_bring_has_none(image)
 def test_an_image_that_cannot_share_in_every_way_says_why(image):
     every = {"none", "time-slicing", "mps", "mig", "mig+time-slicing", "dra"}
     assert image.sharing <= every
-    assert bool(image.why_not) == (image.sharing != every)
+    assert bool(image.unsupported_reason) == (image.sharing != every)
     if image.sharing != every:
-        assert image.owners[SoftwarePart.DEVICE_PLUGIN] is not Owner.OPERATOR
+        assert image.owners[SoftwarePart.DEVICE_PLUGIN] is not ComponentOwner.OPERATOR
 
 
 @pytest.mark.parametrize("image", ROWS)
@@ -80,14 +80,16 @@ def test_the_names_of_eks_are_all_there():
 def test_whoever_has_a_plugin_of_its_own_keeps_the_others_off(image):
     plugin = image.owners[SoftwarePart.DEVICE_PLUGIN]
     if image.cloud == "gcp":
-        ours = plugin is Owner.OPERATOR
+        ours = plugin is ComponentOwner.OPERATOR
         assert ("gke-no-default-nvidia-gpu-device-plugin" in image.node_labels) == ours
-        assert ("nvidia.com/gpu.deploy.operands" in image.node_labels) == (plugin is Owner.GKE)
+        assert ("nvidia.com/gpu.deploy.operands" in image.node_labels) == (
+            plugin is ComponentOwner.GKE
+        )
     else:
         assert image.node_labels == {}
 
 
-@pytest.mark.repeats("tests/spec/test_salvage.py")
+@pytest.mark.repeats("tests/spec/test_partial_spec.py")
 @pytest.mark.parametrize("image", ROWS)
 def test_every_setting_is_one_of_the_operators_chart(image):
     chart = yaml.safe_load(upstream("values", "gpu-operator.yaml").read_text(encoding="utf-8"))

@@ -5,7 +5,12 @@ import re
 import pytest
 import yaml
 
-from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities, maintained
+from gpuyard.catalogue.cves import (
+    branch_of,
+    known_vulnerabilities,
+    maintained,
+    minimum_fixed_version,
+)
 from gpuyard.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS, PINS
 from gpuyard.catalogue.software.support import OperatorStatus, operator_status
 from gpuyard.catalogue.software.versions import parse_version
@@ -27,12 +32,12 @@ def test_a_pin_is_one_exact_version_that_its_source_names(pin):
 @every("pin", EVERY)
 def test_no_pin_is_below_its_floor(pin):
     assert known_vulnerabilities(pin.advised_as, pin.version) == ()
-    lowest = floor(pin.advised_as, branch_of(pin.advised_as, pin.version))
-    assert lowest is None or lowest.holds(pin.version)
+    lowest = minimum_fixed_version(pin.advised_as, branch_of(pin.advised_as, pin.version))
+    assert lowest is None or lowest.is_fixed(pin.version)
 
 
 def test_floors_are_known_for_what_bulletins_speak_of():
-    advised = {pin.advised_as for pin in PINS.values() if floor(pin.advised_as)}
+    advised = {pin.advised_as for pin in PINS.values() if minimum_fixed_version(pin.advised_as)}
     assert advised == {
         "container-toolkit",
         "dcgm",

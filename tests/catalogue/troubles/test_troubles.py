@@ -2,9 +2,15 @@
 
 import re
 
-from gpuyard.catalogue.troubles import TROUBLES, Area, Remedy, find_trouble, seen_by
-from gpuyard.catalogue.troubles.table import IN_WORDS, RECOVERIES
-from gpuyard_gate.judge import _REMEDIES
+from gpuyard.catalogue.known_issues import (
+    KNOWN_ISSUES,
+    Area,
+    Remedy,
+    find_known_issue,
+    issues_for_check,
+)
+from gpuyard.catalogue.known_issues.table import IN_WORDS, RECOVERIES
+from gpuyard_gate.decisions import _REMEDIES
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.checks.health import RECOVERY
 from gpuyard_validator.results import Action
@@ -51,22 +57,26 @@ def test_the_remedies_of_xids_are_those_of_nvidias_catalogue():
         ((45, 48, 154), Remedy.FOLLOW),
         ((54,), Remedy.LOOK),
     ):
-        assert {code: TROUBLES[f"xid.{code}"].remedy for code in codes} == dict.fromkeys(
+        assert {code: KNOWN_ISSUES[f"xid.{code}"].remedy for code in codes} == dict.fromkeys(
             codes, remedy
         )
 
 
 def test_what_another_takes_for_fatal_is_known_here():
     mild = (Remedy.NOTHING, Remedy.RESTART_APP)
-    found = {code for code in FATAL_ON_EKS if TROUBLES[f"xid.{code}"].remedy in mild}
+    found = {code for code in FATAL_ON_EKS if KNOWN_ISSUES[f"xid.{code}"].remedy in mild}
     assert found == {63}, (
         "there the driver's record of remapped rows decides, and the source says so"
     )
-    assert "differ" in TROUBLES["xid.63"].source.title
+    assert "differ" in KNOWN_ISSUES["xid.63"].source.title
 
 
 def test_the_drivers_advice_is_what_the_validator_says_of_it():
-    same = {Remedy.LOOK: Action.LOOK, Remedy.RESET: Action.RESET, Remedy.REBOOT: Action.REBOOT}
+    same = {
+        Remedy.LOOK: Action.INVESTIGATE,
+        Remedy.RESET: Action.RESET,
+        Remedy.REBOOT: Action.REBOOT,
+    }
     asked = {value: action for value, (_, action) in RECOVERY.items() if value}
     assert {value: same[remedy] for value, (_, remedy) in RECOVERIES.items()} == asked
 
@@ -76,18 +86,18 @@ def test_the_words_for_a_remedy_are_one_with_those_of_events():
     assert set(IN_WORDS) == set(Remedy)
 
 
-@every("name", TROUBLES)
+@every("name", KNOWN_ISSUES)
 def test_each_has_all_that_its_reader_needs(name):
-    one = TROUBLES[name]
+    one = KNOWN_ISSUES[name]
     assert re.fullmatch(r"[a-z]+\.[a-z0-9_]+", name)
-    assert one.means
-    assert one.do
+    assert one.meaning
+    assert one.remediation
     assert set(one.checks) <= set(CHECKS)
     assert one.source.title
 
 
 def test_they_come_in_the_order_in_which_one_looks():
-    areas = [each.area for each in TROUBLES.values()]
+    areas = [each.area for each in KNOWN_ISSUES.values()]
     assert list(dict.fromkeys(areas)) == list(Area)
     assert areas == sorted(areas, key=list(Area).index)
 
@@ -101,16 +111,16 @@ def test_they_come_in_the_order_in_which_one_looks():
     ],
 )  # fmt: skip
 def test_one_is_found_as_people_call_it(said, found):
-    one = find_trouble(said)
+    one = find_known_issue(said)
     assert (one.id if one else None) == found
 
 
 def test_a_check_knows_its_signs():
-    assert [each.id for each in seen_by("gpu.count")] == [
+    assert [each.id for each in issues_for_check("gpu.count")] == [
         "xid.79", "driver.unreachable", "driver.fewer_gpus", "cuda.100",
     ]  # fmt: skip
-    assert seen_by("none") == []
-    unseen = {name for name in CHECKS if not seen_by(name)}
+    assert issues_for_check("none") == []
+    unseen = {name for name in CHECKS if not issues_for_check(name)}
     assert not {
         name for name in unseen if name.startswith(("ecc.s", "memory.", "fabric.state", "driver."))
     }

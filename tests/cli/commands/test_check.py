@@ -10,7 +10,7 @@ NOTED = platform(
     [pool(nodes="0..4", machine="p5e.48xlarge")],
     [team(guarantee={"train": 8})],
     cloud="aws",
-    budget={"worst_usd_per_hour": 1000},
+    budget={"max_usd_per_hour": 1000},
 )
 """A warning (a price is unknown) and a note (a node must start)."""
 
@@ -22,39 +22,39 @@ def test_a_sound_stack_is_fine(gpuyard, write):
     text = " ".join(ended.out.split())
     assert (
         text
-        == f"fine {path}: 1 pool, 0 teams, 0 shapes proved; at worst 220.16 $/hour, priced in us-east-1"
+        == f"ok {path}: 1 pool, 0 teams, 0 shapes proved; at worst 220.16 $/hour, priced in us-east-1"
     )
 
 
 @pytest.mark.parametrize(
     ("fail_on", "code", "verdict"),
-    [("refuse", 0, "fine"), ("warn", 3, "failed"), ("note", 3, "failed")],
+    [("error", 0, "ok"), ("warning", 3, "failed"), ("info", 3, "failed")],
 )
 def test_fail_on_decides_what_is_fine(gpuyard, write, fail_on, code, verdict):
     ended = gpuyard("check", write(NOTED), "--fail-on", fail_on)
     assert ended.code == code
     assert ended.out.splitlines()[-2].startswith(verdict) or f"\n{verdict} " in ended.out
-    assert [w for w in ("refuse  ", "warn    ", "note    ") if w in ended.out] == [
-        "warn    ",
-        "note    ",
+    assert [w for w in ("error   ", "warning ", "info    ") if w in ended.out] == [
+        "warning ",
+        "info    ",
     ]
 
 
 def test_notes_alone_do_not_fail_on_warn(gpuyard, write):
     noted = platform([pool(nodes="0..4", scaling="autoscaler")], [team(guarantee={"train": 8})])
-    assert gpuyard("check", write(noted), "--fail-on", "warn").code == 0
-    assert gpuyard("check", write(noted), "--fail-on", "note").code == 3
+    assert gpuyard("check", write(noted), "--fail-on", "warning").code == 0
+    assert gpuyard("check", write(noted), "--fail-on", "info").code == 3
 
 
 def test_old_facts_of_the_catalogue_are_shown_and_fail_no_check(gpuyard, write, monkeypatch):
     monkeypatch.setenv("GPUYARD_TODAY", "2027-02-01")
     path = write(platform(cloud="aws", kubernetes="1.36", system=SYSTEM))
-    ended = gpuyard("check", path, "--fail-on", "warn", "--format", "json")
+    ended = gpuyard("check", path, "--fail-on", "warning", "--format", "json")
     document = json.loads(ended.out)
-    warned = [f["id"] for f in document["findings"] if f["severity"] == "warn"]
+    warned = [f["id"] for f in document["findings"] if f["severity"] == "warning"]
     assert warned == ["windows.old", "prices.old", "bulletins.old", "pins.old"]
     assert (ended.code, document["failed"]) == (0, False)
-    assert "\nfine    " in gpuyard("check", path, "--fail-on", "warn").out
+    assert "\nok      " in gpuyard("check", path, "--fail-on", "warning").out
 
 
 def test_a_simulated_platform_uses_no_fact_that_ages(gpuyard, write, monkeypatch):
@@ -65,7 +65,7 @@ def test_a_simulated_platform_uses_no_fact_that_ages(gpuyard, write, monkeypatch
 def test_an_unknown_severity_is_wrong_usage(gpuyard, write):
     ended = gpuyard("check", write(NOTED), "--fail-on", "fatal")
     assert (ended.code, ended.out) == (2, "")
-    assert "refuse" in ended.err
+    assert "error" in ended.err
 
 
 def test_the_document_keeps_its_shape(gpuyard, write):
@@ -78,7 +78,7 @@ def test_the_document_keeps_its_shape(gpuyard, write):
     assert document["version"] == 1
     assert document["command"] == "check"
     assert document["stack"] == str(path)
-    assert document["counts"] == {"refuse": 0, "warn": 1, "note": 2}
+    assert document["counts"] == {"error": 0, "warning": 1, "info": 2}
     assert document["platform"]["unknown_prices"] == ["train"]
     assert list(document["findings"][0]) == [
         "id", "docs", "severity", "path", "where", "file", "line", "problem", "given", "allowed", "fix",
@@ -96,16 +96,16 @@ def test_of_very_many_findings_the_text_shows_the_first_and_counts_the_rest(gpuy
     path = write(platform(**{f"field{i}": 1 for i in range(250)}))
     ended = gpuyard("check", path)
     assert ended.code == 3
-    assert ended.out.count("\nrefuse  ") + ended.out.startswith("refuse  ") == 200
+    assert ended.out.count("\nerror   ") + ended.out.startswith("error   ") == 200
     assert "… and 50 more; --format json lists every one." in ended.out
-    assert "250 refuse" in ended.out
+    assert "250 errors" in ended.out
     assert len(json.loads(gpuyard("check", path, "--format", "json").out)["findings"]) == 250
 
 
 FLEET = platform(
     [pool(f"train-{i}", nodes=f"0..{i + 4}", scaling="autoscaler") for i in range(40)],
     [team(guarantee={f"train-{i}": 16 for i in range(40)})],
-    budget={"worst_usd_per_hour": 100_000},
+    budget={"max_usd_per_hour": 100_000},
 )
 
 
@@ -118,7 +118,7 @@ def test_of_notes_that_differ_in_names_and_numbers_only_the_text_shows_the_first
     text = ended.out + ended.err
     assert text.count("quota.nodes_to_start") == 1
     assert (
-        "note    pools[0].nodes: the guarantees of train-0 need 2 nodes; 0 run from the\n"
+        "info    pools[0].nodes: the guarantees of train-0 need 2 nodes; 0 run from the\n"
         "        beginning, 2 start when jobs ask for them\n"
         "        given    0..4\n"
         f"        at       {path}:9\n"
@@ -142,11 +142,11 @@ def test_two_equal_notes_and_equal_warnings_are_all_shown(gpuyard, write):
                 borrow={f"train-{i}": 400 for i in range(4)},
             )
         ],
-        budget={"worst_usd_per_hour": 100_000},
+        budget={"max_usd_per_hour": 100_000},
     )
     out = gpuyard("check", write(many)).out
     assert out.count("gpuyard why quota.nodes_to_start") == 2
-    assert out.count("warn    ") == 4
+    assert out.count("warning ") == 4
     assert "more:" not in out
 
 
@@ -154,8 +154,8 @@ def test_findings_come_gravest_first(gpuyard, write):
     wrong = NOTED | {"teams": [team(guarantee={"train": 40})]}
     document = json.loads(gpuyard("check", write(wrong), "--format", "json").out)
     found = [f["severity"] for f in document["findings"]]
-    assert found == sorted(found, key=["refuse", "warn", "note"].index)
-    assert found[0] == "refuse"
+    assert found == sorted(found, key=["error", "warning", "info"].index)
+    assert found[0] == "error"
 
 
 @pytest.mark.parametrize(

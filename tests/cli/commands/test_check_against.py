@@ -40,7 +40,9 @@ def test_a_pool_that_goes_is_refused_until_it_is_consented_to(gpuyard, write, st
     assert (ended.code, found["id"]) == (3, "change.deletes")
     (loss,) = said["against"]["losses"]
     assert loss["drained"] == [{"pool": "serve", "nodes": 1, "gpus": 8}]
-    ended = gpuyard("check", write({**after, "consent": loss["digest"]}), "--against", there)
+    ended = gpuyard(
+        "check", write({**after, "approved_changes": loss["digest"]}), "--against", there
+    )
     assert ended.code == 0
     assert "pools and teams are compared; no cloud makes anything for it" in " ".join(
         ended.out.split()

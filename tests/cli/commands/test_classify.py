@@ -95,9 +95,9 @@ def test_standard_input_is_read(gpuyard, typed):
     found = json.loads(gpuyard("classify", "-", "--format", "json").out)
     assert found["file"] == "standard input"
     (job,) = found["jobs"]
-    assert (job["class"], job["asks"], job["pods"]) == ("training", {"nvidia.com/gpu": 8}, 4)
+    assert (job["class"], job["gpu_request"], job["pods"]) == ("training", {"nvidia.com/gpu": 8}, 4)
     assert job["scores"] == {"training": 10, "batch": 1}
-    assert job["evidence"][0] == {"weight": 6, "says": "program torchrun", "class": "training"}
+    assert job["evidence"][0] == {"weight": 6, "message": "program torchrun", "class": "training"}
     assert job["queue"] == {"value": "default", "why": "the queue every team's namespace has"}
 
 

@@ -35,20 +35,20 @@ def test_the_bill_is_shown_by_pool_team_and_unit(gpuyard, write):
 
 
 def test_over_its_budget_alone_the_bill_is_shown_and_refused(gpuyard, write):
-    over = platform([pool()], [team(guarantee={"train": 8})], budget={"worst_usd_per_hour": 100})
+    over = platform([pool()], [team(guarantee={"train": 8})], budget={"max_usd_per_hour": 100})
     ended = gpuyard("cost", write(over))
     assert ended.code == 3
     assert "train p5.48xlarge 4 4 220.16 220.16 220.16" in rows(ended.out)
     assert "100.00 an hour allowed" in ended.out
     assert "budget.worst" in ended.err
     document = json.loads(gpuyard("cost", write(over), "--format", "json").out)
-    assert document["counts"]["refuse"] == 1
+    assert document["counts"]["error"] == 1
     assert document["cost"]["pools"][0]["worst_usd"] == pytest.approx(220.16)
     assert "220.16" in gpuyard("cost", write(over), "--format", "markdown").out
 
 
 def test_refused_for_more_than_its_budget_there_is_no_bill(gpuyard, write):
-    both = platform([pool()], [team(guarantee={"train": 80})], budget={"worst_usd_per_hour": 100})
+    both = platform([pool()], [team(guarantee={"train": 80})], budget={"max_usd_per_hour": 100})
     ended = gpuyard("cost", write(both))
     assert (ended.code, ended.out) == (3, "")
     assert json.loads(gpuyard("cost", write(both), "--format", "json").out)["cost"] is None

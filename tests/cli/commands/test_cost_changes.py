@@ -49,7 +49,7 @@ def test_an_added_pool_costs_all_it_costs_and_a_removed_one_saves_it():
 
 
 def test_a_pool_that_says_what_it_was_called_is_the_same_pool():
-    before, after = aws(pool("train")), aws(pool("learn", formerly=["train"], nodes=3))
+    before, after = aws(pool("train")), aws(pool("learn", previous_names=["train"], nodes=3))
     found = pools(before, after)
     assert list(found) == ["system", "train → learn", "cluster fee"]
     assert pool_nodes(found["train → learn"]) == "4 → 3 × p5.48xlarge"

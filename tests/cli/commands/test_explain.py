@@ -105,7 +105,7 @@ def test_the_same_for_programs(ask):
     )  # fmt: skip
     assert second["changes"] == [
         {
-            "says": "ask for 8 nvidia.com/gpu per pod instead of 16 nvidia.com/gpu",
+            "message": "ask for 8 nvidia.com/gpu per pod instead of 16 nvidia.com/gpu",
             "at": "spec.template.spec: nvidia.com/gpu",
             "value": 8,
         }
@@ -135,9 +135,9 @@ def nameless():
         (nameless(), [], "has no metadata.namespace, so nobody knows whose it is. Write one, or give --team with one of vision, speech."),  # noqa: E501
         (job(), ["--team", "art"], "--team art: no such team. Teams are vision, speech."),
         (job(), ["--team", "speech"], "is in the namespace vision of team vision, and --team says speech. Leave one of the two out."),  # noqa: E501
-        (job(namespace="x"), ["--team", "speech"], "is in the namespace x of no team, and --team says speech."),  # noqa: E501
+        (job(namespace="x"), ["--team", "speech"], "is in the namespace x of no team, and --team says speech."),
         ({"kind": "ConfigMap"}, [], "no workload is in it, only ConfigMap."),
-        (job(), ["--live", "--running", "x"], "--live asks the cluster, --running reads a file. Give one of the two."),  # noqa: E501
+        (job(), ["--live", "--running", "x"], "--live asks the cluster, --running reads a file. Give one of the two."),
         (job(), ["--context", "x"], "--context names the cluster that --live asks. Add --live."),
         (job(), ["--running", "gone.yaml"], "gone.yaml"),
         (job(), ["--running", ""], "an empty or impossible name is no file"),

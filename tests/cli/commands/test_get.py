@@ -32,7 +32,7 @@ def get(gpuyard, write):
         ("pools.serve.layouts[0].counts.1g.5gb", "2"),
         ("pools.serve.advertised.nvidia.com/mig-3g.20gb.gpu_share", "3/7"),
         ("pools.train.mig_config", "null"),
-        ("shapes.big.from_zero", "true"),
+        ("shapes.big.scales_from_zero", "true"),
         ("bill.simulated", "false"),
         ("bill.lines.train.usd_per_node", "55.04"),
         ("teams.vision.groups", "a\nb"),
@@ -91,4 +91,4 @@ def test_money_of_which_a_part_is_unknown_is_no_number(gpuyard, write):
     assert gpuyard("get", path, "bill.worst.known_usd").out == "1.0032\n"
     assert gpuyard("get", path, "bill.worst.unknown").out == "train\n"
     document = json.loads(gpuyard("check", path, "--format", "json").out)["platform"]
-    assert (document["worst_usd_per_hour"], document["known_worst_usd_per_hour"]) == (None, 1.0032)
+    assert (document["max_usd_per_hour"], document["known_max_usd_per_hour"]) == (None, 1.0032)

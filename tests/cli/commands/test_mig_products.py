@@ -9,7 +9,7 @@ from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.cli.commands.mig import read_layout
 from gpuyard.errors import UsageError
-from gpuyard.plan.sharing.mig import place
+from gpuyard.plan.sharing.mig import place_profiles
 
 CUTTABLE = sorted(MIG_PRODUCTS)
 WHOLE_ONLY = [name for name, gpu in GPUS.items() if gpu.mig is None]
@@ -93,7 +93,7 @@ def test_what_is_proposed_instead_of_an_impossible_layout_is_possible(ask, gpu):
     assert code == 3
     (finding,) = found["findings"]
     assert finding["fix"]["at"] == ["layout"]
-    assert place(product, finding["fix"]["value"]) is not None
+    assert place_profiles(product, finding["fix"]["value"]) is not None
     assert finding["given"] in (
         f"{{{product.profiles[0].name}: 1, {whole.name}: 1}}",
         f"{{{whole.name}: 1, {product.profiles[0].name}: 1}}",
@@ -108,7 +108,7 @@ def test_a_profile_the_gpu_does_not_have_is_refused_by_name(ask, gpu, name):
     (finding,) = found["findings"]
     assert name in finding["problem"]
     assert f"`gpuyard mig {gpu}` lists every profile" in finding["allowed"]
-    assert place(MIG_PRODUCTS[gpu], finding["fix"]["value"]) is not None
+    assert place_profiles(MIG_PRODUCTS[gpu], finding["fix"]["value"]) is not None
 
 
 @pytest.mark.parametrize("gpu", WITH_VARIANTS)
@@ -145,7 +145,7 @@ def test_a_gpu_that_cannot_be_cut_names_those_that_can(ask, gpu, more):
 @pytest.mark.parametrize("name", GPUS)
 def test_every_spelling_of_a_gpu_gives_the_same_answer(gpuyard, name):
     answers = {
-        gpuyard("mig", s) for s in {name, name.lower(), GPUS[name].product, *GPUS[name].also}
+        gpuyard("mig", s) for s in {name, name.lower(), GPUS[name].product, *GPUS[name].aliases}
     }
     assert len(answers) == 1
 

@@ -97,7 +97,7 @@ def test_a_refused_plan_writes_nothing_but_why(gpuyard, write):
     ended = gpuyard("plan", write(platform([pool(machine="p9")])))
     assert (ended.code, ended.out) == (3, "")
     assert "pool.machine_unknown" in ended.err
-    assert "1 refuse" in ended.err
+    assert "1 error" in ended.err
 
 
 def test_a_refused_plan_as_a_document_has_findings_and_no_plan(gpuyard, write):
@@ -137,10 +137,10 @@ def test_nothing_is_cut_off_however_long_the_names(gpuyard, write):
 
 def test_the_plan_can_be_shown_with_its_notes_for_other_commands():
     out = io.StringIO()
-    said = Finding(id="a.b", severity=Severity.NOTE, path=("pools",), problem="good to know")
+    said = Finding(id="a.b", severity=Severity.INFO, path=("pools",), problem="good to know")
     show_plan(plan_of(platform()), [said], Console(file=out, width=80))
     assert out.getvalue().endswith(
-        "Notes\nnote    pools: good to know\n        more     gpuyard why a.b\n"
+        "Notes\ninfo    pools: good to know\n        more     gpuyard why a.b\n"
     )
 
 
@@ -184,7 +184,7 @@ STORED = platform(
             {"name": "corpus", "kind": "fsx-lustre", "writers": ["vision"]},
             {"name": "home", "kind": "efs", "writers": ["vision"]},
         ],
-        "checkpoints": {"keep_days": 90},
+        "checkpoints": {"retention_days": 90},
         "protect": False,
     },
 )
@@ -212,7 +212,7 @@ def test_stores_are_in_the_plans_document(gpuyard, write):
         "us-east-1a",
         174.0,
     )
-    assert (checkpoints["kept"], checkpoints["protect"], checkpoints["usd_per_month"]) == (
+    assert (checkpoints["retention"], checkpoints["protect"], checkpoints["usd_per_month"]) == (
         "versions 90 days",
         False,
         None,

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from gpuyard.cli import live
-from gpuyard.readiness.subject import ASKED
+from gpuyard.readiness.inputs import LISTED_KINDS
 from kit.cases.readiness import base, healthy
 from kit.stacks import platform, pool
 
@@ -27,7 +27,7 @@ DEAD = "Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout"
 
 
 def list_name(kind: str) -> str:
-    return "dashboards" if kind == "Dashboard" else ASKED[kind][0]
+    return "dashboards" if kind == "Dashboard" else LISTED_KINDS[kind][0]
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_a_cluster_that_answers_is_read_list_by_list_and_no_more(gpuyard, stack,
     assert checked(ended, "SCH-01")["by"] == "cluster"
     asked = log.read_text(encoding="utf-8").splitlines()
     head = "--request-timeout=60s --context blue get"
-    assert asked == [f"{head} {' '.join(words)} -o json" for words in ASKED.values()]
+    assert asked == [f"{head} {' '.join(words)} -o json" for words in LISTED_KINDS.values()]
 
 
 def test_a_list_that_may_not_be_read_leaves_open_what_rests_on_it(gpuyard, stack, cluster):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.catalogue.troubles import TROUBLES
+from gpuyard.catalogue.known_issues import KNOWN_ISSUES
 from gpuyard.cli import validator
-from gpuyard.cli.validator import ValidatorEnded
+from gpuyard.cli.validator import ValidatorResult
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.snapshot import recorded
-from gpuyard_validator.values import Missing, Why, encode
+from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.dumps import hall_machine, hall_nodes
 from kit.cases.hardware import altered, machine
 from kit.stacks import cut_pool, platform, pool
@@ -48,7 +48,7 @@ def test_a_machine_that_does_not_pass_ends_with_8_and_says_why_and_where_more_is
 
 
 def test_what_was_not_run_does_not_pass(on):
-    ended = on(altered(machine("H100"), 0, power_limit_mw=Missing(Why.NO_PERMISSION)))
+    ended = on(altered(machine("H100"), 0, power_limit_mw=Missing(MissingReason.NO_PERMISSION)))
     assert ended.code == 8
     assert "required and skip: power.limit on gpu 0" in ended.out
 
@@ -107,7 +107,9 @@ def test_a_part_of_a_gpu_and_a_stack_that_is_refused_tell_nothing(on, write):
 
 
 def test_without_a_gpu_it_says_so_and_what_to_do(gpuyard, monkeypatch):
-    gone = ValidatorEnded(3, "", "cannot run: NVML does not start: NVML Shared Library Not Found\n")
+    gone = ValidatorResult(
+        3, "", "cannot run: NVML does not start: NVML Shared Library Not Found\n"
+    )
     monkeypatch.setattr(validator, "_run", lambda *_: gone)
     ended = gpuyard("validate")
     assert (ended.code, ended.out) == (4, "")
@@ -165,7 +167,7 @@ def test_a_check_is_explained_by_the_program(gpuyard, check):
     ended = gpuyard("validate", "--explain", check)
     assert ended.code == 0
     assert ended.out.startswith(f"{check} (")
-    assert CHECKS[check].do in ended.out
+    assert CHECKS[check].remediation in ended.out
 
 
 def test_a_check_is_explained_with_the_signs_that_go_with_it(gpuyard):
@@ -220,7 +222,7 @@ def test_an_unknown_check_or_sign_is_answered_with_those_that_exist(gpuyard, ask
 
 @pytest.mark.parametrize("area", ["gpu", "xid"])
 def test_an_area_lists_every_check_or_sign_that_it_has(gpuyard, area):
-    names = [name for name in (*CHECKS, *TROUBLES) if name.startswith(f"{area}.")]
+    names = [name for name in (*CHECKS, *KNOWN_ISSUES) if name.startswith(f"{area}.")]
     ended = gpuyard("validate", "--explain", area)
     assert ended.err == f"gpuyard: no check or sign {area!r}; those of {area}: {', '.join(names)}\n"
 
@@ -233,11 +235,11 @@ def test_the_dump_of_a_machine_is_what_a_stack_beside_it_is_planned_by(
 ):
     nodes, dump = tmp_path / "nodes.json", tmp_path / "hall.json"
     nodes.write_text(hall_nodes())
-    ended = on(hall_machine(), "--dump", str(dump), "--nodes", str(nodes))
+    ended = on(hall_machine(), "--inventory", str(dump), "--nodes", str(nodes))
     assert (ended.code, ended.out, ended.err) == (0, "", "")
     described = {"gpu": "H200-141", "gpus": 8, "cpu": 192, "memory_gib": 2048}
     fabric = {"kind": "infiniband"}
-    stack = write(platform([pool(machine=described, dump="hall.json", fabric=fabric)]))
+    stack = write(platform([pool(machine=described, inventory="hall.json", fabric=fabric)]))
     said = gpuyard("get", stack, "pools.train.topology_levels", "--format", "json")
     assert said.code == 0, said.err
     assert json.loads(said.out)["value"] == [
@@ -248,7 +250,7 @@ def test_the_dump_of_a_machine_is_what_a_stack_beside_it_is_planned_by(
     dump.unlink()
     gone = gpuyard("check", stack)
     assert gone.code == 3
-    assert "pools[0].dump: the dump cannot be read:" in gone.out
+    assert "pools[0].inventory: the dump cannot be read:" in gone.out
     assert "hall.json: no such file" in " ".join(gone.out.split())
 
 
@@ -257,12 +259,12 @@ def test_files_of_a_stack_lie_beside_pulumi_yaml(gpuyard, tmp_path, write):
     folder = tmp_path / "stacks"
     folder.mkdir()
     inner = folder / "Pulumi.a.yaml"
-    inner.write_text(Path(write(platform([pool(dump="none.json")]))).read_text())
+    inner.write_text(Path(write(platform([pool(inventory="none.json")]))).read_text())
     assert f"{tmp_path.name}/none.json" in "".join(gpuyard("check", str(inner)).out.split())
 
 
 def test_a_dump_without_nodes_has_none(on, tmp_path):
-    assert on(machine("T4"), "--dump", str(tmp_path / "t4.json")).code == 0
+    assert on(machine("T4"), "--inventory", str(tmp_path / "t4.json")).code == 0
     found = json.loads((tmp_path / "t4.json").read_text())
     assert (found["nodes"], found["gpus"][0]["name"]) == ([], "Tesla T4")
 
@@ -272,8 +274,8 @@ def test_what_no_dump_can_be_made_of_is_told(on, tmp_path):
     nodes.write_text("{}")
     ended = on(machine("T4"), "--nodes", str(nodes))
     assert (ended.code, ended.out) == (2, "")
-    assert "--nodes says where nodes of a dump stand: give --dump FILE with it" in ended.err
-    ended = on(machine("T4"), "--dump", dump, "--nodes", str(nodes))
+    assert "--nodes needs --inventory FILE" in ended.err
+    ended = on(machine("T4"), "--inventory", dump, "--nodes", str(nodes))
     assert ended.code == 2
     assert "these are no nodes that `kubectl get nodes -o json` wrote" in " ".join(
         ended.err.split()

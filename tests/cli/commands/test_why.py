@@ -6,8 +6,8 @@ import pytest
 
 import sizes
 from gpuyard.cli.commands.why import complete_ids
-from gpuyard.cli.shipped import shipped
-from gpuyard.findings import Severity, refuse
+from gpuyard.cli.shipped import shipped_folder
+from gpuyard.findings import Severity, error
 from gpuyard.rules import RULES
 
 
@@ -21,8 +21,8 @@ def test_a_page_is_shown_as_text_with_its_example_indented(gpuyard):
     lines = ended.out.splitlines()
     assert lines[0] == "mig.placement"
     assert "What to do" in lines
-    assert "    refuse  pools[1].sharing.mig: this layout does not fit on one A100-40: 10" in lines
-    assert "The layout does not fit on one GPU. Severity refuse: there is no plan" in words(
+    assert "    error   pools[1].sharing.mig: this layout does not fit on one A100-40: 10" in lines
+    assert "The layout does not fit on one GPU. Severity error: there is no plan" in words(
         ended.out
     )
 
@@ -70,9 +70,9 @@ def test_an_id_that_there_is_not_is_refused_with_the_one_that_is_meant(gpuyard, 
 
 
 def test_what_a_finding_and_a_rule_name_is_a_command_that_shows_their_page(gpuyard):
-    finding = refuse("mig.placement", (), "x")
-    assert finding.severity is Severity.REFUSE
-    for more in (finding.more, RULES[0].more):
+    finding = error("mig.placement", (), "x")
+    assert finding.severity is Severity.ERROR
+    for more in (finding.docs_url, RULES[0].docs_url):
         assert gpuyard(*more.split()[1:]).code == 0
 
 
@@ -82,7 +82,7 @@ def test_a_shell_completes_ids():
 
 
 def test_every_rule_has_a_page_that_is_shown():
-    pages = {page.stem for page in shipped("rules").glob("*.md")}
+    pages = {page.stem for page in shipped_folder("rules").glob("*.md")}
     assert {rule.id for rule in RULES} <= pages
 
 
@@ -90,7 +90,7 @@ def test_folders_are_beside_the_modules_in_an_installation_and_in_their_place_in
     tmp_path,
 ):
     package = tmp_path / "components" / "gpuyard"
-    assert shipped("rules", package) == tmp_path / "docs" / "rules"
+    assert shipped_folder("rules", package) == tmp_path / "docs" / "rules"
     (package / "shipped" / "rules").mkdir(parents=True)
-    assert shipped("rules", package) == package / "shipped" / "rules"
-    assert shipped("policies") == sizes.ROOT / "policies"
+    assert shipped_folder("rules", package) == package / "shipped" / "rules"
+    assert shipped_folder("policies") == sizes.ROOT / "policies"

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from gpuyard.cli.terminal import console as screen
 from gpuyard.cli.terminal.console import Column, table
-from gpuyard.cli.terminal.text import clean, many, wrap
+from gpuyard.cli.terminal.text import clean, pluralize, wrap
 from kit.stacks import cut_pool, platform, pool, shared_pool, team
 
 STACK = platform(
@@ -113,15 +113,15 @@ def test_the_width_of_a_pipe_is_what_columns_says_within_reason(monkeypatch, col
 )
 def test_a_terminal_gets_colour_unless_somebody_says_no(monkeypatch, env, coloured):
     console, stream = shown(monkeypatch, **{"TERM": "xterm-256color", **env})
-    console.say(("refuse", "bold red"), " x")
+    console.print(("error", "bold red"), " x")
     assert ("\x1b[" in stream.getvalue()) is coloured
-    assert "refuse" in stream.getvalue()
+    assert "error" in stream.getvalue()
     assert " x\n" in stream.getvalue()
 
 
 def test_markup_emoji_and_escapes_in_a_text_are_shown_as_they_are(monkeypatch):
     console, stream = shown(monkeypatch, tty=False)
-    console.say("[red]x[/red] :smile: \x1b[31m\u202e https://x.example/")
+    console.print("[red]x[/red] :smile: \x1b[31m\u202e https://x.example/")
     assert stream.getvalue() == "[red]x[/red] :smile: \\x1b[31m\\u202e https://x.example/\n"
 
 
@@ -139,7 +139,7 @@ def test_markup_emoji_and_escapes_in_a_text_are_shown_as_they_are(monkeypatch):
 )
 def test_a_command_of_a_pipeline_is_shown_and_not_run(monkeypatch, text, shown_as):
     console, stream = shown(monkeypatch, tty=False)
-    console.say(text)
+    console.print(text)
     assert stream.getvalue() == f"{shown_as}\n"
 
 
@@ -169,9 +169,9 @@ def test_a_column_that_wraps_gives_way_first(monkeypatch):
 
 def test_a_told_text_hangs_below_its_first_word(monkeypatch):
     console, stream = shown(monkeypatch, tty=False, COLUMNS="40")
-    console.tell("one two three four five six seven eight", first="warn    ", indent=2)
+    console.print_wrapped("one two three four five six seven eight", first="warning ", indent=2)
     assert stream.getvalue().splitlines() == [
-        "  warn    one two three four five six",
+        "  warning one two three four five six",
         "          seven eight",
     ]
 
@@ -187,8 +187,8 @@ def test_a_console_without_a_reader_is_quiet_from_then_on(monkeypatch):
     stream = Gone()
     monkeypatch.setattr(sys, "stdout", stream)
     console = screen.results()
-    console.say("first")
-    console.say("second")
+    console.print("first")
+    console.print("second")
     console.show(table([Column("a")], [("third",)]))
     assert stream.writes == 1
     assert console.quiet is True
@@ -205,7 +205,7 @@ def test_a_reader_may_leave_before_a_table(monkeypatch, coloured):
     console = screen.Console(sys.stdout, coloured=coloured)
     console.show(table([Column("a")], [("first",)]))
     assert console.quiet is True
-    console.say("second")
+    console.print("second")
 
 
 @pytest.mark.parametrize(("columns", "width"), [(None, 80), ("50", 50), ("7", 40), ("300", 100)])
@@ -248,13 +248,13 @@ def test_what_could_drive_a_terminal_is_shown_as_its_code(text, safe):
 
 
 def test_one_is_one_and_more_are_many():
-    assert [many(n, "pool") for n in (0, 1, 2, 1200)] == [
+    assert [pluralize(n, "pool") for n in (0, 1, 2, 1200)] == [
         "0 pools",
         "1 pool",
         "2 pools",
         "1,200 pools",
     ]
-    assert [many(n, "entry", "entries") for n in (1, 2)] == ["1 entry", "2 entries"]
+    assert [pluralize(n, "entry", "entries") for n in (1, 2)] == ["1 entry", "2 entries"]
 
 
 def test_no_empty_line_stands_before_the_first_word():

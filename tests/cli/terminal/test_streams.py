@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from gpuyard.cli import guard
-from gpuyard.errors import EnvironmentLacks, UsageError
+from gpuyard.errors import EnvironmentMissing, UsageError
 
 
 class Gone(io.StringIO):
@@ -35,7 +35,7 @@ def test_a_stderr_without_a_reader_keeps_the_exit_code(monkeypatch, args, code):
     [
         (KeyboardInterrupt(), 130),
         (UsageError("x"), 2),
-        (EnvironmentLacks("x"), 4),
+        (EnvironmentMissing("x"), 4),
         (OSError(5, "Input/output error"), 4),
         (ValueError(), 1),
     ],

@@ -153,7 +153,7 @@ def test_units_in_use_pay_the_expected_bill(given):
 
 def test_what_else_tells_two_bills_apart_is_said():
     old = contract(commit(1), machines={"p5.48xlarge": 50.0}, discount_percent=5.0)
-    old |= {"budget": {"worst_usd_per_hour": 900}}
+    old |= {"budget": {"max_usd_per_hour": 900}}
     new = contract(commit(2, years=3), machines={"p5.48xlarge": 40.0, "p4d.24xlarge": 9.0})
     new |= {"targets": {"utilisation_percent": 60}}
     assert notes(plan_of(old), plan_of(new)) == [

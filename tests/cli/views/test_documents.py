@@ -35,7 +35,7 @@ def test_a_document_has_the_same_keys_whatever_the_verdict(gpuyard, write, comma
     assert (found["version"], found["command"], found["stack"]) == (1, command, str(path))
     assert set(found["counts"]) == {s.value for s in Severity}
     assert sum(found["counts"].values()) == len(found["findings"])
-    assert ended.code == (3 if found["counts"]["refuse"] else 0)
+    assert ended.code == (3 if found["counts"]["error"] else 0)
     assert ended.err == ""
 
 
@@ -61,7 +61,7 @@ def test_every_finding_of_a_document_says_where_it_stands(gpuyard, write):
 @pytest.mark.parametrize(
     ("value", "plain"),
     [
-        (Severity.WARN, "warn"),
+        (Severity.WARNING, "warning"),
         (0.1 + 0.2, 0.3),
         (True, True),
         (Fraction(3, 7), "3/7"),

@@ -36,7 +36,7 @@ def shown(*pools, said=None):
         ),
         (
             [SPOT],
-            {"save_every_minutes": 60},
+            {"checkpoint_interval_minutes": 60},
             [
                 (
                     f"train: a gang that loses a node (spot) {WHOLE}; {NOTICE}; 31 minutes are lost as"
@@ -46,7 +46,7 @@ def shown(*pools, said=None):
         ),
         (
             [SPOT],
-            {"save_every_minutes": 60, "saves_on_notice": True},
+            {"checkpoint_interval_minutes": 60, "checkpoint_on_notice": True},
             [
                 (
                     f"train: a gang that loses a node (spot) {WHOLE}; {NOTICE}; it saves then, and nothing is"

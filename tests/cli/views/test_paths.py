@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.cli.views.paths import bare, find
+from gpuyard.cli.views.paths import find, plain_value
 from gpuyard.errors import UsageError
 
 TREE = {
@@ -118,7 +118,7 @@ def test_of_very_many_steps_the_first_are_shown():
     ],
 )
 def test_a_scalar_is_bare_a_list_of_them_a_line_each_and_nothing_drives_the_terminal(value, text):
-    assert bare(value, "x") == text
+    assert plain_value(value, "x") == text
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,6 @@ def test_a_scalar_is_bare_a_list_of_them_a_line_each_and_nothing_drives_the_term
 )
 def test_a_tree_has_no_bare_form_and_says_what_it_has(path, says):
     with pytest.raises(UsageError) as caught:
-        bare(find(TREE, path), path)
+        plain_value(find(TREE, path), path)
     assert str(caught.value).startswith(says)
     assert str(caught.value).endswith("with --format json.")

@@ -47,7 +47,7 @@ PART = [pool(machine="g6f.xlarge"), cut_pool()]
             "",
         ),
         (
-            platform(validation=IMAGE | {"gate": "none", "accepted": [LOWER]}),
+            platform(validation=IMAGE | {"gate": "none", "accepted_thresholds": [LOWER]}),
             "quick, required: nodes that are checked: 4 of train",
             "pcie.width on train: 8 lanes is enough until 2027-03-31: risers of eight lanes",
         ),

@@ -82,7 +82,7 @@ def test_nodes_that_stand_close_together_say_so():
     ("one", "cloud", "words"),
     [
         (
-            pool(**LADDER, scaling="karpenter", moves_up=True),
+            pool(**LADDER, scaling="karpenter", failback=True),
             "aws",
             ["by Karpenter, which also", STAYS_ON_AWS],
         ),
@@ -90,15 +90,15 @@ def test_nodes_that_stand_close_together_say_so():
             pool(
                 **LADDER,
                 scaling="karpenter",
-                moves_up=True,
-                upkeep={"cron": "0 2 * * 6", "hours": 4},
+                failback=True,
+                disruption_window={"cron": "0 2 * * 6", "hours": 4},
             ),
             "aws",
             ["by Karpenter in the hours of upkeep, which also"],
         ),
         (
             pool(
-                machine="a2-highgpu-8g", nodes="0..4", capacity=["spot", "on-demand"], moves_up=True
+                machine="a2-highgpu-8g", nodes="0..4", capacity=["spot", "on-demand"], failback=True
             ),
             "gcp",
             ["by GKE; a pod stays by", 'safe-to-evict: "false"'],

@@ -49,15 +49,15 @@ def test_without_cohorts_and_further_queues_there_are_teams_alone():
 
 def test_what_is_stopped_stands_first():
     teams = [
-        team("a", guarantee={"train": 8}, stop="drain"),
-        team("b", guarantee={"train": 8}, stop="hold"),
+        team("a", guarantee={"train": 8}, stop_policy="drain"),
+        team("b", guarantee={"train": 8}, stop_policy="hold"),
     ]
-    raw = platform([pool(stop="hold")], teams, queueing={"stop": "hold"})
+    raw = platform([pool(stop_policy="hold")], teams, queueing={"stop_policy": "hold"})
     assert shown(raw)[0] == "STOPPED every queue (hold), pool train (hold), team a (drain)"
 
 
 def test_cohorts_queues_and_stops_are_in_the_document(gpuyard, write):
-    raw = {**TREE, "pools": [pool(stop="hold"), cut_pool()]}
+    raw = {**TREE, "pools": [pool(stop_policy="hold"), cut_pool()]}
     ended = gpuyard("plan", write(raw), "--format", "json")
     plan = json.loads(ended.out)["plan"]
     cohorts = plan["queueing"]["cohorts"]
@@ -73,4 +73,4 @@ def test_cohorts_queues_and_stops_are_in_the_document(gpuyard, write):
         "lend": 0,
     }
     assert plan["teams"][1]["queues"] == {"default": 1.0, "night": 0.5}
-    assert (plan["pools"][0]["stop"], plan["teams"][0]["cohort"]) == ("hold", "lab.leaf")
+    assert (plan["pools"][0]["stop_policy"], plan["teams"][0]["cohort"]) == ("hold", "lab.leaf")

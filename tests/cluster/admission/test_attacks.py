@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from gpuyard.admission.parameters import parameters_of
-from gpuyard.admission.requirements import BELONGINGS, refusals
+from gpuyard.admission.requirements import BELONGINGS, denials
 from gpuyard.lint.kubernetes import resource
+from gpuyard.rules.subjects.admission import ADMISSION_KINDS, workload
 from gpuyard.rules.subjects.admission import BELONGINGS as KINDS
-from gpuyard.rules.subjects.admission import HELD_KINDS, workload
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError
 from kit.cluster import lab as reality
@@ -154,10 +154,10 @@ def twin(lab: reality.Lab, case: Value) -> str:
     parameters = parameters_of(lab.plan, lab.plan.team(namespace_of(case)))
     read = resource(object_of(case))
     found: list[str] = []
-    if read.group_kind in HELD_KINDS:
-        found += [str(refusal) for refusal in refusals(workload(read), parameters)]
+    if read.group_kind in ADMISSION_KINDS:
+        found += [str(refusal) for refusal in denials(workload(read), parameters)]
     if read.group_kind in KINDS:
-        slips = BELONGINGS.slips(workload(read), parameters)
+        slips = BELONGINGS.check(workload(read), parameters)
         found += [f"{BELONGINGS.id}: {slip.problem}; {slip.fix}" for slip in slips]
     return ". ".join(found)
 

@@ -208,10 +208,10 @@ def older(held: Api) -> Iterator[Api]:
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "old"}, "spec": spec},
     ):
         apply(held, {**value, "metadata": {**value["metadata"], "namespace": LATER}})
-    held.merge(f"/api/v1/namespaces/{LATER}", {"metadata": head(HELD)})
+    held.patch(f"/api/v1/namespaces/{LATER}", {"metadata": head(HELD)})
     patience(lambda: try_out(held, pod(hostPID=True), LATER))
     yield held
-    held.merge(f"/api/v1/namespaces/{LATER}/pods/old", {"metadata": {"finalizers": None}})
+    held.patch(f"/api/v1/namespaces/{LATER}/pods/old", {"metadata": {"finalizers": None}})
     held.call("DELETE", f"/api/v1/namespaces/{LATER}")
 
 
@@ -408,7 +408,7 @@ def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api
         ]
         # by the subresource, which Kueue does not see; the server reads a moment later what Kueue has counted
         two, tried = {"spec": {"replicas": 2}}, f"{path}/serve/scale?dryRun=All"
-        past = SCALED.slip((), name="serve", counted="1", wanted="2")
+        past = SCALED.violation((), name="serve", counted="1", wanted="2")
         words = f"GPU-ADM-01: {past.problem}; {past.fix}"
         until(lambda: change(person(serving), tried, two), lambda said: said == words)
         for asker in (person(serving), account(serving, OPERATORS), serving):
@@ -487,7 +487,7 @@ def sets_of_a_leader_worker_set_are_scaled_by_it_alone(serving: Api, until: Unti
 
         until(lambda: said("lws"))
         for name, is_part in names.items():
-            slip = OF_ANOTHER.slip((), name=name, owner="lws")
+            slip = OF_ANOTHER.violation((), name=name, owner="lws")
             assert said(name) == (f"GPU-ADM-01: {slip.problem}; {slip.fix}" if is_part else "")
     finally:
         for path in (f"{workloads}/leaders", *(f"{sets}/{name}" for name in names)):

@@ -9,8 +9,8 @@ import pytest
 
 from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, TIME, TIMED
 from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
-from gpuyard.render.admission.growth import OTHER_ROLE
 from gpuyard.render.admission.reservations import UNFINISHED, UNHELD
+from gpuyard.render.admission.scale_up import OTHER_ROLE
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, connect
 from kit.cluster import lab as reality
@@ -213,11 +213,11 @@ def test_a_further_pod_of_a_group_is_as_its_workload_counts_them(lab: reality.La
             " kueue.x-k8s.io/pod-group-total-count: 1; write 2, or give the pod a group of another name"
         )
         reality.wait(lambda: answer_to(team, total="1") == other, "a policy that has read it")
-        role = OTHER_ROLE.slip((), group="pair")
+        role = OTHER_ROLE.violation((), group="pair")
         assert (
             answer_to(team, annotations={ROLE: "zzz"}) == f"GPU-ADM-01: {role.problem}; {role.fix}"
         )
-        timed = TIMED.slip((), group="pair", time=TIME)
+        timed = TIMED.violation((), group="pair", time=TIME)
         assert answer_to(team, labels={TIME: "60"}) == f"GPU-ADM-01: {timed.problem}; {timed.fix}"
         assert answer_to(team) == ""  # one too many, which Kueue deletes
         reality.wait(lambda: len(pods(lab.api, "atk-a")) == 2, "two pods")
@@ -239,7 +239,7 @@ def test_a_group_whose_pods_run_is_not_finished_by_the_total_of_one_of_them(lab:
         pair(lab, succeeds="first")
         existing = lab.api.call("GET", path)["status"]["conditions"]
         body = {"status": {"conditions": [*existing, condition]}}
-        said = UNFINISHED.slip((), group="pair", counted="2")
+        said = UNFINISHED.violation((), group="pair", counted="2")
         answer = written(lab.api, "PATCH", f"{path}/status", body, MERGE)
         assert answer == f"GPU-ADM-01: {said.problem}; {said.fix}"
     finally:

@@ -20,7 +20,7 @@ from gpuyard.admission.parameters import (
     SHARES,
     parameters_of,
 )
-from gpuyard.admission.requirements import REQUIREMENTS, refusals
+from gpuyard.admission.requirements import REQUIREMENTS, denials
 from gpuyard.lint.kubernetes import resource
 from gpuyard.names import GPU as GPU_NAME
 from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
@@ -327,7 +327,7 @@ def test_a_pod_of_forty_containers_is_looked_at_in_full_and_soon(held: Api):
 
 def test_without_what_it_is_held_to_a_team_is_refused_everything(held: Api):
     path = f"/api/v1/namespaces/{HELD}"
-    held.merge(path, {"metadata": {"annotations": dict.fromkeys(head(HELD)["annotations"])}})
+    held.patch(path, {"metadata": {"annotations": dict.fromkeys(head(HELD)["annotations"])}})
 
     def refused() -> bool:
         try:
@@ -339,7 +339,7 @@ def test_without_what_it_is_held_to_a_team_is_refused_everything(held: Api):
     try:
         patience(refused)
     finally:
-        held.merge(path, {"metadata": {"annotations": head(HELD)["annotations"]}})
+        held.patch(path, {"metadata": {"annotations": head(HELD)["annotations"]}})
         patience(lambda: not refused())
     assert try_out(held, pod()) == ""
 
@@ -352,16 +352,16 @@ def test_a_share_whose_name_does_not_say_so_is_one_where_the_namespace_says_it(h
         return pod(container=limits, metadata={"labels": {QUEUE_LABEL: "main"}})
 
     assert try_out(held, asks(2)) == ""
-    held.merge(path, {"metadata": {"annotations": {SHARES: GPU_NAME}}})
+    held.patch(path, {"metadata": {"annotations": {SHARES: GPU_NAME}}})
     try:
         patience(lambda: "GPU-SHR-05" in (try_out(held, asks(2)) or ""))
         known = replace(parameters_of(PLAN, PLAN.teams[0]), shares=(GPU_NAME,))
         asked = replace(workload(resource(asks(2))), by_controller=True)
-        (refusal,) = refusals(asked, known)
+        (refusal,) = denials(asked, known)
         assert try_out(held, asks(2)) == str(refusal)
         assert try_out(held, asks(1)) == ""
     finally:
-        held.merge(path, {"metadata": {"annotations": {SHARES: None}}})
+        held.patch(path, {"metadata": {"annotations": {SHARES: None}}})
         patience(lambda: try_out(held, asks(2)) == "")
 
 
@@ -373,7 +373,7 @@ def test_a_platform_that_is_upgraded_goes_on_taking_pods_before_its_namespaces_a
     )
     first = pod(metadata={"labels": {PRIORITY_LABEL: "twins-first"}})
     assert try_out(held, first) == ""
-    held.merge(path, {"metadata": {"annotations": dict.fromkeys(later)}})
+    held.patch(path, {"metadata": {"annotations": dict.fromkeys(later)}})
     try:
         said = patience(lambda: try_out(held, first))
         assert said.startswith("GPU-ADM-08: the priority twins-first is none of this platform")
@@ -381,7 +381,7 @@ def test_a_platform_that_is_upgraded_goes_on_taking_pods_before_its_namespaces_a
         assert try_out(person(held), pod()) == ""
         assert try_out(person(held), pod(hostPID=True)) == expected(pod(hostPID=True))
     finally:
-        held.merge(path, {"metadata": {"annotations": head(HELD)["annotations"]}})
+        held.patch(path, {"metadata": {"annotations": head(HELD)["annotations"]}})
         patience(lambda: try_out(held, first) == "")
 
 

@@ -63,7 +63,7 @@ def test_nodes_that_are_cordoned_or_gone_decide_as_in_the_cluster(
     with kueue_as_rendered(started.status.name, raw) as api, Lab(api, plan_of(raw)) as lab:
         assert "starts in live on 1 node of live, running already" in says()
         node = "/api/v1/nodes/live-000"
-        api.merge(node, {"spec": {"unschedulable": True}})
+        api.patch(node, {"spec": {"unschedulable": True}})
         assert "starts in live" in says(), "the other node takes it"
         reality.wait(lambda: runs_on(lab, "first", "live-001"), "the other node to take it")
         assert "no node of live has any nvidia.com/gpu left" in says()
@@ -75,7 +75,7 @@ def test_nodes_that_are_cordoned_or_gone_decide_as_in_the_cluster(
         assert "for example when live-000 is uncordoned" in told
         assert lab.submitted(job("third")).what == "stuck"
         lab.remove("live-a", "third")
-        api.merge(node, {"spec": {"unschedulable": None}})
+        api.patch(node, {"spec": {"unschedulable": None}})
         # a controller takes the taint away a moment later, and until then it keeps pods off
         reality.wait(lambda: not reality.kept_off(api.get(node) or {}), "the node to be let go")
         assert "starts in live on 1 node of live, running already" in says()

@@ -233,7 +233,7 @@ def test_a_held_pod_that_is_deleted_has_failed_before_it_goes(api: Api, until: U
             )
     finally:
         for name in nodes:
-            api.merge(f"{pods}/{name}", {"metadata": {"finalizers": None}})
+            api.patch(f"{pods}/{name}", {"metadata": {"finalizers": None}})
     until(
         lambda: [api.get(f"{pods}/{name}") for name in nodes],
         lambda found: found == [None, None],
@@ -270,7 +270,7 @@ def test_an_impossible_layout_fails_and_leaves_the_gpus_as_they_were(
 def test_a_changed_label_cuts_the_gpus_anew(api: Api, until: Until, make: Make):
     make("again-0", "p4d.24xlarge", mig_dot_config="sevenths", device_plugin_dot_config="mixed")
     wait_for(api, until, "again-0", {"nvidia.com/mig-1g.5gb": "56"}, "success")
-    api.merge(
+    api.patch(
         "/api/v1/nodes/again-0", {"metadata": {"labels": {"nvidia.com/mig.config": "all-disabled"}}}
     )
     node = wait_for(api, until, "again-0", {"nvidia.com/gpu": "8"}, "success")

@@ -59,7 +59,7 @@ def noticed(api: Api, node: str, key: str) -> None:
 def _tainted(api: Api, node: str, change: Callable[[list[Value]], list[Value]]) -> None:
     path = f"/api/v1/nodes/{node}"
     taints = (api.get(path) or {})["spec"].get("taints") or []
-    api.merge(path, {"spec": {"taints": change(taints)}})
+    api.patch(path, {"spec": {"taints": change(taints)}})
 
 
 def drained(api: Api, pods: list[Value]) -> None:
@@ -84,7 +84,7 @@ def by_notice_alone(api: Api, node: str, _: list[Value]) -> None:
 
 def by_eks(api: Api, node: str, pods: list[Value]) -> None:
     """A node group cordons, and drains then."""
-    api.merge(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
+    api.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
     drained(api, pods)
 
 
@@ -103,7 +103,7 @@ def by_kubelet(api: Api, node: str, pods: list[Value]) -> None:
         status = {"phase": "Failed", "reason": "Terminated", "conditions": [put_out]}
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/status"
         with ignored(404):
-            api.merge(path, {"status": status})
+            api.patch(path, {"status": status})
 
 
 def by_schedule_of_eks(api: Api, node: str, _: list[Value]) -> Machine:
@@ -120,7 +120,7 @@ SCHEDULED: tuple[Way, ...] = (by_schedule_of_eks, by_schedule_of_gke)
 
 
 def comes_back(api: Api, node: str) -> None:
-    api.merge(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": None}})
+    api.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": None}})
     ours = ("nvidia.com/", "gpuyard.dev/")
     _tainted(api, node, lambda taints: [t for t in taints if t["key"].startswith(ours)])
 
@@ -384,7 +384,7 @@ def ended(lab: QueueLab, kinds: Kinds) -> None:
         for pod in lab.pods("t", name):
             space, own = (pod["metadata"][key] for key in ("namespace", "name"))
             with ignored(404):
-                lab.api.merge(
+                lab.api.patch(
                     f"/api/v1/namespaces/{space}/pods/{own}",
                     {"metadata": {"annotations": {DURATION: "10ms"}}},
                 )
@@ -429,7 +429,7 @@ def test_a_closed_node_and_a_single_pod_are_left_alone(lab: QueueLab):
     soon(lambda: lab.ready("t", "pair") and lab.ready("t", "one"), "both to run")
     before = {name: [p["metadata"]["uid"] for p in lab.pods("t", name)] for name in ("pair", "one")}
     node = lab.pods("t", "pair")[0]["spec"]["nodeName"]
-    api.merge(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
+    api.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
     single = lab.pods("t", "one")[0]
     by_karpenter(api, single["spec"]["nodeName"], [single])
     soon(lambda: again_one(lab, before["one"]), "the single pod to be made again")
@@ -466,7 +466,7 @@ def test_its_account_may_stop_and_start_a_workload_and_nothing_else(lab: QueueLa
         ({"spec": {"priority": 100}}, "parts of the spec"),
     ):
         with pytest.raises(ApiError, match=f"does not change other {what} of workloads"):
-            api.merge(path, change)
+            api.patch(path, change)
     for method, where in (
         ("DELETE", path),
         ("GET", "/api/v1/pods"),
@@ -477,7 +477,7 @@ def test_its_account_may_stop_and_start_a_workload_and_nothing_else(lab: QueueLa
         with pytest.raises(ApiError) as refused:
             api.call(method, where)
         assert refused.value.status == 403
-    api.merge(
+    api.patch(
         path, {"spec": {"active": False}, "metadata": {"labels": {INTERRUPTED_LABEL: "true"}}}
     )
     soon(

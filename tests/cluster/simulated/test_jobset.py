@@ -171,7 +171,7 @@ def test_a_jobset_that_loses_a_node_is_queued_again_whole_and_counts_no_restart(
     comes_back(api, node)
     for pod in after:
         path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
-        api.merge(path, {"metadata": {"annotations": {DURATION: "10ms"}}})
+        api.patch(path, {"metadata": {"annotations": {DURATION: "10ms"}}})
     lab.expect("t", SET, "finished")
     soon(lambda: completed(lab, SET), "its end")
     assert quota_in_use(lab) == 0

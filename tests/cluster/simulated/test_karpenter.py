@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import sizes
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.simulate.api import ApiError
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.read import read_stack_file
@@ -60,9 +60,9 @@ def plan_by_karpenter(name):
         if each["name"] == STAYS.get(name):
             continue
         each |= {"nodes": f"0..{str(each['nodes']).rpartition('.')[2]}", "scaling": "karpenter"}
-        for word in ("provisioning", "warm", "topology"):
+        for word in ("provisioning", "keep_warm", "topology"):
             each.pop(word, None)
-    return planned(spec_of(raw))
+    return plan_or_raise(spec_of(raw))
 
 
 def stack(name):

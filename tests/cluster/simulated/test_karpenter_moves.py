@@ -33,7 +33,7 @@ LADDER = {
 @pytest.mark.parametrize("moves", [True, False], ids=["moves up", "stays"])
 def test_what_runs_on_demand_goes_to_spot_that_is_free_where_the_pool_says_so(program, moves):
     api = program
-    plan = plan_of(platform([pool("steps", **LADDER, moves_up=moves)], cloud="aws"))
+    plan = plan_of(platform([pool("steps", **LADDER, failback=moves)], cloud="aws"))
     made = karpenter.for_kwok(plan)
     for each in made:
         waiting.until(lambda each=each: put(api, each), errors=(ApiError,))

@@ -15,7 +15,7 @@ from cluster.conftest import NAME
 from gpuyard.names import KEEPS_LABEL, POOL_LABEL
 from gpuyard.render.objects import toleration_object
 from gpuyard.render.platform import record_objects
-from gpuyard.render.scaling.keeping import keeping_objects
+from gpuyard.render.scaling.keep_warm import keep_warm_objects
 from gpuyard.simulate import cluster as simulated
 from gpuyard.simulate import processes
 from gpuyard.simulate.api import ApiError, Unreachable
@@ -38,10 +38,15 @@ def test_a_floor_and_a_window_are_kept_beside_jobs_and_no_more(program):
     api = program
     began = datetime.now(UTC) - timedelta(minutes=1)
     window = {"cron": f"{began.minute} {began.hour} * * *", "hours": 9, "nodes": 3}
-    words = {"nodes": "1..4", "machine": "g6.12xlarge", "scaling": "karpenter", "warm": [window]}
+    words = {
+        "nodes": "1..4",
+        "machine": "g6.12xlarge",
+        "scaling": "karpenter",
+        "keep_warm": [window],
+    }
     pair = {"name": "pair", "pool": "kept", "nodes": 2, "gpus_per_node": 4}
     plan = plan_of(platform([pool("kept", **words)], cloud="aws", shapes=[pair]))
-    keepers = keeping_objects(plan)
+    keepers = keep_warm_objects(plan)
     made = [record_objects(plan)[0], *karpenter.for_kwok(plan), *keepers]
     for each in made:
         waiting.until(lambda each=each: put(api, each), errors=(ApiError,))
@@ -49,7 +54,7 @@ def test_a_floor_and_a_window_are_kept_beside_jobs_and_no_more(program):
         keeps(api, 1, "the floor")
         cron = place(keepers[-1])
         yesterday = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        api.merge(f"{cron}/status", {"status": {"lastScheduleTime": yesterday}})
+        api.patch(f"{cron}/status", {"status": {"lastScheduleTime": yesterday}})
         keeps(api, 3, "the window, the floor in it", pods=4)
         jobs = list(karpenter.pods(plan, plan.shapes[0]))
         for each in jobs:
@@ -63,7 +68,7 @@ def test_a_floor_and_a_window_are_kept_beside_jobs_and_no_more(program):
         (job,) = items(api, place(keepers[-1]).replace("cronjobs", "jobs").rpartition("/")[0])
         name = job["metadata"]["name"]
         home = place(keepers[-1]).replace("cronjobs", "jobs").rpartition("/")[0]
-        api.merge(f"{home}/{name}", {"spec": {"activeDeadlineSeconds": 1}})
+        api.patch(f"{home}/{name}", {"spec": {"activeDeadlineSeconds": 1}})
         keeps(api, 1, "outside the window", seconds=240)
         assert items(api, home) == []
     finally:
@@ -155,7 +160,7 @@ def drifts(api, made):
     labels = {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}}
     for each in made:
         if each["kind"] == "NodePool":
-            api.merge(place(each), labels)
+            api.patch(place(each), labels)
 
 
 def identity(value):

@@ -11,8 +11,8 @@ from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard.simulate.api import Api
 from gpuyard_idle.web import Refused, Server
-from gpuyard_requeue import look as looking
-from gpuyard_requeue.look import look, read_settings
+from gpuyard_requeue import reconcile as looking
+from gpuyard_requeue.reconcile import read_settings, reconcile
 from kit.cluster.lab import Value, apply, delete, path_of
 from kit.stacks import plan_of, platform, pool, team
 
@@ -69,7 +69,7 @@ def test_a_node_on_demand_is_told_while_a_reserved_one_is_not_there(
     objects = requeue_objects(plan_of(raw()))
     document = next(each for each in objects if SETTINGS_FILE in each.get("data", {}))
     settings = read_settings(document["data"][SETTINGS_FILE])
-    (held,), (demand,) = (rung.names for rung in settings.ladders[0].rungs)
+    (held,), (demand,) = (rung.names for rung in settings.ladders[0].options)
     nodes = [node("told-a", demand), node("told-b", held), node("told-c", demand)]
     said: list[str] = []
     with account(api, objects, tmp_path / "ca.crt") as server:
@@ -77,7 +77,7 @@ def test_a_node_on_demand_is_told_while_a_reserved_one_is_not_there(
             apply(api, nodes[0])
             for _ in range(2):  # the second as who begins anew, and has forgotten whom it told of
                 monkeypatch.setattr(looking, "_TOLD", set[str]())
-                assert look(server, settings, said.append) == 0
+                assert reconcile(server, settings, said.append) == 0
             short = f"0 of 1 reserved {RESERVED} nodes"
             says = f"It was bought on-demand: pool train has {short}, and was given no more."
             assert told(api) == {"told-a": says}
@@ -85,7 +85,7 @@ def test_a_node_on_demand_is_told_while_a_reserved_one_is_not_there(
             for each in nodes[1:]:
                 apply(api, each)
             monkeypatch.setattr(looking, "_TOLD", {"told before"})
-            look(server, settings, said.append)
+            reconcile(server, settings, said.append)
             assert list(told(api)) == ["told-a"], "the better rung is full: nothing falls through"
             for path in ("/api/v1/pods", "/apis/kueue.x-k8s.io/v1beta2/workloads"):
                 with pytest.raises(Refused, match="403: "):

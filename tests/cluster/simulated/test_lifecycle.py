@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.names import KUEUE_CONFIG_KEY, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
 from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import Api, connect
@@ -147,7 +147,7 @@ def down_cleans_up(name: str, settings: state.ClusterSettings, status: cluster.S
         record.unlink()
     assert cluster.down(name)
     assert not folder.path.exists()
-    assert processes.strays(f"{folder.path}:") == []
+    assert processes.marked_processes(f"{folder.path}:") == []
     for port in settings.ports.values():
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", port)) != 0, f"somebody still listens on {port}"
@@ -164,7 +164,7 @@ def test_reset_empties_the_cluster_under_the_same_kubeconfig(api: Api, started: 
 
 def test_reset_of_a_cluster_that_is_not_there_says_how_to_start_it(sim_home: Path):
     with pytest.raises(
-        EnvironmentLacks, match="no simulated cluster nothing-here; `gpuyard sim up --name"
+        EnvironmentMissing, match="no simulated cluster nothing-here; `gpuyard sim up --name"
     ):
         cluster.reset("nothing-here")
 

@@ -195,6 +195,17 @@ def new_yard(stack, tmp_path, inside, gke_kinds, kueue):
         for key, value in PLACES.items():
             stack.run("config", "set", "--stack", STACK, key, value)
         (stack.folder / "__main__.py").write_text(of_platform("lab"))
+        cluster = cluster_at(inside)
+        waiting.until(lambda: not _terminating(cluster), what="DaemonSets in deletion to go")
         return Yard(stack, folder, inside, raw)
 
     return build
+
+
+def _terminating(cluster: Any) -> list[str]:
+    """DaemonSets that a test before this one has deleted: `destroy` does not wait for those without nodes."""
+    return [
+        each["metadata"]["name"]
+        for each in cluster.list("apps/v1", "DaemonSet", "kube-system")
+        if "deletionTimestamp" in each["metadata"]
+    ]

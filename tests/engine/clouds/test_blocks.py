@@ -12,7 +12,7 @@ from kit.stacks import platform, pool
 from stacks import STACK
 
 OFFER = "cb-0123456789abcdef0"
-BUYS = {"block": OFFER, "nodes": 4, "buys": {"hours": 48, "starts": "2099-12-01", "usd": 8000}}
+BUYS = {"block": OFFER, "nodes": 4, "purchase": {"hours": 48, "starts": "2099-12-01", "usd": 8000}}
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 
 

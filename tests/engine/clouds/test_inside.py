@@ -436,7 +436,7 @@ def _gpus(played: Played, pool: str) -> list[str]:
 
 def _that_moves_up(platform: dict[str, Any]) -> None:
     """No job of several nodes may be guaranteed there."""
-    next(each for each in platform["pools"] if each["name"] == "burst")["moves_up"] = True
+    next(each for each in platform["pools"] if each["name"] == "burst")["failback"] = True
     platform["teams"][0]["guarantee"]["burst"] = 8
 
 
@@ -447,7 +447,7 @@ def _a_window_keeps_nodes_and_lets_them_go(played: Played) -> None:
     played.up(_with_a_window)
     cron = f"{WINDOWS}/cronjobs/warm-burst-0"
     yesterday = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    played.api.merge(f"{cron}/status", {"status": {"lastScheduleTime": yesterday}})
+    played.api.patch(f"{cron}/status", {"status": {"lastScheduleTime": yesterday}})
     spot = played.group("burst-spot")
     scaler = Autoscaler(Settings(priorities=scaling.priorities(played.api)))
     clock = itertools.count(step=60)
@@ -471,7 +471,7 @@ def _a_window_keeps_nodes_and_lets_them_go(played: Played) -> None:
     waiting.until(lambda: not _nodes_of(played, "within"))
     assert [looks() for _ in range(60)] == [[]] * 60, "an hour without a job"
     (job,) = played.api.call("GET", f"{WINDOWS}/jobs")["items"]
-    played.api.merge(
+    played.api.patch(
         f"{WINDOWS}/jobs/{job['metadata']['name']}", {"spec": {"activeDeadlineSeconds": 1}}
     )
     waiting.until(lambda: not _keepers(played), what="the pods of the window to go")
@@ -485,7 +485,7 @@ def _a_window_keeps_nodes_and_lets_them_go(played: Played) -> None:
 def _with_a_window(platform: dict[str, Any]) -> None:
     began = datetime.now(UTC) - timedelta(minutes=1)
     window = {"cron": f"{began.minute} {began.hour} * * *", "hours": 9, "nodes": 2}
-    platform["pools"][-1]["warm"] = [window]
+    platform["pools"][-1]["keep_warm"] = [window]
 
 
 def _keepers(played: Played, *, running: bool = False) -> list[str]:

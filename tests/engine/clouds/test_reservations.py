@@ -72,7 +72,7 @@ def test_what_will_not_do_is_refused_and_what_nobody_tells_is_not(of_clouds, tmp
         reservations.write(folder, {cloud: [there] if there else []})
         command = lab.preview if number else lab.up  # both ask; one of them each is enough
         output = " ".join(command(fails=True).output.split())
-        assert f"refuse live.reservation pools[0].capacity: {said}" in output
+        assert f"error live.reservation pools[0].capacity: {said}" in output
         assert output.count("live.reservation") == 1
         assert Account(folder, cloud).all() == []
         made = [each["type"] for each in lab.state().get("resources", [])]

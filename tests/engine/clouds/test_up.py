@@ -318,7 +318,7 @@ def test_what_is_lost_is_refused_before_the_engine_acts_and_is_what_the_engine_w
     lab.write(pools=one, cluster=moved)
     asked = sorted(set(DIGEST.findall(lab.stack.preview(fails=True).output)))
     assert digest in asked
-    lab.write(pools=one, cluster=moved, consent=asked)
+    lab.write(pools=one, cluster=moved, approved_changes=asked)
     seen = lab.stack.run("preview", "--json", "--show-sames").output
     (lab.stack.folder / "preview.json").write_text(seen[seen.index("{\n") :])
     said = lab.stack.gpuyard("check", lab.file(), "--against", "preview.json", "--format", "json")
@@ -327,7 +327,7 @@ def test_what_is_lost_is_refused_before_the_engine_acts_and_is_what_the_engine_w
     engine = json.loads(seen[seen.index("{\n") :])["steps"]
     assert _told(told["against"]["resources"]) == _by_engine(engine)
 
-    lab.write(pools=one, consent=digest)
+    lab.write(pools=one, approved_changes=digest)
     assert lab.stack.up().counts["deleted"] > 3
     assert not [name for name in lab.groups() if "more" in name]
     assert "no change ahead has this digest" in lab.stack.preview().output
@@ -377,7 +377,7 @@ from pathlib import Path
 from gpuyard.resources import EksCluster, GpuNodePool
 raw = json.loads(Path("platform.json").read_text())
 cluster = EksCluster("lab", {"platform": raw})
-GpuNodePool("nodes", {"platform": raw, "pool": "train", "ground": cluster.ground})
+GpuNodePool("nodes", {"platform": raw, "pool": "train", "foundation": cluster.foundation})
 """
 
 

@@ -17,7 +17,7 @@ from gpuyard.names import DRIVER_VERSION_LABEL as VERSION
 from gpuyard.names import DRIVER_WAITS_LABEL, PODSET_LABEL, SKIP_UPGRADE_LABEL
 from gpuyard.names import UPGRADE_LABEL as STATE
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
-from gpuyard.simulate.drivers.upgrading import BROKEN, JOBS, POD, read_policy, steps, why_broken
+from gpuyard.simulate.drivers.upgrading import BROKEN, JOBS, POD, failure_reason, read_policy, steps
 from kit.levels import require_level
 from kit.stacks import pool, shared_pool, team
 
@@ -72,13 +72,13 @@ class Operator(threading.Thread):
         for name, step in steps(nodes, POLICY, version, self.jobs).items():
             metadata = {"labels": {STATE: step.state}, "annotations": {**step.annotations}}
             change = {"metadata": metadata}
-            if step.closed is not None:
-                change["spec"] = {"unschedulable": step.closed or None}
-                self.closed |= {name} if step.closed else set()
+            if step.is_cordoned is not None:
+                change["spec"] = {"unschedulable": step.is_cordoned or None}
+                self.closed |= {name} if step.is_cordoned else set()
             self.change(name, change)
         for name, each in self.nodes().items():
             runs = each["metadata"]["annotations"][POD]
-            if not why_broken(each) and each["metadata"]["labels"].get(VERSION) != runs:
+            if not failure_reason(each) and each["metadata"]["labels"].get(VERSION) != runs:
                 self.change(name, {"metadata": {"labels": {VERSION: runs}}})
 
     def jobs(self, name):
@@ -136,7 +136,7 @@ def deploy(stack, lab):
             teams=[team(guarantee={"train": 24}, protect=False)],
             mirror={"images": "mirror.example/gpu", "charts": "./charts"},
             software={"driver": driver},
-            consent=[*consent],
+            approved_changes=[*consent],
         )
 
     return write
@@ -153,7 +153,7 @@ def test_the_first_pool_tries_a_driver_and_a_killed_up_goes_on(
 
     deploy(NEW)
     said = stack.preview(fails=True).output
-    consent = set(re.findall(r"with consent: (sha256:[0-9a-f]{12})", said))
+    consent = set(re.findall(r"with approved_changes: (sha256:[0-9a-f]{12})", said))
     deploy(NEW, *consent)
     operator.change(
         "own-dev-1", {"metadata": {"annotations": {BROKEN: f"{NEW}: no symbol version"}}}

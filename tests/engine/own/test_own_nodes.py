@@ -45,7 +45,7 @@ def test_selected_nodes_get_labels_and_give_them_back(stack, api, kueue, lab, ku
     stack.up()
     for name, one in nodes().items():
         ours = {k: v for k, v in one["labels"].items() if before[name].get(k) != v}
-        assert set(ours) == {PLUGIN, "tier"}
+        assert set(ours) == {PLUGIN, "tier", "gpuyard.dev/fabric"}
         assert one["annotations"].keys() >= OURS
     stack.unchanged()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from kit.chart import helm
 
@@ -54,8 +54,8 @@ def chart(tmp_path, monkeypatch):
 
 def told():
     reading, _ = read_all(["."], render=True)
-    found = [(hit.rule.id, f"{hit.file}:{hit.line}") for hit in report(reading, RULES).hits]
-    return found, [each.reason for each in reading.unread if not each.foreign]
+    found = [(hit.rule.id, f"{hit.file}:{hit.line}") for hit in build_report(reading, RULES).hits]
+    return found, [each.reason for each in reading.skipped if not each.is_unrecognized]
 
 
 def test_what_its_values_make_of_it_is_told_at_the_template_s_line(chart):
@@ -113,7 +113,7 @@ def test_a_template_reads_no_file_beside_its_chart(chart):
         (chart / name).write_text(SECRET, encoding="utf-8")
     (chart / "templates" / "server.yaml").write_text(LEAK, encoding="utf-8")
     reading, _ = read_all(["."], render=True)
-    said = [hit.problem for hit in report(reading, RULES).hits]
+    said = [hit.problem for hit in build_report(reading, RULES).hits]
     assert not [each for each in said if b64encode(SECRET.encode()).decode() in each]
     assert [each for each in said if each.startswith("x/:latest can be another image")]
 

@@ -15,7 +15,7 @@ GRAPH = {
     "components/gpuyard/plan/platform.py": {"tests/cli/test_plan.py", "tests/cluster/test_use.py"},
     "components/gpuyard/names.py": set(),
     "tests/plan/money/test_bill.py": set(),
-    "tests/plan/money/test_rungs.py": set(),
+    "tests/plan/money/test_capacity_prices.py": set(),
     "tests/plan/test_proofs.py": set(),
     "tests/cli/test_plan.py": set(),
     "tests/docs/test_links.py": set(),
@@ -30,7 +30,7 @@ GRAPH = {
             [PLAN],
             {
                 "tests/plan/money/test_bill.py": f"{PLAN}: imports it",
-                "tests/plan/money/test_rungs.py": f"{PLAN}: its folder of tests",
+                "tests/plan/money/test_capacity_prices.py": f"{PLAN}: its folder of tests",
                 "tests/cli/test_plan.py": f"{PLAN}: 2 imports away",
             },
         ),
@@ -60,7 +60,7 @@ def test_data_beside_tests_is_read_by_those_beside_it_before_those_below():
     assert list(found.tests) == [
         "tests/plan/test_proofs.py",
         "tests/plan/money/test_bill.py",
-        "tests/plan/money/test_rungs.py",
+        "tests/plan/money/test_capacity_prices.py",
     ]
 
 
@@ -69,7 +69,7 @@ def test_what_is_behind_every_test_runs_the_stated_default():
     assert list(found.tests) == [
         "tests/cli/test_plan.py",
         "tests/plan/money/test_bill.py",
-        "tests/plan/money/test_rungs.py",
+        "tests/plan/money/test_capacity_prices.py",
         "tests/plan/test_proofs.py",
     ]
     assert "pyproject.toml is behind every test, so the default is run: tests/house," in (

@@ -5,7 +5,7 @@ from typing import Any
 from gpuyard.explain import Explanation, explain
 from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.scheduler.desk import EMPTY, PlatformState, Pods, Running
+from gpuyard.scheduler.model import EMPTY, PlatformState, Pods, RunningJob
 from gpuyard.scheduler.requests import PodSet
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
@@ -65,13 +65,13 @@ def said(
     return explain(plan, read, state, team)
 
 
-def running(team: str | None, gpus: int, pods: int = 1, **rest: Any) -> Running:
+def running(team: str | None, gpus: int, pods: int = 1, **rest: Any) -> RunningJob:
     """A job on whole GPUs of `train`; `nodes=` puts its pods there, one after the other."""
     nodes = rest.pop("nodes", None)
     where, resource = rest.pop("pool", "train"), rest.pop("resource", GPU)
     each = {resource: gpus}
     stands = tuple(Pods(pool=where, requests=each, node=n) for n in nodes or ())
-    return Running(
+    return RunningJob(
         name=rest.pop("name", f"{team}-job"),
         team=team,
         uses={(where, resource): gpus * pods} if team else {},
@@ -80,7 +80,7 @@ def running(team: str | None, gpus: int, pods: int = 1, **rest: Any) -> Running:
     )
 
 
-def state_of(*jobs: Running, waiting: int = 0) -> PlatformState:
+def state_of(*jobs: RunningJob, waiting: int = 0) -> PlatformState:
     """These jobs, one after the other."""
     nodes = {str(p.node): p.pool for j in jobs for p in j.pods if p.node}
     return PlatformState(jobs, nodes, waiting)

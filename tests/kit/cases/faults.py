@@ -6,15 +6,15 @@ from dataclasses import replace
 from gpuyard_validator.nccl.arithmetic import Operation
 from gpuyard_validator.results import Action, Status
 from gpuyard_validator.snapshot import Fabric
-from gpuyard_validator.values import Missing, Why
+from gpuyard_validator.values import Missing, MissingReason
 from kit.cases.hardware import SLICES, altered, measure, rate
 
 PASS, WARN, FAIL = Status.PASS, Status.WARN, Status.FAIL
-NO, NOBODY = Missing(Why.NOT_SUPPORTED), "00000000-0000-0000-0000-000000000000"
+NO, NOBODY = Missing(MissingReason.NOT_SUPPORTED), "00000000-0000-0000-0000-000000000000"
 FABRIC = Fabric(
     state=3, status=0, cluster="00000001-0000-0000-0000-000000000001", clique=2, health=0
 )
-LOST = Missing(Why.LOST)
+LOST = Missing(MissingReason.LOST)
 H100, T4, GB200 = ("H100", False), ("T4", False), ("GB200", False)
 A100, CUT = ("A100-40", False), ("A100-40", True)
 
@@ -63,11 +63,11 @@ def ran(operation, bus=None, **values):
     """One of its collectives at another bus bandwidth, or otherwise."""
 
     def turn(m):
-        def other(found):
-            if found.operation != operation:
-                return found
-            made = measure(Operation(operation), found.ranks, bus) if bus else found
-            return replace(made, **values)
+        def other(result):
+            if result.operation != operation:
+                return result
+            created = measure(Operation(operation), result.ranks, bus) if bus else result
+            return replace(created, **values)
 
         return run(measures=tuple(map(other, m.collectives.measures)))(m)
 
@@ -78,18 +78,18 @@ def ended(**ends):
     """Some ranks end otherwise."""
 
     def turn(m):
-        found = tuple(
+        results = tuple(
             replace(each, **ends) if each.rank == 3 else each for each in m.collectives.ends
         )
-        return run(ends=found)(m)
+        return run(ends=results)(m)
 
     return turn
 
 
 RUNS = [
-    ("nccl.ranks", ended(end="hung", said="did not end: all_reduce"), FAIL),
-    ("nccl.ranks", ended(end="crashed", said="exit code 7"), FAIL),
-    ("nccl.ranks", ended(end="absent", said="it did not come within 60 s"), FAIL),
+    ("nccl.ranks", ended(end="hung", output="did not end: all_reduce"), FAIL),
+    ("nccl.ranks", ended(end="crashed", output="exit code 7"), FAIL),
+    ("nccl.ranks", ended(end="absent", output="it did not come within 60 s"), FAIL),
     ("nccl.ranks", run(ends=()), FAIL),
     ("nccl.ranks", lambda m: run(ends=m.collectives.ends[:15])(m), FAIL),
     ("nccl.results", ran("all_gather", wrong=1), FAIL),
@@ -119,10 +119,10 @@ def rated(task, giga=None, only=None, **values):
     """One of its rates another: of all other GPUs, or of one."""
 
     def turn(m):
-        def other(found):
-            if found.task != task or only not in (None, found.other):
-                return found
-            return replace(rate(task, giga, other=found.other) if giga else found, **values)
+        def other(result):
+            if result.task != task or only not in (None, result.other):
+                return result
+            return replace(rate(task, giga, other=result.other) if giga else result, **values)
 
         load = m.gpus[min(1, len(m.gpus) - 1)].load
         return loaded(rates=tuple(map(other, load.rates)))(m)
@@ -152,42 +152,42 @@ def unshared(m):
 
 
 LOADS = [
-    ("work.ran", TWO, loaded(end="hung", said="product: it did not end in time"), FAIL, Action.RESET),
-    ("work.ran", TWO, loaded(end="crashed", said="memory: cuMemAlloc_v2", code=2), FAIL, Action.LOOK),
-    ("work.ran", T4_LOADED, loaded(end="crashed", said="product: ECC", code=214), FAIL, Action.RESET),
-    ("work.ran", TWO, loaded(uuid="GPU-another"), FAIL, Action.LOOK),
+    ("work.ran", TWO, loaded(ended="hung", output="product: it did not end in time"), FAIL, Action.RESET),
+    ("work.ran", TWO, loaded(ended="crashed", output="memory: cuMemAlloc_v2", code=2), FAIL, Action.INVESTIGATE),
+    ("work.ran", T4_LOADED, loaded(ended="crashed", output="product: ECC", code=214), FAIL, Action.RESET),
+    ("work.ran", TWO, loaded(uuid="GPU-another"), FAIL, Action.INVESTIGATE),
     ("work.results", TWO, rated("product", wrong=1), FAIL, Action.REPLACE),
     ("work.results", ONE, rated("step", wrong=7), FAIL, Action.REPLACE),
     ("work.results", T4_LOADED, rated("to_host", wrong=1), FAIL, Action.REPLACE),
-    ("work.memory", TWO, rated("memory", 1904.0), FAIL, Action.LOOK),
-    ("work.memory", T4_LOADED, rated("memory", 182.0), FAIL, Action.LOOK),
-    ("work.to_device", TWO, rated("to_device", 47.9), FAIL, Action.LOOK),
-    ("work.to_device", T4_LOADED, rated("to_device", 4.6), WARN, Action.LOOK),
-    ("work.to_host", TWO, rated("to_host", 47.9), FAIL, Action.LOOK),
-    ("work.peers", TWO, rated("peers", 334.9, only=6), FAIL, Action.LOOK),
-    ("work.peers", ONE, rated("peers", 539.9, only=0), WARN, Action.LOOK),
-    ("work.peers", TWO, unshared, FAIL, Action.LOOK),
-    ("work.product", TWO, rated("product", 596_000.0), FAIL, Action.LOOK),
-    ("work.product", T4_LOADED, rated("product", 32_400.0), WARN, Action.LOOK),
-    ("work.spread", TWO, rated("product", 702_900.0), WARN, Action.LOOK),
-    ("work.step", ONE, rated("step", 1_112_000.0), FAIL, Action.LOOK),
-    ("work.clocks", TWO, told(["product"], reasons=0x4 | 0x8), FAIL, Action.LOOK),
-    ("work.clocks", ONE, told(["step"], reasons=0x40), FAIL, Action.LOOK),
-    ("work.clocks", T4_LOADED, told(["product"], reasons=0x80), FAIL, Action.LOOK),
-    ("work.clocks", T4_LOADED, told(["product"], reasons=0x24), WARN, Action.LOOK),
-    ("work.temperature", TWO, told(["product"], margin=0), FAIL, Action.LOOK),
-    ("work.power", ONE, drawn(749_000), WARN, Action.LOOK),
+    ("work.memory", TWO, rated("memory", 1904.0), FAIL, Action.INVESTIGATE),
+    ("work.memory", T4_LOADED, rated("memory", 182.0), FAIL, Action.INVESTIGATE),
+    ("work.to_device", TWO, rated("to_device", 47.9), FAIL, Action.INVESTIGATE),
+    ("work.to_device", T4_LOADED, rated("to_device", 4.6), WARN, Action.INVESTIGATE),
+    ("work.to_host", TWO, rated("to_host", 47.9), FAIL, Action.INVESTIGATE),
+    ("work.peers", TWO, rated("peers", 334.9, only=6), FAIL, Action.INVESTIGATE),
+    ("work.peers", ONE, rated("peers", 539.9, only=0), WARN, Action.INVESTIGATE),
+    ("work.peers", TWO, unshared, FAIL, Action.INVESTIGATE),
+    ("work.product", TWO, rated("product", 596_000.0), FAIL, Action.INVESTIGATE),
+    ("work.product", T4_LOADED, rated("product", 32_400.0), WARN, Action.INVESTIGATE),
+    ("work.spread", TWO, rated("product", 702_900.0), WARN, Action.INVESTIGATE),
+    ("work.step", ONE, rated("step", 1_112_000.0), FAIL, Action.INVESTIGATE),
+    ("work.clocks", TWO, told(["product"], reasons=0x4 | 0x8), FAIL, Action.INVESTIGATE),
+    ("work.clocks", ONE, told(["step"], reasons=0x40), FAIL, Action.INVESTIGATE),
+    ("work.clocks", T4_LOADED, told(["product"], reasons=0x80), FAIL, Action.INVESTIGATE),
+    ("work.clocks", T4_LOADED, told(["product"], reasons=0x24), WARN, Action.INVESTIGATE),
+    ("work.temperature", TWO, told(["product"], margin=0), FAIL, Action.INVESTIGATE),
+    ("work.power", ONE, drawn(749_000), WARN, Action.INVESTIGATE),
     ("work.errors", TWO, told(["memory"], uncorrected=1), FAIL, Action.RESET),
     ("work.errors", ONE, told(["step"], remapped=1), FAIL, Action.RESET),
-    ("work.pcie", TWO, told(["to_device", "to_host"], pcie_generation=4), FAIL, Action.LOOK),
-    ("work.pcie", TWO, told(["to_device", "to_host"], pcie_width=8), FAIL, Action.LOOK),
-    ("work.pcie", T4_LOADED, told(["to_device", "to_host"], pcie_width=4), FAIL, Action.LOOK),
+    ("work.pcie", TWO, told(["to_device", "to_host"], pcie_generation=4), FAIL, Action.INVESTIGATE),
+    ("work.pcie", TWO, told(["to_device", "to_host"], pcie_width=8), FAIL, Action.INVESTIGATE),
+    ("work.pcie", T4_LOADED, told(["to_device", "to_host"], pcie_width=4), FAIL, Action.INVESTIGATE),
 ]  # fmt: skip
 
 # A check, a machine that has worked, what just passes, what just does not, and what comes of that.
 BUS = ["to_device", "to_host"]
 LOAD_EDGES = [
-    ("work.ran", "H100-loaded", loaded(), loaded(end="crashed"), FAIL),
+    ("work.ran", "H100-loaded", loaded(), loaded(ended="crashed"), FAIL),
     ("work.results", "H100-loaded", rated("memory", wrong=0), rated("memory", wrong=1), FAIL),
     ("work.memory", "H100-loaded", rated("memory", 1905.0), rated("memory", 1904.9), FAIL),
     ("work.memory", "T4-loaded", rated("memory", 183.0), rated("memory", 182.9), FAIL),
@@ -241,45 +241,45 @@ FAULTS = [
     ("gpu.product", H100, of_gpu(name="NVIDIA H100 PCIe"), FAIL, Action.REPLACE),
     ("gpu.product", H100, of_gpu(pci_id="2331"), FAIL, Action.REPLACE),
     ("gpu.memory", A100, of_gpu(memory_mib=38000), FAIL, Action.REPLACE),
-    ("gpu.identity", H100, lambda m: altered(m, uuid=m.gpus[0].uuid), FAIL, Action.LOOK),
-    ("gpu.identity", T4, of_gpu(uuid=""), FAIL, Action.LOOK),
-    ("firmware.same", H100, of_gpu(vbios="96.00.74.00.09"), WARN, Action.LOOK),
-    ("firmware.same", H100, of_gpu(gsp_firmware="570.1"), WARN, Action.LOOK),
-    ("firmware.same", H100, of_gpu(inforom_image="G520.0200.00.04"), WARN, Action.LOOK),
+    ("gpu.identity", H100, lambda m: altered(m, uuid=m.gpus[0].uuid), FAIL, Action.INVESTIGATE),
+    ("gpu.identity", T4, of_gpu(uuid=""), FAIL, Action.INVESTIGATE),
+    ("firmware.same", H100, of_gpu(vbios="96.00.74.00.09"), WARN, Action.INVESTIGATE),
+    ("firmware.same", H100, of_gpu(gsp_firmware="570.1"), WARN, Action.INVESTIGATE),
+    ("firmware.same", H100, of_gpu(inforom_image="G520.0200.00.04"), WARN, Action.INVESTIGATE),
     ("gpu.inforom", T4, of_gpu(inforom_valid=False), FAIL, Action.REPLACE),
     ("driver.version", H100, node(driver="570.148.08", kernel_driver="570.148.08"), FAIL, Action.REBOOT),
     ("driver.version", H100, node(driver="580.95.05", kernel_driver="580.95.05"), FAIL, Action.REBOOT),
     ("driver.version", H100, node(driver="newest", kernel_driver="newest"), FAIL, Action.REBOOT),
     ("driver.whole", H100, node(kernel_driver="580.95.05"), FAIL, Action.REBOOT),
-    ("gpu.persistence", H100, of_gpu(persistence=False), WARN, Action.LOOK),
-    ("gpu.compute_mode", T4, of_gpu(compute_mode=2), FAIL, Action.LOOK),
-    ("gpu.compute_mode", H100, of_gpu(compute_mode=3), FAIL, Action.LOOK),
+    ("gpu.persistence", H100, of_gpu(persistence=False), WARN, Action.INVESTIGATE),
+    ("gpu.compute_mode", T4, of_gpu(compute_mode=2), FAIL, Action.INVESTIGATE),
+    ("gpu.compute_mode", H100, of_gpu(compute_mode=3), FAIL, Action.INVESTIGATE),
     ("ecc.mode", H100, of_gpu(ecc_current=False, ecc_pending=False), FAIL, Action.REBOOT),
     ("ecc.mode", T4, of_gpu(ecc_pending=False), FAIL, Action.REBOOT),
     ("gpu.recovery", H100, of_gpu(recovery_action=1), FAIL, Action.RESET),
     ("gpu.recovery", T4, of_gpu(recovery_action=2), FAIL, Action.REBOOT),
-    ("gpu.recovery", T4, of_gpu(recovery_action=99), FAIL, Action.LOOK),
+    ("gpu.recovery", T4, of_gpu(recovery_action=99), FAIL, Action.INVESTIGATE),
     ("memory.repair", H100, of_gpu(unrepairable=True), FAIL, Action.REPLACE),
     ("memory.repair", H100, of_gpu(repair_pending=True), FAIL, Action.RESET),
     ("memory.remapped_rows", H100, of_gpu(remap_failure=True), FAIL, Action.REPLACE),
     ("memory.remapped_rows", A100, of_gpu(remap_pending=True), FAIL, Action.RESET),
-    ("memory.remapped_rows", A100, of_gpu(remapped_uncorrectable=512), WARN, Action.LOOK),
+    ("memory.remapped_rows", A100, of_gpu(remapped_uncorrectable=512), WARN, Action.INVESTIGATE),
     ("memory.retired_pages", T4, of_gpu(retired_pages=63), FAIL, Action.REPLACE),
     ("memory.retired_pages", T4, of_gpu(retired_pending=True), FAIL, Action.REBOOT),
     ("ecc.sram", H100, of_gpu(sram_uncorrected=1), FAIL, Action.RESET),
     ("ecc.sram", H100, of_gpu(sram_threshold=True), FAIL, Action.REPLACE),
-    ("ecc.dram", H100, of_gpu(dram_uncorrected=1), WARN, Action.LOOK),
-    ("clocks.held", H100, of_gpu(clock_reasons=0x1 | 0x8), FAIL, Action.LOOK),
-    ("clocks.held", H100, of_gpu(clock_reasons=0x5 | 0x40), FAIL, Action.LOOK),
-    ("clocks.held", T4, of_gpu(clock_reasons=0x80), FAIL, Action.LOOK),
-    ("clocks.held", T4, of_gpu(clock_reasons=0x21), WARN, Action.LOOK),
-    ("gpu.temperature", H100, of_gpu(thermal_margin=0), FAIL, Action.LOOK),
-    ("power.limit", H100, of_gpu(power_limit_mw=699_999), WARN, Action.LOOK),
-    ("clocks.limit", H100, of_gpu(max_sm_mhz=1755), WARN, Action.LOOK),
-    ("pcie.width", H100, of_gpu(pcie_width=8), FAIL, Action.LOOK),
-    ("pcie.width", T4, of_gpu(pcie_width=4), FAIL, Action.LOOK),
-    ("pcie.generation", H100, of_gpu(pcie_generation=4), FAIL, Action.LOOK),
-    ("pcie.generation", T4, of_gpu(pcie_generation=2), FAIL, Action.LOOK),
+    ("ecc.dram", H100, of_gpu(dram_uncorrected=1), WARN, Action.INVESTIGATE),
+    ("clocks.held", H100, of_gpu(clock_reasons=0x1 | 0x8), FAIL, Action.INVESTIGATE),
+    ("clocks.held", H100, of_gpu(clock_reasons=0x5 | 0x40), FAIL, Action.INVESTIGATE),
+    ("clocks.held", T4, of_gpu(clock_reasons=0x80), FAIL, Action.INVESTIGATE),
+    ("clocks.held", T4, of_gpu(clock_reasons=0x21), WARN, Action.INVESTIGATE),
+    ("gpu.temperature", H100, of_gpu(thermal_margin=0), FAIL, Action.INVESTIGATE),
+    ("power.limit", H100, of_gpu(power_limit_mw=699_999), WARN, Action.INVESTIGATE),
+    ("clocks.limit", H100, of_gpu(max_sm_mhz=1755), WARN, Action.INVESTIGATE),
+    ("pcie.width", H100, of_gpu(pcie_width=8), FAIL, Action.INVESTIGATE),
+    ("pcie.width", T4, of_gpu(pcie_width=4), FAIL, Action.INVESTIGATE),
+    ("pcie.generation", H100, of_gpu(pcie_generation=4), FAIL, Action.INVESTIGATE),
+    ("pcie.generation", T4, of_gpu(pcie_generation=2), FAIL, Action.INVESTIGATE),
     ("nvlink.links", H100, of_gpu(nvlinks=(True,) * 17 + (False,)), FAIL, Action.RESET),
     ("nvlink.links", A100, of_gpu(nvlinks=(True,) * 11), FAIL, Action.RESET),
     ("nvlink.errors", H100, of_gpu(nvlink_recoveries=1), FAIL, Action.RESET),
@@ -296,20 +296,20 @@ FAULTS = [
     ("rdma.devices", H100, node(adapters=()), FAIL, Action.REPLACE),
     ("rdma.devices", H100, adapters({"driver": "mlx5_core", "link": "Ethernet"}), FAIL, Action.REPLACE),
     ("rdma.devices", ("H200", False), adapters({"link": "Ethernet"}), FAIL, Action.REPLACE),
-    ("rdma.ports", H100, adapters({"active": False}), FAIL, Action.LOOK),
-    ("rdma.ports", ("H200", False), adapters({"gbps": 200.0}), FAIL, Action.LOOK),
-    ("rdma.gpudirect", H100, node(open_modules=False), FAIL, Action.LOOK),
-    ("mig.mode", CUT, of_gpu(mig_pending=False), FAIL, Action.LOOK),
-    ("mig.mode", A100, of_gpu(mig_current=True, mig_pending=True), FAIL, Action.LOOK),
-    ("mig.mode", CUT, of_gpu(mig_current=False, mig_pending=False), FAIL, Action.LOOK),
-    ("mig.geometry", CUT, of_gpu(instances=(SLICES["3g.20gb"], SLICES["3g.20gb"])), FAIL, Action.LOOK),
-    ("mig.geometry", CUT, of_gpu(instances=()), FAIL, Action.LOOK),
-    ("load.processes", H100, of_gpu(processes=(4711,)), FAIL, Action.LOOK),
-    ("load.utilization", H100, of_gpu(utilization=11), FAIL, Action.LOOK),
-    ("host.environment", H100, node(environment={"CUDA_INJECTION64_PATH": "/x"}), WARN, Action.LOOK),
-    *((check, TWO, fault, status, Action.LOOK) for check, fault, status in RUNS),
-    ("nccl.transport", ONE, logged(r"P2P/CUMEM", "SHM/direct/direct"), FAIL, Action.LOOK),
-    ("nccl.all_reduce", ONE, ran("all_reduce", 599.0), FAIL, Action.LOOK),
+    ("rdma.ports", H100, adapters({"active": False}), FAIL, Action.INVESTIGATE),
+    ("rdma.ports", ("H200", False), adapters({"gbps": 200.0}), FAIL, Action.INVESTIGATE),
+    ("rdma.gpudirect", H100, node(open_modules=False), FAIL, Action.INVESTIGATE),
+    ("mig.mode", CUT, of_gpu(mig_pending=False), FAIL, Action.INVESTIGATE),
+    ("mig.mode", A100, of_gpu(mig_current=True, mig_pending=True), FAIL, Action.INVESTIGATE),
+    ("mig.mode", CUT, of_gpu(mig_current=False, mig_pending=False), FAIL, Action.INVESTIGATE),
+    ("mig.geometry", CUT, of_gpu(instances=(SLICES["3g.20gb"], SLICES["3g.20gb"])), FAIL, Action.INVESTIGATE),
+    ("mig.geometry", CUT, of_gpu(instances=()), FAIL, Action.INVESTIGATE),
+    ("load.processes", H100, of_gpu(processes=(4711,)), FAIL, Action.INVESTIGATE),
+    ("load.utilization", H100, of_gpu(utilization=11), FAIL, Action.INVESTIGATE),
+    ("host.environment", H100, node(environment={"CUDA_INJECTION64_PATH": "/x"}), WARN, Action.INVESTIGATE),
+    *((check, TWO, fault, status, Action.INVESTIGATE) for check, fault, status in RUNS),
+    ("nccl.transport", ONE, logged(r"P2P/CUMEM", "SHM/direct/direct"), FAIL, Action.INVESTIGATE),
+    ("nccl.all_reduce", ONE, ran("all_reduce", 599.0), FAIL, Action.INVESTIGATE),
     *LOADS,
 ]  # fmt: skip
 

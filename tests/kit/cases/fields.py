@@ -8,13 +8,13 @@ FREE = {"annotations", "data", "hard", "labels", "matchLabels", "nodeLabels", "n
 
 def fields(value: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
     """Every path to a field; items of a list are one."""
-    found = set()
+    results = set()
     if isinstance(value, dict):
         for key, inner in value.items():
-            found |= {(*path, key)} | (set() if key in FREE else fields(inner, (*path, key)))
+            results |= {(*path, key)} | (set() if key in FREE else fields(inner, (*path, key)))
     elif isinstance(value, list):
-        found = {each for inner in value for each in fields(inner, (*path, "[]"))}
-    return found
+        results = {each for inner in value for each in fields(inner, (*path, "[]"))}
+    return results
 
 
 def covering(objects: Any) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import re
 
 import yaml
 
-from gpuyard.lint.languages.terraform_files import FILLED_IN, OF_THE_CLUSTER
+from gpuyard.lint.languages.terraform_files import CLOUD_DEFAULTED_FIELDS, CLUSTER_ATTRIBUTES
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.lint.terraform import KINDS, PLURAL
 
@@ -61,8 +61,8 @@ def preview(resources):
 
 
 def state(resources):
-    found = [_state(raw) for raw in resources]
-    return json.dumps({"version": 3, "deployment": {"resources": found}}, indent=1)
+    results = [_state(raw) for raw in resources]
+    return json.dumps({"version": 3, "deployment": {"resources": results}}, indent=1)
 
 
 # ── YAML ──
@@ -85,8 +85,8 @@ def _document(raw):
 
 
 def terraform(resources):
-    found = [_planned(raw) for raw in resources]
-    return json.dumps({"planned_values": {"root_module": {"resources": found}}}, indent=1)
+    results = [_planned(raw) for raw in resources]
+    return json.dumps({"planned_values": {"root_module": {"resources": results}}}, indent=1)
 
 
 def _planned(raw):
@@ -148,9 +148,11 @@ def _block(raw):
         values = {"chart": raw["chart"]}
         lines = [f"  values = [yamlencode({_value(raw['values'])})]"]
     else:
-        lines = [f"  {each} {{}}" for each in FILLED_IN.get(kind, ()) if each not in values]
+        lines = [
+            f"  {each} {{}}" for each in CLOUD_DEFAULTED_FIELDS.get(kind, ()) if each not in values
+        ]
     if kind == "google_container_node_pool":
-        of_cluster = {each: [{}] for each in OF_THE_CLUSTER}
+        of_cluster = {each: [{}] for each in CLUSTER_ATTRIBUTES}
         values = values | {
             "node_config": [of_cluster | each for each in values.get("node_config", [])]
         }

@@ -7,14 +7,14 @@ and the catalogue. No row was recorded through this program on a device.
 
 from dataclasses import dataclass, replace
 
-from gpuyard_validator.expectations import SCHEMA, Expectations, Layout, Network, TogetherWith
-from gpuyard_validator.load.record import Load, Rate, Seen
+from gpuyard_validator.expectations import SCHEMA, CollectivePeers, Expectations, Layout, Network
+from gpuyard_validator.load.record import Load, LoadSample, Rate
 from gpuyard_validator.nccl.arithmetic import GIB, Operation, bus_factor
 from gpuyard_validator.nccl.record import Collectives, Measure, RankEnd
 from gpuyard_validator.snapshot import Adapter, Fabric, Gpu, Instance, Snapshot
-from gpuyard_validator.values import Missing, Why
+from gpuyard_validator.values import Missing, MissingReason
 
-NO = Missing(Why.NOT_SUPPORTED)
+NO = Missing(MissingReason.NOT_SUPPORTED)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def expected(name, *, cut=False, **more):
     if name in NETWORKS:
         kind, _, _, devices, gbps = NETWORKS[name]
         network = Network(kind=kind, devices=devices, names=(), gbps_per_device=gbps)
-    found = Expectations(
+    result = Expectations(
         schema=SCHEMA,
         platform="lab",
         pool="train",
@@ -150,12 +150,12 @@ def expected(name, *, cut=False, **more):
         layouts=layouts,
         network=network,
         profile=LOADED[name][3] if name in LOADED else "quick",
-        together=TogetherWith(nodes=LOADED[name][1], between=LOADED[name][2])
+        collectives=CollectivePeers(nodes=LOADED[name][1], between=LOADED[name][2])
         if name in LOADED
         else None,
         accepted=(),
     )
-    return replace(found, **more)
+    return replace(result, **more)
 
 
 def collectives(name):
@@ -169,13 +169,15 @@ def collectives(name):
         on="2026-11-24",
         nodes=nodes,
         gpus=gpus,
-        ends=tuple(RankEnd(rank=r, node=f"node-{r // 8 + 1}", end="done", said="") for r in ranks),
+        ends=tuple(
+            RankEnd(rank=r, node=f"node-{r // 8 + 1}", end="done", output="") for r in ranks
+        ),
         measures=tuple(
             measure(operation, ranks, bus)
             for operation, bus in zip(Operation, BUS_GBPS[name], strict=False)
         ),
         slow=(),
-        halved=True,
+        bisected=True,
         versions=("2.31.2",),
         logs=tuple(
             (plugin + outer.format(r, (r + 8) % 16) if nodes > 1 else "")
@@ -196,7 +198,7 @@ def load(name, index):
     memory, slot, pair, product, step = SPEEDS[name]
     card = CARDS[name]
     others = [n for n in range(card.gpus) if n != index]
-    made = [
+    created = [
         rate("memory", memory),
         rate("to_device", slot),
         rate("to_host", slot),
@@ -206,27 +208,27 @@ def load(name, index):
     ]
     return Load(
         uuid=uuid(index),
-        end="done",
-        said="",
+        ended="done",
+        output="",
         code=0,
-        lacks="",
+        missing_library="",
         versions=("CUDA 13.1", "cuBLAS 130100"),
-        rates=tuple(made),
-        seen=tuple(seen(card, task) for task in dict.fromkeys(each.task for each in made)),
+        rates=tuple(created),
+        seen=tuple(seen(card, task) for task in dict.fromkeys(each.task for each in created)),
     )
 
 
 def rate(task, giga, other=None, **more):
     """Work at this rate: GB/s, or thousandths of TFLOPS."""
-    found = Rate(task=task, other=other, amount=giga * 1e9, seconds=1.0, rounds=20, wrong=0)
-    return replace(found, **more)
+    result = Rate(task=task, other=other, amount=giga * 1e9, seconds=1.0, rounds=20, wrong=0)
+    return replace(result, **more)
 
 
 def seen(card, task):
     """What the driver says of a good GPU meanwhile: its power limit holds it, and nothing else."""
-    return Seen(
+    return LoadSample(
         task=task,
-        looks=3,
+        samples=3,
         reasons=4,
         margin=12,
         milliwatts=card.watts * 980,
@@ -266,10 +268,10 @@ def machine(name, *, cut=False):
 def gpu(name, index, *, cut):
     card = CARDS[name]
     old, able = card.architecture == "Turing", name in CUTS or name == "GB200"
-    made = [SLICES[each] for each, count in CUTS.get(name, {}).items() for _ in range(count)]
+    created = [SLICES[each] for each, count in CUTS.get(name, {}).items() for _ in range(count)]
     fabric = name.removesuffix("-loaded") in ("H100", "H200", "B200", "GB200")
     domain = "00000001-0000-0000-0000-000000000001"
-    nobody = "00000000-0000-0000-0000-000000000000"
+    unassigned = "00000000-0000-0000-0000-000000000000"
     return Gpu(
         index=index,
         answers=True,
@@ -288,7 +290,7 @@ def gpu(name, index, *, cut):
         ecc_pending=True,
         mig_current=cut if able else NO,
         mig_pending=cut if able else NO,
-        instances=tuple(made) if cut else () if able else NO,
+        instances=tuple(created) if cut else () if able else NO,
         recovery_action=0,
         unrepairable=False,
         repair_pending=False,
@@ -313,7 +315,7 @@ def gpu(name, index, *, cut):
         fabric=Fabric(
             state=3,
             status=0,
-            cluster=domain if name in RACKS else nobody,
+            cluster=domain if name in RACKS else unassigned,
             clique=2 if name in RACKS else 0,
             health=0,
         )
@@ -330,10 +332,10 @@ def spoken(product):
     for dashed in ("SXM4-40GB", "SXM4-80GB"):
         product = product.replace(f"-{dashed}", f"-{dashed.replace('-', '~')}")
     head, _, tail = product.partition("-")
-    said = f"{head} {tail}"
-    if "A100" not in said:
-        said = said.replace("-", " ")
-    return said.replace("~", "-")
+    message = f"{head} {tail}"
+    if "A100" not in message:
+        message = message.replace("-", " ")
+    return message.replace("~", "-")
 
 
 def altered(snapshot, which=1, **values):

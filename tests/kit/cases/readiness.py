@@ -12,7 +12,6 @@ import yaml
 
 import proofs
 from gpuyard.findings import Finding, Severity
-from gpuyard.judging import Judged, judge
 from gpuyard.names import (
     CHECK_RESULT_LABEL,
     CHECKED_LABEL,
@@ -23,10 +22,11 @@ from gpuyard.names import (
     MIG_STATE_LABEL,
 )
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.readiness.asking import Readiness, ask_all
-from gpuyard.readiness.subject import ASKED, ClusterSeen, Subject
+from gpuyard.readiness.assessment import Readiness, run_checks
+from gpuyard.readiness.inputs import LISTED_KINDS, ClusterObjects, Subject
 from gpuyard.render.cloud.graph import CloudGraph, Json
 from gpuyard.spec.read import read_stack_file
+from gpuyard.stack_validation import ValidatedStack, validate
 from kit.stacks import stack_file
 
 HERE = Path(__file__).parents[2] / "readiness"
@@ -40,20 +40,20 @@ def base(name: str = "ready") -> Any:
     return yaml.safe_load((HERE / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
-def judged(case: Mapping[str, Any]) -> Judged:
+def judged(case: Mapping[str, Any]) -> ValidatedStack:
     """The platform with a change; fails with every finding when that is refused."""
     raw = proofs.patched(base(case.get("base", "ready")), case.get("with", {}))
     config = {"aws:region": "us-east-1"} if raw["cloud"] == "aws" else {}
-    found = judge(read_stack_file(stack_file(raw, config), "ready.yaml"), date(2026, 11, 21))
-    assert found.plan is not None, [str(f) for f in found.findings]
-    return found
+    result = validate(read_stack_file(stack_file(raw, config), "ready.yaml"), date(2026, 11, 21))
+    assert result.plan is not None, [str(f) for f in result.findings]
+    return result
 
 
 @cache
 def subject(name: str = "ready") -> Subject:
     """A platform as its file has it, rendered once."""
-    found = judged({"base": name})
-    return Subject(found.plan, found.findings)
+    result = judged({"base": name})
+    return Subject(result.plan, result.findings)
 
 
 @cache
@@ -66,21 +66,25 @@ def subject_of(case: Mapping[str, Any]) -> Subject:
     """What a case changes: the platform, its pools, what it renders, what it makes in a cloud."""
     if not case.keys() & {"with", "findings", "pools", "rendered", "graph"}:
         return subject(case.get("base", "ready"))
-    found = judged(case)
+    result = judged(case)
     warned = tuple(
-        Finding(id=each, severity=Severity.WARN, path=("software",), problem="as said", given="x")
+        Finding(
+            id=each, severity=Severity.WARNING, path=("software",), problem="as said", value="x"
+        )
         for each in case.get("findings", ())
     )
-    plan = found.plan
+    plan = result.plan
     for name, fields in case.get("pools", {}).items():
         pools = [replace(p, **fields) if p.name == name else p for p in plan.pools]
         plan = replace(plan, pools=tuple(pools))
-    made = Subject(plan, (*found.findings, *warned))
+    created = Subject(plan, (*result.findings, *warned))
     if "rendered" in case:
-        made.__dict__["rendered"] = changed(made.rendered.objects, {"cluster": case["rendered"]})
+        created.__dict__["rendered"] = changed(
+            created.rendered.objects, {"cluster": case["rendered"]}
+        )
     for name, patch in case.get("graph", {}).items():
-        made.__dict__["graph"] = _regraphed(made.graph, name, patch)
-    return made
+        created.__dict__["graph"] = _regraphed(created.graph, name, patch)
+    return created
 
 
 def _regraphed(graph: CloudGraph, name: str, patch: Mapping[str, Any]) -> CloudGraph:
@@ -96,20 +100,20 @@ def _regraphed(graph: CloudGraph, name: str, patch: Mapping[str, Any]) -> CloudG
 def asked(case: Mapping[str, Any], *, live: bool = False) -> Readiness:
     """Every check, of what a case changes, and with `live` of its cluster."""
     kinds = healthy(case.get("base", "ready")) if live else {}
-    return ask_all(subject_of(case), changed(kinds, case) if live else None)
+    return run_checks(subject_of(case), changed(kinds, case) if live else None)
 
 
-def answers(found: Readiness) -> dict[str, str]:
+def answers(result: Readiness) -> dict[str, str]:
     """How each is answered, in the word that people see."""
-    return {a.check.id: a.ready.value if a.applies else "n/a" for a in found.answers}
+    return {a.check.id: a.status.value if a.applies else "n/a" for a in result.answers}
 
 
 # ── the cluster ───────────────────────────────────────────────────────────────────────────────────
 def cluster_of(plan: PlatformPlan) -> dict[str, list[Any]]:
     """Objects by kind: what the plan renders and what stands beside it, as controllers leave them."""
-    kinds: dict[str, list[Any]] = {kind: [] for kind in ASKED}
+    kinds: dict[str, list[Any]] = {kind: [] for kind in LISTED_KINDS}
     rendered = Subject(plan).rendered
-    for kind in ASKED:
+    for kind in LISTED_KINDS:
         kinds[kind] += copy.deepcopy(list(rendered.all(kind)))
     for each in yaml.safe_load((HERE / "cluster.yaml").read_text(encoding="utf-8")):
         kinds[each["kind"]].append(each)
@@ -165,17 +169,17 @@ def exporter(on: str) -> dict[str, Any]:
     }
 
 
-def changed(kinds: Mapping[str, Sequence[Any]], case: Mapping[str, Any]) -> ClusterSeen:
+def changed(kinds: Mapping[str, Sequence[Any]], case: Mapping[str, Any]) -> ClusterObjects:
     """The cluster of a case: by kind and name what is other, gone (`null`) or new; what it lacks or hides."""
-    made = {kind: list(objects) for kind, objects in kinds.items()}
+    created = {kind: list(objects) for kind, objects in kinds.items()}
     for kind, changes in case.get("cluster", {}).items():
         for name, patch in changes.items():
-            found = [each for each in made[kind] if each["metadata"]["name"] == name]
-            made[kind] = [each for each in made[kind] if each not in found]
+            results = [each for each in created[kind] if each["metadata"]["name"] == name]
+            created[kind] = [each for each in created[kind] if each not in results]
             if patch is not None:
-                old = found or [{"kind": kind, "metadata": {"name": name}}]
-                made[kind] += [proofs.patched(each, patch) for each in old]
+                old = results or [{"kind": kind, "metadata": {"name": name}}]
+                created[kind] += [proofs.patched(each, patch) for each in old]
     absent = frozenset(case.get("lacks", ()))
     for kind in {*absent, *case.get("empty", ())}:
-        made[kind] = []
-    return ClusterSeen(objects=made, unread=case.get("unread", {}), absent=absent)
+        created[kind] = []
+    return ClusterObjects(objects=created, unreadable=case.get("unread", {}), absent=absent)

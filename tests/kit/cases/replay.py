@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuyard.names import GPU
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay import Arrival, Course, Replay
+from gpuyard.replay import JobHistory, Replay, SubmittedJob
 from kit.cluster.queues import one_pool
 from kit.stacks import plan_of
 
@@ -19,37 +19,37 @@ def queues(nodes: int, **rest: Any) -> PlatformPlan:
     return plan_of(one_pool("q", nodes, **rest))
 
 
-def came(name: str, at: float = 0, gpus: int = 8, seconds: float = 10, **rest: Any) -> Arrival:
+def came(name: str, at: float = 0, gpus: int = 8, seconds: float = 10, **rest: Any) -> SubmittedJob:
     """A job of one pod; the first letter of its name is its team's."""
-    return Arrival(
+    return SubmittedJob(
         name=name, team=f"q-{name[0]}", at=at, seconds=seconds, requests={GPU: gpus}, **rest
     )
 
 
-def courses(found: Replay) -> dict[str, Course]:
+def courses(result: Replay) -> dict[str, JobHistory]:
     """What became of each job, by name."""
-    return {course.job.name: course for course in found.courses}
+    return {course.job.name: course for course in result.courses}
 
 
-def starts(found: Replay) -> dict[str, float | None]:
+def starts(result: Replay) -> dict[str, float | None]:
     """When each job was first admitted."""
-    return {name: course.admitted for name, course in courses(found).items()}
+    return {name: course.admitted for name, course in courses(result).items()}
 
 
-def used_at(found: Replay, moment: float) -> Counter[str]:
+def used_at(result: Replay, moment: float) -> Counter[str]:
     """What each team held just after this moment, but for jobs that were told to give way.
 
     Kueue gives away what those leave in the cycle in which it tells them, before their pods have ended.
     """
     used: Counter[str] = Counter()
-    for course in found.courses:
-        for spell in course.spells:
-            if spell.start <= moment < spell.end - bool(spell.evicted_by):
-                used[course.job.team] += spell.uses[KEY]
+    for course in result.courses:
+        for interval in course.intervals:
+            if interval.start <= moment < interval.end - bool(interval.evicted_by):
+                used[course.job.team] += interval.uses[KEY]
     return used
 
 
-def some_jobs(number: int, count: int, teams: str = "abc") -> list[Arrival]:
+def some_jobs(number: int, count: int, teams: str = "abc") -> list[SubmittedJob]:
     """Jobs of this number: gangs and single GPUs, in a burst."""
     rng = random.Random(number)  # noqa: S311  no secret is made of it
     return [

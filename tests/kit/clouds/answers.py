@@ -38,9 +38,9 @@ QUESTIONS = (
 class NotAnswered(grpc.RpcError):  # type: ignore[misc]  # has no stubs of its own
     """What an engine gives a program whose question a provider refused; a program may go on without."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
-        self._said = said
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self._said = message
 
     def code(self) -> grpc.StatusCode:
         """As the engine says it of all that providers refuse."""
@@ -64,14 +64,14 @@ def outputs(resource: Registered) -> Mapping[str, Any]:
 
 def calls(account: Account | None = None) -> dict[str, Any]:
     """What is answered to questions: by this account, else by an empty one."""
-    there = account or Account()
+    existing = account or Account()
 
     def answered(token: str) -> Any:
         place = PLACES[token.partition(":")[0]]
 
         def ask(args: dict[str, Any]) -> Any:
             try:
-                return transform(asking.answer(token, args, there, place), lambda leaf: leaf)
+                return transform(asking.answer(token, args, existing, place), lambda leaf: leaf)
             except Refused as said:
                 raise NotAnswered(str(said)) from None
 

@@ -58,7 +58,7 @@ class Server:
     def apply(self, manifest: dict[str, Any]) -> None:
         self.served.append(manifest["metadata"]["name"])
 
-    def merge(self, path: str, change: dict[str, Any]) -> dict[str, Any]:
+    def patch(self, path: str, change: dict[str, Any]) -> dict[str, Any]:
         if "/pods/" in path:
             self.ended[path.split("/")[-2]] = change["status"]
             return change

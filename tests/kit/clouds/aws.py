@@ -7,7 +7,7 @@ from testbed.plugins.cloud.checking import refusals
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.plan import plan
 from gpuyard.render.aws.graph import aws_graph
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
 from gpuyard.rules.run import evaluate
@@ -23,9 +23,9 @@ _LATE = "late-value"
 def plan_on_aws(pools=None, region="us-east-1", **rest):
     """The plan of a platform on AWS, which nothing refuses."""
     raw = platform([pool()] if pools is None else pools, cloud="aws", **rest)
-    found, findings = plan(spec_of(raw), region=Region(region, "aws:region") if region else None)
-    assert found is not None, [str(each) for each in findings]
-    return found
+    result, findings = plan(spec_of(raw), region=Region(region, "aws:region") if region else None)
+    assert result is not None, [str(each) for each in findings]
+    return result
 
 
 def graph_of(pools=None, region="us-east-1", **rest):
@@ -48,18 +48,18 @@ def as_text(graph):
 
 
 def _row(each, fields):
-    given = {field: getattr(each, field) for field in fields}
-    return {key: value for key, value in given.items() if value not in ((), "", False)}
+    inputs = {field: getattr(each, field) for field in fields}
+    return {key: value for key, value in inputs.items() if value not in ((), "", False)}
 
 
 def _shown(value):
-    return settle(dict(value), lambda name: f"${{{name}}}")
+    return resolve_values(dict(value), lambda name: f"${{{name}}}")
 
 
 def refused(graph):
     """What the provider says against the graph, by resource."""
-    found = {r.name: refusals(r.kind, r.inputs) for r in graph.resources}
-    return {name: said for name, said in found.items() if said}
+    results = {r.name: refusals(r.kind, r.inputs) for r in graph.resources}
+    return {name: message for name, message in results.items() if message}
 
 
 def found_by_rules(graph, *, known, beside=()):
@@ -81,9 +81,9 @@ def found_by_rules(graph, *, known, beside=()):
 
 def _settled(inputs, *, known):
     return (
-        settle(dict(inputs), _stand_in)
+        resolve_values(dict(inputs), _stand_in)
         if known
-        else _unknown(settle(dict(inputs), lambda _: _LATE))
+        else _unknown(resolve_values(dict(inputs), lambda _: _LATE))
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.names import GPU
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.plan.sharing.by_gke import gke_labels
+from gpuyard.plan.sharing.gke_sharing import gke_labels
 from gpuyard.simulate.api import Api, ApiError
 from kit import waiting
 from kit.cluster.lab import condition, create, delete
@@ -38,13 +38,13 @@ def are_used_as_planned(api: Api, plan: PlatformPlan) -> None:
 
 def _comes_as_planned(api: Api, pool: PoolPlan) -> None:
     path = f"/api/v1/nodes?labelSelector=gpuyard.dev/pool%3D{pool.name}"
-    wanted = {each.resource: str(each.per_node) for each in pool.advertised}
+    expected = {each.resource: str(each.per_node) for each in pool.advertised}
 
     def devices() -> list[Value]:
-        found = [each["status"]["allocatable"] for each in api.call("GET", path)["items"]]
-        return [{k: v for k, v in each.items() if k.startswith("nvidia.com/")} for each in found]
+        results = [each["status"]["allocatable"] for each in api.call("GET", path)["items"]]
+        return [{k: v for k, v in each.items() if k.startswith("nvidia.com/")} for each in results]
 
-    waiting.until(devices, lambda found: found == [wanted], what=f"a node of {pool.name}")
+    waiting.until(devices, lambda found: found == [expected], what=f"a node of {pool.name}")
     (node,) = api.call("GET", path)["items"]
     assert gke_labels(pool).items() <= node["metadata"]["labels"].items()
 
@@ -72,10 +72,10 @@ def _nobody_has_two_turns(api: Api) -> None:
 
 def _running(api: Api, team: str) -> set[str]:
     """Jobs of a team with a pod that runs."""
-    found = api.call("GET", f"/api/v1/namespaces/{team}/pods")["items"]
+    result = api.call("GET", f"/api/v1/namespaces/{team}/pods")["items"]
     return {
         each["metadata"]["labels"]["batch.kubernetes.io/job-name"]
-        for each in found
+        for each in result
         if each.get("status", {}).get("phase") == "Running"
         and "deletionTimestamp" not in each["metadata"]
     }
@@ -83,9 +83,9 @@ def _running(api: Api, team: str) -> set[str]:
 
 def _refused(api: Api) -> list[str]:
     """Why Kueue lets jobs wait, for each that waits."""
-    found = api.call("GET", "/apis/kueue.x-k8s.io/v1beta2/namespaces/chat/workloads")["items"]
-    told = [condition(each, "QuotaReserved") for each in found]
-    return [str(each["message"]) for each in told if each.get("status") == "False"]
+    result = api.call("GET", "/apis/kueue.x-k8s.io/v1beta2/namespaces/chat/workloads")["items"]
+    reported = [condition(each, "QuotaReserved") for each in result]
+    return [str(each["message"]) for each in reported if each.get("status") == "False"]
 
 
 def _jobs(team: str) -> str:

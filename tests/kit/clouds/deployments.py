@@ -9,7 +9,13 @@ from testbed.plugins.cloud.shapes import Place
 from testbed.plugins.kubernetes.values import UNKNOWN, Unknown, has_unknown
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.cloud.graph import CloudGraph, CloudResource, called_in, names_in, settle
+from gpuyard.render.cloud.graph import (
+    CloudGraph,
+    CloudResource,
+    names_in,
+    platform_resource_name,
+    resolve_values,
+)
 
 NAME = "platform"
 
@@ -26,10 +32,10 @@ class Deployment:
         self.kinds = {each.name: each.kind for each in graph.resources}
         self.answers = _answers(graph, self.account, place)
         for each in graph.resources:
-            given = _settled(each.inputs, {**self.answers, **self.states})
-            made = preparing.prepared(each.kind, _naming(each), {}, given)
-            done = self.account.create(each.kind, each.name, made, place)
-            self.inputs[each.name] = made
+            value = _settled(each.inputs, {**self.answers, **self.states})
+            created = preparing.prepared(each.kind, _naming(each), {}, value)
+            done = self.account.create(each.kind, each.name, created, place)
+            self.inputs[each.name] = created
             self.states[each.name] = {**done.state, "id": done.id}
 
     def export(self, plan: PlatformPlan) -> dict[str, Any]:
@@ -37,7 +43,7 @@ class Deployment:
         resources = [_component(plan)]
         resources += [
             {
-                "urn": f"{_HEAD}${kind}::{called_in(NAME, self.graph.resource(name))}",
+                "urn": f"{_HEAD}${kind}::{platform_resource_name(NAME, self.graph.resource(name))}",
                 "type": kind,
                 "id": self.states[name]["id"],
                 "custom": True,
@@ -85,8 +91,8 @@ class _Engine:
     def verdicts(self) -> dict[str, str]:
         for each in self.graph.resources:
             self.found[each.name] = self._verdict(each)
-        left = {name for name, kind in self.before.kinds.items() if self._left(name, kind)}
-        return {**self.found, **dict.fromkeys(left, "delete")}
+        remaining = {name for name, kind in self.before.kinds.items() if self._left(name, kind)}
+        return {**self.found, **dict.fromkeys(remaining, "delete")}
 
     def _left(self, name: str, kind: str) -> bool:
         return all((each.name, each.kind) != (name, kind) for each in self.graph.resources)
@@ -94,24 +100,24 @@ class _Engine:
     def _verdict(self, each: CloudResource) -> str:
         old = self.before.inputs.get(each.name)
         same_kind = self.before.kinds.get(each.name) == each.kind
-        given = _settled(each.inputs, self.known)
-        made = preparing.prepared(each.kind, _naming(each), old or {}, given)
+        value = _settled(each.inputs, self.known)
+        created = preparing.prepared(each.kind, _naming(each), old or {}, value)
         if old is None or not same_kind:
-            self.known[each.name] = _expected(each.kind, made)
+            self.known[each.name] = _expected(each.kind, created)
             return "create"
-        _ignored(made, old, each.ignores)
+        _ignored(created, old, each.ignores)
         state = self.before.states[each.name]
-        changes = diff.compare(each.kind, state, made)
+        changes = diff.compare(each.kind, state, created)
         if not changes.replaces and self._goes_along(each, old, state):
             changes.found["…"] = ("update", True)
         if changes.replaces:
-            if changes.delete_first or each.delete_first or _named(each.kind, made):
+            if changes.delete_first or each.delete_first or _named(each.kind, created):
                 self.gone_first.add(each.name)
-            self.known[each.name] = _expected(each.kind, made)
+            self.known[each.name] = _expected(each.kind, created)
             return "replace"
         self.known[each.name] = state
         if changes.found:
-            after = {**state, **{k: v for k, v in made.items() if k != preparing.DEFAULTS}}
+            after = {**state, **{k: v for k, v in created.items() if k != preparing.DEFAULTS}}
             for key in diff.unknown_when_changed(each.kind, changes.fields):
                 after[key] = UNKNOWN
             self.known[each.name] = _merged(state, after)
@@ -127,18 +133,18 @@ class _Engine:
             for key, value in each.inputs.items()
             if {name.partition(".")[0] for name in names_in(value)} & self.gone_first
         }
-        asked = {**old, **dict.fromkeys(rests & set(old), UNKNOWN)}
-        return bool(rests and diff.compare(each.kind, state, asked).replaces)
+        requested = {**old, **dict.fromkeys(rests & set(old), UNKNOWN)}
+        return bool(rests and diff.compare(each.kind, state, requested).replaces)
 
 
-def _named(kind: str, made: Mapping[str, Any]) -> bool:
+def _named(kind: str, created: Mapping[str, Any]) -> bool:
     """A name that the program gave can be there once."""
     from testbed.plugins.cloud import facts
 
     about = facts.resource(kind) or {}
     field = (about.get("autoname") or {}).get("property")
     return bool(about.get("deleteBeforeReplace")) or (
-        field in made and field not in made[preparing.DEFAULTS]
+        field in created and field not in created[preparing.DEFAULTS]
     )
 
 
@@ -149,16 +155,16 @@ def _merged(state: Any, after: Any) -> Any:
     return after
 
 
-def _expected(kind: str, made: Mapping[str, Any]) -> dict[str, Any]:
+def _expected(kind: str, created: Mapping[str, Any]) -> dict[str, Any]:
     """Of a new resource a preview knows what it is given."""
-    return {key: value for key, value in made.items() if key != preparing.DEFAULTS}
+    return {key: value for key, value in created.items() if key != preparing.DEFAULTS}
 
 
-def _ignored(made: dict[str, Any], old: Mapping[str, Any], paths: Iterable[str]) -> None:
+def _ignored(created: dict[str, Any], old: Mapping[str, Any], paths: Iterable[str]) -> None:
     """The engine keeps the old inputs of fields that are ignored."""
     for path in paths:
         *blocks, last = path.split(".")
-        new_block, old_block = made, old
+        new_block, old_block = created, old
         for name in blocks:
             new_block, old_block = new_block.get(name, {}), old_block.get(name, {})
         if last in old_block:
@@ -185,10 +191,10 @@ def _settled(value: Any, known: Mapping[str, Mapping[str, Any]]) -> Any:
         return {key: _settled(each, known) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
         return [_settled(each, known) for each in value]
-    found = {name: _of(name, known) for name in names_in(value)}
-    if any(isinstance(each, Unknown) or has_unknown(each) for each in found.values()):
+    results = {name: _of(name, known) for name in names_in(value)}
+    if any(isinstance(each, Unknown) or has_unknown(each) for each in results.values()):
         return UNKNOWN
-    return settle(value, found.__getitem__)
+    return resolve_values(value, results.__getitem__)
 
 
 def _of(name: str, known: Mapping[str, Mapping[str, Any]]) -> Any:

@@ -10,11 +10,11 @@ from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.judging import judged
 from testbed.yard.first import first_of_two
 
-from gpuyard.judging import judge
 from gpuyard.names import SYSTEM_POOL
-from gpuyard.render.cloud.graph import called_in
+from gpuyard.render.cloud.graph import platform_resource_name
 from gpuyard.render.cloud_graph import graph_of
 from gpuyard.spec.read import read_platform
+from gpuyard.stack_validation import validate
 from kit.clouds.answers import PLACES
 
 
@@ -22,13 +22,15 @@ def account_with(second: Mapping[str, Any], folder: Path | None = None) -> Accou
     """The account after the first stack was brought up, without an engine."""
     place = PLACES[second["cloud"]]
     config = {f"{place.cloud}:region": place.region}
-    found = judge(read_platform(first_of_two(second) or {}, config))
-    assert found.plan is not None, [str(each) for each in found.findings]
-    graph, account = graph_of(found.plan), Account(folder, place.cloud)
+    result = validate(read_platform(first_of_two(second) or {}, config))
+    assert result.plan is not None, [str(each) for each in result.findings]
+    graph, account = graph_of(result.plan), Account(folder, place.cloud)
     assert graph is not None
-    whole = tuple(each for each in graph.resources if each.part in {"", SYSTEM_POOL})
-    made = judged(replace(graph, resources=whole), place, account, partial(called_in, "first"))
-    assert made == []
+    complete = tuple(each for each in graph.resources if each.part in {"", SYSTEM_POOL})
+    created = judged(
+        replace(graph, resources=complete), place, account, partial(platform_resource_name, "first")
+    )
+    assert created == []
     return account
 
 

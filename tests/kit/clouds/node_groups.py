@@ -5,9 +5,9 @@ from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
-from gpuyard.render.aws.ground import Ground
+from gpuyard.render.aws.foundation import ClusterFoundation
 from gpuyard.render.aws.pools import image_calls, node_groups
-from gpuyard.render.cloud.graph import CloudGraph, CloudResource, settle
+from gpuyard.render.cloud.graph import CloudGraph, CloudResource, resolve_values
 from kit.stacks import Raw, plan_of, platform, pool
 
 ZONES = tuple(f"us-east-1{letter}" for letter in "abcdef")
@@ -17,7 +17,7 @@ CLUSTER = CloudResource(
     inputs={"name": "lab"},
     outputs=("endpoint", "certificateAuthority", "vpc", "role", "group", *ZONES),
 )
-GROUND = Ground(
+GROUND = ClusterFoundation(
     cluster=CLUSTER.get("name"),
     endpoint=CLUSTER.get("endpoint"),
     authority=CLUSTER.get("certificateAuthority"),
@@ -39,15 +39,17 @@ def aws(pools: Iterable[Raw] | None = None, **rest: Any) -> Raw:
     return platform([pool()] if pools is None else pools, cloud="aws", **rest)
 
 
-def graph_of(plan: PlatformPlan | Mapping[str, Any], ground: Ground = GROUND) -> CloudGraph:
+def graph_of(
+    plan: PlatformPlan | Mapping[str, Any], foundation: ClusterFoundation = GROUND
+) -> CloudGraph:
     """What is bought for a plan, on a cluster that is there; it names nothing that it does not have."""
-    made = plan if isinstance(plan, PlatformPlan) else plan_of(plan)
-    return CloudGraph((CLUSTER, *node_groups(made, ground)), image_calls(made))
+    created = plan if isinstance(plan, PlatformPlan) else plan_of(plan)
+    return CloudGraph((CLUSTER, *node_groups(created, foundation)), image_calls(created))
 
 
 def written(value: Any) -> Any:
     """A tree with the names of late values in it, and user data as the text that it is."""
-    return settle(value, lambda name: f"<{name}>")
+    return resolve_values(value, lambda name: f"<{name}>")
 
 
 def late(name: str) -> Late:

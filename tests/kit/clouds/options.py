@@ -53,6 +53,6 @@ EVERYWHERE = ("output", "region", "profile")
 
 def unknown_options(words: list[str]) -> list[str]:
     """Of the words behind `aws`, the options that the program would refuse."""
-    taken = {f"--{each}" for each in (*OPTIONS[" ".join(words[:2])].split(), *EVERYWHERE)}
-    given = [word.partition("=")[0] for word in words if word.startswith("--")]
-    return [each for each in given if each not in taken]
+    used = {f"--{each}" for each in (*OPTIONS[" ".join(words[:2])].split(), *EVERYWHERE)}
+    inputs = [word.partition("=")[0] for word in words if word.startswith("--")]
+    return [each for each in inputs if each not in used]

@@ -13,17 +13,17 @@ _PERMISSION = re.compile(r"[a-z]+(\.[a-zA-Z]+){2}")
 
 def wrong_with(policy):
     """Every offence against the grammar, and every wildcard where none may be."""
-    found = []
+    results = []
     if list(policy) != ["Version", "Statement"] or policy["Version"] != "2012-10-17":
-        found.append(f"not a policy: {list(policy)}")
+        results.append(f"not a policy: {list(policy)}")
     sids = [each.get("Sid") for each in policy["Statement"]]
     if len(set(sids)) != len(sids):
-        found.append(f"a Sid twice: {sids}")
+        results.append(f"a Sid twice: {sids}")
     for each in policy["Statement"]:
-        found += [f"{each.get('Sid')}: {said}" for said in _wrong(each)]
+        results += [f"{each.get('Sid')}: {message}" for message in _wrong(each)]
     if (size := size_of(policy)) > 6144:
-        found.append(f"{size} characters")
-    return found
+        results.append(f"{size} characters")
+    return results
 
 
 def _wrong(each):

@@ -4,10 +4,10 @@ GRAPH = """
 import json
 from pathlib import Path
 import pulumi
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.resources.clouds import CloudResources
 from gpuyard.spec.read import read_platform
-plan = planned(read_platform(json.loads(Path("platform.json").read_text())).spec)
+plan = plan_or_raise(read_platform(json.loads(Path("platform.json").read_text())).spec)
 if plan.cloud.value == "aws":
     from gpuyard.render.aws.graph import aws_graph as graph_of
 else:
@@ -18,7 +18,7 @@ cloud.register(None, graph.resources)
 """
 """A cloud's part of a platform alone."""
 TELLS = """
-for name, value in cloud.bound(graph.told).items():
+for name, value in cloud.resolve(graph.late_values).items():
     pulumi.export(name.replace(".", "-"), value)
 """
 """Behind `GRAPH`: what the rest of a platform is told."""

@@ -10,12 +10,12 @@ from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.adopting.searching import Searched, search
-from gpuyard.judging import judge
+from gpuyard.adopting.resource_search import SearchResult, search
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.cloud.graph import CloudGraph, called_in
+from gpuyard.render.cloud.graph import CloudGraph, platform_resource_name
 from gpuyard.render.cloud_graph import graph_of
 from gpuyard.spec.read import read_platform
+from gpuyard.stack_validation import validate
 from kit.clouds.shown import shown
 from kit.stacks import platform, pool, team
 
@@ -46,12 +46,12 @@ class Running:
     account: Account
 
     def search(
-        self, given: Mapping[str, str] | None = None, *, ask: bool = True, **more: Any
-    ) -> Searched:
+        self, inputs: Mapping[str, str] | None = None, *, ask: bool = True, **more: Any
+    ) -> SearchResult:
         """As the command does; for Google the project is always given."""
         known = {"client.project": PROJECT} if self.plan.cloud.value == "gcp" else {}
         asks = more.get("asks", partial(shown, self.account)) if ask else None
-        return search(self.plan, self.graph, {**known, **(given or {})}, asks, COMPONENT)
+        return search(self.plan, self.graph, {**known, **(inputs or {})}, asks, COMPONENT)
 
 
 def running(cloud: str, folder: Path | None = None, *, region: bool = True, **rest: Any) -> Running:
@@ -62,10 +62,10 @@ def running(cloud: str, folder: Path | None = None, *, region: bool = True, **re
     raw = platform(
         rest.pop("pools", POOLS[cloud]), [team()], cloud=cloud, queueing={"install": False}, **rest
     )
-    found = judge(read_platform(raw, {f"{cloud}:region": REGIONS[cloud]} if region else {}))
-    assert found.plan is not None, [str(each) for each in found.findings]
-    graph, account = graph_of(found.plan), Account(folder, cloud)
+    result = validate(read_platform(raw, {f"{cloud}:region": REGIONS[cloud]} if region else {}))
+    assert result.plan is not None, [str(each) for each in result.findings]
+    graph, account = graph_of(result.plan), Account(folder, cloud)
     assert graph is not None
     place = Place(cloud, REGIONS[cloud], PROJECT if cloud == "gcp" else "")
-    assert judged(graph, place, account, partial(called_in, COMPONENT)) == []
-    return Running(raw, found.plan, graph, account)
+    assert judged(graph, place, account, partial(platform_resource_name, COMPONENT)) == []
+    return Running(raw, result.plan, graph, account)

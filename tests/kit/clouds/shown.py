@@ -7,7 +7,7 @@ from typing import Any
 from testbed.plugins.cloud.account import Account
 
 from gpuyard.adopting.matching import last_part, value_at
-from gpuyard.preflight.asking import Answer, Question
+from gpuyard.preflight.probes import Probe, ProbeAnswer
 from kit.clouds.options import unknown_options
 
 _SGR = {
@@ -153,22 +153,26 @@ _OPTIONS = {
 }
 
 
-def shown(account: Account, questions: Sequence[Question]) -> dict[str, Answer]:
+def shown(account: Account, questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
     """As the clouds' programs would answer."""
-    found: dict[str, Answer] = {}
+    results: dict[str, ProbeAnswer] = {}
     for each in questions:
         program, *words = each.words
         refused = unknown_options(words) if program == "aws" else []
-        said = Answer(why=f"Unknown options: {', '.join(refused)}") if refused else None
-        found[each.name] = said or _answer(account, words)
-    return found
+        message = (
+            ProbeAnswer(failure_reason=f"Unknown options: {', '.join(refused)}")
+            if refused
+            else None
+        )
+        results[each.name] = message or _answer(account, words)
+    return results
 
 
-def _answer(account: Account, words: list[str]) -> Answer:
+def _answer(account: Account, words: list[str]) -> ProbeAnswer:
     if words[:2] == ["projects", "describe"]:
-        return Answer(value={"projectId": words[2], "projectNumber": "123456789012"})
+        return ProbeAnswer(value={"projectId": words[2], "projectNumber": "123456789012"})
     if words[:2] == ["ec2", "describe-security-group-rules"]:
-        return Answer(value={"SecurityGroupRules": _rules(account, words)})
+        return ProbeAnswer(value={"SecurityGroupRules": _rules(account, words)})
     what = " ".join(words[: next(n for n, word in enumerate(words) if word.startswith("--"))])
     key, kind, fields = _SHOWN[what]
     items = [
@@ -177,8 +181,10 @@ def _answer(account: Account, words: list[str]) -> Answer:
         if _asked(each.state, words)
     ]
     if "describe-cluster" in what or "describe-nodegroup" in what:
-        return Answer(value=items[0]) if items else Answer(error="ResourceNotFoundException")
-    return Answer(value={key: items} if key else items)
+        return (
+            ProbeAnswer(value=items[0]) if items else ProbeAnswer(error="ResourceNotFoundException")
+        )
+    return ProbeAnswer(value={key: items} if key else items)
 
 
 def _rules(account: Account, words: list[str]) -> list[Any]:
@@ -205,19 +211,19 @@ def _asked(state: Mapping[str, Any], words: list[str]) -> bool:
 def _item(identity: str, state: Mapping[str, Any], fields: Mapping[str, str]) -> Any:
     if "" in fields:
         return state[fields[""]]
-    made: dict[str, Any] = {}
+    created: dict[str, Any] = {}
     tags = state.get("tags") or {}
     if tags:
-        made["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
+        created["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
     for path, at in fields.items():
         value = identity if at == "id" else value_at(state, at)
         if value is not None:
-            _put(made, path.split("."), value)
-    return made
+            _put(created, path.split("."), value)
+    return created
 
 
-def _put(made: Any, steps: list[str], value: Any) -> None:
+def _put(created: Any, steps: list[str], value: Any) -> None:
     for step, following in pairwise(steps):
         inner: Any = [{}] if following == "0" else {}
-        made = made[0] if step == "0" else made.setdefault(step, inner)
-    made[steps[-1]] = value
+        created = created[0] if step == "0" else created.setdefault(step, inner)
+    created[steps[-1]] = value

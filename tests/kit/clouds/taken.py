@@ -29,10 +29,10 @@ class Machine:
         self._cloud = NOTICES[notice].cloud
         group = f"groups/{node}/"
         was: dict[str, Any] = api.call("GET", self._path)
-        kept = {key: was["metadata"].get(key) or {} for key in ("labels", "annotations")}
-        self._again = {**was, "metadata": {"name": node, **kept}}
+        retained = {key: was["metadata"].get(key) or {} for key in ("labels", "annotations")}
+        self._again = {**was, "metadata": {"name": node, **retained}}
         mine = {"annotations": {GROUP: group}, "labels": _BOUGHT[notice]}
-        api.merge(self._path, {"metadata": mine})
+        api.patch(self._path, {"metadata": mine})
         one = Interruption(0, group, notice)
         self._schedule = Schedule(time.time(), (one,), factor=FACTORS[notice])
         self._progress: Progress = {}

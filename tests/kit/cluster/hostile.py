@@ -119,19 +119,19 @@ def _is_counted(workload: Value) -> bool:
 
 def _amounts(workload: Value) -> Counter[str]:
     """What Kueue counts by now: less than was admitted once pods are over, or an elastic job has shrunk."""
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     status = workload["status"]
-    left = {each["name"]: int(each["count"]) for each in workload["spec"]["podSets"]}
+    remaining = {each["name"]: int(each["count"]) for each in workload["spec"]["podSets"]}
     for each in status.get("reclaimablePods", []):
-        left[each["name"]] -= int(each["count"])
+        remaining[each["name"]] -= int(each["count"])
     for each in status.get("admission", {}).get("podSetAssignments", []):
         admitted = int(each["count"])
         usage = each.get("resourceUsage", {}) if admitted else {}
-        stays = min(left[each["name"]], admitted)
-        found.update(
+        stays = min(remaining[each["name"]], admitted)
+        result.update(
             {k: int(v) * stays // admitted for k, v in usage.items() if k.startswith(GPU_PREFIXES)}
         )
-    return found
+    return result
 
 
 def _gpus(pod: Value) -> Counter[str]:
@@ -140,11 +140,11 @@ def _gpus(pod: Value) -> Counter[str]:
     side: Counter[str] = Counter()
     most: Counter[str] = Counter()
     for container in spec.get("initContainers", []):
-        asked = _asked(container)
+        requested = _asked(container)
         if container.get("restartPolicy") == "Always":
-            side.update(asked)
-        for name in {*asked, *side}:
-            alone = 0 if container.get("restartPolicy") == "Always" else asked[name]
+            side.update(requested)
+        for name in {*requested, *side}:
+            alone = 0 if container.get("restartPolicy") == "Always" else requested[name]
             most[name] = max(most[name], side[name] + alone)
     for container in spec["containers"]:
         side.update(_asked(container))
@@ -174,8 +174,8 @@ def _owned(pod: Value, workload: Value) -> bool:
     metadata, theirs = pod["metadata"], workload["metadata"]
     owners = {o["uid"] for o in theirs.get("ownerReferences", [])}
     # what a job of a set makes says which set: its owner is the job, and the set is counted
-    whole = metadata.get("labels", {}).get("jobset.sigs.k8s.io/jobset-uid", "")
-    mine = {_uid(pod), whole, *(o["uid"] for o in metadata.get("ownerReferences", []))}
+    complete = metadata.get("labels", {}).get("jobset.sigs.k8s.io/jobset-uid", "")
+    mine = {_uid(pod), complete, *(o["uid"] for o in metadata.get("ownerReferences", []))}
     return metadata["namespace"] == theirs["namespace"] and bool(owners & mine)
 
 
@@ -192,8 +192,10 @@ def _more(what: str, pods: list[Value], counted: Counter[str]) -> Iterator[Wrong
         run.update(_gpus(pod))
     for name, number in run.items():
         if number > counted[name]:
-            said = f"{number} {name} run, {counted[name]} counted: " + "; ".join(map(_about, pods))
-            yield Wrong(f"{what} {name}", frozenset(map(_uid, pods)), said)
+            message = f"{number} {name} run, {counted[name]} counted: " + "; ".join(
+                map(_about, pods)
+            )
+            yield Wrong(f"{what} {name}", frozenset(map(_uid, pods)), message)
 
 
 def _uid(value: Value) -> str:
@@ -245,9 +247,9 @@ class Referee:
         self.looks += 1
         placed = (p for p in picture.pods if p["spec"].get("nodeName"))
         self.most = max(self.most, sum(sum(_gpus(p).values()) for p in placed))
-        found = {wrong.what: wrong for wrong in picture.wrongs()}
+        results = {wrong.what: wrong for wrong in picture.wrongs()}
         still: dict[str, tuple[float, frozenset[str]]] = {}
-        for what, wrong in found.items():
+        for what, wrong in results.items():
             since, pods = self._since.get(what, (now, wrong.pods))
             same = pods & wrong.pods
             still[what] = (since, same) if same else (now, wrong.pods)
@@ -258,7 +260,7 @@ class Referee:
         waits = {each.what + next(iter(each.pods)): each for each in picture.waiting()}
         self._waits = {what: self._waits.get(what, now) for what in waits}
         self.late = max([self.late, *(now - since for since in self._waits.values())])
-        strangers = any(what.startswith("stranger") for what in found)
+        strangers = any(what.startswith("stranger") for what in results)
         behind = waits if strangers else {}
         self._behind = {what: self._behind.get(what, now) for what in behind}
         for what, since in self._behind.items():
@@ -291,13 +293,13 @@ class Hostile:
     def _send(self, namespace: str, member: Member, move: Move) -> str:
         try:
             team = acting(self.api, self.groups[namespace])
-            made = team.call(move.verb, move.path, move.body, move.kind)
+            created = team.call(move.verb, move.path, move.body, move.kind)
         except Unreachable:
             return "nobody answered"
         except ApiError as problem:
             return _refused(problem)
-        if move.verb == "POST" and "uid" in made.get("metadata", {}):
-            member.uids[made["kind"], made["metadata"]["name"]] = made["metadata"]["uid"]
+        if move.verb == "POST" and "uid" in created.get("metadata", {}):
+            member.uids[created["kind"], created["metadata"]["name"]] = created["metadata"]["uid"]
         return "taken"
 
     def clears(self, namespace: str) -> None:
@@ -308,13 +310,13 @@ class Hostile:
     def left(self) -> str:
         """Jobs, workloads and pods of the teams, with who wrote what when: what a found hole is read from."""
         kinds = ("/apis/batch/v1/jobs", f"{KUEUE}/workloads", "/api/v1/pods", "/api/v1/events")
-        found = (each for kind in kinds for each in self.api.call("GET", kind)["items"])
-        mine = (each for each in found if each["metadata"]["namespace"] in self.members)
+        results = (each for kind in kinds for each in self.api.call("GET", kind)["items"])
+        mine = (each for each in results if each["metadata"]["namespace"] in self.members)
         return "\n".join(map(json.dumps, mine))
 
 
 def _refused(problem: ApiError) -> str:
-    said = str(problem)
+    message = str(problem)
     for who, words in (
         ("policy", "ValidatingAdmissionPolicy"),
         ("kueue", "admission webhook"),
@@ -323,6 +325,6 @@ def _refused(problem: ApiError) -> str:
         ("there already", "already exists"),
         ("not there", "not found"),
     ):
-        if words in said:
-            return f"{who}: {said}"
-    return f"{problem.status}: {said}"
+        if words in message:
+            return f"{who}: {message}"
+    return f"{problem.status}: {message}"

@@ -80,8 +80,8 @@ def ago(minutes: float) -> str:
 
 def reference(kind: str, name: str, api_version: str, *, controller: bool = True) -> Object:
     uid = f"uid-{kind.lower()}-{name}"
-    found = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
-    return {**found, "controller": True} if controller else found
+    results = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    return {**results, "controller": True} if controller else results
 
 
 def job(name: str) -> Object:
@@ -99,11 +99,11 @@ def workload(
 ) -> Object:
     """Admitted that many minutes ago, None: it waits."""
     marks = {f"gpuyard.dev/idle-{key}": value for key, value in annotations.items()}
-    made = named(name, "Workload", owner, annotations=marks, resourceVersion="1")
+    created = named(name, "Workload", owner, annotations=marks, resourceVersion="1")
     conditions = []
     if since is not None:
         conditions = [{"type": "Admitted", "status": "True", "lastTransitionTime": ago(since)}]
-    return {**made, "spec": {}, "status": {"conditions": conditions}}
+    return {**created, "spec": {}, "status": {"conditions": conditions}}
 
 
 def pod(
@@ -115,7 +115,7 @@ def pod(
     phase: str = "Running",
 ) -> Object:
     """A pod of a workload; its first container holds the GPUs."""
-    made = named(
+    created = named(
         name,
         "Pod",
         owner,
@@ -124,7 +124,7 @@ def pod(
     )
     limits = {GPU: str(gpus)} if gpus else {"cpu": "1"}
     return {
-        **made,
+        **created,
         "spec": {"containers": [{"name": "c", "resources": {"limits": limits}}]},
         "status": {"phase": phase, "startTime": ago(since)},
     }
@@ -185,8 +185,8 @@ class World:
         return next(v for k, v in self.objects.items() if k.endswith(f"/{plural}"))[number]
 
     def marks(self, plural: str = "workloads", number: int = 0) -> dict[str, str]:
-        found = self.one(plural, number)["metadata"].get("annotations", {})
-        return {k.removeprefix("gpuyard.dev/"): v for k, v in found.items() if "gpuyard" in k}
+        result = self.one(plural, number)["metadata"].get("annotations", {})
+        return {k.removeprefix("gpuyard.dev/"): v for k, v in result.items() if "gpuyard" in k}
 
     @property
     def patches(self) -> list[str]:
@@ -225,26 +225,29 @@ class World:
 
     def _patch(self, path: str, change: Object) -> tuple[int, Object]:
         place, _, name = path.rpartition("/")
-        found = next(
+        result = next(
             (o for o in self.objects.get(place, ()) if o["metadata"]["name"] == name), None
         )
-        if found is None:
+        if result is None:
             return 404, {"message": "gone"}
-        if change["metadata"].pop("resourceVersion") != found["metadata"]["resourceVersion"]:
+        if change["metadata"].pop("resourceVersion") != result["metadata"]["resourceVersion"]:
             return 409, {"message": "changed"}
-        merge(found, change)
-        found["metadata"]["resourceVersion"] += "1"
-        return 200, found
+        merge(result, change)
+        result["metadata"]["resourceVersion"] += "1"
+        return 200, result
 
     def _list(self, path: str, query: dict[str, list[str]]) -> tuple[int, Object]:
         if path not in self.objects and not path.endswith(KNOWN):
             return 404, {"message": "no such kind"}
         chosen = query.get("labelSelector", [""])[0]
-        found = [o for o in self.objects.get(path, ()) if selected(o, chosen)]
+        results = [o for o in self.objects.get(path, ()) if selected(o, chosen)]
         start, limit = int(query.get("continue", ["0"])[0]), int(query["limit"][0])
-        more = {"continue": str(start + limit)} if start + limit < len(found) else {}
+        more = {"continue": str(start + limit)} if start + limit < len(results) else {}
         # The real server gives null for no bare objects; here nobody is spared.
-        return 200, {"items": copy.deepcopy(found[start : start + limit]) or None, "metadata": more}
+        return 200, {
+            "items": copy.deepcopy(results[start : start + limit]) or None,
+            "metadata": more,
+        }
 
     # ── Prometheus ────────────────────────────────────────────────────────────────────────────────
 
@@ -252,14 +255,14 @@ class World:
         form = r'(\w+)\{exported_namespace="([^"]+)",exported_pod=~"([^"]*)"\}'
         chosen = re.search(form, query)
         assert chosen, query
-        wanted = re.compile(chosen[3].replace(r"\\.", r"\."))
-        found = {p: g for p, g in self.gpus.get(chosen[1], {}).items() if wanted.fullmatch(p)}
+        expected = re.compile(chosen[3].replace(r"\\.", r"\."))
+        results = {p: g for p, g in self.gpus.get(chosen[1], {}).items() if expected.fullmatch(p)}
         unit = 100 if chosen[1] == ENGINE else 1
         if query.startswith("max by"):
-            values = {p: max(each for each, _ in g) / unit for p, g in found.items()}
+            values = {p: max(each for each, _ in g) / unit for p, g in results.items()}
         else:
             least = int(query.rpartition(">= ")[2].rstrip(")"))
-            counted = {p: sum(seen >= least for _, seen in g) for p, g in found.items()}
+            counted = {p: sum(seen >= least for _, seen in g) for p, g in results.items()}
             values = {p: n for p, n in counted.items() if n}
         result = [{"metric": {"exported_pod": p}, "value": [0, str(v)]} for p, v in values.items()]
         return {"resultType": "vector", "result": result}
@@ -271,15 +274,15 @@ KNOWN = (
 )
 
 
-def merge(found: Object, change: Object) -> None:
+def merge(result: Object, change: Object) -> None:
     """A JSON merge patch."""
     for key, value in change.items():
         if value is None:
-            found.pop(key, None)
+            result.pop(key, None)
         elif isinstance(value, dict):
-            merge(found.setdefault(key, {}), value)
+            merge(result.setdefault(key, {}), value)
         else:
-            found[key] = value
+            result[key] = value
 
 
 def selected(obj: Object, selector: str) -> bool:
@@ -296,8 +299,8 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         kind = self.headers.get("Content-Type", "")
-        status, found = self.world.answer(self.command, self.path, self.rfile.read(length), kind)
-        data = json.dumps(found).encode()
+        status, result = self.world.answer(self.command, self.path, self.rfile.read(length), kind)
+        data = json.dumps(result).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()

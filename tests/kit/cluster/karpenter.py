@@ -16,11 +16,11 @@ import pytest
 from gpuyard.catalogue.machines import MACHINES, Machine
 from gpuyard.manifests.quantities import MILLI
 from gpuyard.names import EFA, GPU, INSTANCE_TYPE_LABEL, POOL_LABEL, ZONE_LABEL
-from gpuyard.plan.pools.room import plan_room
+from gpuyard.plan.pools.allocatable import plan_allocatable
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
 from gpuyard.plan.records.late import bind
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
-from gpuyard.render.aws.placement import on_ec2
+from gpuyard.render.aws.placement import ec2_purchase
 from gpuyard.render.aws.pools import group_sizes
 from gpuyard.render.objects import toleration_object
 from gpuyard.simulate.api import Api
@@ -53,8 +53,8 @@ def needs_karpenter() -> list[pytest.MarkDecorator]:
 # ── what it is given ──────────────────────────────────────────────────────────────────────────────
 def instance_types() -> list[Value]:
     """Every EC2 machine with GPUs of the catalogue that has a price, in every zone of a stack of ours."""
-    found = MACHINES.values()
-    return [_type(each) for each in found if each.cloud == "aws" and each.gpus and each.on_demand]
+    result = MACHINES.values()
+    return [_type(each) for each in result if each.cloud == "aws" and each.gpus and each.on_demand]
 
 
 def _type(machine: Machine) -> Value:
@@ -65,10 +65,10 @@ def _type(machine: Machine) -> Value:
         "spot": price * SPOT_OF_LIST,
         "reserved": price * RESERVED_OF_LIST,
     }
-    room = plan_room(machine)
-    held = {
-        "cpu": f"{room.cpu * MILLI + KEPT_CPU}m",
-        "memory": f"{room.memory_gib * KIB + KEPT_MIB}Mi",
+    free = plan_allocatable(machine)
+    blocked = {
+        "cpu": f"{free.cpu * MILLI + KEPT_CPU}m",
+        "memory": f"{free.memory_gib * KIB + KEPT_MIB}Mi",
         "ephemeral-storage": "200Gi",
         "pods": "110",
         GPU: str(machine.gpus) if machine.gpu_fraction == 1 else "0",
@@ -78,21 +78,21 @@ def _type(machine: Machine) -> Value:
         "name": machine.type_name,
         "architecture": machine.arch,
         "operatingSystems": ["linux"],
-        "resources": {name: count for name, count in held.items() if count != "0"},
+        "resources": {name: count for name, count in blocked.items() if count != "0"},
         "offerings": [_offering(*sold, zone) for zone in ZONES for sold in prices.items()],
     }
 
 
 def _offering(kind: str, price: float, zone: str) -> Value:
-    wanted = {"karpenter.sh/capacity-type": kind, ZONE_LABEL: zone}
-    keys = [{"key": key, "operator": "In", "values": [value]} for key, value in wanted.items()]
+    expected = {"karpenter.sh/capacity-type": kind, ZONE_LABEL: zone}
+    keys = [{"key": key, "operator": "In", "values": [value]} for key, value in expected.items()]
     return {"Price": price, "Available": True, "Requirements": keys}
 
 
 def for_kwok(plan: PlatformPlan, empty_for: str = "5s") -> list[Value]:
     """Our own NodePools and overlays, but for the class of their nodes and how long an empty one stays."""
-    made: list[Value] = [{"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": CLASS["kind"]}]
-    made[0]["metadata"] = {"name": CLASS["name"]}
+    created: list[Value] = [{"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": CLASS["kind"]}]
+    created[0]["metadata"] = {"name": CLASS["name"]}
     for each in karpenter_objects(plan):
         if each["kind"] == "EC2NodeClass":
             continue
@@ -100,8 +100,8 @@ def for_kwok(plan: PlatformPlan, empty_for: str = "5s") -> list[Value]:
         if each["kind"] == "NodePool":
             value["spec"]["template"]["spec"]["nodeClassRef"] = CLASS
             value["spec"]["disruption"]["consolidateAfter"] = empty_for
-        made.append(value)
-    return made
+        created.append(value)
+    return created
 
 
 # ── what is asked for, and what a plan says of it ─────────────────────────────────────────────────
@@ -109,12 +109,12 @@ def pods(plan: PlatformPlan, shape: ShapePlan) -> Iterator[Value]:
     """Of one job of a shape: a pod for each node that it takes, where queues would send them."""
     pool = plan.pool(shape.pool)
     tolerations = [toleration_object(taint) for taint in pool.taints]
-    wanted = {shape.resource: str(shape.per_node)}
+    expected = {shape.resource: str(shape.per_node)}
     for number in range(shape.nodes):
         container = {
             "name": "c",
             "image": "example.org/x",
-            "resources": {"requests": {"cpu": "1", **wanted}, "limits": wanted},
+            "resources": {"requests": {"cpu": "1", **expected}, "limits": expected},
         }
         spread = {
             "labelSelector": {"matchLabels": {"shape": shape.name}},
@@ -142,13 +142,13 @@ def pods(plan: PlatformPlan, shape: ShapePlan) -> Iterator[Value]:
 
 def foreseen(plan: PlatformPlan, shape: ShapePlan) -> Nodes:
     """The rungs of its pool from the first down, each with as many nodes as it may have."""
-    pool, left = plan.pool(shape.pool), shape.nodes
-    found: Nodes = Counter()
+    pool, remaining = plan.pool(shape.pool), shape.nodes
+    result: Nodes = Counter()
     for size in group_sizes(pool):
-        if taken := min(left, size.high):
-            found[_cheapest(pool), on_ec2(pool, size.rung).karpenter_capacity_type] += taken
-            left -= taken
-    return found
+        if used := min(remaining, size.high):
+            result[_cheapest(pool), ec2_purchase(pool, size.option).karpenter_capacity_type] += used
+            remaining -= used
+    return result
 
 
 def _cheapest(pool: PoolPlan) -> str:
@@ -202,21 +202,21 @@ def put(api: Api, value: Value) -> bool:
 
 def items(api: Api, path: str) -> list[Value]:
     """What is listed there."""
-    found: list[Value] = (api.get(path) or {}).get("items", [])
-    return found
+    results: list[Value] = (api.get(path) or {}).get("items", [])
+    return results
 
 
-def running(api: Api, wanted: Sequence[Value], *, again: bool = False) -> bool:
+def running(api: Api, expected: Sequence[Value], *, again: bool = False) -> bool:
     """Whether all of these pods run; with `again` those that are gone are made anew, as their Job would.
 
     A pod may be bound to a node in the moment before that has its taint of nodes that are not registered yet,
     and is put out at once: 2 of 250 were.
     """
-    found = [api.get(place(each)) for each in wanted]
-    for each, pod in zip(wanted, found, strict=True) if again else ():
+    results = [api.get(place(each)) for each in expected]
+    for each, pod in zip(expected, results, strict=True) if again else ():
         if pod is None:
             put(api, each)
-    return all((each or {}).get("status", {}).get("phase") == "Running" for each in found)
+    return all((each or {}).get("status", {}).get("phase") == "Running" for each in results)
 
 
 # ── the program ───────────────────────────────────────────────────────────────────────────────────

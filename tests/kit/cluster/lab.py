@@ -142,7 +142,9 @@ def patiently(act: Callable[[], Any]) -> Any:
 
 def may_pass(problem: Exception) -> bool:
     """Whether a problem is one of the moment: nobody answers, or a server or webhook cannot just now."""
-    return isinstance(problem, Unreachable) or (isinstance(problem, ApiError) and problem.may_pass)
+    return isinstance(problem, Unreachable) or (
+        isinstance(problem, ApiError) and problem.is_retryable
+    )
 
 
 def slack() -> float:
@@ -166,8 +168,8 @@ def wait(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) 
     trouble = ""
     while True:
         try:
-            if found := look():
-                return found
+            if result := look():
+                return result
             trouble = ""
         except (ApiError, Unreachable) as problem:
             if not may_pass(problem):
@@ -235,14 +237,14 @@ class Lab:
         return [s.name for t in self.plan.teams for s in t.namespaces if not s.existing]
 
     def _goes(self, value: Value) -> bool:
-        found = self.api.get(path_of(value)) or {}
-        return "deletionTimestamp" in found.get("metadata", {})
+        result = self.api.get(path_of(value)) or {}
+        return "deletionTimestamp" in result.get("metadata", {})
 
     def _nodes_ready(self) -> bool:
         for pool in self.plan.pools:
             query = f"?labelSelector=gpuyard.dev/pool%3D{pool.stable_name}"
             nodes = self.api.call("GET", f"/api/v1/nodes{query}")["items"]
-            wanted = {a.resource: str(a.per_node) for a in pool.advertised if pool.dra is None}
+            expected = {a.resource: str(a.per_node) for a in pool.advertised if pool.dra is None}
             for node in nodes:
                 has = node.get("status", {}).get("allocatable", {})
                 ready = [
@@ -251,7 +253,7 @@ class Lab:
                     if c["type"] == "Ready"
                 ]
                 devices = {k: v for k, v in has.items() if k.startswith("nvidia.com/")}
-                if devices != wanted or ready != ["True"] or "cpu" not in has or kept_off(node):
+                if devices != expected or ready != ["True"] or "cpu" not in has or kept_off(node):
                     return False
             if len(nodes) != pool.nodes.high:
                 return False
@@ -262,7 +264,9 @@ class Lab:
             queue = self.api.get(f"{KUEUE}/clusterqueues/{team.cluster_queue}") or {}
             if condition(queue, "Active").get("status") != "True":
                 return False
-            local = f"{KUEUE}/namespaces/{team.home.name}/localqueues/{team.local_queue}"
+            local = (
+                f"{KUEUE}/namespaces/{team.default_namespace.name}/localqueues/{team.local_queue}"
+            )
             if condition(self.api.get(local) or {}, "Active").get("status") != "True":
                 return False
         return True
@@ -299,12 +303,12 @@ class Lab:
     def pods_and_workloads(self) -> list[Value]:
         """Pods and workloads of this platform."""
         ours = namespaces_of(self.plan)
-        found = [
+        results = [
             {**item, "kind": kind}
             for kind, path in (("Pod", "/api/v1/pods"), ("Workload", f"{KUEUE}/workloads"))
             for item in self.listed(path)
         ]
-        return [f for f in found if f["metadata"]["namespace"] in ours]
+        return [f for f in results if f["metadata"]["namespace"] in ours]
 
     def explained(self, job: Value) -> Explanation:
         state, problems = read_running(self.plan, self.dump())
@@ -352,8 +356,8 @@ class Lab:
                 wait(lambda p=path: self.api.get(p) is None, f"{name} to be gone")
 
         def gone() -> bool:
-            left = [*self._pods(namespace, name), *self._workloads(namespace, name)]
-            return not left
+            remaining = [*self._pods(namespace, name), *self._workloads(namespace, name)]
+            return not remaining
 
         wait(gone, f"the pods of {name} to be gone")
 
@@ -376,11 +380,11 @@ class Lab:
             for w in self._admitted()
         }
 
-    def _title(self, found: Value) -> str:
+    def _title(self, result: Value) -> str:
         """`team namespace/job`; a pod of a Deployment counts as its Deployment."""
-        owner = found["metadata"].get("ownerReferences", [{"name": "?"}])[0]
+        owner = result["metadata"].get("ownerReferences", [{"name": "?"}])[0]
         name = owner["name"] if owner.get("kind") == "Job" else owner["name"].split("-")[0]
-        return f"{found['metadata']['namespace']}/{name}"
+        return f"{result['metadata']['namespace']}/{name}"
 
     def _pods(self, namespace: str, name: str) -> list[Value]:
         query = f"?labelSelector=job%3D{name}"
@@ -422,16 +426,16 @@ class Lab:
         if waiting:
             return Seen("waits", shown, len(placed), says=waiting[0])
         what = "stuck" if stuck else "runs"
-        says = str(stuck[0]["status"].get("conditions")) if stuck else ""
-        return Seen(what, shown, len(placed), says=says)
+        message = str(stuck[0]["status"].get("conditions")) if stuck else ""
+        return Seen(what, shown, len(placed), says=message)
 
     def _unmade(self, namespace: str, name: str) -> int:
         """Pods of a Deployment that its namespace's ResourceQuota keeps from being made."""
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
-        found = self.api.get(path) or {}
-        if condition(found, "ReplicaFailure").get("status") != "True":
+        result = self.api.get(path) or {}
+        if condition(result, "ReplicaFailure").get("status") != "True":
             return 0
-        return int(found["spec"]["replicas"]) - len(self._pods(namespace, name))
+        return int(result["spec"]["replicas"]) - len(self._pods(namespace, name))
 
     def _refused_pods(self, namespace: str, name: str) -> str:
         """Why an admitted Job does not get all of its pods; "" while it may."""
@@ -439,46 +443,54 @@ class Lab:
         events = self.listed(f"/api/v1/namespaces/{namespace}/events{query}")
         return next((e["message"] for e in events if "exceeded quota" in e["message"]), "")
 
-    def _of_workload(self, found: Value) -> str | None:
+    def _of_workload(self, result: Value) -> str | None:
         """Why it waits; "" when admitted; None while Kueue has not decided."""
-        if condition(found, "Admitted").get("status") == "True":
+        if condition(result, "Admitted").get("status") == "True":
             return ""
-        reserved = condition(found, "QuotaReserved")
-        said = str(reserved.get("message", ""))
-        if reserved.get("status") == "False" and said and "Pending the preemption" not in said:
-            return said
+        reserved = condition(result, "QuotaReserved")
+        message = str(reserved.get("message", ""))
+        if (
+            reserved.get("status") == "False"
+            and message
+            and "Pending the preemption" not in message
+        ):
+            return message
         return None
 
 
 def condition(value: Value, kind: str) -> Value:
-    found = value.get("status", {}).get("conditions", [])
-    return next((c for c in found if c["type"] == kind), {})
+    result = value.get("status", {}).get("conditions", [])
+    return next((c for c in result if c["type"] == kind), {})
 
 
 # ── the comparison ────────────────────────────────────────────────────────────────────────────────
-def disagreement(said: Explanation, seen: Seen, plan: PlatformPlan) -> str:
+def disagreement(message: Explanation, seen: Seen, plan: PlatformPlan) -> str:
     """What the two do not agree on, "" when they do."""
     stable = {p.name: p.stable_name for p in plan.pools}
-    if said.cautions and any("differ in size" in c for c in said.cautions):
+    if message.cautions and any("differ in size" in c for c in message.cautions):
         return ""
-    expected = _expected(said, seen)
+    expected = _expected(message, seen)
     if seen.what not in expected:
-        return f"said {said.verdict} ({said.says}), seen {seen.what} ({seen.says[:400]})"
-    if said.kind == "Deployment" and said.pods_started != seen.running:
-        return f"said {said.pods_started} pods, seen {seen.running} ({seen.says[:300]})"
+        return f"said {message.verdict} ({message.message}), seen {seen.what} ({seen.says[:400]})"
+    if message.kind == "Deployment" and message.pods_started != seen.running:
+        return f"said {message.pods_started} pods, seen {seen.running} ({seen.says[:300]})"
     if seen.what != "runs":
         return ""
-    pools = tuple(sorted(stable[p] for p in said.pools))
-    namespaces = {t.name: t.home.name for t in plan.teams}
-    gone = {f"{namespaces[p.team]}/{p.name.split('-')[0]}" for p in said.preempts}
-    told, was = (pools, tuple(sorted(gone))), (seen.pools, seen.evicted)
-    return "" if told == was else f"said {told}, seen {was}"
+    pools = tuple(sorted(stable[p] for p in message.pools))
+    namespaces = {t.name: t.default_namespace.name for t in plan.teams}
+    removed = {f"{namespaces[p.team]}/{p.name.split('-')[0]}" for p in message.preempts}
+    reported, was = (pools, tuple(sorted(removed))), (seen.pools, seen.evicted)
+    return "" if reported == was else f"said {reported}, seen {was}"
 
 
-def _expected(said: Explanation, seen: Seen) -> set[str]:
-    if said.meanwhile.startswith("Kubernetes refuses"):
+def _expected(message: Explanation, seen: Seen) -> set[str]:
+    if message.meanwhile.startswith("Kubernetes refuses"):
         return {"refused"}
-    if said.kind == "Deployment" and said.verdict is not Verdict.STARTS and seen.what != "refused":
+    if (
+        message.kind == "Deployment"
+        and message.verdict is not Verdict.STARTS
+        and seen.what != "refused"
+    ):
         return {"waits", "stuck"}  # pod by pod: some may wait for quota and some for a node
     return {
         (Verdict.STARTS, True): {"runs"},
@@ -486,7 +498,7 @@ def _expected(said: Explanation, seen: Seen) -> set[str]:
         (Verdict.WAITS, False): {"waits"},
         (Verdict.NEVER, True): {"stuck"},
         (Verdict.NEVER, False): {"waits", "refused"},
-    }[said.verdict, said.admitted]
+    }[message.verdict, message.admitted]
 
 
 def compare(
@@ -496,9 +508,9 @@ def compare(
     plan = plan_of((tree_platform if tree else small_platform)(number, fair=fair))
     with Lab(api, plan) as lab:
         for job in jobs_for(plan, number, jobs):
-            said = lab.explained(job)
+            message = lab.explained(job)
             seen = lab.submitted(job)
-            yield job, said, seen, disagreement(said, seen, plan)
+            yield job, message, seen, disagreement(message, seen, plan)
             for title in seen.evicted:
                 lab.remove(*title.split("/"))
             if seen.what != "runs":

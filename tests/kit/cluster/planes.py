@@ -57,15 +57,15 @@ class Planes:
     def spent(self) -> float:
         """Seconds of CPU so far, but for those that the kernel counts already."""
         with self._lock:
-            there = {}
+            existing = {}
             for folder in _PROC.glob("[0-9]*"):
                 fields = _stat(folder)
                 if len(fields) > _STARTED:
-                    there[folder.name, fields[_STARTED]] = fields
-            for one in self._mine - there.keys():
+                    existing[folder.name, fields[_STARTED]] = fields
+            for one in self._mine - existing.keys():
                 del self._known[one]
-            self._mine &= there.keys()
-            for one, fields in there.items():
+            self._mine &= existing.keys()
+            for one, fields in existing.items():
                 self._look(one, fields)
             return sum(seconds for seconds in self._known.values() if seconds is not None)
 

@@ -44,9 +44,9 @@ def one_pool(name: str, nodes: int, shapes: Iterable[Raw] = (), **rest: Any) -> 
     """
     teams: list[Raw] = []
     for letter in [key for key in rest if len(key) == 1]:
-        given = rest.pop(letter)
-        shares = {k: {name: n} if n else {} for k, n in given.items() if k in SHARES}
-        teams.append({"name": f"{name}-{letter}", **given, **shares})
+        value = rest.pop(letter)
+        shares = {k: {name: n} if n else {} for k, n in value.items() if k in SHARES}
+        teams.append({"name": f"{name}-{letter}", **value, **shares})
     pools = [pool(name, nodes=nodes)]
     return platform(
         name=name, cloud="simulated", pools=pools, teams=teams, shapes=[*shapes], **rest
@@ -83,7 +83,7 @@ class QueueLab(Lab):
         """The home of a team; a namespace is itself."""
         if team in reality.namespaces_of(self.plan):
             return team
-        return self.plan.team(f"{self.plan.name}-{team}").home.name
+        return self.plan.team(f"{self.plan.name}-{team}").default_namespace.name
 
     def node(self, index: int) -> str:
         """The name of one of the platform's nodes."""
@@ -91,14 +91,14 @@ class QueueLab(Lab):
 
     def submit(self, team: str, name: str, **shape: Any) -> Value:
         """Create a job of the team; see `job` for its shape."""
-        made = job(self.namespace(team), name, **shape)
-        self.noted(made)
-        reality.create(self.api, reality.path_of(made).rpartition("/")[0], made)
-        return made
+        created = job(self.namespace(team), name, **shape)
+        self.noted(created)
+        reality.create(self.api, reality.path_of(created).rpartition("/")[0], created)
+        return created
 
-    def noted(self, made: Value) -> None:
+    def noted(self, created: Value) -> None:
         """Remember a job, so that it is taken away at the end."""
-        metadata, spec = made["metadata"], made["spec"]
+        metadata, spec = created["metadata"], created["spec"]
         looks = {**spec, "template": {"spec": spec["template"]["spec"]}, **metadata["labels"]}
         self.jobs[metadata["namespace"], metadata["name"]] = repr(looks)
 
@@ -114,8 +114,8 @@ class QueueLab(Lab):
 
     def workload(self, team: str, name: str) -> Value | None:
         """Kueue's own record of a job."""
-        found = self._workloads(self.namespace(team), name)
-        return found[0] if found else None
+        result = self._workloads(self.namespace(team), name)
+        return result[0] if result else None
 
     def state(self, team: str, name: str) -> str:
         """In one word: admitted, finished, waits; "" while Kueue has not looked at it."""
@@ -123,23 +123,23 @@ class QueueLab(Lab):
 
     def says(self, team: str, name: str) -> str:
         """Why Kueue lets a job wait, in its words."""
-        found = condition(self.workload(team, name) or {}, "QuotaReserved")
-        return str(found.get("message", ""))
+        result = condition(self.workload(team, name) or {}, "QuotaReserved")
+        return str(result.get("message", ""))
 
-    def expect(self, team: str, name: str, wanted: str) -> None:
+    def expect(self, team: str, name: str, expected: str) -> None:
         """Wait until a job is in this state; what Kueue says instead is the failure's message."""
         try:
-            reality.wait(lambda: self.state(team, name) == wanted, "a state")
+            reality.wait(lambda: self.state(team, name) == expected, "a state")
         except TimeoutError:
             seen = self.state(team, name) or "not looked at"
             raise AssertionError(
-                f"{team}'s {name}: wanted {wanted}, is {seen}: {self.says(team, name)}"
+                f"{team}'s {name}: wanted {expected}, is {seen}: {self.says(team, name)}"
             ) from None
 
     def evicted(self, team: str, name: str) -> str:
         """Why a job was evicted last, in Kueue's one word; "" when it never was."""
-        found = self.workload(team, name) or {}
-        why = condition(found, "Preempted") or condition(found, "Evicted")
+        result = self.workload(team, name) or {}
+        why = condition(result, "Preempted") or condition(result, "Evicted")
         return str(why.get("reason", ""))
 
     def ready(self, team: str, name: str) -> bool:
@@ -158,15 +158,15 @@ class QueueLab(Lab):
     def used(self, resource: str = "nvidia.com/gpu") -> dict[str, int]:
         """What each team holds of a resource, by what Kueue has admitted."""
         team_of = self._letters()
-        found = dict.fromkeys(team_of.values(), 0)
+        result = dict.fromkeys(team_of.values(), 0)
         for one in self._admitted():
             if condition(one, "Finished").get("status") == "True":
                 continue
             for pods in one["status"]["admission"]["podSetAssignments"]:
-                found[team_of[one["metadata"]["namespace"]]] += int(
+                result[team_of[one["metadata"]["namespace"]]] += int(
                     pods["resourceUsage"].get(resource, 0)
                 )
-        return found
+        return result
 
     def pool_of(self, team: str, name: str) -> str:
         """The pool whose quota a job was given."""
@@ -199,8 +199,8 @@ class QueueLab(Lab):
                 before, since = now, time.monotonic()
             return now if time.monotonic() - since > reality.at_rest(QUIET) else None
 
-        found: dict[str, str] = reality.wait(rested, "nothing to change any more")
-        return found
+        results: dict[str, str] = reality.wait(rested, "nothing to change any more")
+        return results
 
     def _letters(self) -> dict[str, str]:
         """The letters of the teams by their namespaces."""
@@ -212,15 +212,15 @@ class QueueLab(Lab):
 
     def _picture(self) -> dict[str, str]:
         """Kueue sets alike jobs aside together and tells one of them why: what holds for it holds for all."""
-        found = dict.fromkeys(self.jobs, "")
+        result = dict.fromkeys(self.jobs, "")
         for namespace in self._letters():
             for one in self.listed(f"{KUEUE}/namespaces/{namespace}/workloads"):
-                found[namespace, self._title(one).partition("/")[2]] = state_of(one)
-        waiting = {(key[0], self.jobs[key]) for key, state in found.items() if state == "waits"}
+                result[namespace, self._title(one).partition("/")[2]] = state_of(one)
+        waiting = {(key[0], self.jobs[key]) for key, state in result.items() if state == "waits"}
         return {
             f"{self._letters()[key[0]]}/{key[1]}": state
             or ("waits" if (key[0], self.jobs[key]) in waiting else "")
-            for key, state in found.items()
+            for key, state in result.items()
         }
 
 
@@ -291,15 +291,15 @@ def kueue_with(name: str, content: ApiObject) -> Iterator[Api]:
     cluster.up(name)
     api = connect(Path(cluster.status(name).kubeconfig))
     _found.setdefault(name, api.get(kueue_manager.CONFIG_MAP))
-    held = _wanted.setdefault(name, [])
-    held.append({KUEUE_CONFIG_KEY: yaml.safe_dump(content)})
-    _configure(api, name, held[-1])
+    blocked = _wanted.setdefault(name, [])
+    blocked.append({KUEUE_CONFIG_KEY: yaml.safe_dump(content)})
+    _configure(api, name, blocked[-1])
     try:
         yield api
     finally:
-        held.pop()
-        if held:
-            _configure(api, name, held[-1])
+        blocked.pop()
+        if blocked:
+            _configure(api, name, blocked[-1])
 
 
 def kueue_as_it_was(name: str) -> None:
@@ -351,9 +351,9 @@ def soon(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) 
 
 def starts_kueue_anew(name: str, was: processes.Process | None) -> None:
     """`up` does so for another configuration, unless the agents were first: they see it change as well."""
-    said = cluster.up(name).says
+    message = cluster.up(name).says
     by_up = f"cluster {name} was mended: started kueue"
-    assert said in {by_up, f"cluster {name} is already up, nothing changed"}
+    assert message in {by_up, f"cluster {name} is already up, nothing changed"}
     assert state.folder_of(name).recorded("kueue") not in {None, was}
 
 

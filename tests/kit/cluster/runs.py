@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from gpuyard.names import GPU
-from gpuyard.replay import Arrival, Disagreement, Pace, Replay, disagreement, replay
+from gpuyard.replay import Disagreement, Replay, SubmittedJob, Timing, disagreement, replay
 from gpuyard.simulate.api import Api, ApiError, Unreachable
 from kit.cluster.lab import KUEUE, Value, condition, create, namespaces_of
 from kit.cluster.queues import QueueLab, job, one_pool
@@ -28,14 +28,14 @@ def backlog(name: str, nodes: int) -> Any:
     return one_pool(name, nodes, priorities=PRIORITIES, **teams)
 
 
-def some_jobs(name: str, count: int, seconds: tuple[int, int], seed: int = 1) -> list[Arrival]:
+def some_jobs(name: str, count: int, seconds: tuple[int, int], seed: int = 1) -> list[SubmittedJob]:
     """Gangs of one to four whole nodes of three teams; one in ten has a higher priority."""
     rng = random.Random(seed)  # noqa: S311  no secret is made of it
-    made = []
+    created = []
     for index in range(count):
         letter = rng.choice("abc")
-        made.append(
-            Arrival(
+        created.append(
+            SubmittedJob(
                 name=f"{letter}{index}",
                 team=f"{name}-{letter}",
                 at=0,
@@ -45,7 +45,7 @@ def some_jobs(name: str, count: int, seconds: tuple[int, int], seed: int = 1) ->
                 priority=PRIORITIES["high" if rng.random() < 0.1 else "normal"],
             )
         )
-    return made
+    return created
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Seen:
             self._holding.discard(owner)
             self.evictions += 1
 
-    def overhead(self, jobs: Sequence[Arrival]) -> float:
+    def overhead(self, jobs: Sequence[SubmittedJob]) -> float:
         """Seconds that a job holds its quota beyond its own time, in the middle."""
         known = [j for j in jobs if j.name in self.finished and j.name in self.reserved]
         return statistics.median(
@@ -114,9 +114,9 @@ class Watch(threading.Thread):
         while not self.stopped:
             try:
                 if not version:
-                    found = self.api.call("GET", path)
-                    version = found["metadata"]["resourceVersion"]
-                    for one in found["items"]:
+                    result = self.api.call("GET", path)
+                    version = result["metadata"]["resourceVersion"]
+                    for one in result["items"]:
                         self._note(one)
                 for kind, one in self.api.watch(path, version):
                     if kind == "ERROR":
@@ -148,7 +148,7 @@ class Run:
     overhead: float
 
 
-def run(lab: QueueLab, jobs: Sequence[Arrival], limit: float) -> Run:
+def run(lab: QueueLab, jobs: Sequence[SubmittedJob], limit: float) -> Run:
     """Submit them all in their order, wait until all have ended, and compare.
 
     The model is told when Kueue first knew of each job, how long the cluster takes around a job in the
@@ -159,12 +159,12 @@ def run(lab: QueueLab, jobs: Sequence[Arrival], limit: float) -> Run:
     began = time.monotonic()
     by_priority = {value: name for name, value in PRIORITIES.items()}
 
-    def submit(arrival: Arrival) -> None:
-        namespace = lab.plan.team(arrival.team).home.name
+    def submit(arrival: SubmittedJob) -> None:
+        namespace = lab.plan.team(arrival.team).default_namespace.name
         shape: Any = {"pods": arrival.pods, "gpus": 8, "seconds": arrival.seconds}
-        made = job(namespace, arrival.name, priority=by_priority[arrival.priority], **shape)
-        lab.noted(made)
-        create(lab.api, f"/apis/batch/v1/namespaces/{namespace}/jobs", made)
+        created = job(namespace, arrival.name, priority=by_priority[arrival.priority], **shape)
+        lab.noted(created)
+        create(lab.api, f"/apis/batch/v1/namespaces/{namespace}/jobs", created)
 
     with ThreadPoolExecutor(CLIENTS) as clients:
         list(clients.map(submit, jobs))
@@ -173,11 +173,13 @@ def run(lab: QueueLab, jobs: Sequence[Arrival], limit: float) -> Run:
     watch.stopped = True
     seconds = time.monotonic() - began
     seen = watch.seen
-    left = [j.name for j in jobs if j.name not in seen.finished]
-    assert not left, f"{len(left)} of {len(jobs)} jobs did not end within {limit:.0f} s: {left[:5]}"
+    remaining = [j.name for j in jobs if j.name not in seen.finished]
+    assert not remaining, (
+        f"{len(remaining)} of {len(jobs)} jobs did not end within {limit:.0f} s: {remaining[:5]}"
+    )
     overhead = seen.overhead(jobs)
     first = min(seen.created.values())
     known = [replace(j, at=seen.created[j.name] - first) for j in jobs]
-    forecast = replay(lab.plan, known, Pace(start=overhead))
+    forecast = replay(lab.plan, known, Timing(start=overhead))
     apart = disagreement(forecast.order, seen.order, far=len(jobs) // 20)
     return Run(seen, forecast, apart, seconds, overhead)

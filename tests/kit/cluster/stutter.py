@@ -44,12 +44,12 @@ def stuttering(homes: Path, chance: random.Random) -> Iterator[None]:
 def _parts(homes: Path) -> list[Path]:
     """In /proc, what belongs to a cluster below this folder: our own, and those that kwokctl starts."""
     marks = [f"{name}={homes}/".encode() for name in (processes.MARK, "KWOK_WORKDIR")]
-    found = []
+    results = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if any(mark in (folder / "environ").read_bytes() for mark in marks):
-                found.append(folder)
-    return found
+                results.append(folder)
+    return results
 
 
 def _stand_still(part: Path, chance: random.Random, over: threading.Event) -> None:

@@ -96,15 +96,19 @@ def tenants(cluster: str, raw: Raw) -> Iterator[Lab]:
 
 def people(plan: PlatformPlan) -> dict[str, str]:
     """The home of each group that works or looks."""
-    return {group: team.home.name for team in plan.teams for group in (*team.groups, *team.viewers)}
+    return {
+        group: team.default_namespace.name
+        for team in plan.teams
+        for group in (*team.groups, *team.viewers)
+    }
 
 
 def acting(api: Api, group: str) -> Api:
     """The API as somebody of that group."""
-    found = copy.copy(api)
+    result = copy.copy(api)
     someone = {"Impersonate-User": f"somebody-of-{group}", "Impersonate-Group": group}
-    found._headers = {**api._headers, **someone}
-    return found
+    result._headers = {**api._headers, **someone}
+    return result
 
 
 def cleared(api: Api, namespace: str, wholes: tuple[str, ...] = ()) -> int:
@@ -116,9 +120,11 @@ def cleared(api: Api, namespace: str, wholes: tuple[str, ...] = ()) -> int:
     for path in (*wholes, *PLURALS.values(), f"{KUEUE}/namespaces/{{namespace}}/workloads"):
         at = path.format(namespace=namespace)
         problems += _fails(api, "DELETE", at, {"propagationPolicy": "Background"})
-        for kept in reality.patiently(lambda at=at: api.call("GET", at))["items"]:
-            if "deletionTimestamp" in kept["metadata"] and kept["metadata"].get("finalizers"):
-                one = f"{at}/{kept['metadata']['name']}"
+        for retained in reality.patiently(lambda at=at: api.call("GET", at))["items"]:
+            if "deletionTimestamp" in retained["metadata"] and retained["metadata"].get(
+                "finalizers"
+            ):
+                one = f"{at}/{retained['metadata']['name']}"
                 problems += _fails(api, "PATCH", one, {"metadata": {"finalizers": None}})
     return problems
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gpuyard.admission.parameters import parameters_of
-from gpuyard.admission.requirements import refusals
+from gpuyard.admission.requirements import denials
 from gpuyard.lint.kubernetes import resource
 from gpuyard.names import PLATFORM_LABEL, TEAM_LABEL
 from gpuyard.plan.records import PlatformPlan
@@ -74,7 +74,7 @@ def platform(name: str, team: str, queue: str = "main", **admission: Any) -> Pla
 PLAN = platform(
     "twins",
     HELD,
-    images_from=["registry.example.org/team/", "nvcr.io", "nginx", "localhost:5000/x"],
+    allowed_images=["registry.example.org/team/", "nvcr.io", "nginx", "localhost:5000/x"],
     priority_classes=["twins-fine"],
     csi_drivers=["known.example.org"],
 )
@@ -104,22 +104,22 @@ def try_out(api: Api, value: Value, namespace: str = HELD) -> str | None:
     try:
         reality.patiently(lambda: api.call("POST", path, value))
     except ApiError as problem:
-        found = re.search(
+        match = re.search(
             r"ValidatingAdmissionPolicy '\S+' with binding '\S+' denied request: (.*)", str(problem)
         )
-        if found is None and problem.status == INVALID:
+        if match is None and problem.status == INVALID:
             return None
-        if found is None:
+        if match is None:
             raise
-        return found[1]
+        return match[1]
     return ""
 
 
 def acting(api: Api, user: str, **more: str) -> Api:
     """The API as somebody else."""
-    found = copy.copy(api)
-    found._headers = {**api._headers, "Impersonate-User": user, **more}
-    return found
+    result = copy.copy(api)
+    result._headers = {**api._headers, "Impersonate-User": user, **more}
+    return result
 
 
 def person(api: Api) -> Api:
@@ -150,9 +150,9 @@ def everything() -> Value:
 
 def expected(value: Value, plan: PlatformPlan = PLAN, **known: Any) -> str:
     """What the Python twins have against it, in the same words; an administrator asks unless it is said."""
-    asked = replace(workload(resource(value)), **{"by_controller": True, **known})
-    said = refusals(asked, parameters_of(plan, plan.teams[0]))
-    text = ". ".join(str(refusal) for refusal in said)
+    requested = replace(workload(resource(value)), **{"by_controller": True, **known})
+    message = denials(requested, parameters_of(plan, plan.teams[0]))
+    text = ". ".join(str(refusal) for refusal in message)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
@@ -316,10 +316,10 @@ def written(api: Api, method: str, path: str, *body: Any) -> str:
     try:
         api.call(method, path, *body)
     except ApiError as problem:
-        found = re.search(r"denied request: (.*)", str(problem))
-        if found is None:
+        match = re.search(r"denied request: (.*)", str(problem))
+        if match is None:
             raise
-        return found[1]
+        return match[1]
     return ""
 
 

@@ -31,8 +31,8 @@ class _Vault(BaseHTTPRequestHandler):
         if self.path not in _ANSWERS:
             self.send_error(404)
             return
-        given, wanted, change = _ANSWERS[self.path]
-        answer = json.dumps({"data": {wanted: change(json.loads(body)[given])}}).encode()
+        value, expected, change = _ANSWERS[self.path]
+        answer = json.dumps({"data": {expected: change(json.loads(body)[value])}}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))

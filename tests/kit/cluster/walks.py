@@ -22,7 +22,7 @@ from testbed.plugins.kubernetes.values import Object
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import bind
 from gpuyard.render.platform import platform_objects
-from gpuyard.resources.diagnosis.silent_webhooks import PAUSE_SECONDS, TRIES, silent_webhook
+from gpuyard.resources.diagnosis.webhook_errors import PAUSE_SECONDS, TRIES, unreachable_webhook
 from gpuyard.resources.objects import object_token
 from kit.cluster.lab import MADE_ELSEWHERE
 
@@ -55,29 +55,33 @@ class Walker:
 
     def up(self, plan: PlatformPlan | None) -> list[str]:
         """Bring it there, to nothing at all for None; each object that was refused, and why."""
-        wanted = {_key(each): each for each in _objects(plan)} if plan else {}
-        refused = [said for key, each in wanted.items() if (said := self._brought(key, each))]
-        gone = [key for key in reversed(self.order) if key not in wanted and key[0] != "Namespace"]
-        self.order = list(wanted)
-        return refused + [said for key in gone if (said := self._removed(key))]
+        expected = {_key(each): each for each in _objects(plan)} if plan else {}
+        refused = [
+            message for key, each in expected.items() if (message := self._brought(key, each))
+        ]
+        removed = [
+            key for key in reversed(self.order) if key not in expected and key[0] != "Namespace"
+        ]
+        self.order = list(expected)
+        return refused + [message for key in removed if (message := self._removed(key))]
 
-    def _brought(self, key: _Key, wanted: Object) -> str:
+    def _brought(self, key: _Key, expected: Object) -> str:
         try:
             if (state := self.state.get(key)) is not None:
-                changes = self.provider.diff(_urn(wanted), state, wanted, [])
+                changes = self.provider.diff(_urn(expected), state, expected, [])
                 if not changes.comparison.found:
                     return ""
                 if not changes.replaces:
                     self.state[key] = _answered(
                         lambda: self.provider.update(
-                            _urn(wanted), state, wanted, [], SECONDS, preview=False
+                            _urn(expected), state, expected, [], SECONDS, preview=False
                         )
                     )
                     return ""
                 self._removed(key)
-            made = self.adopting if key[0] == "Namespace" else self.provider
+            created = self.adopting if key[0] == "Namespace" else self.provider
             _, self.state[key] = _answered(
-                lambda: made.create(_urn(wanted), wanted, SECONDS, preview=False)
+                lambda: created.create(_urn(expected), expected, SECONDS, preview=False)
             )
         except (ProviderError, Partial) as error:
             return _refused(key, error)
@@ -93,9 +97,9 @@ class Walker:
         return ""
 
 
-def _urn(wanted: Object) -> str:
-    token = object_token(wanted["apiVersion"], wanted["kind"])
-    return f"urn:pulumi:dev::walk::{token}::{wanted['metadata']['name']}"
+def _urn(expected: Object) -> str:
+    token = object_token(expected["apiVersion"], expected["kind"])
+    return f"urn:pulumi:dev::walk::{token}::{expected['metadata']['name']}"
 
 
 def _answered(act: Callable[[], _T]) -> _T:
@@ -104,7 +108,7 @@ def _answered(act: Callable[[], _T]) -> _T:
         try:
             return act()
         except ProviderError as error:
-            if not silent_webhook(str(error)):
+            if not unreachable_webhook(str(error)):
                 raise
             time.sleep(PAUSE_SECONDS)
     return act()

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.simulate.api import Api, connect
 from gpuyard.spec.read import platform_spec
@@ -64,15 +64,15 @@ class Yard:
             ["pulumi", *arguments], cwd=ROOT, env=self.engine_env, start_new_session=True, **_PIPES
         )
         try:
-            said, _ = process.communicate(timeout=after)
+            message, _ = process.communicate(timeout=after)
         except subprocess.TimeoutExpired:
             # As at a terminal: Ctrl-C reaches the whole group; a kill takes the engine alone.
             if how is signal.SIGINT:
                 os.killpg(process.pid, how)
             else:
                 process.send_signal(how)
-            said, _ = process.communicate(timeout=900)
-        return process.returncode, said
+            message, _ = process.communicate(timeout=900)
+        return process.returncode, message
 
     @property
     def engine_env(self) -> dict[str, str]:
@@ -102,30 +102,30 @@ class Yard:
         ]
 
     def plan(self) -> PlatformPlan:
-        return planned(platform_spec(self.spec()))
+        return plan_or_raise(platform_spec(self.spec()))
 
     def config(self, platform: dict[str, Any]) -> str:
         """A stack file with this platform, outside the repository."""
-        whole = yaml.safe_load((ROOT / "stacks/Pulumi.local.yaml").read_text())
-        whole["config"]["gpuyard:platform"] = platform
+        complete = yaml.safe_load((ROOT / "stacks/Pulumi.local.yaml").read_text())
+        complete["config"]["gpuyard:platform"] = platform
         path = self.work / "Pulumi.changed.yaml"
-        path.write_text(yaml.safe_dump(whole))
+        path.write_text(yaml.safe_dump(complete))
         return str(path)
 
     def changes(self, platform: dict[str, Any]) -> dict[str, str]:
         """What a preview of this platform would do, by kind and name of the object; unchanged left out."""
-        said = self.pulumi(
+        message = self.pulumi(
             "preview", "--stack", STACK, "--json", "--config-file", self.config(platform)
         )
-        steps = json.loads(said[said.index("{") :])["steps"]
+        steps = json.loads(message[message.index("{") :])["steps"]
         return {s["urn"].rpartition("::")[2]: s["op"] for s in steps if s["op"] != "same"}
 
     def readiness(self, stack: str = STACK) -> dict[str, dict[str, Any]]:
         """What `gpuyard readiness --live` answers, by check."""
-        said = self._gpuyard("readiness", stack, "--live", "--format", "json")
-        found = json.loads(said)["readiness"]
-        assert found["not_asked"] is None
-        return {check["id"]: check for check in found["checks"]}
+        message = self._gpuyard("readiness", stack, "--live", "--format", "json")
+        result = json.loads(message)["readiness"]
+        assert result["not_asked"] is None
+        return {check["id"]: check for check in result["checks"]}
 
     def recovered(self, file: str) -> str:
         """What `gpuyard recover` says that it did, where this is the stack's file."""
@@ -151,15 +151,15 @@ class Yard:
 
     def owned(self) -> list[str]:
         """Every live object with the platform's label, as kind/namespace/name, duplicates and all."""
-        found = []
+        results = []
         for path in OWNED:
             listed = self.api.get(f"{path}?labelSelector=gpuyard.dev/platform={STACK}")
             for item in (listed or {}).get("items", []):
                 meta = item["metadata"]
-                found.append(
+                results.append(
                     f"{path.rpartition('/')[2]}/{meta.get('namespace', '')}/{meta['name']}"
                 )
-        return sorted(found)
+        return sorted(results)
 
     def _pulumi(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(

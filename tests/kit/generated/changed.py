@@ -64,10 +64,10 @@ _IMAGES = {"aws": ("al2023", "bottlerocket"), "gcp": ("cos", "ubuntu")}
 
 
 def _pool(cloud: str, name: str, rng: random.Random) -> Raw:
-    made = pool(name, machine=rng.choice(_MACHINES[cloud]), nodes="0..4", scaling="autoscaler")
+    created = pool(name, machine=rng.choice(_MACHINES[cloud]), nodes="0..4", scaling="autoscaler")
     if rng.random() < 0.6:
-        made["zones"] = rng.sample(_ZONES[cloud], rng.randint(1, 2))
-    return made
+        created["zones"] = rng.sample(_ZONES[cloud], rng.randint(1, 2))
+    return created
 
 
 # ── what changes ──────────────────────────────────────────────────────────────────────────────────
@@ -86,8 +86,8 @@ def _no_pool(raw: Raw, _cloud: str, rng: random.Random) -> None:
 
 def _renamed(raw: Raw, _cloud: str, rng: random.Random) -> None:
     one = rng.choice(raw["pools"])
-    if "formerly" not in one:
-        one.update(name=f"{one['name']}-b", formerly=[one["name"]])
+    if "previous_names" not in one:
+        one.update(name=f"{one['name']}-b", previous_names=[one["name"]])
 
 
 def _of_a_pool(word: str, values: Callable[[str, random.Random], Any]) -> Change:
@@ -151,7 +151,7 @@ _CHANGES: tuple[Change, ...] = (
     _of_the_cluster("zones", lambda cloud, _: list(_ZONES[cloud][:2])),
     _of_the_cluster("admins", _admins),
     _of_the_cluster("protect", _one_of(True, False)),
-    _of_the_cluster("logs", _one_of({"keep_days": 30}, {"kinds": ["audit"]})),
+    _of_the_cluster("logs", _one_of({"retention_days": 30}, {"kinds": ["audit"]})),
     _of_the_cluster("release_channel", _one_of("rapid", "stable")),
     _of_all("kubernetes", _one_of("1.34", "1.35", "1.36")),
     _of_all("tags", _one_of({"cost": "ml"}, {"cost": "hpc", "owner": "me"}, {})),

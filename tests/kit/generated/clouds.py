@@ -4,8 +4,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.catalogue.buying import ULTRASERVERS
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard.catalogue.purchasing import ULTRASERVERS
 from gpuyard.catalogue.software.images import images_of
 from kit.stacks import platform, pool, team
 
@@ -46,11 +46,11 @@ def platform_in_a_cloud(number: int) -> dict[str, Any]:
     rng = random.Random(f"cloud {number}")  # noqa: S311  no secret is made of it
     machine = SOLD[number * 37 % len(SOLD)]
     cloud = str(machine.cloud)
-    ladder, held = _ladder(machine, rng)
-    low = rng.choice([0, 1, held or 4])
-    zones = _ZONES[cloud][: 1 if held else rng.randint(0, 3)]
+    ladder, blocked = _ladder(machine, rng)
+    low = rng.choice([0, 1, blocked or 4])
+    zones = _ZONES[cloud][: 1 if blocked else rng.randint(0, 3)]
     one = {
-        "nodes": f"{low}..{max(low, held) or 4}",
+        "nodes": f"{low}..{max(low, blocked) or 4}",
         "capacity": ladder,
         "zones": zones,
         "sharing": rng.choice(
@@ -61,13 +61,13 @@ def platform_in_a_cloud(number: int) -> dict[str, Any]:
         "topology": rng.choice([None, True]),
         "disk_gib": rng.choice([None, 500]),
     }
-    given = {key: value for key, value in one.items() if value not in (None, [])}
+    inputs = {key: value for key, value in one.items() if value not in (None, [])}
     cluster = {"network": rng.choice(_NETWORKS[cloud])}
     if zones[1:] and rng.random() < 0.5:
         cluster["zones"] = zones
     more = {"storage": rng.choice(_STORAGE[cloud])}
     return platform(
-        [pool(machine=machine.name, **given)],
+        [pool(machine=machine.name, **inputs)],
         [team()],
         cloud=cloud,
         cluster=cluster,
@@ -82,8 +82,8 @@ def _ladder(machine: Machine, rng: random.Random) -> tuple[list[Any], int]:
     picked = rng.sample(sold, k=rng.randint(1, min(3, len(sold))))
     size = 9 if machine.name in ULTRASERVERS else rng.choice([2, 4])
     name = "cr-0123456789abcdef0" if machine.cloud == "aws" else "held"
-    held = [{mode.value: name, "nodes": size} for mode in picked if mode in _HELD][:1]
-    return [*held, *(mode.value for mode in picked if mode not in _HELD)], size * len(held)
+    blocked = [{mode.value: name, "nodes": size} for mode in picked if mode in _HELD][:1]
+    return [*blocked, *(mode.value for mode in picked if mode not in _HELD)], size * len(blocked)
 
 
 def _cut(machine: Machine) -> Any:

@@ -137,10 +137,10 @@ class Member:
         labels = {"app": name}
         own = {QUEUE_LABEL: self._queue}
         template: Value = {"metadata": {"labels": labels, "annotations": notes}, "spec": spec}
-        found: Value = {"metadata": {"name": name, "labels": own}, "kind": kind}
+        result: Value = {"metadata": {"name": name, "labels": own}, "kind": kind}
         if kind == "Pod":
-            found["metadata"] |= {"labels": {**labels, **own}, "annotations": notes}
-            return {"apiVersion": "v1", **found, "spec": {"restartPolicy": "Never", **spec}}
+            result["metadata"] |= {"labels": {**labels, **own}, "annotations": notes}
+            return {"apiVersion": "v1", **result, "spec": {"restartPolicy": "Never", **spec}}
         if kind in {"Job", "CronJob", "JobSet"}:
             spec["restartPolicy"] = "Never"
             pods = self._dice.choice((1, 1, 2))
@@ -153,12 +153,12 @@ class Member:
                 each = {"name": "a", "replicas": self._dice.choice((1, 1, 2)), "template": {}}
                 each["template"] = {"spec": job}
                 body = {"replicatedJobs": [each], "failurePolicy": {"maxRestarts": 1}}
-                return {"apiVersion": "jobset.x-k8s.io/v1alpha2", **found, "spec": body}
+                return {"apiVersion": "jobset.x-k8s.io/v1alpha2", **result, "spec": body}
             if kind == "Job":
-                return {"apiVersion": "batch/v1", **found, "spec": job}
-            made = {"metadata": {"labels": own}, "spec": job}
-            body: Value = {"schedule": "* * * * *", "jobTemplate": made}
-            return {"apiVersion": "batch/v1", **found, "spec": body}
+                return {"apiVersion": "batch/v1", **result, "spec": job}
+            created = {"metadata": {"labels": own}, "spec": job}
+            body: Value = {"schedule": "* * * * *", "jobTemplate": created}
+            return {"apiVersion": "batch/v1", **result, "spec": body}
         body = {
             "replicas": self._dice.choice((0, 1, 2)),
             "selector": {"matchLabels": labels},
@@ -169,14 +169,14 @@ class Member:
             body |= {"serviceName": name, "podManagementPolicy": together}
         else:
             template["metadata"]["labels"] = {**labels, **own}
-        return {"apiVersion": "apps/v1", **found, "spec": body}
+        return {"apiVersion": "apps/v1", **result, "spec": body}
 
     def _one(self, *kinds: str) -> tuple[str, str, Value] | None:
         """Something that was made before, of these kinds or of any."""
-        found = [key for key in self._made if not kinds or key[0] in kinds]
-        if not found:
+        results = [key for key in self._made if not kinds or key[0] in kinds]
+        if not results:
             return None
-        kind, name = self._dice.choice(found)
+        kind, name = self._dice.choice(results)
         return kind, name, self._made[kind, name]
 
     def _at(self, kind: str, name: str) -> str:
@@ -214,7 +214,7 @@ class Member:
         _resources_of(value)["limits"][GPU] = 1 + group
         how = ""
         if self._chance(0.5):
-            field, given = self._dice.choice(
+            field, configured = self._dice.choice(
                 (
                     (GROUP_COUNT, self._dice.choice(("1", "3", "7"))),
                     (ROLE, self._dice.choice(("zzz", "main"))),
@@ -227,8 +227,8 @@ class Member:
                 )
             )
             part = {TIME: labels, QUEUE_LABEL: labels, GPU: _resources_of(value)["limits"]}
-            part.get(field, notes)[field] = given
-            how = f"{field}={given}"
+            part.get(field, notes)[field] = configured
+            how = f"{field}={configured}"
         self._made["Pod", name] = value
         path = PLURALS["Pod"].format(namespace=self._namespace)
         return Move(f"make {name} ({how})", "POST", path, value)
@@ -304,8 +304,10 @@ class Member:
         return self._patch("owner of", (), {"metadata": {"ownerReferences": owners}})
 
     def _keeps(self) -> Move:
-        kept = self._dice.choice((["orphan"], ["foregroundDeletion"], ["example.org/kept"], None))
-        return self._patch(f"finalizers {kept} of", (), {"metadata": {"finalizers": kept}})
+        retained = self._dice.choice(
+            (["orphan"], ["foregroundDeletion"], ["example.org/kept"], None)
+        )
+        return self._patch(f"finalizers {retained} of", (), {"metadata": {"finalizers": retained}})
 
     def _evicts(self) -> Move:
         _, name, _ = self._one("Pod") or ("Pod", "pod-0", {})
@@ -353,9 +355,9 @@ class Member:
         invented = {"apiVersion": "x.example/v1", "kind": "X", "name": "x"}
         role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "name": "x"}
         own = {"apiVersion": value["apiVersion"], "kind": kind, "name": name}
-        found = self._dice.choice((own, own, own, invented, role))
-        uid = self.uids.get((found["kind"], found["name"]), "nobodys")
-        return {**found, "uid": uid, "controller": self._chance(0.8)}
+        result = self._dice.choice((own, own, own, invented, role))
+        uid = self.uids.get((result["kind"], result["name"]), "nobodys")
+        return {**result, "uid": uid, "controller": self._chance(0.8)}
 
     def forged_owner(self, value: Value) -> None:
         value["metadata"]["ownerReferences"] = [self._owner()]
@@ -453,9 +455,9 @@ class Member:
         _pod_of(value)["spec"]["nodeName"] = "hos-open-0"
 
     def stays(self, value: Value) -> None:
-        kept = self._dice.choice(("orphan", "example.org/kept", "foregroundDeletion"))
+        retained = self._dice.choice(("orphan", "example.org/kept", "foregroundDeletion"))
         where = value if self._chance(0.6) else _pod_of(value)
-        where.setdefault("metadata", {})["finalizers"] = [kept]
+        where.setdefault("metadata", {})["finalizers"] = [retained]
 
     def started(self, value: Value) -> None:
         if value["kind"] == "Job":
@@ -528,18 +530,20 @@ def _pod_of(value: Value) -> Value:
     spec = value["spec"]
     if value["kind"] == "JobSet":
         spec = spec["replicatedJobs"][0]["template"]["spec"]
-    found: Value = (spec["jobTemplate"]["spec"] if value["kind"] == "CronJob" else spec)["template"]
-    return found
+    result: Value = (spec["jobTemplate"]["spec"] if value["kind"] == "CronJob" else spec)[
+        "template"
+    ]
+    return result
 
 
 def _resources_of(value: Value) -> Value:
-    found: Value = _pod_of(value)["spec"]["containers"][0]["resources"]
-    found["limits"].setdefault(GPU, 1)
-    return found
+    result: Value = _pod_of(value)["spec"]["containers"][0]["resources"]
+    result["limits"].setdefault(GPU, 1)
+    return result
 
 
 def _labels_of(value: Value) -> list[Value]:
-    found = [value, _pod_of(value)]
+    results = [value, _pod_of(value)]
     if value["kind"] == "CronJob":
-        found.append(value["spec"]["jobTemplate"])
-    return [one.setdefault("metadata", {}).setdefault("labels", {}) for one in found]
+        results.append(value["spec"]["jobTemplate"])
+    return [one.setdefault("metadata", {}).setdefault("labels", {}) for one in results]

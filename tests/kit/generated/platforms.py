@@ -111,7 +111,7 @@ class _Maker:
         if self.once_in(8):
             raw["scaling"] = self.pick(["fixed", "karpenter"])
         if self.once_in(6):
-            raw["formerly"] = [self.pick(["a", "b", "q", "r"])]
+            raw["previous_names"] = [self.pick(["a", "b", "q", "r"])]
         if self.once_in(12):
             raw["labels"] = {"k8s.io/a": "b", "tier": "gold"}
         return raw
@@ -138,7 +138,7 @@ class _Maker:
         if self.once_in(6):
             raw["budget_usd_per_month"] = self.rng.randint(1, 200_000)
         if self.once_in(8):
-            raw["formerly"] = [self.pick(["x", "y", "q", "default"])]
+            raw["previous_names"] = [self.pick(["x", "y", "q", "default"])]
         if self.once_in(3):
             raw["weight"] = self.pick([1, 2, 0.5])
         if self.once_in(4):
@@ -184,8 +184,8 @@ class _Maker:
             "kubernetes": "1.20" if self.once_in(20) else "1.36",
         }
         raw["pools"] = [self.pool(name) for name in "abc"[: self.rng.randint(1, 3)]]
-        if self.tame and (found := plan(spec_of(raw))[0]):
-            self.keys = [f"{p.name}/{a.unit}" for p in found.pools for a in p.advertised]
+        if self.tame and (result := plan(spec_of(raw))[0]):
+            self.keys = [f"{p.name}/{a.unit}" for p in result.pools for a in p.advertised]
         raw["teams"] = [self.team(name) for name in "xyz"[: self.rng.randint(0, 3)]]
         self.dedicate(raw)
         raw["shapes"] = [self.shape(name) for name in "st"[: self.pick([0, 0, 1, 2])]]
@@ -200,13 +200,13 @@ class _Maker:
                 "fair_sharing": self.once_in(2),
             }
         if self.once_in(5):
-            raw["budget"] = {"worst_usd_per_hour": self.rng.randint(1, 900)}
+            raw["budget"] = {"max_usd_per_hour": self.rng.randint(1, 900)}
         return raw
 
 
 _IN_POOLS: dict[str, list[object]] = {
     "zones": [["us-east-1a"], ["us-east-1a", "us-east-1b"], ["us-central1-b"], ["x"]],
-    "warm": [
+    "keep_warm": [
         [{"cron": "0 7 * * 1-5", "hours": 9.5, "nodes": 1}],
         [{"cron": "*/30 * * * *", "hours": 1, "nodes": 3, "time_zone": "Europe/Paris"}],
         [{"cron": "0 25 * * *", "hours": 1, "nodes": 1}, {"cron": "x", "hours": 168, "nodes": 9}],
@@ -271,7 +271,7 @@ _IN_QUEUEING: dict[str, list[object]] = {
     "start_within_minutes": [1, 30, 10_080],
     "usage_half_life_hours": [1, 168],
     "mig_quota": ["profiles", "slices"],
-    "stop": ["hold", "drain"],
+    "stop_policy": ["hold", "drain"],
     "clusters": [
         [{"name": "west", "secret": "west"}],
         [{"name": "west", "secret": "s"}, {"name": "east", "secret": "s"}],
@@ -280,19 +280,19 @@ _IN_QUEUEING: dict[str, list[object]] = {
 _IN_TEAMS: dict[str, list[object]] = {
     "cohort": ["labs", "labs", "site", "lab", "lbas"],
     "queues": [{"default": 1.0, "night": 2.0}, {"day": 0.5}],
-    "stop": ["hold", "drain"],
+    "stop_policy": ["hold", "drain"],
     "viewers": [["finance"]],
     "groups": [["engineers"], ["system:serviceaccounts:ci"]],
     "pod_security": ["restricted", "privileged"],
     "limits": [{"cpu": 1}, {"pods": 10, "claims": 2, "storage_gib": 100}, {"memory_gib": 4096}],
     "idle": [{}, {"after_minutes": 10, "dry_run": True}, {"grace_minutes": 1}],
     "egress_cidrs": [["10.0.0.0/8"], ["0.0.0.0/0"], ["169.254.0.0/16", "fd00::/8"]],
-    "images_from": [["registry.example.org/ml"]],
+    "allowed_images": [["registry.example.org/ml"]],
 }
 _IN_POOLS_FOR_JOBS: dict[str, list[object]] = {
     "topology": [True, True, False],
     "provisioning": ["check-capacity", "atomic", "queued"],
-    "stop": ["hold"],
+    "stop_policy": ["hold"],
 }
 _COHORTS: list[list[Raw]] = [
     [{"name": "labs"}],

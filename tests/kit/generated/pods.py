@@ -224,37 +224,37 @@ class Maker:
 
     def turn(self) -> Value:
         """When it goes before others, whom it keeps off, and how long it stays."""
-        found: Value = {}
+        result: Value = {}
         if self.odd(0.15):
-            found["affinity"] = {"podAntiAffinity": self.apart()}
+            result["affinity"] = {"podAntiAffinity": self.apart()}
         if self.odd(0.2):
-            found["priorityClassName"] = self.one(CLASSES)
+            result["priorityClassName"] = self.one(CLASSES)
         if self.odd(0.2):
-            found["terminationGracePeriodSeconds"] = self.one((0, 30, 300, 301, 3600, 3601))
-        return found
+            result["terminationGracePeriodSeconds"] = self.one((0, 30, 300, 301, 3600, 3601))
+        return result
 
     def container(self, name: str, claims: bool) -> Value:
-        found: Value = {"name": name, "image": self.one(self._images)}
+        result: Value = {"name": name, "image": self.one(self._images)}
         if self.odd(0.4):
-            found["env"] = self.some(ENVIRONMENT, 3)
+            result["env"] = self.some(ENVIRONMENT, 3)
         if self.odd(0.1):
-            found["volumeMounts"] = [{"name": "v0", "mountPath": self.one(MOUNTS)}]
+            result["volumeMounts"] = [{"name": "v0", "mountPath": self.one(MOUNTS)}]
         if self.odd(0.2):
-            found["securityContext"] = {"privileged": self.maybe(0.6)}
+            result["securityContext"] = {"privileged": self.maybe(0.6)}
         elif self.odd(0.2):
-            found["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
+            result["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
         if self.odd(0.1) and name != "i":
             probe = {"tcpSocket": {"port": 80}}
             longest = self.one((30, 301, 3601))
-            found["livenessProbe"] = {**probe, "terminationGracePeriodSeconds": longest}
+            result["livenessProbe"] = {**probe, "terminationGracePeriodSeconds": longest}
         resources: Value = {}
         if self.maybe(0.7):
             resources = self.resources()
         if claims and self.maybe(0.5):
             resources["claims"] = [{"name": "g"}]
         if resources or self.maybe(0.2):
-            found["resources"] = resources
-        return found
+            result["resources"] = resources
+        return result
 
     def resources(self) -> Value:
         limits: Value = {}
@@ -296,11 +296,11 @@ class Maker:
 
     def claim(self) -> Value:
         """What a claim says, of a volume by its name or of any."""
-        asked: Value = {
+        requested: Value = {
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": "1Gi"}},
         }
-        return asked | ({"volumeName": "some"} if self.maybe(0.5) else {})
+        return requested | ({"volumeName": "some"} if self.maybe(0.5) else {})
 
     def belonging(self) -> Value:
         """What a member makes beside pods."""
@@ -329,12 +329,12 @@ class Maker:
 
     def metadata(self) -> Value:
         """Of what makes pods."""
-        found: Value = {"name": "x", "labels": self.labels()}
+        result: Value = {"name": "x", "labels": self.labels()}
         if self.odd(0.2):
-            found["finalizers"] = self.some(FINALIZERS, 2)
+            result["finalizers"] = self.some(FINALIZERS, 2)
         if self.maybe(0.3):
-            found["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
-        return found
+            result["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
+        return result
 
     def workload(self) -> Value:
         """What makes pods, of one kind or another."""

@@ -36,10 +36,10 @@ def slips(schema: Schema, obj: Value) -> Iterator[Slip]:
 
 def three(schema: Schema, obj: Value) -> list[Slip]:
     """Three slips of this object, of different kinds where it has so many, the deepest of each."""
-    found: dict[str, list[Slip]] = {}
+    results: dict[str, list[Slip]] = {}
     for slip in slips(schema, obj):
-        found.setdefault(slip.kind, []).append(slip)
-    ranked = [sorted(of, key=lambda s: s.path.count("."), reverse=True) for of in found.values()]
+        results.setdefault(slip.kind, []).append(slip)
+    ranked = [sorted(of, key=lambda s: s.path.count("."), reverse=True) for of in results.values()]
     rounds = max((len(of) for of in ranked), default=0)
     return [of[n] for n in range(rounds) for of in ranked if n < len(of)][:3]
 

@@ -45,19 +45,19 @@ def small_platform(number: int, *, fair: bool) -> Raw:
 
 def teams_of(raw: Raw, number: int, rng: random.Random, letters: str = "xyz") -> list[Raw]:
     """Guarantees within the capacity, borrowing within reach, sometimes a limit to lending."""
-    made = plan_of(raw | {"teams": []})
-    left = {
+    created = plan_of(raw | {"teams": []})
+    remaining = {
         (f"{p.name}/{a.unit}" if a.unit else p.name): a.per_node * p.nodes.high
-        for p in made.pools
+        for p in created.pools
         for a in p.advertised
     }
-    whole = dict(left)
+    complete = dict(remaining)
     teams: list[Raw] = []
     for letter in letters[: rng.randint(len(letters) - 1, len(letters))]:
         team: Raw = {"name": f"t{number}-{letter}", "guarantee": {}}
-        for key, amount in left.items():
+        for key, amount in remaining.items():
             team["guarantee"][key] = share = rng.randint(0, amount)
-            left[key] = amount - share
+            remaining[key] = amount - share
         if rng.random() < 0.3:
             team["lend"] = {k: rng.randint(0, n) for k, n in team["guarantee"].items() if n}
         if fairness := rng.choice([None, 2, 0.5]):
@@ -65,9 +65,9 @@ def teams_of(raw: Raw, number: int, rng: random.Random, letters: str = "xyz") ->
         teams.append(team)
     for team in teams:
         others = {
-            key: left[key]
+            key: remaining[key]
             + sum(t.get("lend", t["guarantee"]).get(key, 0) for t in teams if t is not team)
-            for key in whole
+            for key in complete
         }
         team["borrow"] = {
             k: rng.choice([n, n, rng.randint(0, n)])
@@ -106,7 +106,7 @@ def tree_platform(number: int, *, fair: bool) -> Raw:
 
 def within_reach(raw: Raw) -> Raw:
     """Limits as the proofs would have them: each fix is taken until nothing is refused."""
-    while refused := [f for f in findings(raw) if f.severity is Severity.REFUSE]:
+    while refused := [f for f in findings(raw) if f.severity is Severity.ERROR]:
         fix = refused[0].fix
         assert fix is not None
         assert fix.at is not None, refused[0]
@@ -146,7 +146,7 @@ def jobs_for(plan: PlatformPlan, number: int, count: int) -> Iterator[Value]:
             requests[resource] = per_pod + 1
         spec = pod_spec(requests, limits)
         dress(spec, plan, rng)
-        meta: Value = {"name": f"j{index}", "namespace": team.home.name}
+        meta: Value = {"name": f"j{index}", "namespace": team.default_namespace.name}
         if rng.random() < 0.05:
             meta["labels"] = {"kueue.x-k8s.io/queue-name": "nowhere"}
         yield workload(rng.choice(["Job"] * 8 + ["Pod", "Deployment"]), meta, spec, pods, rng)
@@ -168,14 +168,14 @@ def dress(spec: Value, plan: PlatformPlan, rng: random.Random) -> None:
     elif luck < 0.18:
         spec["nodeSelector"] = {"node.kubernetes.io/instance-type": pool.machine.name}
     elif luck < 0.24:
-        wanted = {"key": "gpuyard.dev/pool", "operator": "NotIn", "values": [pool.stable_name]}
-        terms = {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}
+        expected = {"key": "gpuyard.dev/pool", "operator": "NotIn", "values": [pool.stable_name]}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [expected]}]}
         spec["affinity"] = {
             "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}
         }
     elif luck < 0.28:
-        wanted = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
-        terms = {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}
+        expected = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [expected]}]}
         spec["affinity"] = {
             "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}
         }

@@ -137,9 +137,9 @@ _VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 _KEYS = (
     "name", "machine", "nodes", "capacity", "scaling", "zones", "sharing", "labels", "select", "owners",
-    "warm", "fabric", "image", "numa", "disk_gib", "formerly", "guarantee", "borrow", "lend", "weight",
+    "keep_warm", "fabric", "image", "numa", "disk_gib", "previous_names", "guarantee", "borrow", "lend", "weight",
     "isolation", "priority", "groups", "pools", "teams", "shapes", "cloud", "kubernetes", "system",
-    "queueing", "budget", "prices", "targets", "cluster", "consent", "apply", "policies", "mirror", "tags",
+    "queueing", "budget", "prices", "targets", "cluster", "approved_changes", "apply", "policies", "mirror", "tags",
     "admission", "addons", "workloads", "storage", "observability", "software", "priorities", "validation",
     "nam", "Name", "", " ", "mig", "gpus", "1g.5gb", "é", "x" * 300, "secure",
 )  # fmt: skip
@@ -147,7 +147,7 @@ _KEYS = (
 
 def _places(tree: Any) -> list[tuple[Any, Any]]:
     """Every place of a tree, as what holds it and the key or index in there."""
-    found: list[tuple[Any, Any]] = []
+    results: list[tuple[Any, Any]] = []
     todo, seen = [tree], set[int]()
     while todo:
         holder = todo.pop()
@@ -155,20 +155,20 @@ def _places(tree: Any) -> list[tuple[Any, Any]]:
             continue
         seen.add(id(holder))
         keys = list(holder) if isinstance(holder, dict) else range(len(holder))
-        found += [(holder, key) for key in keys]
+        results += [(holder, key) for key in keys]
         todo += [holder[key] for key in keys]
-    return found
+    return results
 
 
 @lru_cache
 def _namesakes() -> dict[Any, list[Any]]:
     """By key, every value that it has in any stack: most likely well-formed, and out of place."""
-    found: dict[Any, list[Any]] = defaultdict(lambda: [None])
+    results: dict[Any, list[Any]] = defaultdict(lambda: [None])
     for tree in trees():
         for holder, key in _places(tree):
             if isinstance(holder, dict):
-                found[key].append(holder[key])
-    return found
+                results[key].append(holder[key])
+    return results
 
 
 def _in_tree(tree: Any, rng: random.Random) -> None:  # noqa: C901  one case for each kind of damage

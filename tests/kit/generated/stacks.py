@@ -27,8 +27,8 @@ def stack(number: int) -> PlatformPlan:
     rng = random.Random(f"stack {number}")  # noqa: S311  no secret is made of it
     for _ in range(_TRIES):
         raw = _thinned(rng) if rng.random() < 0.5 else _made_up(rng)
-        if (found := _plan(raw)) is not None:
-            return found
+        if (result := _plan(raw)) is not None:
+            return result
     raise AssertionError(f"{_TRIES} stacks for number {number}, and none is taken")
 
 

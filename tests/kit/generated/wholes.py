@@ -16,8 +16,8 @@ VERSIONS = {
 
 def template(gpus=1, image="nvcr.io/a:1", gates=()):
     limits = {"cpu": 1, **({GPU: gpus} if gpus else {})}
-    found = {"containers": [{"name": "a", "image": image, "resources": {"limits": limits}}]}
-    return {"spec": {**found, "schedulingGates": [{"name": each} for each in gates]}}
+    results = {"containers": [{"name": "a", "image": image, "resources": {"limits": limits}}]}
+    return {"spec": {**results, "schedulingGates": [{"name": each} for each in gates]}}
 
 
 def whole(kind, spec, queue="main", owner=None, **annotations):
@@ -57,8 +57,8 @@ def jobset(replicas=1, parallelism=2, gpus=1, suspend=False, completions=None, j
     if completions is not None:
         body["completions"] = completions
     each = {"replicas": replicas, "template": {"spec": body}}
-    found = [{"name": f"r{index}", **each} for index in range(jobs)]
-    return whole("JobSet", {"suspend": suspend, "replicatedJobs": found})
+    results = [{"name": f"r{index}", **each} for index in range(jobs)]
+    return whole("JobSet", {"suspend": suspend, "replicatedJobs": results})
 
 
 def cluster(

@@ -8,8 +8,8 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from gpuyard_validator.nccl.agent import Part, take_part
-from gpuyard_validator.nccl.hub import Run
+from gpuyard_validator.nccl.agent import NodeAssignment, run_agent
+from gpuyard_validator.nccl.coordinator import CollectiveRun
 from gpuyard_validator.nccl.record import Work
 from gpuyard_validator.values import encode
 
@@ -20,27 +20,27 @@ WORK = Work(operations=("all_reduce",), size=1 << 20, rounds=2, halving_size=0)
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as result:
+        result.bind(("127.0.0.1", 0))
+        return result.getsockname()[1]
 
 
 def a_run(nodes, gpus, **more):
     values = {"join_seconds": 20, "step_seconds": 20, "work": WORK, "token": TOKEN, **more}
-    return Run(nodes=nodes, gpus=gpus, on="2026-11-24", **values)
+    return CollectiveRun(nodes=nodes, gpus=gpus, on="2026-11-24", **values)
 
 
 def alive(marker):
     """Processes that have this word among their arguments."""
-    found = []
+    results = []
     for each in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = each.read_bytes()
         except OSError:
             continue
         if marker.encode() in words and int(each.parent.name) != os.getpid():
-            found.append(words.replace(b"\0", b" "))
-    return found
+            results.append(words.replace(b"\0", b" "))
+    return results
 
 
 class Nodes:
@@ -48,7 +48,7 @@ class Nodes:
 
     def __init__(self, marker, run, seconds=60, host="127.0.0.1"):
         self.marker, self.run, self.records, self.threads = marker, run, {}, []
-        self.common = Part(
+        self.common = NodeAssignment(
             run=run,
             index=0,
             node="",
@@ -67,7 +67,7 @@ class Nodes:
 
     def start(self, index, **more):
         def go():
-            self.records[index] = take_part(self.part(index, **more))
+            self.records[index] = run_agent(self.part(index, **more))
 
         thread = threading.Thread(target=go)
         thread.start()

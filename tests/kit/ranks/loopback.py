@@ -91,29 +91,29 @@ class Loopback:
             put(peer, bytes([rank]))
             self.peers = [peer]
             return
-        found = {}
+        results = {}
         for _ in range(ranks - 1):
             peer, _ = listening.accept()
-            found[take(peer)[0]] = peer
+            results[take(peer)[0]] = peer
         listening.close()
-        self.peers = [found[number] for number in sorted(found)]
+        self.peers = [results[number] for number in sorted(results)]
 
     def run(self, operation, size, rounds):
         self.go_wrong("run")
-        asked, size = size, min(size, MOST) // self.ranks * self.ranks
+        requested, size = size, min(size, MOST) // self.ranks * self.ranks
         began = time.perf_counter()
         mine = sent_by(self.rank, operation, size, self.ranks)
         got = self.first(operation, mine) if not self.rank else self.other(mine)
-        seconds = (time.perf_counter() - began) * asked / size
+        seconds = (time.perf_counter() - began) * requested / size
         every = [sent_by(n, operation, size, self.ranks) for n in range(self.ranks)]
         if self.fault == "wrong":
             got = b"\xff" + got[1:]
-        wanted = spread(operation, every)[self.rank]
+        expected = spread(operation, every)[self.rank]
         if self.fault.startswith("takes:"):
             seconds = float(self.fault.partition(":")[2])
         elif os.environ.get("TAKES"):
             seconds = float(os.environ["TAKES"])
-        return Ran(seconds, sum(a != b for a, b in zip(got, wanted, strict=True)))
+        return Ran(seconds, sum(a != b for a, b in zip(got, expected, strict=True)))
 
     def first(self, operation, mine):
         results = spread(operation, [mine, *map(take, self.peers)])

@@ -47,10 +47,10 @@ def measured() -> Mapping[str, float]:
 
     On the clock all take longer, and long ones about as much longer as short ones: the order is the same.
     """
-    found: dict[str, float] = defaultdict(float)
+    results: dict[str, float] = defaultdict(float)
     for name, row in live.table().items():
-        found[group_of(name)] += row.seconds
-    return dict(found)
+        results[group_of(name)] += row.seconds
+    return dict(results)
 
 
 def seconds_of(group: str) -> float:
@@ -78,8 +78,8 @@ def workers(arguments: list[str], cores: int) -> int:
 class Places(list[str]):
     """What a worker has found, each test with its place: in a list half of it is gone through for that."""
 
-    def __init__(self, found: Iterable[str]) -> None:
-        super().__init__(found)
+    def __init__(self, results: Iterable[str]) -> None:
+        super().__init__(results)
         self._places = {nodeid: place for place, nodeid in enumerate(self)}
 
     def index(self, nodeid: str, *_: Any) -> int:

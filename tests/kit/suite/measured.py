@@ -26,12 +26,12 @@ WORDS = """\
 
 def measured(parts: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Seconds of CPU by name, clusters and programs included."""
-    found: dict[str, float] = defaultdict(float)
+    results: dict[str, float] = defaultdict(float)
     for part in parts:
         for nodeid, _, spent in part["rows"]:
             if folder_of(nodeid) in LIVE:
-                found[live.name_of(nodeid)] += spent["own"] + spent["children"]
-    return dict(found)
+                results[live.name_of(nodeid)] += spent["own"] + spent["children"]
+    return dict(results)
 
 
 def written(seconds: Mapping[str, float], before: live.Table) -> str:

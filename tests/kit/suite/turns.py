@@ -25,25 +25,25 @@ TURNS = 8
 def dealt(rows: Table, turns: int = TURNS) -> dict[str, int]:
     """The turn of each name that has one, from 1 on: the dearest first, each into the emptiest."""
     spent = dict.fromkeys(range(1, turns + 1), 0.0)
-    found = {}
+    results = {}
     for name, row in sorted(rows.items(), key=lambda each: (-each[1].seconds, each[0])):
         if not row.always:
             emptiest = min(spent, key=lambda turn: (spent[turn], turn))
-            found[name] = emptiest
+            results[name] = emptiest
             spent[emptiest] += row.seconds
-    return found
+    return results
 
 
 def turn_asked() -> int | None:
     """The turn that this run is to have; None for all."""
-    said = os.environ.get(TURN, ALL)
-    if said == ALL:
+    text = os.environ.get(TURN, ALL)
+    if text == ALL:
         return None
-    if said == OF_COMMIT:
+    if text == OF_COMMIT:
         return commits() % TURNS + 1
-    if said.isascii() and said.isdigit() and 1 <= int(said) <= TURNS:
-        return int(said)
-    message = f"{TURN} is {said!r}; allowed: {ALL}, {OF_COMMIT}, or a number from 1 to {TURNS}"
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= TURNS:
+        return int(text)
+    message = f"{TURN} is {text!r}; allowed: {ALL}, {OF_COMMIT}, or a number from 1 to {TURNS}"
     raise pytest.UsageError(message)
 
 
@@ -97,9 +97,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     turn = turn_asked()
     if turn is None:
         return
-    left_out, kept = [], []
+    left_out, retained = [], []
     for item in items:
-        (left_out if is_left_out(item.nodeid, turn) else kept).append(item)
+        (left_out if is_left_out(item.nodeid, turn) else retained).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
+        items[:] = retained

@@ -70,8 +70,8 @@ class Registry:
             "platform": {"os": "windows", "architecture": "amd64"},
         }
         unknown = {"os": "unknown", "architecture": "unknown"}
-        beside = {"digest": digest_of(b"a"), "platform": unknown}
-        return self.put(name, {"manifests": [windows, *members, beside]}, kind, *tags)
+        others = {"digest": digest_of(b"a"), "platform": unknown}
+        return self.put(name, {"manifests": [windows, *members, others]}, kind, *tags)
 
     def _bearer(self, name: str) -> str:
         realm = f'realm="http://{self.host}/token",service="registry.example"'
@@ -84,9 +84,9 @@ class Registry:
             return self.script[path].pop(0)
         parts = urlsplit(path)
         if parts.path == "/token":
-            asked = parse_qs(parts.query)
-            name = asked["scope"][0].split(":")[1]
-            assert asked["service"] == ["registry.example"]
+            requested = parse_qs(parts.query)
+            name = requested["scope"][0].split(":")[1]
+            assert requested["service"] == ["registry.example"]
             return 200, {}, json.dumps({"token": self.tokens.get(name, "none")}).encode()
         name, _, at = parts.path.removeprefix("/v2/").rpartition("/manifests/")
         token = self.tokens.get(name)

@@ -7,8 +7,8 @@ import pytest
 
 from gpuyard.cli.commands.linting import programs
 from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.report import report
-from gpuyard.lint.together.built import NOT_BUILT
+from gpuyard.lint.combined.kustomize_build import BUILD_SKIPPED
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from kit.every import every
 
@@ -69,8 +69,8 @@ def printing(text):
 
 def told(render=True):
     reading, _ = read_all(["."], render=render)
-    hits = [(h.rule.id, f"{h.file}:{h.line}") for h in report(reading, RULES).hits]
-    return hits, [(u.file, u.reason) for u in reading.unread if not u.foreign]
+    hits = [(h.rule.id, f"{h.file}:{h.line}") for h in build_report(reading, RULES).hits]
+    return hits, [(u.file, u.reason) for u in reading.skipped if not u.is_unrecognized]
 
 
 def moved(image, name="x-p"):
@@ -107,7 +107,7 @@ def test_without_the_program_it_is_said(there, program, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _: None)
     reason = "a kustomization that is not built: with `kustomize` or `kubectl` in PATH it is built"
     assert told() == ([], [(WHY, reason)])
-    assert told(render=False) == ([], [(WHY, NOT_BUILT)])
+    assert told(render=False) == ([], [(WHY, BUILD_SKIPPED)])
 
 
 @every(

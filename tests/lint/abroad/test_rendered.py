@@ -7,9 +7,9 @@ import pytest
 
 from gpuyard.cli.commands.linting import programs
 from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.items import FilesRead, Unread
-from gpuyard.lint.report import report
-from gpuyard.lint.together import rendered as made
+from gpuyard.lint.combined import rendered as made
+from gpuyard.lint.items import LintInput, SkippedFile
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from kit.every import every
 
@@ -98,12 +98,12 @@ def printing(text):
 
 def told(*paths, render=True):
     reading, _ = read_all(paths or (".",), render=render)
-    hits = report(reading, RULES).hits
+    hits = build_report(reading, RULES).hits
     return [(h.rule.id, f"{h.file}:{h.line}", h.where) for h in hits], reading
 
 
 def said(reading):
-    return [(u.file, u.reason) for u in reading.unread if not u.foreign]
+    return [(u.file, u.reason) for u in reading.skipped if not u.is_unrecognized]
 
 
 IMAGE = "spec.template.spec.containers[0].image"
@@ -158,7 +158,7 @@ def test_without_helm_it_is_said_that_it_would_be_rendered(chart, helm):
 def test_who_does_not_want_it_is_told_how_it_would_be(chart, helm):
     helm("touch ../ran")
     _, reading = told(render=False)
-    assert said(reading) == [("c/templates/server.yaml", made.NOT_ASKED)]
+    assert said(reading) == [("c/templates/server.yaml", made.RENDER_DISABLED)]
     assert not (chart.parent / "ran").exists()
 
 
@@ -168,7 +168,7 @@ def test_a_chart_that_says_nothing_of_gpus_is_not_rendered(chart, helm):
     (chart / "templates" / "plain.yaml").unlink()
     _, reading = told()
     assert said(reading) == []
-    assert made.NOT_ABOUT_GPUS in {u.reason for u in reading.unread}
+    assert made.NO_GPU_CONTENT in {u.reason for u in reading.skipped}
 
 
 @pytest.mark.parametrize(
@@ -265,12 +265,12 @@ def test_helm_gets_nothing_of_the_user_s(chart, helm, monkeypatch):
 def test_a_file_named_alone_is_of_no_chart_in_view(chart, helm):
     helm(printing(MADE))
     _, reading = told("c/templates/server.yaml")
-    assert [u.template for u in reading.unread] == [True]
+    assert [u.template for u in reading.skipped] == [True]
 
 
 def chart_in(*files, templates):
-    unread = tuple(Unread(file, "a template", template=True) for file in templates)
-    found = made.charts_to_render(FilesRead((), unread, files))
+    unread = tuple(SkippedFile(file, "a template", template=True) for file in templates)
+    found = made.charts_to_render(LintInput((), unread, files))
     return [(each.folder, each.templates) for each in found]
 
 

@@ -7,9 +7,9 @@ import stat
 import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.items import HandedValues
-from gpuyard.lint.report import report
-from gpuyard.lint.together.handed import laid_over
+from gpuyard.lint.combined.script_hints import overlay_values
+from gpuyard.lint.items import ValuesOverlay
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
 from kit.every import every
@@ -71,7 +71,7 @@ sed "s|IMAGE|$image|" {tmp_path}/made.yaml
         reading, _ = read_all(["."], render=True)
         given = tmp_path / "given.json"
         over = json.loads(given.read_text()) if given.exists() else None
-        return over, [hit.rule.id for hit in report(reading, RULES).hits]
+        return over, [hit.rule.id for hit in build_report(reading, RULES).hits]
 
     return run
 
@@ -122,6 +122,6 @@ def test_a_file_that_is_no_yaml_says_nothing(installed):
     ],
 )
 def test_what_is_not_known_has_a_sign(sets, expected):
-    values = [HandedValues(("c/values.yaml",), each) for each in sets]
-    others = [HandedValues((), ({"a": 3},)), HandedValues(("d/values.yaml",), ({"a": 3},))]
-    assert laid_over("c/values.yaml", [*values, *others], lambda _: {}) == expected
+    values = [ValuesOverlay(("c/values.yaml",), each) for each in sets]
+    others = [ValuesOverlay((), ({"a": 3},)), ValuesOverlay(("d/values.yaml",), ({"a": 3},))]
+    assert overlay_values("c/values.yaml", [*values, *others], lambda _: {}) == expected

@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
 from gpuyard.lint.read import read
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 
 POD = """apiVersion: v1
@@ -25,7 +25,7 @@ IN_CHINESE = "# 训练任务\n"
 
 
 def lines(data, file="a.yaml"):
-    made = report(read(data, file), RULES)
+    made = build_report(read(data, file), RULES)
     assert {hit.rule.id for hit in made.hits} <= {"GPU-POD-03"}
     return [hit.line for hit in made.hits]
 
@@ -73,7 +73,7 @@ def test_a_pod_is_found_at_its_line(data, found):
 def test_what_is_no_resource_in_any_way_is_said(data, why):
     reading = read(data, "a.json")
     assert reading.items == ()
-    assert [each.reason[: len(why)] for each in reading.unread] == [why]
+    assert [each.reason[: len(why)] for each in reading.skipped] == [why]
 
 
 def test_a_name_that_is_no_text_is_shown_by_its_numbers(tmp_path, monkeypatch):
@@ -83,7 +83,7 @@ def test_a_name_that_is_no_text_is_shown_by_its_numbers(tmp_path, monkeypatch):
     (tmp_path / "gone.yaml").symlink_to("nowhere")
     reading, _ = read_all(["."])
     assert reading.files == (r"a\xff.yaml", "gone.yaml")
-    (hit,) = report(reading, RULES).hits
+    (hit,) = build_report(reading, RULES).hits
     assert (hit.file, len(hit.fingerprint)) == (r"a\xff.yaml", 16)
 
 
@@ -92,7 +92,7 @@ def test_lines_of_json_are_read_by_their_name(tmp_path, monkeypatch):
     for name in ("a.jsonl", "b.ndjson"):
         (tmp_path / name).write_text(json.dumps(OBJECT) + "\n", encoding="utf-8")
     reading, _ = read_all(["."])
-    assert [hit.file for hit in report(reading, RULES).hits] == ["a.jsonl", "b.ndjson"]
+    assert [hit.file for hit in build_report(reading, RULES).hits] == ["a.jsonl", "b.ndjson"]
 
 
 def test_a_circle_of_links_ends(tmp_path, monkeypatch):
@@ -102,4 +102,4 @@ def test_a_circle_of_links_ends(tmp_path, monkeypatch):
     (tmp_path / "ring.yaml").symlink_to("ring.yaml")
     (tmp_path / "a" / "p.yaml").write_text(POD, encoding="utf-8")
     reading, _ = read_all(["."])
-    assert [hit.file for hit in report(reading, RULES).hits] == ["a/p.yaml"]
+    assert [hit.file for hit in build_report(reading, RULES).hits] == ["a/p.yaml"]

@@ -4,12 +4,12 @@ from itertools import product
 
 import yaml
 
-from gpuyard.lint.app_template.objects import ChartRelease, app_objects
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.app_template.objects import ChartRelease, app_template_objects
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.manifests.fields import UNKNOWN
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Resource
-from gpuyard.rules.run import RuleVerdict, Strictness, evaluate
+from gpuyard.rules.run import RuleConfiguration, RuleVerdict, evaluate
 from gpuyard.spec.yaml_tree import Document
 
 VALUES = """fullnameOverride: n
@@ -66,10 +66,10 @@ def test_nothing_strange_in_values_stops_lint():
     values = yaml.safe_load(VALUES)
     for path, junk in product(list(paths(values)), JUNK):
         given = with_junk(values, path, junk)
-        place = FilePlace("values.yaml", Document(given, {}))
+        place = FileLocation("values.yaml", Document(given, {}))
         item = Item(Resource("values:app-template", "app-template", given), place)
-        made = [*app_objects(item, ChartRelease("r", "n"))]
+        made = [*app_template_objects(item, ChartRelease("r", "n"))]
         for each in made:
-            assert each.place.named(("spec", "template", "spec", "volumes", 0, "emptyDir"))
-        said = evaluate([each.resource for each in made], RULES, Strictness())
+            assert each.place.document_path(("spec", "template", "spec", "volumes", 0, "emptyDir"))
+        said = evaluate([each.resource for each in made], RULES, RuleConfiguration())
         assert RuleVerdict.FAILED not in {each.verdict for each in said}, (path, junk)

@@ -8,10 +8,10 @@ import textwrap
 import pytest
 import yaml
 
-from gpuyard.lint.app_template.objects import ChartRelease, app_objects
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.app_template.objects import ChartRelease, app_template_objects
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.lint.read import read
-from gpuyard.lint.report import HitState, report
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Resource
@@ -48,9 +48,10 @@ def described(values, *, release=None):
     """The objects of some values, in YAML or as they are, by kind and name."""
     given = yaml.safe_load(values) if isinstance(values, str) else values
     item = Item(
-        Resource("values:app-template", "app-template", given), FilePlace("f", Document(given, {}))
+        Resource("values:app-template", "app-template", given),
+        FileLocation("f", Document(given, {})),
     )
-    made = [*app_objects(item, release or ChartRelease())]
+    made = [*app_template_objects(item, release or ChartRelease())]
     return {(each.resource.kind, each.resource.name): each for each in made}
 
 
@@ -64,7 +65,7 @@ def said(text, name="f.yaml"):
     reading = read(text.encode(), name)
     return sorted(
         (hit.rule.id, hit.where, hit.line)
-        for hit in report(reading, RULES).hits
+        for hit in build_report(reading, RULES).hits
         if hit.state in (HitState.OPEN, HitState.NOT_EVALUATED)
     )
 
@@ -155,9 +156,9 @@ def test_a_controller_is_of_the_kind_that_its_type_says(kind, made, template):
     assert found == (made, "serve")
     assert there["spec"]["containers"][0]["image"] == "ghcr.io/team/serve:latest"
     assert item.resource.properties["metadata"]["labels"] == {"a": "b"}
-    assert item.place.named(("metadata", "labels", "a"))[-2:] == ("labels", "a")
+    assert item.place.document_path(("metadata", "labels", "a"))[-2:] == ("labels", "a")
     where = ("spec", *template, "spec", "containers", 0, "image")
-    assert item.place.named(where) == (
+    assert item.place.document_path(where) == (
         *("controllers", "serve", "containers", "app", "image", "tag"),
     )
 
@@ -165,7 +166,7 @@ def test_a_controller_is_of_the_kind_that_its_type_says(kind, made, template):
 def test_what_a_pod_does_not_say_is_told_where_one_would_write_it():
     (item,) = described(SERVE).values()
     missing = ("spec", "template", "spec", "runtimeClassName")
-    assert item.place.named(missing) == ("controllers", "serve", "pod", "runtimeClassName")
+    assert item.place.document_path(missing) == ("controllers", "serve", "pod", "runtimeClassName")
 
 
 @every(
@@ -242,10 +243,10 @@ def test_options_of_all_pods_are_those_of_one_that_says_nothing(strategy, own, s
         "securityContext": {"runAsUser": 1},
     }
     at = ("spec", "template", "spec")
-    assert item.place.named((*at, "hostIPC")) == ("defaultPodOptions", "hostIPC")
-    assert item.place.named((*at, "hostPID")) == ("controllers", "x", "pod", "hostPID")
+    assert item.place.document_path((*at, "hostIPC")) == ("defaultPodOptions", "hostIPC")
+    assert item.place.document_path((*at, "hostPID")) == ("controllers", "x", "pod", "hostPID")
     labels = ("spec", "template", "metadata", "labels", "a")
-    assert item.place.named(labels) == ("controllers", "x", "pod", "labels", "a")
+    assert item.place.document_path(labels) == ("controllers", "x", "pod", "labels", "a")
 
 
 USUAL = """controllers:
@@ -349,9 +350,9 @@ def test_a_variable_is_told_at_its_name_and_its_value_where_that_has_one():
     (item,) = described(values).values()
     env = ("spec", "template", "spec", "containers", 0, "env")
     own = ("controllers", "serve", "containers", "app", "env")
-    assert item.place.named((*env, 1)) == (*own, "NVIDIA_VISIBLE_DEVICES")
-    assert item.place.named((*env, 1, "value")) == (*own, "NVIDIA_VISIBLE_DEVICES")
-    assert item.place.named((*env, 2, "value")) == (*own, "W", "value")
+    assert item.place.document_path((*env, 1)) == (*own, "NVIDIA_VISIBLE_DEVICES")
+    assert item.place.document_path((*env, 1, "value")) == (*own, "NVIDIA_VISIBLE_DEVICES")
+    assert item.place.document_path((*env, 2, "value")) == (*own, "W", "value")
 
 
 STORED = """controllers:
@@ -394,11 +395,11 @@ def test_volumes_are_those_of_the_pods_that_mount_them():
     assert [each["name"] for each in others] == ["shm", "cache", "old", "own", "config", "media"]
     assert others[3] == {"name": "own", "hostPath": {"path": "/dev"}}
     at = ("spec", "template", "spec", "volumes")
-    assert x.place.named((*at, 0, "emptyDir")) == ("persistence", "shm")
-    assert x.place.named((*at, 0, "emptyDir", "medium")) == ("persistence", "shm", "medium")
-    assert x.place.named((*at, 2, "hostPath", "path")) == ("persistence", "dev", "hostPath")
+    assert x.place.document_path((*at, 0, "emptyDir")) == ("persistence", "shm")
+    assert x.place.document_path((*at, 0, "emptyDir", "medium")) == ("persistence", "shm", "medium")
+    assert x.place.document_path((*at, 2, "hostPath", "path")) == ("persistence", "dev", "hostPath")
     own = ("persistence", "own", "volumeSpec", "hostPath", "path")
-    assert y.place.named((*at, 3, "hostPath", "path")) == own
+    assert y.place.document_path((*at, 3, "hostPath", "path")) == own
 
 
 def test_a_container_mounts_what_is_for_all_and_what_is_for_it():
@@ -414,7 +415,7 @@ def test_a_container_mounts_what_is_for_all_and_what_is_for_it():
     assert sorted(side) == sorted([*of_all, ("media", "/media"), ("dev", "/dev/dri")])
     at = ("spec", "template", "spec", "containers", 1, "volumeMounts", 2)
     assert containers[1]["volumeMounts"][2]["readOnly"] is True
-    assert x.place.named(at) == ("persistence", "dev", "advancedMounts", "x", "side", 0)
+    assert x.place.document_path(at) == ("persistence", "dev", "advancedMounts", "x", "side", 0)
 
 
 @every(
@@ -454,7 +455,7 @@ def test_a_service_is_for_its_controller_or_the_only_one():
             "selector": {"app.kubernetes.io/controller": "dcgm-exporter"},
         },
     }
-    assert item.place.named(("spec", "type")) == ("service", "app", "type")
+    assert item.place.document_path(("spec", "type")) == ("service", "app", "type")
     assert [rule for rule, _, _ in said(yaml.safe_dump(values))] == ["GPU-STK-07"]
 
 

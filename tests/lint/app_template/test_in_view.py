@@ -5,8 +5,8 @@ import textwrap
 import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.report import HitState, report
-from gpuyard.lint.together.scopes import scopes
+from gpuyard.lint.combined.scopes import scopes
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
 from kit.cases.reading import reading
 from kit.every import every
@@ -33,7 +33,7 @@ PATCH = (
 def said(found):
     return [
         (hit.rule.id, hit.where, hit.line)
-        for hit in report(found, RULES).hits
+        for hit in build_report(found, RULES).hits
         if hit.state is HitState.OPEN
     ]
 

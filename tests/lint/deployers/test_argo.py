@@ -1,9 +1,9 @@
 """What an Application of Argo CD changes of the kustomization that it deploys is done before judging."""
 
-from gpuyard.lint.deployers.argo import image_entry, of_argo, of_folder
-from gpuyard.lint.report import report
+from gpuyard.lint.deployers.argo import argo_deployer, folder_deployer, image_entry
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
-from gpuyard.rules.run import Strictness
+from gpuyard.rules.run import RuleConfiguration
 from kit.cases.reading import reading
 from kit.every import every
 
@@ -54,7 +54,7 @@ def files(application, tag="v1.0", **more):
 
 
 def told(files):
-    found = report(reading(files), RULES, Strictness()).hits
+    found = build_report(reading(files), RULES, RuleConfiguration()).hits
     return [(h.rule.id, h.file, h.line) for h in found if h.state.value == "open"]
 
 
@@ -141,6 +141,6 @@ def test_what_a_set_fills_in_may_be_any_folder_that_it_fits(path, excused):
 def test_a_source_without_a_folder_deploys_none():
     chart = APPLICATION.replace("path: v", "chart: v")
     (item,) = reading({"a.yaml": chart}).items
-    assert list(of_argo(item)) == []
+    assert list(argo_deployer(item)) == []
     (told_there,) = reading({"x/.argocd-source.yaml": PIN}).items
-    assert (of_folder(told_there).path, len(of_folder(told_there).changes)) == ("x", 1)
+    assert (folder_deployer(told_there).path, len(folder_deployer(told_there).changes)) == ("x", 1)

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from gpuyard.lint.report import report
-from gpuyard.lint.together.scopes import scopes
+from gpuyard.lint.combined.scopes import scopes
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
-from gpuyard.rules.run import Strictness
+from gpuyard.rules.run import RuleConfiguration
 from kit.cases.reading import reading
 from kit.every import every
 
@@ -56,7 +56,7 @@ def files(flux, tag="v1.0", **more):
 
 def hits(files, samples=()):
     found = replace(reading(files), samples=frozenset(samples))
-    return report(found, RULES, Strictness()).hits
+    return build_report(found, RULES, RuleConfiguration()).hits
 
 
 def told(files, samples=()):
@@ -95,7 +95,7 @@ def test_a_sample_of_a_deployer_excuses_nothing():
 def test_an_image_that_flux_makes_move_is_told_at_its_own_line():
     (hit,) = hits(files(MOVES))
     assert (hit.rule.id, hit.file, hit.line) == ("GPU-POD-03", "r/clusters/a/apps.yaml", 7)
-    assert hit.note == "as r/clusters/a/apps.yaml deploys it, of r/apps/v/d.yaml:11"
+    assert hit.reason == "as r/clusters/a/apps.yaml deploys it, of r/apps/v/d.yaml:11"
 
 
 def test_a_patch_of_flux_that_makes_a_pod_privileged_is_told_at_its_line():
@@ -157,7 +157,7 @@ def test_a_deployer_whose_values_a_variable_decides_is_left_alone():
     gone = replace(item.resource, properties={**item.resource.properties, "spec": UNKNOWN})
     known = tuple(each for each in found.items if each is not item)
     made = replace(found, items=(*known, replace(item, resource=gone)))
-    assert len(report(made, RULES, Strictness()).hits) == 1
+    assert len(build_report(made, RULES, RuleConfiguration()).hits) == 1
 
 
 def test_images_of_flux_take_the_place_of_those_of_the_kustomization():
@@ -275,14 +275,16 @@ def test_what_kustomize_has_made_is_changed_as_well():
     found = reading(files(PINS, tag="latest"))
     (made,) = [each.resource for each in found.items if each.resource.kind == "apps/v1/Deployment"]
     built = {"r/apps/v": (made,)}
-    assert report(replace(found, built=built), RULES, Strictness()).hits == ()
+    assert build_report(replace(found, kustomizations=built), RULES, RuleConfiguration()).hits == ()
     twice = {"r/clusters/apps/v/kustomization.yaml": "{}\n"}
     unsure = reading(files(MOVES, **twice))
     (pinned,) = [e.resource for e in unsure.items if e.resource.kind == "apps/v1/Deployment"]
-    assert not report(replace(unsure, built={"r/apps/v": (pinned,)}), RULES, Strictness()).hits
+    assert not build_report(
+        replace(unsure, kustomizations={"r/apps/v": (pinned,)}), RULES, RuleConfiguration()
+    ).hits
     deleted = "  patches: [{patch: '{$patch: delete, kind: Deployment, metadata: {name: v}}'}]\n"
-    gone = replace(reading(files(deleted, tag="latest")), built=built)
-    assert not report(gone, RULES, Strictness()).hits
+    gone = replace(reading(files(deleted, tag="latest")), kustomizations=built)
+    assert not build_report(gone, RULES, RuleConfiguration()).hits
 
 
 QUEUE = """\

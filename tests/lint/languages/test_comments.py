@@ -2,19 +2,21 @@
 
 import pytest
 
-from gpuyard.lint.ignores import ignores_in
-from gpuyard.lint.languages.comments import comments_in, remarks_of
+from gpuyard.lint.ignores import parse_ignores
+from gpuyard.lint.languages.comments import parse_comments, review_comments
 from gpuyard.lint.read import read
-from gpuyard.lint.report import HitState, report
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
-from gpuyard.rules.run import Strictness
+from gpuyard.rules.run import RuleConfiguration
 from kit.every import every
 
 
 def told(text, file, **settings):
     """By rule: whether each thing that is said is open, or what else."""
     data = text.encode()
-    made = report(read(data, file), RULES, Strictness(**settings), ignores_in(data, file))
+    made = build_report(
+        read(data, file), RULES, RuleConfiguration(**settings), parse_ignores(data, file)
+    )
     return {(hit.rule.id, hit.where): hit.state for hit in made.hits}
 
 
@@ -59,7 +61,7 @@ def cluster(above="", inside="", below=""):
     ],
 )
 def test_what_another_scanner_is_told_to_pass_over_is_a_choice(place):
-    assert cluster(**place) == {HitState.CHOICE}
+    assert cluster(**place) == {HitState.ADVISORY}
 
 
 @every(
@@ -104,13 +106,13 @@ PRIVILEGED = ("GPU-POD-02", "spec.template.spec.containers[0].securityContext.pr
         (
             "# logical name: kustomize edit set\n          #   image train=REGISTRY/train:TAG",
             "",
-            HitState.CHOICE,
+            HitState.ADVISORY,
         ),
-        ("# replaced by the pipeline at each push", "", HitState.CHOICE),
-        ("# the tag is set in CI", "", HitState.CHOICE),
-        ("", ' # {"$imagepolicy": "flux-system:train"}', HitState.CHOICE),
-        ("", "  # intentionally not pinned", HitState.CHOICE),
-        ("", "  # pin me", HitState.CHOICE),
+        ("# replaced by the pipeline at each push", "", HitState.ADVISORY),
+        ("# the tag is set in CI", "", HitState.ADVISORY),
+        ("", ' # {"$imagepolicy": "flux-system:train"}', HitState.ADVISORY),
+        ("", "  # intentionally not pinned", HitState.ADVISORY),
+        ("", "  # pin me", HitState.ADVISORY),
         ("# placeholder\n          imagePullPolicy: Always", "", HitState.OPEN),
     ],
 )
@@ -123,9 +125,9 @@ def test_an_image_that_a_comment_says_is_set_elsewhere_is_a_choice(above, beside
     [
         (
             "# Pin it to ONE card (by UUID): a model\n          # that is split crashes",
-            HitState.CHOICE,
+            HitState.ADVISORY,
         ),
-        ("# pinned to GPU 2", HitState.CHOICE),
+        ("# pinned to GPU 2", HitState.ADVISORY),
         ("# GPU configuration", HitState.OPEN),
         ("# the image is pinned", HitState.OPEN),
     ],
@@ -139,12 +141,12 @@ def test_a_gpu_to_which_a_comment_pins_a_container_is_a_choice(above, state):
 def test_a_comment_on_a_registry_that_is_filled_in_says_nothing_of_the_tag():
     text = (JOB % ("", "  # replaced by scripts/setup.sh", "")).replace("vision/", "REGISTRY/")
     assert told(text, "job.yaml")[IMAGE] is HitState.OPEN
-    assert told(text.replace("REGISTRY/", "vision/"), "job.yaml")[IMAGE] is HitState.CHOICE
+    assert told(text.replace("REGISTRY/", "vision/"), "job.yaml")[IMAGE] is HitState.ADVISORY
 
 
 def test_a_pod_that_a_comment_gives_every_gpu_of_its_node():
     said = told(JOB % ("", "", "  # All 3 GPUs on node-02"), "job.yaml")
-    assert (said[PRIVILEGED], said[IMAGE]) == (HitState.CHOICE, HitState.OPEN)
+    assert (said[PRIVILEGED], said[IMAGE]) == (HitState.ADVISORY, HitState.OPEN)
 
 
 NODES = """apiVersion: karpenter.k8s.aws/v1
@@ -163,8 +165,8 @@ TOKENS = ("GPU-AWS-05", "spec.metadataOptions.httpTokens")
     ("said", "state"),
     [
         ("", HitState.OPEN),
-        ("  # pods reach the metadata service", HitState.CHOICE),
-        ("  # 允许容器访问IMDS", HitState.CHOICE),
+        ("  # pods reach the metadata service", HitState.ADVISORY),
+        ("  # 允许容器访问IMDS", HitState.ADVISORY),
         ("  # keeps pods from it: prevent theft", HitState.OPEN),
     ],
 )
@@ -189,9 +191,9 @@ managedNodeGroups:
     ("said", "state"),
     [
         ("", HitState.OPEN),
-        ("\n    # no taint: everything here needs a GPU", HitState.CHOICE),
-        ("\n    # untainted, so that CoreDNS fits", HitState.CHOICE),
-        ("\n    # taints are not set: selectors place pods", HitState.CHOICE),
+        ("\n    # no taint: everything here needs a GPU", HitState.ADVISORY),
+        ("\n    # untainted, so that CoreDNS fits", HitState.ADVISORY),
+        ("\n    # taints are not set: selectors place pods", HitState.ADVISORY),
         ("\n    # taints come next week", HitState.OPEN),
     ],
 )
@@ -202,18 +204,18 @@ def test_nodes_that_a_comment_leaves_without_a_taint(said, state):
 
 def test_whoever_asks_for_choices_or_sets_a_level_is_told_all_the_same():
     text = JOB % ("# set by the pipeline", "", "")
-    assert told(text, "job.yaml", choices=True)[IMAGE] is HitState.OPEN
+    assert told(text, "job.yaml", advisory=True)[IMAGE] is HitState.OPEN
     levels = {"GPU-POD-03": RULES[0].severity}
     assert told(text, "job.yaml", severities=levels)[IMAGE] is HitState.OPEN
 
 
 @pytest.mark.parametrize("data", [b"a: b\n", b"# placeholder\n" * 100_000])
 def test_a_file_without_comments_or_of_a_machine_is_passed_over(data):
-    assert remarks_of(comments_in(data)) == ()
+    assert review_comments(parse_comments(data)) == ()
 
 
 def test_a_comment_that_stands_above_nothing_speaks_for_nothing():
-    assert remarks_of(comments_in(b"a: b\n# placeholder\n")) == ()
+    assert review_comments(parse_comments(b"a: b\n# placeholder\n")) == ()
 
 
 OPERATOR = """apiVersion: argoproj.io/v1alpha1
@@ -238,9 +240,9 @@ UNREAD = ("GPU-CFG-02", "priorityClassName")
 @every(
     ("above", "beside", "state"),
     [
-        ("", "  # pinned: bundles CUDA 12.4, matches the node's driver", HitState.CHOICE),
-        ("# Keep at v24.3:\n    # newer ones crash on driver 550", "", HitState.CHOICE),
-        ("# do not upgrade, it breaks the validator", "", HitState.CHOICE),
+        ("", "  # pinned: bundles CUDA 12.4, matches the node's driver", HitState.ADVISORY),
+        ("# Keep at v24.3:\n    # newer ones crash on driver 550", "", HitState.ADVISORY),
+        ("# do not upgrade, it breaks the validator", "", HitState.ADVISORY),
         ("# pinned", "", HitState.OPEN),
         ("# latest stable version, with the driver", "", HitState.OPEN),
     ],
@@ -252,8 +254,8 @@ def test_an_old_line_that_a_comment_gives_a_reason_for_is_a_choice(above, beside
 @every(
     ("above", "state"),
     [
-        ("# inert in this chart, kept to match daemonsets", HitState.CHOICE),
-        ("# a no-op today", HitState.CHOICE),
+        ("# inert in this chart, kept to match daemonsets", HitState.ADVISORY),
+        ("# a no-op today", HitState.ADVISORY),
         ("# before all others", HitState.OPEN),
     ],
 )
@@ -265,8 +267,8 @@ def test_a_key_that_a_comment_says_is_not_read_is_a_choice(above, state):
 @every(
     ("above", "state"),
     [
-        ("# Disable CDI: its mode fails on Talos", HitState.CHOICE),
-        ("# no CDI here, because the driver is older", HitState.CHOICE),
+        ("# Disable CDI: its mode fails on Talos", HitState.ADVISORY),
+        ("# no CDI here, because the driver is older", HitState.ADVISORY),
         ("# CDI is how devices are given", HitState.OPEN),
     ],
 )
@@ -289,8 +291,8 @@ resource "aws_eks_cluster" "c" {
 @every(
     ("above", "state"),
     [
-        ('# "0.0.0.0/0" = accessible from anywhere (fine for learning)', HitState.CHOICE),
-        ("# Allow access from anywhere, can be restricted", HitState.CHOICE),
+        ('# "0.0.0.0/0" = accessible from anywhere (fine for learning)', HitState.ADVISORY),
+        ("# Allow access from anywhere, can be restricted", HitState.ADVISORY),
         ("# accessible from anywhere: must be closed", HitState.OPEN),
         ("# the API", HitState.OPEN),
     ],
@@ -303,8 +305,8 @@ def test_an_endpoint_that_a_comment_opens_to_everybody_is_a_choice(above, state)
 @every(
     ("above", "state"),
     [
-        ("# This config is expected to fail as the limit is\n# 48 clients", HitState.CHOICE),
-        ("# should be rejected", HitState.CHOICE),
+        ("# This config is expected to fail as the limit is\n# 48 clients", HitState.ADVISORY),
+        ("# should be rejected", HitState.ADVISORY),
         ("# 49 clients", HitState.OPEN),
     ],
 )

@@ -1,7 +1,7 @@
 """A machine type that has GPUs is a word of GPUs in Terraform's files and in Pulumi's programs."""
 
 from gpuyard.lint.read import read, read_module
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from kit.every import every
 
@@ -25,7 +25,7 @@ def test_a_machine_type_is_a_word_of_gpus(machine):
         "aws:eks/NodeGroup",
         "gcp:container/NodePool",
     ]
-    assert "GPU-CAP-01" in {hit.rule.id for hit in report(reading, RULES).hits}
+    assert "GPU-CAP-01" in {hit.rule.id for hit in build_report(reading, RULES).hits}
 
 
 @every("machine", ["m5.large", "c7g.xlarge", "n2-standard-8", "trn1.32xlarge"])

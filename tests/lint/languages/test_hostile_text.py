@@ -5,12 +5,12 @@ import time
 import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
+from gpuyard.lint.combined import changes
+from gpuyard.lint.combined.rendered import UnreadChart, rendered
 from gpuyard.lint.languages.script_text import LONGEST_LINE
 from gpuyard.lint.layers import sets
-from gpuyard.lint.report import report
-from gpuyard.lint.together import changes
-from gpuyard.lint.together.rendered import UnreadChart, rendered
-from gpuyard.lint.unused import named
+from gpuyard.lint.report import build_report
+from gpuyard.lint.unused import referenced_files
 from gpuyard.rules import RULES
 from gpuyard.rules.subjects.promql import read_promql
 from kit.every import every
@@ -76,7 +76,7 @@ def test_a_file_takes_time_in_proportion_to_its_length(tmp_path, monkeypatch, fi
     def work(size):
         (tmp_path / file).write_text(before + unit * (size // len(unit)), encoding="utf-8")
         reading, ignores = read_all(["."])
-        report(reading, RULES, ignores=ignores)
+        build_report(reading, RULES, ignores=ignores)
 
     grows_with_its_length(work)
     (tmp_path / file).unlink()
@@ -147,12 +147,14 @@ def test_a_patch_for_such_a_pattern_changes_nothing_for_sure(tmp_path, monkeypat
         target = f"resources: [pod.yaml]\npatches: [{{target: {{name: '{name}'}}, patch: '[{patch}]'}}]\n"
         (tmp_path / "kustomization.yaml").write_text(target, encoding="utf-8")
         (tmp_path / "pod.yaml").write_text(POD, encoding="utf-8")
-        assert [hit.rule.id for hit in report(read_all(["."])[0], RULES).hits] == hits
+        assert [hit.rule.id for hit in build_report(read_all(["."])[0], RULES).hits] == hits
 
 
 def test_a_long_line_names_no_folder():
     short = "kubectl apply -k a"
-    assert list(named._lines(f"{short}\nkubectl apply {'x' * LONGEST_LINE}\n", "up.sh")) == [short]
+    assert list(
+        referenced_files._lines(f"{short}\nkubectl apply {'x' * LONGEST_LINE}\n", "up.sh")
+    ) == [short]
 
 
 def test_a_path_of_many_words_fits_no_file():

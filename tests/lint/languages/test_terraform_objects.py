@@ -5,7 +5,7 @@ import json
 from gpuyard.findings import Severity
 from gpuyard.lint.languages.terraform_objects import OBJECTS
 from gpuyard.lint.read import read, read_module
-from gpuyard.lint.report import HitState, report
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
 from kit.every import every
@@ -86,7 +86,7 @@ resource "kubernetes_deployment_v1" "serve" {
 
 def items(text):
     reading = read_module({"main.tf": text.encode()})
-    assert [each for each in reading.unread if not each.foreign] == []
+    assert [each for each in reading.skipped if not each.is_unrecognized] == []
     return reading.items
 
 
@@ -124,7 +124,7 @@ def test_a_deployment_in_blocks_is_the_one_of_kubernetes():
 
 
 def test_what_is_said_stands_at_its_line_and_has_the_names_of_the_provider():
-    made = report(read(DEPLOYMENT.encode(), "main.tf"), RULES)
+    made = build_report(read(DEPLOYMENT.encode(), "main.tf"), RULES)
     said = {(DEPLOYMENT.splitlines()[hit.line - 1].split()[0], hit.rule.id) for hit in made.open}
     assert {
         ("image", "GPU-POD-03"),
@@ -317,10 +317,10 @@ POD_OF_VARIABLES = """resource "kubectl_manifest" "job" {
 
 
 def test_of_a_container_that_variables_decide_the_rest_is_judged():
-    made = report(read(POD_OF_VARIABLES.encode(), "main.tf"), RULES)
+    made = build_report(read(POD_OF_VARIABLES.encode(), "main.tf"), RULES)
     assert [(h.line, h.rule.id, h.severity, h.state) for h in made.hits] == [
-        (12, "GPU-POD-03", Severity.WARN, HitState.OPEN),
-        (13, "GPU-POD-02", Severity.WARN, HitState.OPEN),
+        (12, "GPU-POD-03", Severity.WARNING, HitState.OPEN),
+        (13, "GPU-POD-02", Severity.WARNING, HitState.OPEN),
     ]
 
 

@@ -2,10 +2,10 @@
 
 from gpuyard.lint.languages.terraform_pins import admits_before
 from gpuyard.lint.read import read_module
-from gpuyard.lint.report import HitState, report
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
-from gpuyard.rules.run import Strictness
+from gpuyard.rules.run import RuleConfiguration
 from kit.every import every
 
 CLUSTER = """
@@ -86,5 +86,5 @@ def test_access_entries_are_asked_of_who_can_write_them(version, said):
         "v.tf": pinned(f'aws = "{version}"'),
     }
     reading = read_module({name: each.encode() for name, each in files.items()})
-    found = report(reading, [r for r in RULES if r.id == "GPU-AWS-06"], Strictness())
+    found = build_report(reading, [r for r in RULES if r.id == "GPU-AWS-06"], RuleConfiguration())
     assert len([each for each in found.hits if each.state is HitState.OPEN]) == said

@@ -3,7 +3,7 @@
 import re
 
 from gpuyard.lint.read import read
-from gpuyard.lint.report import HitState, report
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
 from kit.every import every
 
@@ -45,7 +45,7 @@ resource "aws_eks_node_group" "gpus" {
 )
 def test_two_that_refer_to_one_role_mean_the_same(role, machine, of_group, said):
     text = "# gpus of eks\n" + ROLES % (role, machine, of_group)
-    hits = report(read(text.encode(), "main.tf"), RULES).hits
+    hits = build_report(read(text.encode(), "main.tf"), RULES).hits
     hits = [hit for hit in hits if hit.rule.id == "GPU-AWS-07"]
     open_ = [(hit.line, hit.problem) for hit in hits if hit.state is HitState.OPEN]
     whose = ".".join(re.findall(r"\w+", role)[:-1])

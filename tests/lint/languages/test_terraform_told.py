@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.lint.languages.terraform_files import NOT_FOLLOWED, NOTHING
+from gpuyard.lint.languages.terraform_files import NOTHING, UNRESOLVED_MODULES
 from gpuyard.lint.read import read_module, read_modules
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
@@ -28,8 +28,8 @@ def test_what_is_no_hcl_is_told_of_the_clouds_and_of_what_is_named(text, named, 
     reading = read_modules(
         {"": {"a.tf": text.encode(), "main.tf": GROUP.encode()}}, named=["a.tf"] if named else ()
     )
-    (unread,) = reading.unread
-    assert (unread.file, unread.foreign) == ("a.tf", foreign)
+    (unread,) = reading.skipped
+    assert (unread.file, unread.is_unrecognized) == ("a.tf", foreign)
     assert unread.reason == (NOTHING if foreign else "not HCL: line 1: `}` was expected")
 
 
@@ -48,14 +48,14 @@ def test_what_is_no_hcl_is_told_of_the_clouds_and_of_what_is_named(text, named, 
 )
 def test_a_cluster_with_gpus_of_a_module_from_elsewhere_asks_for_its_plan(source, machine, told):
     reading = read_module({"main.tf": (MODULE % (source, machine)).encode(), "b.tf": b"# x"})
-    said = {u.file: (u.reason, u.foreign) for u in reading.unread}
+    said = {u.file: (u.reason, u.is_unrecognized) for u in reading.skipped}
     assert said["b.tf"] == (NOTHING, True)
-    assert said["main.tf"] == ((NOT_FOLLOWED, False) if told else (NOTHING, True))
+    assert said["main.tf"] == ((UNRESOLVED_MODULES, False) if told else (NOTHING, True))
 
 
 def test_a_file_in_which_something_is_judged_asks_for_no_plan():
     text = GROUP + MODULE % (EKS, "p5.48xlarge")
-    assert read_module({"main.tf": text.encode()}).unread == ()
+    assert read_module({"main.tf": text.encode()}).skipped == ()
 
 
 def test_a_file_that_no_hand_wrote_is_not_read():
@@ -63,4 +63,4 @@ def test_a_file_that_no_hand_wrote_is_not_read():
     reading = read_module({"a.tf": large, "main.tf": GROUP.encode()})
     assert len(reading.items) == 1
     assert reading.files == ("main.tf", "a.tf")
-    assert [(u.file, u.foreign) for u in reading.unread] == [("a.tf", False)]
+    assert [(u.file, u.is_unrecognized) for u in reading.skipped] == [("a.tf", False)]

@@ -3,9 +3,9 @@
 import pytest
 
 from gpuyard.lint.items import ReleasePart
-from gpuyard.lint.layers.forms import values_there
 from gpuyard.lint.layers.sets import variants_of
-from gpuyard.lint.report import report
+from gpuyard.lint.layers.values_variants import merged_release_values
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
 from kit.cases.reading import read_in
@@ -66,7 +66,7 @@ def old(tmp_path, monkeypatch):
 
     def of(files):
         reading = read_in(tmp_path, files)
-        hits = report(reading, RULES).hits
+        hits = build_report(reading, RULES).hits
         return [f"{h.file}:{h.line}" for h in hits if h.problem.startswith("driver 550.54.15")]
 
     return of
@@ -278,5 +278,5 @@ def test_what_a_variable_decides_of_a_release_has_no_order():
     """Nobody knows which layers there are, nor which releases."""
     application = {"spec": {"source": {"helm": {"valueFiles": UNKNOWN, "valuesObject": {"a": 1}}}}}
     release = Resource("argoproj.io/v1alpha1/Application", "a", application)
-    assert values_there(ReleasePart(release, ("spec", "source")), "a.yaml") is None
+    assert merged_release_values(ReleasePart(release, ("spec", "source")), "a.yaml") is None
     assert variants_of({"spec": {"generators": UNKNOWN}}, [], []) == [{}]

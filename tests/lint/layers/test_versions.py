@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.lint.report import HitState, report
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
 from kit.cases.reading import read_in
 from kit.every import every
@@ -53,7 +53,7 @@ def said(tmp_path, monkeypatch):
 
     def of(files):
         reading = read_in(tmp_path, files)
-        hits = report(reading, [rule for rule in RULES if rule.id in {OLD, MOVES}]).hits
+        hits = build_report(reading, [rule for rule in RULES if rule.id in {OLD, MOVES}]).hits
         return [(h.rule.id, f"{h.file}:{h.line}") for h in hits if h.state is HitState.OPEN]
 
     return of

@@ -1,8 +1,8 @@
 """Changes of kustomizations are found by what they select: each object is compared with few of them."""
 
-from gpuyard.lint.report import report
-from gpuyard.lint.together import scopes as together
-from gpuyard.lint.together.scopes import TOO_MANY_CHANGES, scopes
+from gpuyard.lint.combined import scopes as together
+from gpuyard.lint.combined.scopes import TOO_MANY_CHANGES, scopes
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from kit.cases.reading import reading
 from kit.every import every
@@ -123,11 +123,11 @@ def test_what_takes_too_many_comparisons_is_listed_as_not_read(monkeypatch):
     changes = entries("patches", f"{{target: {{name: 'p-N.*'}}, {ADD % 'x'}}}")
     read = read_pods(changes, *(f"p-{n}" for n in range(MANY)))
     rules = [rule for rule in RULES if rule.id == "GPU-POD-04"]
-    whole = report(read, rules)
-    assert whole.unread == ()
+    whole = build_report(read, rules)
+    assert whole.skipped == ()
     monkeypatch.setattr(together, "MOST_LOOKUPS", MANY * MANY)
-    bounded = report(read, rules)
-    assert [(each.file, each.reason) for each in bounded.unread] == [
+    bounded = build_report(read, rules)
+    assert [(each.file, each.reason) for each in bounded.skipped] == [
         ("kustomization.yaml", TOO_MANY_CHANGES)
     ]
     assert bounded.hits == whole.hits
@@ -145,5 +145,5 @@ def test_a_patch_that_changes_nothing_is_not_the_place_of_a_finding():
         "pod.yaml": POD.replace("1.5", "1"),
     }
     rules = [rule for rule in RULES if rule.id == "GPU-POD-04"]
-    (hit,) = report(reading(files), rules).hits
+    (hit,) = build_report(reading(files), rules).hits
     assert (hit.file, hit.line) == ("kustomization.yaml", 3)

@@ -5,11 +5,11 @@ What is expected is what `kubectl kustomize` (kustomize v5.5.0) makes of the sam
 
 from datetime import date
 
-from gpuyard.lint.report import HitState, report
-from gpuyard.lint.together.scopes import scopes
+from gpuyard.lint.combined.scopes import scopes
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN
-from gpuyard.rules.run import Exemption, Strictness
+from gpuyard.rules.run import Exemption, RuleConfiguration
 from kit.cases.reading import reading
 from kit.every import every
 
@@ -316,7 +316,7 @@ def said(kustomization, labels="", settings=None):
     cluster = CLUSTER.replace("LABELS", labels)
     files = {"kustomization.yaml": f"resources: [c.yaml]\n{kustomization}", "c.yaml": cluster}
     rules = [rule for rule in RULES if rule.id == "GPU-QUE-01"]
-    hits = report(reading(files), rules, settings or Strictness()).hits
+    hits = build_report(reading(files), rules, settings or RuleConfiguration()).hits
     return [hit.problem if hit.state is HitState.OPEN else hit.state.value for hit in hits]
 
 
@@ -343,7 +343,7 @@ def test_the_queue_is_there_under_the_name_that_it_gets(given, label):
 
 
 def test_an_exception_for_what_is_written_holds_under_another_name_too():
-    settings = Strictness(
+    settings = RuleConfiguration(
         exemptions=(
             Exemption("GPU-QUE-01", "j", "later", date(2027, 1, 1)),
             Exemption("GPU-QUE-01", "other", "later", date(2027, 1, 1)),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import WantedFiles, read_all
-from gpuyard.lint.report import HitState, report
+from gpuyard.cli.commands.linting.files import FileSelection, read_all
+from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
 from kit.cases.reading import read_in
 from kit.every import every
@@ -57,7 +57,7 @@ def said(tmp_path, monkeypatch):
 
     def of(files, *paths):
         reading = read_in(tmp_path, files, paths or ["."])
-        hits = [hit for hit in report(reading, RULES).hits if hit.rule.id == "GPU-STK-01"]
+        hits = [hit for hit in build_report(reading, RULES).hits if hit.rule.id == "GPU-STK-01"]
         return [str(hit.severity.value) for hit in hits if hit.problem.startswith("gpu-operator")]
 
     return of
@@ -70,20 +70,20 @@ def said(tmp_path, monkeypatch):
         ('"${file("${path.module}/v.yaml")}"', "", []),
         ('file("${path.module}/../gpus/v.yaml")', "", []),
         ('templatefile("${path.module}/v.yaml.tpl", {on = false, name = "a"})', "", []),
-        ('templatefile("${path.module}/v.yaml.tpl", {on = true, name = "a"})', "", ["warn"]),
+        ('templatefile("${path.module}/v.yaml.tpl", {on = true, name = "a"})', "", ["warning"]),
         # what is given to a template, or which lines of it there are, nobody knows: it may be on
-        ('templatefile("${path.module}/v.yaml.tpl", {on = var.on, name = "a"})', "", ["warn"]),
-        ('templatefile("${path.module}/v.yaml.tpl", var.all)', "", ["warn"]),
-        ('templatefile("${path.module}/lines.tpl", {})', "", ["warn"]),
-        ('file("on.yaml")', "", ["warn"]),
+        ('templatefile("${path.module}/v.yaml.tpl", {on = var.on, name = "a"})', "", ["warning"]),
+        ('templatefile("${path.module}/v.yaml.tpl", var.all)', "", ["warning"]),
+        ('templatefile("${path.module}/lines.tpl", {})', "", ["warning"]),
+        ('file("on.yaml")', "", ["warning"]),
         ('file("on.yaml"), file("v.yaml")', "", []),
-        ('file("v.yaml"), file("on.yaml")', "", ["warn"]),
-        ('file("v.yaml")', SET % ("toolkit.enabled", "true"), ["warn"]),
+        ('file("v.yaml"), file("on.yaml")', "", ["warning"]),
+        ('file("v.yaml")', SET % ("toolkit.enabled", "true"), ["warning"]),
         ('file("on.yaml")', SET % ("toolkit.enabled", "false"), []),
-        ('file("gone.yaml")', "", ["warn"]),
-        ('file("/etc/hosts")', "", ["warn"]),
-        ('file("../../outside.yaml")', "", ["warn"]),
-        ("file(var.named)", "", ["warn"]),
+        ('file("gone.yaml")', "", ["warning"]),
+        ('file("/etc/hosts")', "", ["warning"]),
+        ('file("../../outside.yaml")', "", ["warning"]),
+        ("file(var.named)", "", ["warning"]),
         ("yamlencode({toolkit = {enabled = false}})", "", []),
     ],
 )
@@ -108,11 +108,15 @@ def test_what_a_release_lays_over_a_file_counts_for_the_file(said, tmp_path):
     said(files)
     reading, _ = read_all(["."])
     assert [
-        h for h in report(reading, RULES).hits if "toolkit" in h.problem and h.file == "v.yaml"
+        h
+        for h in build_report(reading, RULES).hits
+        if "toolkit" in h.problem and h.file == "v.yaml"
     ] == []
     (tmp_path / "main.tf").write_text(RELEASE % ('file("v.yaml")', ""))
     reading, _ = read_all(["."])
-    hits = [h for h in report(reading, RULES).hits if h.problem.startswith("container-toolkit")]
+    hits = [
+        h for h in build_report(reading, RULES).hits if h.problem.startswith("container-toolkit")
+    ]
     assert [h.file for h in hits] == ["v.yaml"]
 
 
@@ -120,19 +124,19 @@ def test_what_a_release_lays_over_a_file_counts_for_the_file(said, tmp_path):
     ("helm", "expected"),
     [
         ("{valueFiles: [$values/gpus/v.yaml]}", []),
-        ("{valueFiles: [$values/gpus/v.yaml, $values/gpus/on.yaml]}", ["warn"]),
-        ("{valueFiles: [$values/gpus/gone.yaml]}", ["warn"]),
-        ("{valueFiles: [v.yaml]}", ["warn"]),
-        ("{valueFiles: [$values/gpus/list.yaml]}", ["warn"]),
-        ("{valueFiles: [$values/gpus/bad.yaml]}", ["warn"]),
+        ("{valueFiles: [$values/gpus/v.yaml, $values/gpus/on.yaml]}", ["warning"]),
+        ("{valueFiles: [$values/gpus/gone.yaml]}", ["warning"]),
+        ("{valueFiles: [v.yaml]}", ["warning"]),
+        ("{valueFiles: [$values/gpus/list.yaml]}", ["warning"]),
+        ("{valueFiles: [$values/gpus/bad.yaml]}", ["warning"]),
         ("{valueFiles: [$values/gpus/on.yaml], valuesObject: {toolkit: {enabled: false}}}", []),
         ('{valueFiles: [$values/gpus/on.yaml], values: "toolkit: {enabled: false}"}', []),
         ("{parameters: [{name: toolkit.enabled, value: 'false'}]}", []),
         # the chart writes a text out as it is: the operator reads false
         ("{parameters: [{name: toolkit.enabled, value: 'false', forceString: true}]}", []),
-        ("{parameters: [{name: toolkit.enabled, value: 'no', forceString: true}]}", ["refuse"]),
-        ("{parameters: [{value: 'false'}]}", ["refuse"]),
-        ("{releaseName: a}", ["refuse"]),
+        ("{parameters: [{name: toolkit.enabled, value: 'no', forceString: true}]}", ["error"]),
+        ("{parameters: [{value: 'false'}]}", ["error"]),
+        ("{releaseName: a}", ["error"]),
     ],
 )
 def test_files_of_another_source_are_the_values_of_an_application(said, helm, expected):
@@ -169,7 +173,7 @@ def test_a_path_that_could_be_several_files_is_none(said):
         "one/gpus/v.yaml": OFF,
     }
     assert said(files) == []
-    assert said(files | {"two/gpus/v.yaml": OFF}) == ["warn"]
+    assert said(files | {"two/gpus/v.yaml": OFF}) == ["warning"]
 
 
 @every(
@@ -188,21 +192,21 @@ def test_a_path_that_could_be_several_files_is_none(said):
         (
             MAP,
             {"kustomization.yaml": GENERATED % ("others", "values.yaml"), "values.yaml": OFF},
-            ["warn"],
+            ["warning"],
         ),
         (
             MAP,
             {"kustomization.yaml": GENERATED % ("gpu-values", "v.yaml"), "v.yaml": OFF},
-            ["warn"],
+            ["warning"],
         ),
         (
             "{kind: ConfigMap, name: gpu-values, valuesKey: v}",
             {"m.yaml": CONFIG},
             [],
         ),
-        ("{kind: Secret, name: gpu-values}", {}, ["warn"]),
-        ("{kind: ConfigMap, name: gpu-values, targetPath: a.b}", {}, ["warn"]),
-        ("", {}, ["refuse"]),
+        ("{kind: Secret, name: gpu-values}", {}, ["warning"]),
+        ("{kind: ConfigMap, name: gpu-values, targetPath: a.b}", {}, ["warning"]),
+        ("", {}, ["error"]),
     ],
 )
 def test_config_maps_are_the_values_of_a_release_of_flux(said, source, beside, expected):
@@ -214,11 +218,11 @@ def test_config_maps_are_the_values_of_a_release_of_flux(said, source, beside, e
     ("chart", "expected"),
     [
         ("valuesFile: v.yaml", []),
-        ("valuesFile: v.yaml, additionalValuesFiles: [on.yaml]", ["warn"]),
+        ("valuesFile: v.yaml, additionalValuesFiles: [on.yaml]", ["warning"]),
         ("valuesFile: on.yaml, valuesInline: {toolkit: {enabled: false}}", []),
-        ("valuesFile: on.yaml, valuesMerge: merge, valuesInline: {a: 1}", ["warn"]),
-        ("valuesFile: gone.yaml", ["warn"]),
-        ("releaseName: a", ["refuse"]),
+        ("valuesFile: on.yaml, valuesMerge: merge, valuesInline: {a: 1}", ["warning"]),
+        ("valuesFile: gone.yaml", ["warning"]),
+        ("releaseName: a", ["error"]),
     ],
 )
 def test_files_beside_it_are_the_values_of_a_chart_in_a_kustomization(said, chart, expected):
@@ -319,8 +323,8 @@ def wrong(folder, files, **wanted):
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    reading, ignores = read_all(["."], WantedFiles(**wanted))
-    hits = report(reading, RULES, ignores=ignores).hits
+    reading, ignores = read_all(["."], FileSelection(**wanted))
+    hits = build_report(reading, RULES, ignores=ignores).hits
     return [
         f"{h.file}:{h.line}"
         for h in hits
@@ -339,5 +343,5 @@ def test_a_template_that_is_left_out_or_a_sample_is_not_told(tmp_path, monkeypat
     assert found["values:gpu-operator"] == "examples/g.tftpl"
     for left_out in ({"samples": False}, {"exclude": ["*.tftpl"]}):
         assert wrong(tmp_path, files, **left_out) == []
-        reading, _ = read_all(["."], WantedFiles(**left_out))
+        reading, _ = read_all(["."], FileSelection(**left_out))
         assert reading.files == ("main.tf",)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.lint.items import FilesRead, Item
-from gpuyard.lint.report import report
-from gpuyard.lint.together.patching import merged
-from gpuyard.lint.together.scopes import scopes
+from gpuyard.lint.combined.patching import strategic_merge
+from gpuyard.lint.combined.scopes import scopes
+from gpuyard.lint.items import Item, LintInput
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
 from kit.cases.reading import reading
@@ -107,7 +107,7 @@ def test_an_application_whose_path_is_not_known_yet_has_none():
         "kustomize.toolkit.fluxcd.io/v1/Kustomization", "f", {"spec": {"path": UNKNOWN}}
     )
     made = reading({"a.yaml": pod("x")})
-    both = FilesRead((*made.items, Item(flux, made.items[0].place)), (), made.files)
+    both = LintInput((*made.items, Item(flux, made.items[0].place)), (), made.files)
     assert len(scopes(both)) == 1
 
 
@@ -282,7 +282,7 @@ def test_an_inner_kustomization_comes_first_and_a_component_changes_all():
     ],
 )  # fmt: skip
 def test_a_strategic_merge_goes_by_fields_and_names(value, patch, expected):
-    assert merged(value, patch) == expected
+    assert strategic_merge(value, patch) == expected
 
 
 # ── rules within a scope ──
@@ -303,7 +303,7 @@ spec: {template: {spec: {containers: [{name: a, image: a:1, resources: {limits: 
 
 def said(files, *rules):
     chosen = [rule for rule in RULES if rule.id in rules]
-    return [(hit.file, hit.problem) for hit in report(reading(files), chosen).hits]
+    return [(hit.file, hit.problem) for hit in build_report(reading(files), chosen).hits]
 
 
 def test_a_queue_of_another_folder_is_of_another_cluster():
@@ -320,7 +320,7 @@ def test_a_finding_is_told_in_the_words_of_its_scope():
     own = {"a/q.yaml": QUEUE, "a/j.yaml": job}
     far = {"b/q.yaml": QUEUE.replace("train", "far")}
     chosen = [rule for rule in RULES if rule.id == "GPU-QUE-01"]
-    (hit,) = report(reading(own | far), chosen).hits
+    (hit,) = build_report(reading(own | far), chosen).hits
     assert hit.fix == "name one of train"
 
 
@@ -395,15 +395,18 @@ def test_values_files_side_by_side_are_alternatives():
 
 @pytest.mark.parametrize("more", [{}, {"b/x.yaml": POD.format(name="x")}])
 def test_a_rule_that_could_not_end_over_all_is_still_held_within_a_scope(more):
-    from gpuyard.lint.together.judging import judged
-    from gpuyard.rules.run import AS_THEY_ARE, RuleVerdict
+    from gpuyard.lint.combined.evaluation import evaluate_files
+    from gpuyard.rules.run import DEFAULT_CONFIGURATION, RuleVerdict
 
     made = reading({"a/q.yaml": QUEUE, "a/j.yaml": JOB.replace("NAME", "other")} | more)
     unknown = Resource("batch/v1/Job", "u", {"metadata": UNKNOWN, "spec": UNKNOWN})
     place = made.items[-1].place
-    both = FilesRead((Item(unknown, place), *made.items), (), made.files)
+    both = LintInput((Item(unknown, place), *made.items), (), made.files)
     chosen = [rule for rule in RULES if rule.id == "GPU-QUE-01"]
-    verdicts = [each.outcome.verdict for each in judged(both, chosen, AS_THEY_ARE, scopes(both))]
+    verdicts = [
+        each.outcome.verdict
+        for each in evaluate_files(both, chosen, DEFAULT_CONFIGURATION, scopes(both))
+    ]
     expected = [RuleVerdict.NOT_EVALUATED, RuleVerdict.VIOLATED]
     assert verdicts == (expected if more else expected[:1])
 
@@ -417,9 +420,9 @@ data: {size: "${SIZE}"}
 
 
 def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
-    from gpuyard.lint.together.judging import judged
+    from gpuyard.lint.combined.evaluation import evaluate_files
     from gpuyard.rules.rule import Violation, text
-    from gpuyard.rules.run import AS_THEY_ARE, RuleVerdict
+    from gpuyard.rules.run import DEFAULT_CONFIGURATION, RuleVerdict
 
     def check(stack, _):
         found = stack.of("ConfigMap")
@@ -429,15 +432,15 @@ def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
                 yield Violation(("metadata",), "it is alone", "f", each)
 
     (any_rule, *_) = RULES
-    rule = replace(any_rule, kinds=("ConfigMap",), check=None, check_stack=check, weighs=None)
+    rule = replace(any_rule, kinds=("ConfigMap",), check=None, check_stack=check, adjust=None)
     two = {f"{name}/c.yaml": SIZED.replace("NAME", name) for name in "ab"}
     one = reading({"a/c.yaml": two["a/c.yaml"]})
-    found = judged(one, [rule], AS_THEY_ARE, scopes(one))
+    found = evaluate_files(one, [rule], DEFAULT_CONFIGURATION, scopes(one))
     alone = [each.outcome for each in found]
     assert [each.problem for each in alone if each.verdict is RuleVerdict.VIOLATED] == [
         "it is alone"
     ]
-    found = judged(reading(two), [rule], AS_THEY_ARE, scopes(reading(two)))
+    found = evaluate_files(reading(two), [rule], DEFAULT_CONFIGURATION, scopes(reading(two)))
     both = [each.outcome.verdict for each in found]
     assert both == [RuleVerdict.NOT_EVALUATED] * 2
 
@@ -459,14 +462,14 @@ spec: {source: {chart: karpenter, repoURL: r.example.org, targetRevision: v0.13.
 @every(
     "files, severity, word",
     [
-        ({"a/p.yaml": PROVISIONER, "b/x.yaml": pod("x")}, "warn", "nothing serves it"),
-        ({"a/p.yaml": PROVISIONER, "a/k.yaml": INSTALLED}, "note", "as v0.13.2 here is"),
+        ({"a/p.yaml": PROVISIONER, "b/x.yaml": pod("x")}, "warning", "nothing serves it"),
+        ({"a/p.yaml": PROVISIONER, "a/k.yaml": INSTALLED}, "info", "as v0.13.2 here is"),
         # the folder alone would warn of it; what is pinned in the next one makes it less grave
-        ({"a/p.yaml": PROVISIONER, "b/k.yaml": INSTALLED}, "note", "as v0.13.2 here is"),
+        ({"a/p.yaml": PROVISIONER, "b/k.yaml": INSTALLED}, "info", "as v0.13.2 here is"),
     ],
 )
 def test_of_a_scope_and_all_files_the_less_grave_word_counts(files, severity, word):
-    hits = [h for h in report(reading(files), RULES).hits if h.rule.id == "GPU-CFG-03"]
+    hits = [h for h in build_report(reading(files), RULES).hits if h.rule.id == "GPU-CFG-03"]
     assert [(h.file, h.severity, word in h.problem) for h in hits] == [("a/p.yaml", severity, True)]
 
 
@@ -501,7 +504,7 @@ spec: {amiSelectorTerms: [{id: ami-0123456789}]}
     ],
 )
 def test_what_is_a_choice_in_a_scope_or_over_all_files_is_one(files, state):
-    hits = report(reading(files), RULES).hits
+    hits = build_report(reading(files), RULES).hits
     found = [h for h in hits if h.rule.id == "GPU-CAP-04" and h.file == "a/p.yaml"]
     assert [h.state for h in found] == [state]
 
@@ -528,13 +531,13 @@ resource "kubernetes_manifest" "pool" {
         (OLDER, []),  # which one it is, a variable decides
         (
             OLDER.replace("var.karpenter_version", '"1.6.0"'),
-            [("refuse", "apiVersion"), ("refuse", "nodeClassRef")],
+            [("error", "apiVersion"), ("error", "nodeClassRef")],
         ),
-        (OLDER.replace("var.karpenter_version", '"1.0.8"'), [("note", "apiVersion")]),
+        (OLDER.replace("var.karpenter_version", '"1.0.8"'), [("info", "apiVersion")]),
         (OLDER.replace("var.karpenter_version", '"0.37.0"'), []),  # it is the only version there
     ],
 )
 def test_a_version_that_a_variable_decides_may_be_the_older_one(text, found):
-    hits = [h for h in report(reading({"a/main.tf": text}), RULES).hits if h.state == "open"]
+    hits = [h for h in build_report(reading({"a/main.tf": text}), RULES).hits if h.state == "open"]
     said = [(h.severity, h.where.rpartition(".")[2]) for h in hits if h.rule.id == "GPU-CFG-03"]
     assert sorted(said) == found

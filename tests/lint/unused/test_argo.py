@@ -1,6 +1,6 @@
 """Files that Argo CD passes over, and what names them all the same."""
 
-from gpuyard.lint.unused.argo import passed_over
+from gpuyard.lint.unused.argo import undeployed_by_argo
 from kit.cases.reading import reading
 from kit.every import every
 
@@ -32,7 +32,7 @@ def application(path, directory="{}"):
 
 def gone(files):
     found = reading({name: text for name, text in files.items() if name.endswith(".yaml")})
-    return passed_over(found, list(files), lambda file: files[file].encode())
+    return undeployed_by_argo(found, list(files), lambda file: files[file].encode())
 
 
 ML = {"ml/a.yaml": POD, "ml/b.yaml": POD, "ml/bench/c.yaml": POD, "other/d.yaml": POD}
@@ -146,4 +146,4 @@ resource "kubernetes_manifest" "a" {
 }
 """
     found = reading({**APPS, "main.tf": text})
-    assert passed_over(found, [], lambda _: b"") == {"apps/off-b/pod.yaml"}
+    assert undeployed_by_argo(found, [], lambda _: b"") == {"apps/off-b/pod.yaml"}

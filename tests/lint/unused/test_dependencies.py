@@ -1,6 +1,6 @@
 """Values of charts that the chart around them leaves out, and what switches these on all the same."""
 
-from gpuyard.lint.unused.dependencies import without_those_off
+from gpuyard.lint.unused.dependencies import drop_disabled_subcharts
 from kit.cases.reading import reading
 from kit.every import every
 
@@ -41,7 +41,7 @@ spec:
 
 def kept(files):
     found = reading({name: text for name, text in files.items() if name.endswith(".yaml")})
-    made = without_those_off(found, list(files), lambda file: files[file])
+    made = drop_disabled_subcharts(found, list(files), lambda file: files[file])
     return {item.resource.kind for item in made.items if item.place.file.startswith("c/values")}
 
 
@@ -167,7 +167,7 @@ def test_what_switches_several_on_is_read_once(beside, expected):
         return files[file]
 
     found = reading({name: text for name, text in files.items() if name.startswith("c/v")})
-    made = without_those_off(found, list(files), text_of)
+    made = drop_disabled_subcharts(found, list(files), text_of)
     kinds = {item.resource.kind for item in made.items}
     assert kinds == expected, kinds
     assert asked.count("prod.yaml") <= 1

@@ -1,6 +1,6 @@
 """What Fleet and helmfile leave out, and what takes it all the same."""
 
-from gpuyard.lint.unused.ignored import ignored_by_fleet, not_installed
+from gpuyard.lint.unused.ignored import disabled_releases, fleet_ignored_files
 from kit.cases.reading import reading
 from kit.every import every
 
@@ -29,11 +29,13 @@ def found_by(way, files):
     ],
 )
 def test_a_file_that_fleet_is_told_to_ignore(more, expected):
-    assert found_by(ignored_by_fleet, {**FLEET, **more}) == expected
+    assert found_by(fleet_ignored_files, {**FLEET, **more}) == expected
 
 
 def test_without_fleet_nobody_ignores_anything():
-    assert found_by(ignored_by_fleet, {"a/pod.yaml": POD, "a/.fleetignore": "pod.yaml\n"}) == set()
+    assert (
+        found_by(fleet_ignored_files, {"a/pod.yaml": POD, "a/.fleetignore": "pod.yaml\n"}) == set()
+    )
 
 
 VALUES = "driver: {version: 1.2.3}\ntoolkit: {enabled: true}\n"
@@ -58,4 +60,4 @@ ONE = {"v/gpu.yaml"}
 )
 def test_values_of_a_release_that_is_not_installed(more, expected):
     files = {"helmfile.yaml": HELMFILE, "v/gpu.yaml": VALUES, **more}
-    assert found_by(not_installed, files) == expected
+    assert found_by(disabled_releases, files) == expected

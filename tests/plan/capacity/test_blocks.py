@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.plan.records.nodes import BoughtBlock
-from gpuyard.spec.pools import Rung
+from gpuyard.plan.records.nodes import CapacityBlock
+from gpuyard.spec.pools import CapacityOptionSpec
 from kit.stacks import findings, plan_of, platform, pool, spec_of
 
 OFFER = "cb-0123456789abcdef0"
@@ -17,7 +17,7 @@ def on_aws(*rungs, **rest):
 
 
 def block(**rest):
-    return {"block": OFFER, "nodes": 4, "buys": BUYS, **rest}
+    return {"block": OFFER, "nodes": 4, "purchase": BUYS, **rest}
 
 
 def said(raw, kind="capacity.block_buys"):
@@ -26,9 +26,13 @@ def said(raw, kind="capacity.block_buys"):
 
 def test_the_plan_has_what_is_bought_and_says_what_it_costs():
     (train,) = plan_of(on_aws(block())).pools
-    (rung,) = train.ladder
-    assert (rung.buys.hours, str(rung.buys.starts), rung.buys.usd) == (48, "2026-12-01", 9600)
-    assert isinstance(rung.buys, BoughtBlock)
+    (rung,) = train.capacity_options
+    assert (rung.purchase.hours, str(rung.purchase.starts), rung.purchase.usd) == (
+        48,
+        "2026-12-01",
+        9600,
+    )
+    assert isinstance(rung.purchase, CapacityBlock)
     (words,) = train.capacity
     assert words == (
         f"block {OFFER} (4 nodes), bought for $9,600.00 at once: 48 hours from 2026-12-01,"
@@ -61,7 +65,7 @@ def test_costs_without_it_are_unknown_where_the_rest_of_the_bill_is():
 
 
 def test_of_a_machine_that_is_sold_in_no_block_nothing_is_compared_and_no_price_is_said():
-    raw = on_aws({"block": OFFER, "nodes": 4, "buys": {**BUYS, "usd": 1}}, machine="g6.xlarge")
+    raw = on_aws({"block": OFFER, "nodes": 4, "purchase": {**BUYS, "usd": 1}}, machine="g6.xlarge")
     assert said(raw, "capacity.block_price") == []
     without = on_aws({"block": OFFER, "nodes": 4}, machine="g6.xlarge")
     (finding,) = said(without, "capacity.block_agreed")
@@ -83,10 +87,13 @@ def test_an_offer_is_for_one_pool():
 def test_what_is_bought_is_written_as_it_was():
     (written,) = spec_of(on_aws(block())).pools[0].capacity
     again = written.model_dump(mode="json")
-    assert again == {"block": OFFER, "nodes": 4, "buys": {**BUYS, "usd": 9600.0}}
-    assert Rung.model_validate(again) == written
+    assert again == {"block": OFFER, "nodes": 4, "purchase": {**BUYS, "usd": 9600.0}}
+    assert CapacityOptionSpec.model_validate(again) == written
 
 
 def test_a_rung_that_only_buys_is_written_as_it_was_given():
-    given = {"spot": True, "buys": BUYS}
-    assert Rung.model_validate(given).model_dump(mode="json") == {"spot": True, "buys": BUYS}
+    given = {"spot": True, "purchase": BUYS}
+    assert CapacityOptionSpec.model_validate(given).model_dump(mode="json") == {
+        "spot": True,
+        "purchase": BUYS,
+    }

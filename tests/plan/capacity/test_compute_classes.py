@@ -51,4 +51,4 @@ def test_others_have_none(rest):
 
 
 def test_a_pool_that_was_renamed_keeps_its_class():
-    assert planned(formerly=["old"], name="train").compute_class == "pool-old"
+    assert planned(previous_names=["old"], name="train").compute_class == "pool-old"

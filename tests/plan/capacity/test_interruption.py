@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.plan.records import SpotLoss
+from gpuyard.plan.records import SpotDisruption
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, shape, team
 
-EVERY = {"save_every_minutes": 60, "save_seconds": 30}
+EVERY = {"checkpoint_interval_minutes": 60, "checkpoint_seconds": 30}
 
 
 def interrupted(*pools, said=None, cloud="aws", **more):
@@ -57,7 +57,9 @@ GKE = {"machine": "a3-highgpu-8g", "zones": ["us-central1-a"]}
 )
 def test_nodes_go_as_they_are_bought(pools, more, expected):
     found = interrupted(*pools, **more)
-    assert {each.pool: (each.ways, each.notice_seconds) for each in found.pools} == expected
+    assert {
+        each.pool: (each.capacity_options, each.notice_seconds) for each in found.pools
+    } == expected
     assert all(each.loss is None for each in found.pools)
 
 
@@ -76,12 +78,28 @@ def test_nothing_is_made_where_no_node_goes_under_a_job(raw):
 @every(
     "said, expected, worst",
     [
-        ({"save_every_minutes": 60}, 31.0, 61.0),
-        ({"save_every_minutes": 1, "save_seconds": 600}, 10.5, 11.0),
+        ({"checkpoint_interval_minutes": 60}, 31.0, 61.0),
+        ({"checkpoint_interval_minutes": 1, "checkpoint_seconds": 600}, 10.5, 11.0),
         # the program looks every three seconds: of two minutes 117 seconds are left
-        ({"save_every_minutes": 60, "save_seconds": 117, "saves_on_notice": True}, 0, 0),
-        ({"save_every_minutes": 60, "save_seconds": 120, "saves_on_notice": True}, 32.0, 62.0),
-        ({"save_every_minutes": 60, "save_seconds": 1}, 30 + 1 / 60, 60 + 1 / 60),
+        (
+            {
+                "checkpoint_interval_minutes": 60,
+                "checkpoint_seconds": 117,
+                "checkpoint_on_notice": True,
+            },
+            0,
+            0,
+        ),
+        (
+            {
+                "checkpoint_interval_minutes": 60,
+                "checkpoint_seconds": 120,
+                "checkpoint_on_notice": True,
+            },
+            32.0,
+            62.0,
+        ),
+        ({"checkpoint_interval_minutes": 60, "checkpoint_seconds": 1}, 30 + 1 / 60, 60 + 1 / 60),
     ],
 )
 def test_half_an_interval_is_lost_and_what_was_being_written(said, expected, worst):
@@ -109,5 +127,5 @@ def test_what_is_lost_is_counted_for_the_largest_job_that_is_known(pools, shapes
 
 
 def test_gpu_hours_are_minutes_of_all_its_gpus():
-    found = SpotLoss(expected_minutes=90, worst_minutes=180, gpus=16)
+    found = SpotDisruption(expected_minutes=90, worst_minutes=180, gpus=16)
     assert found.expected_gpu_hours == 24

@@ -40,7 +40,7 @@ def test_pools_that_ask_alike_share_a_check_for_all_that_they_advertise():
         ),
         **GKE,
     )
-    assert [(c.name, c.word, c.resources) for c in made] == [
+    assert [(c.name, c.provisioning, c.resources) for c in made] == [
         ("lab-check-capacity", "check-capacity", ("nvidia.com/gpu",)),
         ("lab-atomic", "atomic", ("nvidia.com/gpu", "nvidia.com/mig-1g.5gb")),
     ]
@@ -60,7 +60,7 @@ def test_queued_nodes_are_for_one_job_and_gke_does_the_waiting():
 @pytest.mark.parametrize(("word", "queued"), [("queued", True), ("atomic", False), (None, False)])
 def test_the_node_pool_takes_nodes_by_request_only_when_it_is_asked_so(word, queued):
     plan = plan_of(platform([pool(**FLEX, provisioning=word)], **GKE))
-    assert plan.pools[0].ladder[0].gcp.queued is queued
+    assert plan.pools[0].capacity_options[0].gcp.queued is queued
     # a flavor that does not tolerate what GKE taints them with would admit jobs that no node takes
     taint = Taint("cloud.google.com/gke-queued", "true")
     assert (taint in plan.pools[0].taints) is queued

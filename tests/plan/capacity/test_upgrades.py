@@ -10,7 +10,7 @@ L4 = {"machine": "g2-standard-8"}
 def says(cloud, upgrade=None, **rest):
     more = {"upgrade": upgrade} if upgrade else {}
     (one,) = plan_of(platform([pool(**rest, **more)], cloud=cloud)).pools
-    return one.upgrade.says if one.upgrade else None
+    return one.upgrade.description if one.upgrade else None
 
 
 UPKEEP = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2}
@@ -27,7 +27,7 @@ UPKEEP = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2}
             ),
         ),
         (
-            *("aws", {}, {"unavailable": 2, "surge": 1, "force": True}),
+            *("aws", {}, {"max_unavailable": 2, "max_surge": 1, "force": True}),
             (
                 "2 nodes out of work at once, so many, and two for each zone at least, made before;"
                 " pods have 15 minutes to end, and then go with their node"
@@ -41,7 +41,7 @@ UPKEEP = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2}
             ),
         ),
         (
-            *("aws", {"scaling": "karpenter", "nodes": "0..4", "upkeep": UPKEEP}, None),
+            *("aws", {"scaling": "karpenter", "nodes": "0..4", "disruption_window": UPKEEP}, None),
             (
                 "by Karpenter, 2 nodes at once in the hours of upkeep;"
                 " pods have 60 minutes to end, and then go with their node"
@@ -55,7 +55,7 @@ UPKEEP = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2}
             ),
         ),
         (
-            *("gcp", L4, {"surge": 3, "drain_minutes": 120}),
+            *("gcp", L4, {"max_surge": 3, "drain_minutes": 120}),
             (
                 "no nodes out of work at once, 3 nodes made before;"
                 " pods have 120 minutes to end, and then go with their node"

@@ -5,11 +5,11 @@ from itertools import combinations
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.cluster.network import addresses_of_node
 from gpuyard.plan.cluster.ranges import (
-    cluster_of,
-    ranges_of,
+    cluster_ranges,
+    cluster_spec,
+    cluster_zones,
+    configured_zones,
     subnet_ranges,
-    zones_named,
-    zones_of,
     zones_with_subnets,
 )
 from kit.stacks import platform, pool, spec_of
@@ -46,10 +46,16 @@ def test_a_private_subnet_has_an_eighth_of_the_network():
 
 
 def test_the_zones_are_the_clusters_or_else_those_of_its_pools():
-    assert zones_of(spec()) == ()
-    assert zones_of(spec(pool_zones=["us-east-1b", "us-east-1a"])) == ("us-east-1a", "us-east-1b")
+    assert cluster_zones(spec()) == ()
+    assert cluster_zones(spec(pool_zones=["us-east-1b", "us-east-1a"])) == (
+        "us-east-1a",
+        "us-east-1b",
+    )
     said = ["us-east-1b", "us-east-1a", "us-east-1b"]
-    assert zones_of(spec(pool_zones=["us-east-1b"], zones=said)) == ("us-east-1b", "us-east-1a")
+    assert cluster_zones(spec(pool_zones=["us-east-1b"], zones=said)) == (
+        "us-east-1b",
+        "us-east-1a",
+    )
 
 
 def test_a_cluster_on_eks_has_two_zones_of_which_some_have_no_name_yet():
@@ -59,9 +65,9 @@ def test_a_cluster_on_eks_has_two_zones_of_which_some_have_no_name_yet():
 
 
 def test_a_network_of_its_own_has_every_range():
-    assert ranges_of(spec()) == {"cidr": "10.0.0.0/16", "services": "172.20.0.0/16"}
+    assert cluster_ranges(spec()) == {"cidr": "10.0.0.0/16", "services": "172.20.0.0/16"}
     own = spec("gcp", network={"cidr": "10.1.0.0/16"})
-    assert ranges_of(own) == {
+    assert cluster_ranges(own) == {
         "cidr": "10.1.0.0/16",
         "pods": "10.16.0.0/13",
         "services": "10.8.0.0/20",
@@ -70,12 +76,12 @@ def test_a_network_of_its_own_has_every_range():
 
 def test_of_a_network_that_is_there_only_what_is_made_in_it_is_known():
     there = {"id": "vpc-0123456789abcdef0", "subnets": {"private": ["subnet-0123456789abcdef0"]}}
-    assert ranges_of(spec(network=there)) == {}
-    assert ranges_of(spec(network=there | {"services": "172.21.0.0/16"})) == {
+    assert cluster_ranges(spec(network=there)) == {}
+    assert cluster_ranges(spec(network=there | {"services": "172.21.0.0/16"})) == {
         "services": "172.21.0.0/16"
     }
     there = {"id": "our-network", "subnets": {"private": ["nodes"]}}
-    assert ranges_of(spec("gcp", network=there)) == {
+    assert cluster_ranges(spec("gcp", network=there)) == {
         "pods": "10.16.0.0/13",
         "services": "10.8.0.0/20",
     }
@@ -84,8 +90,8 @@ def test_of_a_network_that_is_there_only_what_is_made_in_it_is_known():
 def test_a_stack_that_says_nothing_of_its_cluster_costs_no_copy_of_the_defaults():
     """A plan asks a dozen times: copies were a quarter of its time."""
     silent = spec_of(platform([pool()]))
-    assert cluster_of(silent) is cluster_of(spec_of(platform([pool("other")])))
-    assert cluster_of(silent).network.cidr is None
+    assert cluster_spec(silent) is cluster_spec(spec_of(platform([pool("other")])))
+    assert cluster_spec(silent).network.cidr is None
 
 
 def test_interfaces_that_carry_efa_only_take_no_addresses():
@@ -97,9 +103,9 @@ def test_each_zone_that_is_named_has_the_first_place_that_names_it():
     """Of the cluster first, then of pools: who asks a cloud about it asks once."""
     pools = [pool(zones=["us-east-1b", "us-east-1c"]), pool("more", zones=["us-east-1c"])]
     own = {"zones": ["us-east-1a", "us-east-1b"]}
-    assert zones_named(spec_of(platform(pools, cloud="aws", cluster=own))) == {
+    assert configured_zones(spec_of(platform(pools, cloud="aws", cluster=own))) == {
         "us-east-1a": ("cluster", "zones", 0),
         "us-east-1b": ("cluster", "zones", 1),
         "us-east-1c": ("pools", 0, "zones", 1),
     }
-    assert zones_named(spec()) == {}
+    assert configured_zones(spec()) == {}

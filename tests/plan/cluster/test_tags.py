@@ -68,7 +68,7 @@ def test_letters_that_are_taken_stay_as_they_are(text):
 
 @pytest.mark.parametrize("cloud", sorted(TAGS))
 def test_the_last_tag_that_fits_is_the_last_that_is_taken(cloud):
-    room = TAGS[cloud].most - TAGS[cloud].ours
+    room = TAGS[cloud].maximum - TAGS[cloud].reserved_by_gpuyard
     tags = {f"tag-{n}": "x" for n in range(room)}
     machine = {"aws": "p5.48xlarge", "gcp": "a2-highgpu-8g"}[cloud]
     for more, expected in (({}, []), ({"another": "x"}, ["tags.too_many"])):

@@ -193,30 +193,30 @@ def test_a_guarantee_at_an_unknown_price_costs_nobody_knows_what():
 
 
 def test_a_budget_at_the_worst_hour_is_kept():
-    assert ids(platform(budget={"worst_usd_per_hour": 4 * LIST})) == []
+    assert ids(platform(budget={"max_usd_per_hour": 4 * LIST})) == []
 
 
 def test_a_budget_below_the_worst_hour_is_refused():
-    raw = platform([pool(), pool("b", nodes=5)], budget={"worst_usd_per_hour": 9 * LIST - 0.01})
+    raw = platform([pool(), pool("b", nodes=5)], budget={"max_usd_per_hour": 9 * LIST - 0.01})
     finding = only(raw)
     assert parts(finding) == (
         "budget.worst",
-        ("budget", "worst_usd_per_hour"),
+        ("budget", "max_usd_per_hour"),
         "with every node running the platform costs 495.36 $/hour; the most of it is b: 5 × p5.48xlarge",
         "495.35 $/hour",
         "at least 495.36 $/hour, or fewer nodes",
     )
-    assert (finding.fix.says, finding.fix.value) == ("write 496", 496)
+    assert (finding.fix.message, finding.fix.value) == ("write 496", 496)
 
 
 def test_a_budget_that_unknown_prices_may_break_is_warned_of():
-    raw = platform([pool(), pool("own", machine=OWN)], budget={"worst_usd_per_hour": 4 * LIST})
+    raw = platform([pool(), pool("own", machine=OWN)], budget={"max_usd_per_hour": 4 * LIST})
     assert parts(only(raw))[:3] == (
         "budget.unproved",
-        ("budget", "worst_usd_per_hour"),
+        ("budget", "max_usd_per_hour"),
         "prices are unknown and not in the sum: own",
     )
-    raw["budget"] = {"worst_usd_per_hour": 1}
+    raw["budget"] = {"max_usd_per_hour": 1}
     assert ids(raw) == ["budget.worst"]
 
 
@@ -233,7 +233,7 @@ def test_a_team_at_its_budget_is_kept_and_above_it_refused():
         "15,067 $/month",
         "at least 15,068 $/month, or smaller guarantees",
     )
-    assert (finding.fix.says, finding.fix.value) == ("write 15068", 15068)
+    assert (finding.fix.message, finding.fix.value) == ("write 15068", 15068)
 
 
 def test_a_team_without_a_budget_is_not_judged():

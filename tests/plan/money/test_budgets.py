@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.findings import Fix, listed
+from gpuyard.findings import Fix, format_list
 from gpuyard.plan import plan
 from gpuyard.spec.region import Region
 from kit.stacks import cut_pool, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
@@ -28,16 +28,16 @@ def commit(nodes, usd=20.0, machine="p5.48xlarge"):
     ],
 )
 def test_the_worst_hour_is_held_against_your_prices(prices, worst):
-    raw = platform(prices=prices, budget={"worst_usd_per_hour": worst})
+    raw = platform(prices=prices, budget={"max_usd_per_hour": worst})
     assert ids(raw) == []
-    raw["budget"] = {"worst_usd_per_hour": worst - 0.01}
+    raw["budget"] = {"max_usd_per_hour": worst - 0.01}
     assert ids(raw) == ["budget.worst"]
 
 
 def test_commitments_that_nothing_uses_count_towards_the_worst_hour():
-    raw = platform(prices=commit(2, 10.0, "p4d.24xlarge"), budget={"worst_usd_per_hour": 240.17})
+    raw = platform(prices=commit(2, 10.0, "p4d.24xlarge"), budget={"max_usd_per_hour": 240.17})
     assert ids(raw) == ["prices.no_pool"]
-    raw["budget"] = {"worst_usd_per_hour": 240.15}
+    raw["budget"] = {"max_usd_per_hour": 240.15}
     assert sorted(ids(raw)) == ["budget.worst", "prices.no_pool"]
 
 
@@ -66,7 +66,7 @@ def test_an_own_machine_with_a_price_has_a_bill_that_can_be_proved():
     raw = platform(
         [pool(machine=OWN)],
         [team(guarantee={"train": 8}, budget_usd_per_month=9000)],
-        budget={"worst_usd_per_hour": 50},
+        budget={"max_usd_per_hour": 50},
     )
     assert ids(raw) == ["budget.unproved", "budget.unproved"]
     raw["prices"] = {"machines": {"h100x8": 12.5}}
@@ -78,10 +78,10 @@ def test_an_own_machine_with_a_price_has_a_bill_that_can_be_proved():
 
 @pytest.mark.parametrize(("price", "whole"), [(40.0, 160), (40.1, 161), (40.25, 161)])
 def test_the_limit_that_is_proposed_is_the_next_whole_dollar_and_no_more(price, whole):
-    raw = platform(prices={"machines": {"p5.48xlarge": price}}, budget={"worst_usd_per_hour": 1})
+    raw = platform(prices={"machines": {"p5.48xlarge": price}}, budget={"max_usd_per_hour": 1})
     fix = only(raw).fix
-    assert (fix.says, fix.value) == (f"write {whole}", whole)
-    raw["budget"] = {"worst_usd_per_hour": fix.value}
+    assert (fix.message, fix.value) == (f"write {whole}", whole)
+    raw["budget"] = {"max_usd_per_hour": fix.value}
     assert ids(raw) == []
 
 
@@ -90,7 +90,7 @@ def test_the_noise_of_binary_fractions_breaks_no_limit():
     pools = [pool(name, machine=kind, nodes=1) for name, kind in
              (("a", "p4d.24xlarge"), ("b", "p5.48xlarge"))]  # fmt: skip
     prices = {"machines": {"p4d.24xlarge": 0.1, "p5.48xlarge": 0.2}}
-    raw = platform(pools, prices=prices, budget={"worst_usd_per_hour": 0.3})
+    raw = platform(pools, prices=prices, budget={"max_usd_per_hour": 0.3})
     assert plan_of(raw).bill.worst_usd > 0.3
     assert ids(raw) == []
 
@@ -98,7 +98,7 @@ def test_the_noise_of_binary_fractions_breaks_no_limit():
 def test_an_unknown_price_that_bears_on_the_floor_alone_leaves_the_worst_hour_proved():
     raw = platform(
         [pool(machine="g5g.xlarge", nodes="1..2", capacity=["spot"])],
-        budget={"worst_usd_per_hour": 0.84},
+        budget={"max_usd_per_hour": 0.84},
     )
     assert ids(raw) == []
     assert plan_of(raw).bill.floor.unknown == ("train",)
@@ -106,7 +106,7 @@ def test_an_unknown_price_that_bears_on_the_floor_alone_leaves_the_worst_hour_pr
 
 def test_an_unpriced_commitment_leaves_the_worst_hour_unproved():
     entry = {"machine": "p5.48xlarge", "nodes": 2}
-    raw = platform(prices={"commitments": [entry]}, budget={"worst_usd_per_hour": 900})
+    raw = platform(prices={"commitments": [entry]}, budget={"max_usd_per_hour": 900})
     found = {f.id: f for f in findings(raw)}
     assert set(found) == {"prices.commitment_unpriced", "budget.unproved"}
     assert found["budget.unproved"].problem == "prices are unknown and not in the sum: train"
@@ -131,11 +131,11 @@ def test_teams_with_budgets_that_the_same_prices_leave_open_share_one_finding():
     assert parts(first) == (
         "budget.unproved",
         ("teams", 0, "budget_usd_per_month"),
-        f"the guarantees of {listed(names)}: prices are unknown and not in the sum: own",
+        f"the guarantees of {format_list(names)}: prices are unknown and not in the sum: own",
         "",
         "",
     )
-    assert first.fix == Fix(says="write what these nodes cost you under `prices.machines`")
+    assert first.fix == Fix(message="write what these nodes cost you under `prices.machines`")
     assert (second.path, second.problem) == (
         ("teams", 20, "budget_usd_per_month"),
         "the guarantees of other: prices are unknown and not in the sum: mine",

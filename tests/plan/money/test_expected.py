@@ -87,7 +87,7 @@ WEEKDAYS = "0 7 * * 1-5"
     ],
 )
 def test_warm_windows_keep_nodes_for_their_hours_a_week_and_leave_the_floor_alone(windows, running):
-    found = line(50, nodes="0..8", warm=warm(*windows))
+    found = line(50, nodes="0..8", keep_warm=warm(*windows))
     assert found.running_nodes == pytest.approx(running)
     assert found.expected_usd == pytest.approx(running * LIST)
     assert (found.floor_usd, found.used_nodes) == (0, 4)

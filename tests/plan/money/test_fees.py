@@ -89,9 +89,9 @@ def test_the_bill_is_the_same_on_every_day():
 
 def test_a_budget_has_to_hold_the_fee_as_well():
     worst = bill(NONE, cloud="aws").worst_usd
-    raw = platform(NONE, cloud="aws", budget={"worst_usd_per_hour": worst})
+    raw = platform(NONE, cloud="aws", budget={"max_usd_per_hour": worst})
     assert "budget.worst" not in ids(raw)
-    raw["budget"] = {"worst_usd_per_hour": worst - 0.01}
+    raw["budget"] = {"max_usd_per_hour": worst - 0.01}
     assert "budget.worst" in ids(raw)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from gpuyard.catalogue.gpus import find_gpu
 from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.plan.pools.alternatives import of_size, take, with_gpus
+from gpuyard.plan.pools.alternatives import machines_of_size, suggest_machine, with_gpus
 from gpuyard.spec.platform import Cloud
 from kit.every import every
 from kit.fixes import applied, check_fix
@@ -18,7 +18,7 @@ ON_DEMAND = [Capacity.ON_DEMAND]
 @every("name", ["m7i.xlarge", "p5.48xlarge", "e2-standard-4", "g6f.large"])
 def test_a_machine_of_a_size_is_of_the_cloud_and_no_other_is_nearer(cloud, name, with_gpu):
     wanted = MACHINES[name]
-    found = of_size(wanted, cloud, ON_DEMAND, with_gpu=with_gpu)
+    found = machines_of_size(wanted, cloud, ON_DEMAND, with_gpu=with_gpu)
     assert found.is_gpu_machine is with_gpu
     nearer = [
         m
@@ -52,7 +52,7 @@ def test_a_machine_of_a_size_is_of_the_cloud_and_no_other_is_nearer(cloud, name,
 def test_as_many_gpus_or_the_next_more(gpu, gpus, cloud, modes, name):
     found = with_gpus(find_gpu(gpu), gpus, 8, cloud, modes)
     assert (found.name if found else None) == name
-    fix = take(found, ("a",))
+    fix = suggest_machine(found, ("a",))
     assert (fix.value if fix else None) == name
 
 
@@ -69,7 +69,7 @@ def test_system_nodes_with_gpus_are_warned_of(cloud, machine, gpus):
     pools = [pool(machine="a2-highgpu-8g")] if cloud == "gcp" else None
     raw = platform(pools, cloud=cloud, system={"machine": machine, "nodes": 3})
     finding = only(raw)
-    assert finding.severity.value == "warn"
+    assert finding.severity.value == "warning"
     assert parts(finding) == (
         "system.gpu_machine",
         ("system", "machine"),
@@ -99,5 +99,5 @@ def test_a_system_machine_of_another_cloud_has_one_of_its_size(cloud, machine, n
 def test_a_machine_without_gpus_among_others_is_one_too_many():
     raw = platform([pool(machine=["p5.48xlarge", "m7i.xlarge"])], cloud="aws")
     finding = only(raw)
-    assert (finding.fix.says, finding.fix.at) == ("remove it", ("pools", 0, "machine", 1))
+    assert (finding.fix.message, finding.fix.at) == ("remove it", ("pools", 0, "machine", 1))
     assert findings(applied(raw, finding.fix)) == []

@@ -17,7 +17,7 @@ def test_where_no_driver_serves_all_pools_the_claims_are_what_can_go():
     found = said(
         pool(machine=machine("V100-16"), sharing="dra"), pool("new", machine=machine("RTX4500"))
     )
-    assert found["dra.driver"].fix.says == "remove `sharing: dra` of train"
+    assert found["dra.driver"].fix.message == "remove `sharing: dra` of train"
     assert found["dra.driver"].fix.at is None
 
 

@@ -111,7 +111,7 @@ def test_nodes_of_ones_own_are_told_by_their_labels():
 
 def test_a_renamed_pool_keeps_its_flavor():
     before = flavor(name="old")
-    assert flavor(name="new", formerly=["old"]) == before
+    assert flavor(name="new", previous_names=["old"]) == before
 
 
 def test_queues_name_the_flavor_where_the_group_is_made():
@@ -125,4 +125,4 @@ def test_queues_name_the_flavor_where_the_group_is_made():
 
 
 def test_a_brake_does_not_change_the_name_of_a_flavor():
-    assert flavor(stop="hold") == flavor()
+    assert flavor(stop_policy="hold") == flavor()

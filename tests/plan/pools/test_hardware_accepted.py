@@ -2,8 +2,8 @@
 
 from datetime import date
 
-from gpuyard.judging import due, judge
 from gpuyard.spec.read import read_platform
+from gpuyard.stack_validation import calendar_findings, validate
 from kit.every import every
 from kit.stacks import cut_pool, findings, plan_of, platform, pool
 
@@ -23,7 +23,7 @@ def lower(check, value, where="train", **more):
 
 
 def asked(*accepted, pools=None, cloud="simulated", **more):
-    validation = {**IMAGE, **more, "accepted": list(accepted)}
+    validation = {**IMAGE, **more, "accepted_thresholds": list(accepted)}
     return platform(pools or [pool(), cut_pool()], cloud=cloud, validation=validation)
 
 
@@ -34,14 +34,14 @@ def test_each_is_in_the_plan_with_its_unit_and_whether_it_needs_gpus_at_work():
     )  # fmt: skip
     found = [
         (e.pool, e.check, e.value, e.unit, e.reason, e.until, e.at_work)
-        for e in plan_of(raw).validation.accepted
+        for e in plan_of(raw).validation.accepted_thresholds
     ]
     assert found == [
         ("train", "pcie.width", 8.0, "lanes", "known", "2027-03-31", False),
         ("train", "work.memory", 1500.0, "GB/s", "known", "2027-03-31", True),
         ("serve", "pcie.generation", 3.0, "generation", "known", "2027-03-31", False),
     ]
-    assert plan_of(asked()).validation.accepted == ()
+    assert plan_of(asked()).validation.accepted_thresholds == ()
 
 
 QUICK = "the profile quick puts no load on a GPU"
@@ -116,8 +116,8 @@ def test_what_is_over_is_said_on_a_day_alone():
     raw = asked(lower("pcie.width", 8, until="2026-01-31"))
     assert not [f for f in findings(raw) if f.id == "validation.accepted_over"]
     reading = read_platform(raw)
-    assert judge(reading).plan == judge(reading, date(2026, 2, 1)).plan
-    before, after = (due(reading.spec, date(2026, *day)) for day in ((1, 31), (2, 1)))
+    assert validate(reading).plan == validate(reading, date(2026, 2, 1)).plan
+    before, after = (calendar_findings(reading.spec, date(2026, *day)) for day in ((1, 31), (2, 1)))
     assert [f.id for f in before if f.id.startswith("validation")] == []
     (over,) = [f for f in after if f.id.startswith("validation")]
-    assert (over.where, over.given) == ("validation.accepted[0]", "2026-01-31")
+    assert (over.where, over.value) == ("validation.accepted_thresholds[0]", "2026-01-31")

@@ -19,7 +19,7 @@ def test_nothing_is_decided_when_nothing_is_asked():
 
 def test_the_nodes_that_run_from_the_beginning_are_checked():
     plan = plan_of(asked(pool(nodes="1..4"), cut_pool(nodes=2), **OURS))
-    assert [(p.pool, p.nodes, p.lacks, p.runs) for p in plan.validation.pools] == [
+    assert [(p.pool, p.nodes, p.skip_reason, p.runs) for p in plan.validation.pools] == [
         ("train", 1, "", True),
         ("serve", 2, "", True),
     ]
@@ -33,7 +33,7 @@ def test_a_pool_without_a_floor_is_put_off_and_that_is_said():
     said = [f for f in findings(raw) if f.id.startswith("validation.")]
     assert [(f.severity, f.problem) for f in said] == [
         (
-            Severity.NOTE,
+            Severity.INFO,
             LATER,
         )
     ]
@@ -49,7 +49,7 @@ def test_a_pool_without_a_floor_is_put_off_and_that_is_said():
     ],
 )
 def test_an_operator_of_anybody_shows_a_pod_all_gpus(more, lacks):
-    assert plan_of(asked(pool(), **more)).validation.pools[0].lacks == lacks
+    assert plan_of(asked(pool(), **more)).validation.pools[0].skip_reason == lacks
 
 
 def test_a_cluster_that_sends_jobs_away_has_no_nodes_to_check():
@@ -74,7 +74,7 @@ def test_a_check_that_does_not_run_is_never_called_passed():
     finding = only(platform(validation={}))
     assert (finding.id, finding.severity, finding.path) == (
         "validation.impossible",
-        Severity.REFUSE,
+        Severity.ERROR,
         ("validation",),
     )
     assert str(finding) == (
@@ -83,7 +83,7 @@ def test_a_check_that_does_not_run_is_never_called_passed():
         " write required: false"
     )
     told = only(platform(validation={"required": False}))
-    assert (told.id, told.severity, told.fix) == ("validation.deferred", Severity.NOTE, None)
+    assert (told.id, told.severity, told.fix) == ("validation.deferred", Severity.INFO, None)
 
 
 LABELS = "nodes of train that come later are checked and labelled, and take jobs meanwhile"
@@ -115,7 +115,7 @@ def test_nodes_that_come_later_wait_where_only_a_passed_check_counts(validation,
     assert plan.validation.checks is bool(gate)
     startup = plan.startup_taints(plan.pools[0])
     assert [t.value for t in startup] == (["unchecked"] if gate == "taint" else [])
-    assert plan.starts_with(plan.pools[0]) == (*plan.pools[0].taints, *startup)
+    assert plan.initial_taints(plan.pools[0]) == (*plan.pools[0].taints, *startup)
     assert [f.problem for f in findings(raw) if f.id == "validation.deferred"] == notes
 
 
@@ -143,7 +143,7 @@ def test_nodes_that_gke_serves_by_itself_say_nothing_that_the_check_waits_for(sh
         validation={**IMAGE, "required": False, "profile": "full"},
     )
     train, dev = plan_of(raw).validation.pools
-    assert (train.lacks, train.runs) == ("", True)
+    assert (train.skip_reason, train.runs) == ("", True)
     lacks = "the GPU Operator is kept off its nodes, and no runtime class shows a pod all GPUs"
-    assert (dev.lacks, dev.runs, dev.tried, dev.gate) == (lacks, False, False, "")
+    assert (dev.skip_reason, dev.runs, dev.tried, dev.gate) == (lacks, False, False, "")
     assert any(f"the nodes of dev are not checked: {lacks}" == f.problem for f in findings(raw))

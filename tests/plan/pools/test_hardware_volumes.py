@@ -155,7 +155,7 @@ def test_more_than_is_sold_is_refused_and_as_much_is_not(data, cloud, most):
 
     assert refused(most) == []
     (found,) = refused(most + 1)
-    assert found.severity is Severity.REFUSE
+    assert found.severity is Severity.ERROR
     assert found.allowed.startswith(f"at most {most} MB/s (")
     assert found.fix.value == pytest.approx(most / 2, abs=1)
 

@@ -16,7 +16,7 @@ def asked(*pools, **more):
 def told(raw):
     """What is noted of pools."""
     found = [f for f in findings(raw) if f.id == "validation.deferred" and f.path[0] == "pools"]
-    assert all(f.severity is Severity.NOTE for f in found)
+    assert all(f.severity is Severity.INFO for f in found)
     return [(f.path[1], f.problem) for f in found]
 
 
@@ -37,8 +37,8 @@ HOLD = {"train": 32}
 IDLE = [
     (asked(pool(), cut_pool()), "serve", CUT),
     (asked(pool(), shared_pool()), "dev", CUT),
-    (asked(pool(stop="hold")), "train", "its queues are stopped"),
-    (asked(queueing={"stop": "hold"}), "train", "its queues are stopped"),
+    (asked(pool(stop_policy="hold")), "train", "its queues are stopped"),
+    (asked(queueing={"stop_policy": "hold"}), "train", "its queues are stopped"),
     (
         asked(pool(provisioning="check-capacity")),
         "train",
@@ -106,7 +106,7 @@ WAYS = [
 @every("raw, between, apart", WAYS)
 def test_nodes_run_together_where_a_pod_can_take_their_way(raw, between, apart):
     found = check(raw)
-    assert (found.works, found.between, found.apart) == (True, between, apart)
+    assert (found.works, found.transport, found.single_node_reason) == (True, between, apart)
     said = [problem for _, problem in told(raw) if "each for itself" in problem]
     assert said == ([f"nodes of train run collectives each for itself: {apart}"] if apart else [])
 
@@ -119,7 +119,7 @@ SHARES = [
     (asked(shared_pool(), teams=[team(guarantee=HOLDS)]), ""),
     (asked(shared_pool(), validation=FULL | {"profile": "quick"}), QUICK),
     (asked(pool("dev")), "its GPUs are not shared"),
-    (asked(shared_pool(stop="hold")), "its queues are stopped"),
+    (asked(shared_pool(stop_policy="hold")), "its queues are stopped"),
     (asked(shared_pool(), teams=[team(guarantee=HOLDS, lend=LEND)]), f"of its 16 shared 4 {KEEPS}"),
 ]  # fmt: skip
 
@@ -127,7 +127,7 @@ SHARES = [
 @every("raw, why", SHARES)
 def test_shares_are_tried_where_all_of_them_can_be_had(raw, why):
     found = check(raw, "dev")
-    assert (found.tried, found.untried) == (not why, why)
+    assert (found.tried, found.shares_skip_reason) == (not why, why)
     said = [problem for _, problem in told(raw) if "shares of" in problem]
     silent = why.startswith(("the profile", "its GPUs"))
     assert len(said) == (1 if why and not silent else 0), "one note a pool, whatever it leaves out"

@@ -52,14 +52,14 @@ def test_a_key_that_kubernetes_does_not_take_is_refused_and_a_near_one_suggested
         key,
         f"NAME or DOMAIN/NAME; a name has {NAME}",
     )
-    assert (finding.fix.says, finding.fix.value) == (fix, value)
+    assert (finding.fix.message, finding.fix.value) == (fix, value)
     assert findings(applied(raw, finding.fix)) == []
 
 
 def test_a_key_whose_near_one_is_there_already_goes():
     raw = platform([pool(labels={"tier": "a", "tier ": "b"})])
     finding = only(raw)
-    assert (finding.fix.says, finding.fix.value) == ("remove it", None)
+    assert (finding.fix.message, finding.fix.value) == ("remove it", None)
     assert applied(raw, finding.fix)["pools"][0]["labels"] == {"tier": "a"}
 
 

@@ -12,7 +12,7 @@ from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, SoftwarePart, images_of
 from gpuyard.catalogue.software.versions import is_version
 from gpuyard.plan.pools.gpu_operator import DRIVERS
-from gpuyard.plan.pools.node_images import choose_image, unfit_driver
+from gpuyard.plan.pools.node_images import choose_image, incompatible_driver
 from gpuyard.plan.sharing.sharing import share_gpus
 from gpuyard.spec.sharing import Sharing
 from kit.every import every
@@ -145,15 +145,15 @@ def test_what_is_no_version_is_not_judged_here():
 
 @every("gpu", [pytest.param(g, id=n) for n, g in GPUS.items()])
 def test_the_operator_has_a_driver_for_every_gpu_of_the_catalogue(gpu):
-    fit = [version for version in DRIVERS if not unfit_driver(gpu, version)]
+    fit = [version for version in DRIVERS if not incompatible_driver(gpu, version)]
     assert fit
     if gpu.first_driver:
-        assert unfit_driver(gpu, gpu.first_driver) is None
+        assert incompatible_driver(gpu, gpu.first_driver) is None
         major, *rest = gpu.first_driver.split(".")
-        assert unfit_driver(gpu, ".".join([str(int(major) - 1), *rest])).too_old
+        assert incompatible_driver(gpu, ".".join([str(int(major) - 1), *rest])).too_old
     if gpu.last_driver_branch:
-        assert unfit_driver(gpu, f"{gpu.last_driver_branch}.999.99") is None
-        assert not unfit_driver(gpu, f"{gpu.last_driver_branch + 1}.1").too_old
+        assert incompatible_driver(gpu, f"{gpu.last_driver_branch}.999.99") is None
+        assert not incompatible_driver(gpu, f"{gpu.last_driver_branch + 1}.1").too_old
 
 
 SHARED = [
@@ -263,7 +263,7 @@ def test_a_part_is_on_for_the_cluster_only_where_a_pool_needs_it(raw):
 def test_every_gpu_gets_a_driver_that_knows_it(raw):
     for found in plan_of(raw).pools:
         driver = found.node_software.driver
-        assert driver is None or unfit_driver(found.machine.gpu, driver) is None
+        assert driver is None or incompatible_driver(found.machine.gpu, driver) is None
 
 
 @given(some_pools(), st.randoms(use_true_random=False))
@@ -297,6 +297,6 @@ def test_an_autoscaler_is_told_the_labels_that_a_new_node_will_have():
     raw = platform(
         [pool(nodes="0..4", scaling="autoscaler"), pool("new", machine="g7.12xlarge")], cloud="aws"
     )
-    tags = plan_of(raw).pools[0].scale.tags
+    tags = plan_of(raw).pools[0].autoscaler_hints.tags
     name = "k8s.io/cluster-autoscaler/node-template/label/nvidia.com/gpu.deploy.driver"
     assert tags[name] == "false"

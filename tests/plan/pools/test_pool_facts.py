@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
 from gpuyard.catalogue.machines import MACHINES, find_machine
-from gpuyard.plan.pools.room import plan_room
+from gpuyard.plan.pools.allocatable import plan_allocatable
 from kit.every import every
 from kit.fixes import check_fix
 from kit.stacks import CUT, cut_pool, findings, plan_of, platform, pool, shape, shared_pool
@@ -48,15 +48,15 @@ def first(one, cloud="none", **rest):
     ],
 )  # fmt: skip
 def test_what_is_known_of_a_node_that_does_not_run(cloud, one, by, overlay, hidden):
-    scale = first(one, cloud).scale
-    assert (scale.by, scale.overlay, scale.hidden) == (by, overlay, hidden)
+    scale = first(one, cloud).autoscaler_hints
+    assert (scale.source, scale.overlay, scale.undiscovered_resources) == (by, overlay, hidden)
     assert scale.from_zero is (hidden == ())
     assert bool(scale.tags) is (by == "tags")
 
 
 def test_tags_tell_cluster_autoscaler_labels_taints_and_resources():
     found = first(cut_pool(nodes="0..4", scaling="autoscaler"), "aws")
-    assert {key.removeprefix(f"{TEMPLATE_TAG}/"): value for key, value in found.scale.tags.items()} == {
+    assert {key.removeprefix(f"{TEMPLATE_TAG}/"): value for key, value in found.autoscaler_hints.tags.items()} == {
         "label/gpuyard.dev/fabric": "efa",
         "label/gpuyard.dev/nvlink": "3",
         "label/gpuyard.dev/nvlink-gpus": "8",
@@ -127,8 +127,8 @@ def test_where_an_overlay_adds_resources_a_taint_keeps_whole_gpus_away(sharing):
         )
     )
     whole, cut = found.pools
-    assert cut.scale.overlay
-    assert "nvidia.com/gpu" not in cut.scale.overlay
+    assert cut.autoscaler_hints.overlay
+    assert "nvidia.com/gpu" not in cut.autoscaler_hints.overlay
     fences = set(cut.taints) - set(whole.taints)
     assert {(t.key, t.value) for t in fences} == {("gpuyard.dev/pool", "serve")}
 
@@ -148,14 +148,14 @@ def test_where_an_overlay_adds_resources_a_taint_keeps_whole_gpus_away(sharing):
     ],
 )
 def test_what_is_left_of_a_node_for_pods(machine, cpu, memory):
-    room = plan_room(find_machine(machine))
+    room = plan_allocatable(find_machine(machine))
     assert (room.cpu, room.memory_gib) == (cpu, memory)
 
 
 @every("name", [m.name for m in MACHINES.values() if m.is_gpu_machine])
 def test_every_gpu_machine_keeps_something_and_leaves_most(name):
     machine = find_machine(name)
-    room = plan_room(machine)
+    room = plan_allocatable(machine)
     assert 0 < room.reserved_cpu < machine.vcpus
     assert 0 < room.cpu < machine.vcpus
     assert machine.memory_gib / 2 < room.memory_gib < machine.memory_gib
@@ -191,7 +191,7 @@ def test_shapes_of_slices_are_within_one_numa_node():
         [cut_pool(numa="single-numa-node")], shapes=[shape(per_pod={"slice": "3g.20gb"})]
     )
     found = [f for f in findings(raw) if f.id == "numa.single_node"]
-    assert [f.severity.value for f in found] == ["warn"]
+    assert [f.severity.value for f in found] == ["warning"]
 
 
 # ── where nodes stand ──────────────────────────────────────────────────────────────────────────────
@@ -249,7 +249,7 @@ def test_selected_nodes_are_told_by_their_own_labels():
 
 
 def test_other_nodes_are_told_by_ours():
-    assert first(pool(formerly=["old"])).node_selector == {"gpuyard.dev/pool": "old"}
+    assert first(pool(previous_names=["old"])).node_selector == {"gpuyard.dev/pool": "old"}
 
 
 def test_selected_nodes_are_a_number_not_a_range():
@@ -279,24 +279,24 @@ def test_zones_that_are_none_go_together(cloud, zones, says):
     found = [f for f in findings(raw) if f.id == "pool.zone"]
     assert len(found) == 2
     for finding in found:
-        assert finding.fix.says == says
+        assert finding.fix.message == says
         check_fix(raw, finding)
 
 
 def test_a_machine_without_a_gpu_that_has_no_like_is_not_taken_away():
     raw = platform([pool(machine="m7i.xlarge", capacity=["flex-start"])], cloud="aws")
     (finding,) = [f for f in findings(raw) if f.id == "pool.no_gpu"]
-    assert (finding.fix.says, finding.fix.at) == ("name a machine with GPUs", None)
+    assert (finding.fix.message, finding.fix.at) == ("name a machine with GPUs", None)
 
 
 def test_what_a_kubelet_keeps_of_a_large_machine_is_known_to_a_tenth_of_a_gib():
-    assert plan_room(find_machine("p5.48xlarge")).reserved_memory_gib == 82.3
-    assert plan_room(find_machine("g6.xlarge")).reserved_memory_gib == 2.8
+    assert plan_allocatable(find_machine("p5.48xlarge")).reserved_memory_gib == 82.3
+    assert plan_allocatable(find_machine("g6.xlarge")).reserved_memory_gib == 2.8
 
 
 def test_a_machine_too_small_for_its_own_agents_has_no_room_and_no_debts():
     small = replace(find_machine("g6.xlarge"), vcpus=0, memory_gib=1)
-    assert (plan_room(small).cpu, plan_room(small).memory_gib) == (0, 0)
+    assert (plan_allocatable(small).cpu, plan_allocatable(small).memory_gib) == (0, 0)
 
 
 def test_karpenter_may_count_a_machine_that_is_cut_as_a_whole():

@@ -31,16 +31,16 @@ REFUSED = [
     ),
     (
         "pool.duplicate",
-        platform([pool(), pool("other", formerly=["train"])]),
+        platform([pool(), pool("other", previous_names=["train"])]),
         ("pools", 1, "name"),
         "the name is taken: another pool has it, now or formerly",
         "other formerly train",
         OWN,
-        "remove `formerly`",
+        "remove `previous_names`",
     ),
     (
         "pool.duplicate",
-        platform([pool(), pool(formerly=["old"])]),
+        platform([pool(), pool(previous_names=["old"])]),
         ("pools", 1, "name"),
         "the name is taken: another pool has it, now or formerly",
         "train formerly old",
@@ -49,12 +49,12 @@ REFUSED = [
     ),
     (
         "pool.duplicate",
-        platform([pool("a", formerly=["b"]), pool("a", formerly=["b"])]),
+        platform([pool("a", previous_names=["b"]), pool("a", previous_names=["b"])]),
         ("pools", 1, "name"),
         "the name is taken: another pool has it, now or formerly",
         "a formerly b",
         OWN,
-        "write a-2 and remove `formerly`",
+        "write a-2 and remove `previous_names`",
     ),
     (
         "pool.duplicate",
@@ -76,7 +76,7 @@ REFUSED = [
     ),
     (
         "pool.duplicate",
-        platform([pool("system", formerly=["x"])]),
+        platform([pool("system", previous_names=["x"])]),
         (*P0, "name"),
         "the name is taken: the system nodes have it",
         "system formerly x",
@@ -358,12 +358,12 @@ def test_a_pool_that_cannot_be_is_refused_with_everything_to_act_on(
 ):
     finding = only(raw)
     assert parts(finding) == (kind, path, problem, given, allowed)
-    assert (finding.fix.says if finding.fix else None) == fix
+    assert (finding.fix.message if finding.fix else None) == fix
     check_fix(raw, finding)
 
 
 NEAR_MISSES = [
-    platform([pool("a", formerly=["b"]), pool("b", formerly=["c"])]),
+    platform([pool("a", previous_names=["b"]), pool("b", previous_names=["c"])]),
     platform([pool("systems")]),
     platform([pool(machine="P5.48XLARGE")], cloud="aws"),
     platform([pool(machine=["g6.12xlarge", "g6.24xlarge"])]),
@@ -439,13 +439,13 @@ def test_reservations_of_the_largest_pool_there_may_be_have_a_fix():
 
 
 def test_a_new_name_avoids_what_others_were_called_before():
-    finding = only(platform([pool("x", formerly=["a-2"]), pool("a"), pool("a")]))
-    assert finding.fix.says == "write a-3"
+    finding = only(platform([pool("x", previous_names=["a-2"]), pool("a"), pool("a")]))
+    assert finding.fix.message == "write a-3"
 
 
 def test_a_pool_that_is_refused_is_not_blamed_through_others():
     raw = platform(
-        [pool(machine="nothing"), pool("other", formerly=["train"])],
+        [pool(machine="nothing"), pool("other", previous_names=["train"])],
         [team(guarantee={"train": 1, "other": 1}, borrow={"train/x": 1}, lend={"train": 1})],
         shapes=[
             {"name": "a", "pool": "train", "gpus_per_node": 99},
@@ -463,4 +463,4 @@ def test_the_only_machine_is_not_removed_where_none_of_its_size_is_sold_so(machi
         for f in findings(platform([pool(machine=machine, capacity=["flex-start"])], cloud="aws"))
         if f.id == "pool.no_gpu"
     )
-    assert (finding.fix.says, finding.fix.at) == ("name a machine with GPUs", None)
+    assert (finding.fix.message, finding.fix.at) == ("name a machine with GPUs", None)

@@ -154,7 +154,7 @@ def test_nodes_carry_our_labels_and_the_users():
 
 
 def test_a_renamed_pool_keeps_its_first_name_everywhere_but_in_the_file():
-    found = plan_of(platform([cut_pool("inference", formerly=["serve", "middle"])])).pools[0]
+    found = plan_of(platform([cut_pool("inference", previous_names=["serve", "middle"])])).pools[0]
     assert (found.name, found.stable_name, found.plugin_config, found.mig_config) == (
         "inference",
         "serve",

@@ -65,7 +65,7 @@ def test_only_what_every_cluster_has_is_watched_there():
 # ── what is said ──────────────────────────────────────────────────────────────────────────────────
 def test_what_is_not_seen_from_here_is_said_once():
     (note,) = findings(hub())
-    assert (note.id, note.where, note.given) == (
+    assert (note.id, note.where, note.value) == (
         "clusters.workers",
         "queueing.clusters",
         "west, east",
@@ -109,14 +109,14 @@ def test_what_is_decided_where_pods_run_is_refused(wanted, where, given):
     pools = [pool(**wanted)] if where.startswith("pools") else None
     raw = hub(pools, [team(**wanted)] if where.startswith("teams") else None)
     (finding,) = found(raw, "clusters.pool")
-    assert (finding.where, finding.given) == (where, given)
+    assert (finding.where, finding.value) == (where, given)
     check_fix(raw, finding)
 
 
 def test_a_limit_that_nothing_can_break_is_no_limit():
     raw = hub(
         teams=[team(guarantee={"train": 16}, budget_usd_per_month=1), team("b")],
-        budget={"worst_usd_per_hour": 1},
+        budget={"max_usd_per_hour": 1},
     )
     limits = found(raw, "clusters.budget")
     assert [f.where for f in limits] == ["budget", "teams[0].budget_usd_per_month"]
@@ -134,7 +134,7 @@ RESERVED = pool(
     nodes="1..4",
     zones=["us-east-1a"],
     capacity=[{"reserved": "cr-1", "nodes": 4}],
-    warm=[{"cron": "0 7 * * *", "hours": 2.0, "nodes": 1}],
+    keep_warm=[{"cron": "0 7 * * *", "hours": 2.0, "nodes": 1}],
 )
 
 
@@ -161,7 +161,7 @@ def test_neither_reservations_nor_warm_hours_nor_commitments_are_used_here():
 # ── explain ───────────────────────────────────────────────────────────────────────────────────────
 def test_a_job_with_quota_is_sent():
     answer = said(plan_of(hub()), job(pods=2, gpus=8))
-    assert (answer.verdict, answer.says, answer.pools) == (Verdict.STARTS, SENT, ("train",))
+    assert (answer.verdict, answer.message, answer.pools) == (Verdict.STARTS, SENT, ("train",))
     assert (answer.pods_started, answer.nodes, answer.admitted) == (2, 0, True)
     (condition,) = answer.conditions
     assert condition.startswith("when its queue on one of them admits it, which keeps it")
@@ -169,7 +169,7 @@ def test_a_job_with_quota_is_sent():
 
 def test_one_cluster_is_named():
     answer = said(plan_of(hub(clusters=TWO[:1])), job(pods=2, gpus=8))
-    assert answer.says == "sent to west"
+    assert answer.message == "sent to west"
     assert answer.conditions[0].startswith("when its queue on west admits it")
 
 
@@ -193,7 +193,7 @@ def test_nodes_are_not_looked_at():
 def test_pods_of_a_deployment_are_sent_one_by_one():
     made = plan_of(hub())
     answer = said(made, job(pods=3, gpus=8, kind="Deployment"))
-    assert (answer.verdict, answer.says, answer.pods_started) == (Verdict.STARTS, SENT, 3)
+    assert (answer.verdict, answer.message, answer.pods_started) == (Verdict.STARTS, SENT, 3)
     assert answer.pools == ("train",)
     more = said(made, job(pods=4, gpus=8, kind="Deployment"))
     assert (more.verdict, more.pods_started) == (Verdict.NEVER, 3)
@@ -213,7 +213,7 @@ def test_kinds_that_no_dispatcher_knows_stay(kind):
     answer = said(plan_of(hub()), value)
     assert answer.verdict is Verdict.NEVER
     assert (
-        answer.says
+        answer.message
         == f"a {kind} is not sent to other clusters, only Jobs and pods are, and no node is here"
     )
 
@@ -221,7 +221,7 @@ def test_kinds_that_no_dispatcher_knows_stay(kind):
 def test_a_namespace_without_a_queue_keeps_its_jobs():
     answer = said(plan_of(hub()), job(namespace="elsewhere"))
     assert answer.verdict is Verdict.NEVER
-    assert answer.says.startswith(
+    assert answer.message.startswith(
         "namespace elsewhere belongs to no team: nothing sends it anywhere"
     )
 

@@ -33,8 +33,8 @@ def said(raw):
 def test_a_default_must_be_one_of_the_priorities(name, priorities, allowed, fix):
     raw = with_default(name, priorities)
     (finding,) = said(raw)
-    assert (finding.id, finding.severity) == ("team.priority_unknown", Severity.REFUSE)
-    assert (finding.allowed, finding.fix.says) == (allowed, fix)
+    assert (finding.id, finding.severity) == ("team.priority_unknown", Severity.ERROR)
+    assert (finding.allowed, finding.fix.message) == (allowed, fix)
     check_fix(raw, finding)
 
 
@@ -57,7 +57,7 @@ def test_a_default_below_having_none_evicts_the_team_itself(value, preemption, w
 )
 def test_the_nearest_default_that_is_enough_is_proposed(priorities, fix, value):
     (finding,) = said(with_default("low", priorities))
-    assert (finding.fix.says, finding.fix.value) == (fix, value)
+    assert (finding.fix.message, finding.fix.value) == (fix, value)
 
 
 def test_each_value_that_stands_twice_is_said_where_the_second_stands():
@@ -69,7 +69,7 @@ def test_each_value_that_stands_twice_is_said_where_the_second_stands():
 
 def test_without_preemption_priorities_only_order_the_queue():
     finding = only(platform(priorities={"a": 1}, queueing={"preemption": "never"}))
-    assert (finding.id, finding.severity) == ("priority.order_only", Severity.NOTE)
+    assert (finding.id, finding.severity) == ("priority.order_only", Severity.INFO)
     assert ids(platform(queueing={"preemption": "never"})) == []
 
 

@@ -71,7 +71,7 @@ def test_a_queue_has_only_the_pools_its_team_may_use():
 
 
 def test_a_flavor_picks_the_nodes_of_its_pool_and_tolerates_their_taints():
-    flavor = plan_of(platform([cut_pool("new", formerly=["old"])])).queueing.flavors[0]
+    flavor = plan_of(platform([cut_pool("new", previous_names=["old"])])).queueing.flavors[0]
     assert (flavor.name, flavor.node_labels) == ("old", {"gpuyard.dev/pool": "old"})
     assert [str(t) for t in flavor.taints] == [
         "nvidia.com/gpu=present:NoSchedule",
@@ -205,7 +205,7 @@ def test_more_resources_together_than_a_group_can_cover_are_refused():
     (finding,) = check(65)
     assert finding.path == ("teams", 1, "guarantee")
     assert finding.problem.endswith(": 65 resources counted together, at most 64")
-    assert finding.fix.says == "give the team fewer pools"
+    assert finding.fix.message == "give the team fewer pools"
     assert check(64) == []
 
 
@@ -265,7 +265,7 @@ def test_pools_a_team_only_borrows_from_are_given_up_first_the_last_ones():
     borrow = {p["name"]: 1 for p in pools[10:]}
     raw = platform(pools, [team(guarantee={p["name"]: 1 for p in pools[:10]}, borrow=borrow)])
     finding = only(raw)
-    assert finding.fix.says == "do not borrow from p64, p65"
+    assert finding.fix.message == "do not borrow from p64, p65"
     check_fix(raw, finding)
     assert plan_of(applied(raw, finding.fix)).teams[0].resource_groups[0].flavors[-1] == "p63"
 
@@ -273,13 +273,13 @@ def test_pools_a_team_only_borrows_from_are_given_up_first_the_last_ones():
 def test_pools_that_are_alike_are_named_when_borrowing_less_is_not_enough():
     pools = [pool(f"p{i}", nodes=1, zones=[f"z{i % 2}"]) for i in range(MAX_FLAVORS + 3)]
     finding = only(platform(pools, [team(guarantee={p["name"]: 1 for p in pools})]))
-    assert finding.fix.says == "make one pool of p0, p2, p4 and 31 more: they are alike"
+    assert finding.fix.message == "make one pool of p0, p2, p4 and 31 more: they are alike"
     unlike = [pool(f"p{i}", nodes=1, zones=[f"z{i}"]) for i in range(MAX_FLAVORS + 1)]
     finding = only(platform(unlike, [team(guarantee={p["name"]: 1 for p in unlike})]))
-    assert finding.fix.says == "give the team fewer pools"
+    assert finding.fix.message == "give the team fewer pools"
     pair = [*unlike[:-1], pool("q", nodes=1, zones=["z0"])]
     finding = only(platform(pair, [team(guarantee={p["name"]: 1 for p in pair})]))
-    assert finding.fix.says == "make one pool of p0, q: they are alike"
+    assert finding.fix.message == "make one pool of p0, q: they are alike"
 
 
 def test_priorities_stand_in_the_plan_the_highest_first():

@@ -12,8 +12,8 @@ def test_the_cohorts_above_come_the_nearest_first():
 
 
 def test_the_root_has_nobody_to_pass_on_to():
-    root = CohortTree(stock={("a", "gpu"): 8})
-    queue = CohortTree(parent=root, stock={("a", "gpu"): 4})
-    queue.pass_on()
-    root.pass_on()
-    assert root.stock == {("a", "gpu"): 12}
+    root = CohortTree(nominal={("a", "gpu"): 8})
+    queue = CohortTree(parent=root, nominal={("a", "gpu"): 4})
+    queue.propagate()
+    root.propagate()
+    assert root.nominal == {("a", "gpu"): 12}

@@ -105,12 +105,12 @@ def test_a_circle_is_opened_at_its_first_cohort_and_everything_unknown_is_at_the
     )
     assert read_tree(spec_of(raw)) == Tree((None, 0, None), (1, None), (1, 0, 2))
     tree = read_tree(spec_of(raw))
-    assert tree.above(1) == [1, 0, None]
+    assert tree.self_and_ancestors(1) == [1, 0, None]
 
 
 def test_of_two_cohorts_with_one_name_the_first_is_meant():
     raw = lab([{"name": "a"}, {"name": "a"}], team(cohort="a"))
-    assert read_tree(spec_of(raw)).homes == (0,)
+    assert read_tree(spec_of(raw)).cohort_by_team == (0,)
 
 
 def flow_of(raw):
@@ -134,10 +134,10 @@ def test_what_a_cohort_holds_passes_on_and_can_have():
         )
     )
     # unassigned 12, c lends 1, labs passes on 5 of its 8
-    assert [flow.cohorts[n].stock[KEY] for n in (None, 0, 1)] == [18, 8, 2]
+    assert [flow.cohorts[n].nominal[KEY] for n in (None, 0, 1)] == [18, 8, 2]
     assert [flow.cohorts[n].passed(KEY) for n in (0, 1)] == [5, 2]
-    assert [flow.cohorts[n].most(KEY) for n in (None, 0, 1)] == [18, 11, 11]
-    assert [flow.cohorts[n].outside(KEY) for n in (0, 1)] == [13, 9]
+    assert [flow.cohorts[n].max_usage(KEY) for n in (None, 0, 1)] == [18, 11, 11]
+    assert [flow.cohorts[n].available_outside(KEY) for n in (0, 1)] == [13, 9]
 
 
 def test_a_resource_that_limits_do_not_name_does_not_pass():
@@ -149,8 +149,8 @@ def test_a_resource_that_limits_do_not_name_does_not_pass():
     )
     assert (
         flow.cohorts[0].passed(KEY),
-        flow.cohorts[0].most(KEY),
-        flow.cohorts[None].most(KEY),
+        flow.cohorts[0].max_usage(KEY),
+        flow.cohorts[None].max_usage(KEY),
     ) == (0, 8, 24)
 
 
@@ -251,8 +251,11 @@ def test_every_guarantee_can_be_had_whatever_the_tree_and_its_limits(seed):
         for quota in quotas.by_team[index]:
             key = (quota.pool, quota.resource)
             lent = quota.nominal if quota.lend is None else quota.lend
-            assert quota.nominal - lent + flow.cohorts[tree.homes[index]].most(key) >= quota.nominal
-            assert flow.cohorts[tree.homes[index]].most(key) - lent >= quota.borrow
+            assert (
+                quota.nominal - lent + flow.cohorts[tree.cohort_by_team[index]].max_usage(key)
+                >= quota.nominal
+            )
+            assert flow.cohorts[tree.cohort_by_team[index]].max_usage(key) - lent >= quota.borrow
     nominal = sum(q.nominal for mine in quotas.by_team.values() for q in mine)
     assert nominal + quotas.spare[KEY] == 32
 
@@ -293,10 +296,10 @@ def test_a_flow_is_what_kueue_counts(seed):
         w: {i: {KEY: rng.randint(0, 9)} for i in range(count) if rng.random() < 0.5} for w in "bl"
     }
     flow = Flow(Tree(parents, homes, tuple(reversed(range(count)))), {KEY: 7}, lent)
-    for node in flow.tree.upward:
+    for node in flow.tree.bottom_up:
         if node in limits["l"]:
             flow.cohorts[node].lend = Limit(limits["l"][node])
-        flow.cohorts[node].pass_on()
+        flow.cohorts[node].propagate()
     for node, limit in limits["b"].items():
         flow.cohorts[node].borrow = Limit(limit)
 
@@ -317,5 +320,5 @@ def test_a_flow_is_what_kueue_counts(seed):
         return found if limit is None else min(found, subtree(node) + limit[KEY])
 
     for node in (None, *range(count)):
-        assert flow.cohorts[node].stock[KEY] == subtree(node)
-        assert flow.cohorts[node].most(KEY) == potential(node)
+        assert flow.cohorts[node].nominal[KEY] == subtree(node)
+        assert flow.cohorts[node].max_usage(KEY) == potential(node)

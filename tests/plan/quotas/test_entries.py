@@ -26,9 +26,9 @@ MEANINGLESS = [
 ]
 OTHER_FIXES = [
     None,
-    Fix(says="ask somebody"),
-    Fix(says="remove it", at=("teams", 0)),
-    Fix(says="write another", at=("teams", 0), value=1),
+    Fix(message="ask somebody"),
+    Fix(message="remove it", at=("teams", 0)),
+    Fix(message="write another", at=("teams", 0), value=1),
 ]
 
 
@@ -46,7 +46,7 @@ def understood(raw):
     assert found is not None, findings
     pools = {p.name: p for p in found.pools}
     asked = {p["name"]: pools["train"] if p["name"] == "theirs" else None for p in raw["pools"]}
-    return plan_quotas(spec_of(raw), asked | pools)[0].understood
+    return plan_quotas(spec_of(raw), asked | pools)[0].are_quotas_resolved
 
 
 def judged(raw):
@@ -87,9 +87,9 @@ def test_other_words_and_another_fix_of_its_finding_change_nothing_else(
     before = judged(raw)
 
     def worded_otherwise(module):
-        write = module.refuse
+        write = module.error
         return lambda *args, **rest: replace(write(*args, **rest), problem="otherwise", fix=fix)
 
     for module in (entries, owners):
-        monkeypatch.setattr(module, "refuse", worded_otherwise(module))
+        monkeypatch.setattr(module, "error", worded_otherwise(module))
     assert judged(raw) == before

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.cli.terminal.text import many
+from gpuyard.cli.terminal.text import pluralize
 from gpuyard.findings import Severity
 from kit.fixes import check_fix
 from kit.stacks import (
@@ -318,7 +318,7 @@ def test_a_claim_that_cannot_be_is_refused_with_its_numbers(row):
     kind, raw, path, problem, given, allowed, says, value = row
     finding = only(raw)
     assert parts(finding) == (kind, path, problem, given, allowed)
-    assert (finding.fix.says, finding.fix.value) == (says, value)
+    assert (finding.fix.message, finding.fix.value) == (says, value)
     check_fix(raw, finding)
 
 
@@ -390,7 +390,7 @@ def test_nodes_that_must_start_for_the_guarantees_are_noted(nodes, guarantee, ne
             "quota.nodes_to_start",
             ("pools", 1, "nodes"),
             (
-                f"the guarantees of train need {many(need, 'node')};"
+                f"the guarantees of train need {pluralize(need, 'node')};"
                 f" {start} {'runs' if start == 1 else 'run'} from the beginning,"
                 f" {need - start} {later}"
             ),
@@ -423,4 +423,4 @@ def test_a_guarantee_that_grows_cuts_what_others_borrow_and_refuses_nobody():
         found = plan_of(teams(guarantee))
         assert [q.borrow for t in found.teams for q in t.quotas] == [own, others]
     assert [f.id for f in findings(teams(24))] == ["borrow.never"]
-    assert findings(teams(24))[0].severity is Severity.WARN
+    assert findings(teams(24))[0].severity is Severity.WARNING

@@ -60,7 +60,7 @@ def test_a_shape_is_planned_where_a_team_can_start_it():
         team("c", guarantee={"q": 8}),
     ]
     (found,) = plan_of(platform(pools, teams, shapes=[GANG])).shapes
-    assert (found.pool, found.from_zero) == ("q", True)
+    assert (found.pool, found.scales_from_zero) == ("q", True)
     assert (found.teams, found.guaranteed) == (("a", "b"), ("a",))
 
 
@@ -72,8 +72,10 @@ def test_a_pool_that_is_asked_for_is_the_only_one_judged():
         "needs 16 nvidia.com/gpu of p at once, which no team can have:"
         " no team has any of it, guaranteed or to borrow"
     )
-    assert (finding.given, finding.allowed) == ("16 nvidia.com/gpu", "at most 0 nvidia.com/gpu")
-    assert finding.fix.says == "guarantee 16 nvidia.com/gpu of p to a team, or let one borrow them"
+    assert (finding.value, finding.allowed) == ("16 nvidia.com/gpu", "at most 0 nvidia.com/gpu")
+    assert (
+        finding.fix.message == "guarantee 16 nvidia.com/gpu of p to a team, or let one borrow them"
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_a_quota_of_nothing_is_no_quota():
 def test_the_nearest_change_is_what_the_best_team_lacks_else_a_smaller_gang(teams, fix):
     raw = platform(teams=teams, shapes=[GANG])
     found = [f for f in findings(raw) if f.id == "shape.no_quota"]
-    assert [f.fix.says for f in found] == ([] if fix is None else [fix])
+    assert [f.fix.message for f in found] == ([] if fix is None else [fix])
     for finding in found:
         check_fix(raw, finding)
         if finding.fix.at:

@@ -42,7 +42,13 @@ def start(pools, **rest):
 )
 def test_a_shape_starts_in_the_first_pool_that_can_hold_it(rest, expected):
     found = start(THREE, **rest)
-    assert (found.pool, found.resource, found.per_node, found.nodes, found.from_zero) == expected
+    assert (
+        found.pool,
+        found.resource,
+        found.per_node,
+        found.nodes,
+        found.scales_from_zero,
+    ) == expected
 
 
 def test_a_shape_may_ask_for_a_share_of_a_slice():
@@ -256,7 +262,7 @@ def test_a_shape_that_can_start_nowhere_is_told_why_in_every_pool_and_the_smalle
     raw = platform(pools, shapes=[shape(**rest)])
     finding = only(raw)
     assert parts(finding) == (kind, path, problem, given, allowed)
-    assert (finding.fix and (finding.fix.says, finding.fix.at, finding.fix.value)) == fix
+    assert (finding.fix and (finding.fix.message, finding.fix.at, finding.fix.value)) == fix
     check_fix(raw, finding)
 
 
@@ -265,7 +271,7 @@ def test_among_changes_the_one_of_fewest_words_is_offered():
         [pool("a", nodes=1), pool("b", machine="g6.12xlarge")],
         shapes=[shape(nodes=2, gpus_per_node=8)],
     )
-    assert only(raw).fix.says == "write nodes: 1"
+    assert only(raw).fix.message == "write nodes: 1"
 
 
 @pytest.mark.parametrize(
@@ -273,7 +279,7 @@ def test_among_changes_the_one_of_fewest_words_is_offered():
 )
 def test_what_fits_exactly_is_not_changed(cpu, memory, says):
     pod = {"shares": 1, "cpu": cpu, "memory_gib": memory}
-    assert only(platform([shared_pool()], shapes=[shape(per_pod=pod)])).fix.says == says
+    assert only(platform([shared_pool()], shapes=[shape(per_pod=pod)])).fix.message == says
 
 
 def test_a_change_within_a_pod_leaves_the_rest_of_the_shape():
@@ -301,7 +307,7 @@ def test_two_shapes_of_one_name_are_refused():
         "a",
         "a name of its own for each shape",
     )
-    assert finding.fix.says == "write a-3"
+    assert finding.fix.message == "write a-3"
 
 
 def test_a_shape_for_any_pool_waits_until_every_pool_is_sound():

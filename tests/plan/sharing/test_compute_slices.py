@@ -10,10 +10,10 @@ from gpuyard.explain.running import read_running
 from gpuyard.manifests.workloads import read_job
 from gpuyard.names import MIG_SLICES
 from gpuyard.plan.sharing.compute_slices import by_slices, slices_of
-from gpuyard.plan.teams.limits import with_waiting
+from gpuyard.plan.teams.limits import with_queued_pods
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
-from gpuyard.scheduler.desk import EMPTY
+from gpuyard.scheduler.model import EMPTY
 from kit.cases.explain import job, one_team
 from kit.fixes import check_fix
 from kit.stacks import (
@@ -112,7 +112,7 @@ def test_slices_of_a_profile_become_compute_slices(shares, right):
     found = [f for f in findings(raw) if f.id == "quota.unit"]
     for finding in found:
         assert finding.fix.value == right
-        assert finding.fix.says == f"write serve/slices: {right['serve/slices']}"
+        assert finding.fix.message == f"write serve/slices: {right['serve/slices']}"
         check_fix(raw, finding)
 
 
@@ -125,7 +125,7 @@ def test_a_misspelt_unit_is_the_nearest_unit():
 def test_more_than_all_slices_is_refused_with_their_number():
     raw = sliced([cut_pool()], [team(guarantee={"serve/slices": 57})])
     finding = next(f for f in findings(raw) if f.id == "quota.over_capacity")
-    assert finding.given == f"57 {MIG_SLICES}"
+    assert finding.value == f"57 {MIG_SLICES}"
     assert finding.allowed == f"56 {MIG_SLICES}"
 
 
@@ -175,15 +175,15 @@ def test_a_namespace_is_held_by_the_names_that_bind():
     """Every profile up to what the slices allow, and no more than the pool has; and what waits beside it."""
     raw = sliced([cut_pool()], [team(guarantee={"serve/slices": 10}, borrow={"serve/slices": 3})])
     assert plan_of(raw).teams[0].hard == UNCLAIMED | {
-        f"requests.{MIG1}": with_waiting(13),
-        f"requests.{MIG2}": with_waiting(6),
-        f"requests.{MIG3}": with_waiting(4),
+        f"requests.{MIG1}": with_queued_pods(13),
+        f"requests.{MIG2}": with_queued_pods(6),
+        f"requests.{MIG3}": with_queued_pods(4),
     }
     raw = sliced([cut_pool()], [team(guarantee={"serve": 8})])
     assert plan_of(raw).teams[0].hard == UNCLAIMED | {
-        f"requests.{MIG1}": with_waiting(16),
-        f"requests.{MIG2}": with_waiting(8),
-        f"requests.{MIG3}": with_waiting(8),
+        f"requests.{MIG1}": with_queued_pods(16),
+        f"requests.{MIG2}": with_queued_pods(8),
+        f"requests.{MIG3}": with_queued_pods(8),
     }
 
 
@@ -209,7 +209,7 @@ def test_a_shape_takes_its_profile_in_slices():
     assert plan_of(raw).shapes[0].guaranteed == ("vision",)
     raw = sliced([cut_pool()], [team(guarantee={"serve/slices": 2})], shapes=[shape(per_pod=pods)])
     finding = next(f for f in findings(raw) if f.id == "shape.no_quota")
-    assert (finding.given, finding.allowed) == (f"3 {MIG_SLICES}", f"at most 2 {MIG_SLICES}")
+    assert (finding.value, finding.allowed) == (f"3 {MIG_SLICES}", f"at most 2 {MIG_SLICES}")
     assert finding.fix.value == {"serve/slices": 1}
     check_fix(raw, finding)
 
@@ -279,7 +279,7 @@ def test_one_queue_counts_slices_of_one_kind():
     finding = only(raw)
     assert (finding.id, finding.where) == ("slices.flavor", "teams[0]")
     assert "(small has 1g.5gb; big has 3g.20gb)" in finding.problem
-    assert (finding.fix.says, finding.fix.value) == ("do not borrow from big", {})
+    assert (finding.fix.message, finding.fix.value) == ("do not borrow from big", {})
     check_fix(raw, finding)
 
 
@@ -372,7 +372,7 @@ def test_a_bare_pod_is_counted_by_its_namespace_in_its_own_name():
     found = asked(plan, 1, MIG3, state, kind="Pod")
     assert found.verdict is Verdict.WAITS
     assert "ResourceQuota" not in str(found)
-    state, _ = read_running(plan, [row | {"pods": with_waiting(1)}])
+    state, _ = read_running(plan, [row | {"pods": with_queued_pods(1)}])
     found = asked(plan, 1, MIG3, state, kind="Pod")
     assert found.verdict is Verdict.WAITS
     assert "ResourceQuota" in str(found)

@@ -87,8 +87,8 @@ def test_isolation_by_node_keeps_teams_apart_whatever_hands_out_the_gpus():
 
 def test_no_tag_promises_a_resource_that_no_node_advertises():
     one = claims(nodes="1..4", scaling="autoscaler")
-    scale = plan_of(platform([one], cloud="aws")).pools[0].scale
-    assert scale.hidden == (CLAIM,)
+    scale = plan_of(platform([one], cloud="aws")).pools[0].autoscaler_hints
+    assert scale.undiscovered_resources == (CLAIM,)
     assert [key for key in scale.tags if "/resources/" in key] == []
 
 
@@ -108,5 +108,5 @@ def test_a_kubernetes_that_nobody_supports_is_blamed_once():
 
 def test_an_image_with_a_device_plugin_of_its_own_is_not_for_claims():
     found = findings(platform([claims(image="bottlerocket-nvidia")], cloud="aws"))
-    (refused,) = [f for f in found if f.severity.value == "refuse"]
+    (refused,) = [f for f in found if f.severity.value == "error"]
     assert refused.id == "image.sharing"

@@ -4,7 +4,12 @@ import random
 
 import pytest
 
-from gpuyard.plan.sharing.fractions import enough, pick, pieces, show_needs
+from gpuyard.plan.sharing.fractions import (
+    fits_fraction,
+    format_needs,
+    gpu_fractions,
+    smallest_fraction,
+)
 from gpuyard.spec.platform import PerPod
 from kit.fixes import check_fix
 from kit.stacks import (
@@ -31,8 +36,8 @@ def start(pools, **pod):
 def sizes(one):
     found = plan_of(platform([one])).pools[0]
     return [
-        (p.offer.unit, round(p.memory_gib, 1), round(p.compute_percent), p.takes_turns)
-        for p in pieces(found)
+        (p.offer.unit, round(p.memory_gib, 1), round(p.compute_percent), p.is_time_sliced)
+        for p in gpu_fractions(found)
     ]
 
 
@@ -105,7 +110,7 @@ def test_a_named_pool_gives_its_own_smallest():
 )
 def test_needs_are_told_in_words(pod, words):
     assert start([pool()], **pod).needs == words
-    assert show_needs(PerPod.model_validate(pod)) == words
+    assert format_needs(PerPod.model_validate(pod)) == words
 
 
 def test_a_shape_that_names_its_slice_has_no_needs():
@@ -196,7 +201,7 @@ def test_needs_that_nothing_has_are_refused_with_what_the_largest_has(row):
         given,
         "what the nodes of a pool hold",
     )
-    assert (finding.fix and (finding.fix.says, finding.fix.at, finding.fix.value)) == fix
+    assert (finding.fix and (finding.fix.message, finding.fix.at, finding.fix.value)) == fix
     if fix is None or fix[1]:
         check_fix(raw, finding)
 
@@ -222,14 +227,14 @@ def test_what_is_picked_is_enough_and_nothing_smaller_is():
         for name in rng.sample(list(needs), rng.randint(0, 1)):
             del needs[name]
         pod = PerPod.model_validate(needs | {"latency": rng.choice(["relaxed", "strict"])})
-        found = pick(pod, one)
-        good = [p for p in pieces(one) if enough(pod, p)]
+        found = smallest_fraction(pod, one)
+        good = [p for p in gpu_fractions(one) if fits_fraction(pod, p)]
         assert (found is None) == (good == [])
         if found:
             picked += 1
             assert found.size == min(p.size for p in good)
             assert found.memory_gib >= (pod.gpu_memory_gib or 0)
-            assert not (found.takes_turns and pod.latency.value == "strict")
+            assert not (found.is_time_sliced and pod.latency.value == "strict")
     assert picked > 100
 
 
@@ -266,7 +271,7 @@ def test_a_shape_does_not_start_where_the_autoscaler_cannot_know_of_its_slice():
     assert refused.problem == CANNOT + (
         "train: its autoscaler learns of nvidia.com/mig-3g.20gb from a node that runs, and none does"
     )
-    assert (refused.fix.says, refused.fix.at, refused.fix.value) == (
+    assert (refused.fix.message, refused.fix.at, refused.fix.value) == (
         "write pools[0].nodes: 1..4",
         ("pools", 0, "nodes"),
         "1..4",
@@ -284,6 +289,6 @@ def test_a_shape_does_not_start_where_the_autoscaler_cannot_know_of_its_slice():
     ],
 )
 def test_everything_else_starts_from_zero_too(one, cloud, rest):
-    assert plan_of(platform([one], cloud=cloud, shapes=[shape(**rest)])).shapes[0].from_zero is (
-        one["nodes"] != "1..4"
-    )
+    assert plan_of(platform([one], cloud=cloud, shapes=[shape(**rest)])).shapes[
+        0
+    ].scales_from_zero is (one["nodes"] != "1..4")

@@ -7,7 +7,13 @@ import pytest
 
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
-from gpuyard.plan.sharing.mig import count_layouts, multisets, nearest_layout, place, why_not
+from gpuyard.plan.sharing.mig import (
+    count_layouts,
+    multisets,
+    nearest_layout,
+    place_profiles,
+    placement_error,
+)
 
 A100 = MIG_PRODUCTS["A100-40"]
 A30 = MIG_PRODUCTS["A30"]
@@ -117,14 +123,14 @@ def test_every_combination_of_counts_is_judged_as_by_brute_force(product):
     for counts in combinations(*(range(p.max_count + 2) for p in profiles)):
         wanted = {p.name: n for p, n in zip(profiles, counts, strict=True) if n}
         fits = not wanted or tuple(sorted(wanted.items())) in legal
-        assert (place(product, wanted) is not None) == fits, wanted
-        assert (why_not(product, wanted) == "") == fits, wanted
+        assert (place_profiles(product, wanted) is not None) == fits, wanted
+        assert (placement_error(product, wanted) == "") == fits, wanted
 
 
 @pytest.mark.parametrize("product", MIG_PRODUCTS.values(), ids=list(MIG_PRODUCTS))
 def test_every_layout_is_placed_where_its_slices_may_sit_without_overlap(product):
     for counts in multisets(product):
-        placed = place(product, counts)
+        placed = place_profiles(product, counts)
         units = [u for s in placed for u in range(s.start, s.start + s.units)]
         assert len(set(units)) == len(units)
         assert [s.start for s in placed] == sorted(s.start for s in placed)
@@ -155,11 +161,11 @@ def test_every_layout_is_placed_where_its_slices_may_sit_without_overlap(product
     ],
 )
 def test_layouts_whose_answer_is_known(counts, fits):
-    assert (place(A100, counts) is not None) == fits
+    assert (place_profiles(A100, counts) is not None) == fits
 
 
 def test_a_wide_slice_leaves_the_left_half_to_the_widest():
-    assert [(s.profile, s.start) for s in place(A100, {"3g.20gb": 1, "4g.20gb": 1})] == [
+    assert [(s.profile, s.start) for s in place_profiles(A100, {"3g.20gb": 1, "4g.20gb": 1})] == [
         ("4g.20gb", 0),
         ("3g.20gb", 4),
     ]
@@ -185,25 +191,25 @@ def test_a_wide_slice_leaves_the_left_half_to_the_widest():
     ],
 )
 def test_the_reason_names_the_rule_that_is_broken_and_its_numbers(product, counts, reason):
-    assert why_not(product, counts) == reason
+    assert placement_error(product, counts) == reason
 
 
 def test_the_reason_names_the_places_when_the_numbers_alone_would_fit():
     profiles = (MigProfile("1g.1gb", 1, 1, (0,), 2), MigProfile("2g.2gb", 2, 2, (0, 1), 1))
     odd = MigProduct("odd", "F3", 3, 3, profiles, A100.source)
-    assert place(odd, {"2g.2gb": 1, "1g.1gb": 1}) is not None
+    assert place_profiles(odd, {"2g.2gb": 1, "1g.1gb": 1}) is not None
     media = MigProfile("1g.1gb+me", 1, 1, (0,), 1, media_exclusive=True, variant=True)
     both = MigProduct("odd", "F3", 3, 3, (profiles[0], media), A100.source)
-    assert why_not(both, {"1g.1gb": 1, "1g.1gb+me": 1}) == (
+    assert placement_error(both, {"1g.1gb": 1, "1g.1gb+me": 1}) == (
         "the slices fit by number, but not by place: 1g.1gb only at 0; 1g.1gb+me only at 0"
     )
-    assert why_not(odd, {"1g.1gb": 2}) == (
+    assert placement_error(odd, {"1g.1gb": 2}) == (
         "the slices fit by number, but not by place: 1g.1gb only at 0"
     )
     three = MigProduct(
         "odd", "F3", 3, 3, (profiles[0], MigProfile("2g.2gb", 2, 2, (0,), 1)), A100.source
     )
-    assert why_not(three, {"2g.2gb": 1, "1g.1gb": 1}) == (
+    assert placement_error(three, {"2g.2gb": 1, "1g.1gb": 1}) == (
         "the slices fit by number, but not by place: 2g.2gb only at 0; 1g.1gb only at 0"
     )
 
@@ -224,9 +230,9 @@ def test_a_maximum_below_what_fits_is_kept():
 )
 def test_layouts_that_were_published_and_never_fit_are_refused(gpu, counts):
     product = MIG_PRODUCTS[gpu]
-    assert place(product, counts) is None
-    assert why_not(product, counts)
-    assert place(product, nearest_layout(product, counts)) is not None
+    assert place_profiles(product, counts) is None
+    assert placement_error(product, counts)
+    assert place_profiles(product, nearest_layout(product, counts)) is not None
 
 
 def changed(a, b):

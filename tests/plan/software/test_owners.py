@@ -9,10 +9,10 @@ import itertools
 import pytest
 
 from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, Owner, SoftwarePart
+from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, ComponentOwner, SoftwarePart
 from gpuyard.findings import Severity
 from gpuyard.plan import plan as judge
-from gpuyard.plan.sharing.claims import answers_claims
+from gpuyard.plan.sharing.claims import serves_claims
 from kit.stacks import platform, pool, spec_of
 
 OPERANDS = "nvidia.com/gpu.deploy.operands"
@@ -67,14 +67,14 @@ def acts(planned, one):
         who = []
         told = labels.get(DEPLOY_LABEL[part]) != "false" and labels.get(OPERANDS) != "false"
         if parts is not None and parts.enabled[part.value] and told:
-            who.append(Owner.OPERATOR)
+            who.append(ComponentOwner.OPERATOR)
         handed = claimed and part in {SoftwarePart.DEVICE_PLUGIN, SoftwarePart.MIG_MANAGER}
         if handed:
-            who.append(Owner.DRA_DRIVER)
-        elif image.owners[part] is not Owner.OPERATOR:
+            who.append(ComponentOwner.DRA_DRIVER)
+        elif image.owners[part] is not ComponentOwner.OPERATOR:
             who.append(image.owners[part])
-        elif claimed and part is SoftwarePart.TOOLKIT and answers_claims(planned.spec):
-            who.append(Owner.RUNTIME)
+        elif claimed and part is SoftwarePart.TOOLKIT and serves_claims(planned.spec):
+            who.append(ComponentOwner.RUNTIME)
         found[part] = who
     return found
 
@@ -82,7 +82,7 @@ def acts(planned, one):
 def problems(given):
     """Parts with several owners, with none, or with another than planned; [] where it is refused."""
     planned, findings = judge(spec_of(given))
-    refused = [f for f in findings if f.severity is Severity.REFUSE]
+    refused = [f for f in findings if f.severity is Severity.ERROR]
     if planned is None:
         return [] if refused else ["no plan, and nobody says why"]
     return [
@@ -135,7 +135,7 @@ def test_a_second_owner_would_be_seen():
     one = planned.pools[0]
     kept = DEPLOY_LABEL[SoftwarePart.DRIVER]
     assert {**one.labels, **one.node_software.labels}[kept] == "false"
-    assert acts(planned, one)[SoftwarePart.DRIVER] == [Owner.IMAGE]
+    assert acts(planned, one)[SoftwarePart.DRIVER] == [ComponentOwner.IMAGE]
     assert planned.operator is not None
     assert planned.operator.enabled["driver"]
 
@@ -146,7 +146,7 @@ def test_claims_beside_counted_gpus_are_refused(image):
     given = raw((image, "p5.48xlarge", "dra"), (image, "p5.48xlarge", "none"))
     planned, findings = judge(spec_of(given))
     assert planned is None
-    assert {f.id for f in findings if f.severity is Severity.REFUSE} & {
+    assert {f.id for f in findings if f.severity is Severity.ERROR} & {
         "dra.mixed",
         "image.sharing",
     }

@@ -5,20 +5,20 @@ from datetime import date, timedelta
 
 import pytest
 
-from gpuyard.catalogue.cves import Floor
+from gpuyard.catalogue.cves import FixedVersion
 from gpuyard.catalogue.software import support as dates
 from gpuyard.catalogue.software.pins import GPU_OPERATOR, PINS, Pin
 from gpuyard.catalogue.software.support import WINDOWS, Window
-from gpuyard.errors import PlanRefused
+from gpuyard.errors import PlanRejected
 from gpuyard.findings import Severity
-from gpuyard.plan import plan, planned
+from gpuyard.plan import plan, plan_or_raise
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software import support as versions
 from gpuyard.plan.software.support import WARN_DAYS, check_kubernetes, check_pins
 from kit.every import every
 from kit.stacks import findings, platform, pool, spec_of
 
-REFUSE, WARN, NOTE = Severity.REFUSE, Severity.WARN, Severity.NOTE
+REFUSE, WARN, NOTE = Severity.ERROR, Severity.WARNING, Severity.INFO
 MACHINES = {"aws": "p5.48xlarge", "gcp": "a2-highgpu-8g", "none": "p5.48xlarge"}
 
 
@@ -53,8 +53,8 @@ def test_a_vulnerable_pin_is_refused_with_the_lowest_that_is_not():
     assert found.problem == (
         "has a published vulnerability: CVE-2026-24260, score 8.5 (NVIDIA bulletin 5850)"
     )
-    assert (found.given, found.allowed) == ("gpu-operator 26.3.1", "26.3.2 or later")
-    assert found.fix.says == "take gpu-operator 26.3.2 or later"
+    assert (found.value, found.allowed) == ("gpu-operator 26.3.1", "26.3.2 or later")
+    assert found.fix.message == "take gpu-operator 26.3.2 or later"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,11 @@ def test_several_vulnerabilities_are_counted_and_the_worst_is_named():
 
 def test_a_floor_in_doubt_says_above():
     (found,) = check_pins([pin("dcgm-exporter", "4.8.2")])
-    assert found.allowed == "above 4.8.2" == str(Floor("dcgm-exporter", "4.8.2", above=True))
+    assert (
+        found.allowed
+        == "above 4.8.2"
+        == str(FixedVersion("dcgm-exporter", "4.8.2", unaffected_above=True))
+    )
 
 
 def test_a_score_that_nobody_gave_is_left_out(monkeypatch):
@@ -135,12 +139,12 @@ def test_the_sixtieth_day_warns_and_the_day_before_does_not(cloud, minor):
 
 def test_on_a_cluster_of_your_own_the_last_day_warns_and_so_does_the_day_of_the_end():
     last = on("none", "1.35", date(2027, 2, 27))
-    assert (last.severity, last.path, last.given) == (WARN, ("kubernetes",), "1.35")
+    assert (last.severity, last.path, last.value) == (WARN, ("kubernetes",), "1.35")
     assert last.problem == (
         "standard support by the Kubernetes project ends on 2027-02-28, in 1 day"
     )
     ended = on("none", "1.35", date(2027, 2, 28))
-    assert (ended.severity, ended.fix.says) == (WARN, 'write "1.36"')
+    assert (ended.severity, ended.fix.message) == (WARN, 'write "1.36"')
     assert ended.problem == "standard support by the Kubernetes project ended on 2027-02-28"
 
 
@@ -149,11 +153,11 @@ def test_a_plan_after_the_end_is_none_and_before_it_is_not():
     last, end = (before("aws", "1.34", days, extended=True) for days in (1, 0))
     assert plan(spec, last)[0] is not None
     assert plan(spec, end)[0] is None
-    assert planned(spec, last).kubernetes == "1.34"
-    with pytest.raises(PlanRefused, match=f"extended support on {end}"):
-        planned(spec, end)
+    assert plan_or_raise(spec, last).kubernetes == "1.34"
+    with pytest.raises(PlanRejected, match=f"extended support on {end}"):
+        plan_or_raise(spec, end)
     own = spec_of(raw("none", "1.35"))
-    assert planned(own, date(2027, 2, 28)).kubernetes == "1.35"
+    assert plan_or_raise(own, date(2027, 2, 28)).kubernetes == "1.35"
 
 
 def test_extended_support_warns_that_it_costs_and_its_end_refuses():
@@ -201,7 +205,7 @@ def test_some_cloud_has_a_minor_to_leave_on_each_of_the_days():
 @every(("cloud", "minor", "day"), SOON)
 def test_the_fix_takes_the_finding_away_and_adds_none(cloud, minor, day):
     found = on(cloud, minor, day)
-    assert (found.fix.at, found.fix.says) == (("kubernetes",), f'write "{found.fix.value}"')
+    assert (found.fix.at, found.fix.message) == (("kubernetes",), f'write "{found.fix.value}"')
     assert on(cloud, found.fix.value, day) is None
 
 
@@ -220,7 +224,7 @@ def test_when_nothing_is_free_of_findings_a_refusal_gives_way_to_a_warning():
 def test_when_everything_has_ended_the_way_out_is_a_newer_release():
     found = on("none", "1.37", date(2027, 10, 28))
     assert found.severity is WARN
-    assert (found.fix.at, found.fix.says) == (
+    assert (found.fix.at, found.fix.message) == (
         None,
         "take a newer release of gpuyard, with a newer Kubernetes in it",
     )

@@ -7,7 +7,7 @@ from gpuyard.plan.records import StoragePlan
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 
-TEAMS = [team("vision"), team("speech", formerly=["audio"])]
+TEAMS = [team("vision"), team("speech", previous_names=["audio"])]
 ON_A = {
     "aws": pool(zones=["us-east-1a"]),
     "gcp": pool(machine="a3-highgpu-8g", zones=["us-central1-a"]),
@@ -74,7 +74,7 @@ def test_a_team_has_what_names_it():
             {"name": "corpus", "kind": "efs", "teams": ["vision"]},
             {"name": "web", "kind": "bucket"},
         ],
-        checkpoints={"teams": ["speech"], "keep_days": 3},
+        checkpoints={"teams": ["speech"], "retention_days": 3},
         protect=False,
     )
     assert [each.name for each in storage.of("vision")] == ["corpus", "web"]
@@ -82,7 +82,7 @@ def test_a_team_has_what_names_it():
     assert [each.name for each in storage.of("audio")] == ["web"]
     assert storage.keeps_checkpoints("audio")
     assert not storage.keeps_checkpoints("vision")
-    assert (storage.checkpoints.keep_days, storage.protect) == (3, False)
+    assert (storage.checkpoints.retention_days, storage.protect) == (3, False)
     assert not storage_of(datasets=[]).keeps_checkpoints("vision")
 
 
@@ -212,7 +212,7 @@ def test_what_is_made_is_listed_with_what_it_costs_a_month(cloud):
             each.kind,
             each.size_gib,
             each.zone,
-            each.kept,
+            each.retention,
             each.usd_per_month and round(each.usd_per_month, 6),
             each.basis,
         )
@@ -225,7 +225,7 @@ def test_without_protection_nothing_of_efs_is_backed_up():
     home = {"name": "home", "kind": "efs"}
     (made,) = storage_of(datasets=[home], protect=False).stores
 
-    assert (made.protect, made.kept) == (False, "nothing")
+    assert (made.protect, made.retention) == (False, "nothing")
 
 
 def test_a_bucket_for_checkpoints_that_exists_is_not_made():

@@ -44,7 +44,7 @@ def test_each_team_that_asks_has_what_it_says_and_the_defaults():
 
 
 def test_a_renamed_team_is_looked_at_in_the_namespace_it_kept():
-    plan = plan_of(platform(teams=[asks() | {"formerly": ["eyes"]}], **MEASURED))
+    plan = plan_of(platform(teams=[asks() | {"previous_names": ["eyes"]}], **MEASURED))
     assert [(t.team, t.namespace) for t in plan.idle.teams] == [("vision", "eyes")]
 
 

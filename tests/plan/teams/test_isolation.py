@@ -111,7 +111,7 @@ def test_the_whole_finding(sharing, isolation, loosest, fix):
         isolation,
         f"a pool that no other team uses, or isolation: {loosest}",
     )
-    assert finding.fix.says == f"{fix}, or accept isolation: {loosest}"
+    assert finding.fix.message == f"{fix}, or accept isolation: {loosest}"
     assert finding.fix.value == loosest
 
 
@@ -137,7 +137,7 @@ def test_a_pool_of_its_own_is_proposed_with_the_nodes_it_takes(mine, others, fix
         [pool("p")], [team("a", isolation="node", **mine), team("b", guarantee={"p": others})]
     )
     (finding,) = findings(raw)
-    assert finding.fix.says == f"{fix}, or accept isolation: slice"
+    assert finding.fix.message == f"{fix}, or accept isolation: slice"
 
 
 def test_lowering_isolation_is_proposed_once_for_all_pools():

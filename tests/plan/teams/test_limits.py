@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from gpuyard.plan import plan
 from gpuyard.plan.records import HostAmount
-from gpuyard.plan.shapes.host import UNSAID
-from gpuyard.plan.teams.limits import ASIDE
+from gpuyard.plan.shapes.host import UNSPECIFIED
+from gpuyard.plan.teams.limits import NON_GPU_OVERHEAD
 from kit.searches import examples
 from kit.stacks import (
     cut_pool,
@@ -34,8 +34,8 @@ def limits(*pools, shapes=(), **rest):
 def amount(nodes, pool):
     """What runs on them, and as much again of pods that wait."""
     return (
-        2 * nodes * pool.room.cpu + ASIDE.cpu,
-        2 * nodes * pool.room.memory_gib + ASIDE.memory_gib,
+        2 * nodes * pool.allocatable.cpu + NON_GPU_OVERHEAD.cpu,
+        2 * nodes * pool.allocatable.memory_gib + NON_GPU_OVERHEAD.memory_gib,
     )
 
 
@@ -45,7 +45,7 @@ def amount(nodes, pool):
 def test_gpus_bring_the_room_of_the_nodes_that_they_fill(guarantee, borrow, nodes):
     made, found = limits(guarantee={"train": guarantee}, borrow={"train": borrow})
     assert (found.cpu, found.memory_gib) == amount(nodes, made.pool("train"))
-    assert found.said == ()
+    assert found.explicit_fields == ()
 
 
 def test_the_scarcest_of_several_slices_says_how_many_nodes():
@@ -73,20 +73,23 @@ def test_slices_that_are_counted_as_one_fill_nodes_too():
 def test_pools_add_up():
     made, found = limits(pool(), shared_pool(), guarantee={"train": 8}, borrow={"dev/shared": 1})
     one, two = amount(1, made.pool("train")), amount(1, made.pool("dev"))
-    assert found.cpu == one[0] + two[0] - ASIDE.cpu
-    assert found.memory_gib == one[1] + two[1] - ASIDE.memory_gib
+    assert found.cpu == one[0] + two[0] - NON_GPU_OVERHEAD.cpu
+    assert found.memory_gib == one[1] + two[1] - NON_GPU_OVERHEAD.memory_gib
 
 
 def test_a_team_without_gpus_can_run_a_little_all_the_same():
     _, found = limits(guarantee={"train": 0})
-    assert (found.cpu, found.memory_gib) == (ASIDE.cpu, ASIDE.memory_gib)
+    assert (found.cpu, found.memory_gib) == (NON_GPU_OVERHEAD.cpu, NON_GPU_OVERHEAD.memory_gib)
 
 
 def test_a_shape_that_the_team_has_gpus_for_fits_by_default():
     """Eight pods with one slice each may ask for more CPU than the one node that eight slices fill."""
     wide = shape("wide", nodes=8, per_pod={"slice": "3g.20gb", "cpu": 50, "memory_gib": 300})
     made, found = limits(cut_pool(nodes=8), shapes=[wide], guarantee={SLICE: 8})
-    assert (found.cpu, found.memory_gib) == (2 * 400 + ASIDE.cpu, 2 * 2400 + ASIDE.memory_gib)
+    assert (found.cpu, found.memory_gib) == (
+        2 * 400 + NON_GPU_OVERHEAD.cpu,
+        2 * 2400 + NON_GPU_OVERHEAD.memory_gib,
+    )
     assert made.shapes[0].teams == ("vision",)
 
 
@@ -95,7 +98,7 @@ def test_what_the_stack_file_says_stands():
     _, found = limits(guarantee={"train": 8}, limits=said)
     assert (found.cpu, found.memory_gib, found.storage_gib) == (16, 64, 500)
     assert (found.claims, found.pods, found.objects) == (5, 20, 9)
-    assert found.said == tuple(sorted(said))
+    assert found.explicit_fields == tuple(sorted(said))
 
 
 def test_one_word_leaves_the_others_derived():
@@ -164,8 +167,8 @@ def test_by_default_no_limit_stands_in_the_way_of_a_shape(nodes, gpus, wanted):
     assert "team.limits" not in {f.id for f in said}
     if made is not None:
         held = made.team("vision").limits
-        assert wanted[0] * UNSAID.cpu <= held.cpu
-        assert wanted[0] * UNSAID.memory_gib <= held.memory_gib
+        assert wanted[0] * UNSPECIFIED.cpu <= held.cpu
+        assert wanted[0] * UNSPECIFIED.memory_gib <= held.memory_gib
 
 
 @pytest.mark.timed

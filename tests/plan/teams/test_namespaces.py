@@ -17,22 +17,22 @@ def amounts(limits):
 
 
 def test_a_team_that_names_none_has_one_of_its_first_name_with_all_its_limits():
-    found = plan_of(platform(teams=[team("sight", formerly=["vision"])])).teams[0]
+    found = plan_of(platform(teams=[team("sight", previous_names=["vision"])])).teams[0]
     (space,) = found.namespaces
     assert (space.name, space.existing, space.limits) == ("vision", False, found.limits)
-    assert found.home == space
+    assert found.default_namespace == space
     assert found.stable_name == "vision"
 
 
 def test_the_names_that_it_gives_are_all_and_the_first_is_its_home():
-    found = one("dev", {"name": "old", "existing": True}, formerly=["seeing"])
+    found = one("dev", {"name": "old", "existing": True}, previous_names=["seeing"])
     assert [(space.name, space.existing) for space in found.namespaces] == [
         ("dev", False),
         ("old", True),
     ]
-    assert found.home.name == "dev"
+    assert found.default_namespace.name == "dev"
     assert found.space("old").name == "old"
-    assert found.space("elsewhere") == found.home
+    assert found.space("elsewhere") == found.default_namespace
     assert found.cluster_queue == "lab-seeing"
 
 

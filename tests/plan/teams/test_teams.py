@@ -38,11 +38,11 @@ NAMES = [
     ),
     (
         "team.reserved",
-        [guaranteed("a", formerly=["default"])],
+        [guaranteed("a", previous_names=["default"])],
         0,
         RESERVED,
         "a formerly default",
-        "remove `formerly`",
+        "remove `previous_names`",
     ),
     (
         "team.reserved",
@@ -55,15 +55,15 @@ NAMES = [
     ("team.duplicate", [guaranteed("a"), guaranteed("a")], 1, TAKEN, "a", "write a-2"),
     (
         "team.duplicate",
-        [guaranteed("a"), guaranteed("b", formerly=["a"])],
+        [guaranteed("a"), guaranteed("b", previous_names=["a"])],
         1,
         TAKEN,
         "b formerly a",
-        "remove `formerly`",
+        "remove `previous_names`",
     ),
     (
         "team.duplicate",
-        [guaranteed("a", formerly=["b"]), guaranteed("b")],
+        [guaranteed("a", previous_names=["b"]), guaranteed("b")],
         1,
         TAKEN,
         "b",
@@ -79,7 +79,7 @@ NAMES = [
     ),
     (
         "team.duplicate",
-        [guaranteed("a"), guaranteed("a", formerly=["c"])],
+        [guaranteed("a"), guaranteed("a", previous_names=["c"])],
         1,
         TAKEN,
         "a formerly c",
@@ -87,11 +87,11 @@ NAMES = [
     ),
     (
         "team.duplicate",
-        [guaranteed("a"), guaranteed("a", formerly=["a"])],
+        [guaranteed("a"), guaranteed("a", previous_names=["a"])],
         1,
         TAKEN,
         "a",
-        "write a-2 and remove `formerly`",
+        "write a-2 and remove `previous_names`",
     ),
 ]
 
@@ -99,7 +99,7 @@ NAMES = [
 NAMES.append(
     (
         "team.duplicate",
-        [guaranteed("x", formerly=["a-2"]), guaranteed("a"), guaranteed("a")],
+        [guaranteed("x", previous_names=["a-2"]), guaranteed("a"), guaranteed("a")],
         2,
         TAKEN,
         "a",
@@ -114,13 +114,13 @@ def test_a_name_that_is_somebody_elses_is_refused(row):
     raw = platform(teams=teams)
     finding = only(raw)
     assert parts(finding) == (kind, ("teams", index, "name"), problem, given, OWN)
-    assert finding.fix.says == fix
+    assert finding.fix.message == fix
     check_fix(raw, finding)
 
 
 def test_a_renamed_team_keeps_its_namespace_and_queue():
-    found = plan_of(platform(teams=[guaranteed("seeing", formerly=["vision"])])).teams[0]
-    assert (found.name, found.home.name, found.cluster_queue, found.local_queue) == (
+    found = plan_of(platform(teams=[guaranteed("seeing", previous_names=["vision"])])).teams[0]
+    assert (found.name, found.default_namespace.name, found.cluster_queue, found.local_queue) == (
         "seeing",
         "vision",
         "lab-vision",
@@ -191,7 +191,7 @@ def test_a_team_that_can_never_start_anything_is_warned_of(shares):
         "",
         "",
     )
-    assert (finding.fix.says, finding.fix.at) == (
+    assert (finding.fix.message, finding.fix.at) == (
         "let it borrow {train: 1}",
         ("teams", 0, "borrow"),
     )
@@ -220,7 +220,7 @@ def test_what_a_team_may_borrow_is_free_and_in_company_that_everybody_accepts(
     if borrow:
         assert "team.nothing" not in {f.id for f in findings(applied(raw, finding.fix))}
     else:
-        assert (finding.fix.says, finding.fix.at) == ("add a guarantee, or let it borrow", None)
+        assert (finding.fix.message, finding.fix.at) == ("add a guarantee, or let it borrow", None)
 
 
 def test_a_team_whose_pool_is_refused_is_not_told_that_it_has_nothing():

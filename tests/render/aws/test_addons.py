@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.catalogue.cluster.eks import ADDONS
 from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.aws import graph_of
 
 ADDON = "aws:eks/addon:Addon"
@@ -28,7 +28,7 @@ def test_every_cluster_has_all_of_them():
 
 
 def test_the_network_gives_pods_blocks_of_addresses():
-    values = json.loads(settle(addons()["vpc-cni"].inputs["configurationValues"], str))
+    values = json.loads(resolve_values(addons()["vpc-cni"].inputs["configurationValues"], str))
     assert values["env"] == {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}
 
 
@@ -62,7 +62,7 @@ def test_a_file_system_brings_its_driver(kind, driver):
 
 def test_buckets_are_mounted_on_nodes_with_taints_too():
     found = addons(storage={"datasets": [data("bucket")]})["aws-mountpoint-s3-csi-driver"]
-    values = json.loads(settle(found.inputs["configurationValues"], str))
+    values = json.loads(resolve_values(found.inputs["configurationValues"], str))
     assert values == {"node": {"tolerateAllTaints": True}}
     assert "podIdentityAssociations" not in found.inputs
 

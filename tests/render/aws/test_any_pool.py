@@ -13,11 +13,11 @@ from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.catalogue.software.images import images_of
 from gpuyard.plan import plan
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.aws.pools import group_sizes, grouped
+from gpuyard.render.aws.pools import group_sizes, node_group_pools
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource, names_in
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.rules.run import RuleVerdict, Strictness, evaluate
+from gpuyard.rules.run import RuleConfiguration, RuleVerdict, evaluate
 from kit.clouds.node_groups import GROUP, PLACEMENT, TAG, TEMPLATE, ZONES, aws, graph_of
 from kit.searches import examples
 from kit.stacks import Raw, pool, spec_of
@@ -93,7 +93,7 @@ def accepted() -> list[tuple[PlatformPlan, CloudGraph]]:
 
 def pools() -> Iterator[tuple[PoolPlan, CloudGraph]]:
     for made, graph in accepted():
-        for one in grouped(made):
+        for one in node_group_pools(made):
             yield one, graph
 
 
@@ -112,7 +112,7 @@ def test_most_are_taken_and_every_kind_is_among_them():
     taken = [one for one, _ in pools()]
     assert len(taken) > len(NUMBERS) / 2
     assert {one.sharing.value for one in taken} >= {"none", "time-slicing", "mps", "mig", "dra"}
-    assert {rung.mode for one in taken for rung in one.ladder} == {
+    assert {rung.mode for one in taken for rung in one.capacity_options} == {
         "reserved",
         "block",
         "spot",
@@ -137,7 +137,7 @@ def unknown(value: Any) -> Any:
     return UNKNOWN if list(names_in(value)) else value
 
 
-TAGGED = Strictness(parameters={"GPU-CAP-06": {"tags": ("owner", "cost-center")}})
+TAGGED = RuleConfiguration(parameters={"GPU-CAP-06": {"tags": ("owner", "cost-center")}})
 
 
 def test_no_rule_of_ours_finds_anything_in_them():
@@ -150,9 +150,9 @@ def test_no_rule_of_ours_finds_anything_in_them():
             kind = f"{module.rpartition('/')[0]}/{type_}"
             resources.append(Resource(kind, each.name, unknown(dict(each.inputs)), each.protect))
         found = evaluate(resources, rules, TAGGED)
-        judged |= {rule.id for rule in rules if any(map(rule.looks_at, resources))}
+        judged |= {rule.id for rule in rules if any(map(rule.applies_to, resources))}
         said = {(each.rule.id, each.verdict) for each in found}
-        if {rung.mode for one in made.pools for rung in one.ladder} <= {"spot", "block"}:
+        if {rung.mode for one in made.pools for rung in one.capacity_options} <= {"spot", "block"}:
             said -= {("GPU-CAP-03", RuleVerdict.VIOLATED)}  # the stack file wants no fallback
         assert said == set(), made.pools[0]
     assert {"GPU-AWS-04", "GPU-AWS-08", "GPU-AWS-09", "GPU-CAP-01", "GPU-CAP-06"} <= judged
@@ -182,7 +182,7 @@ def test_a_placement_group_never_stands_beside_a_reservation():
             assert not (held and "placement" in said)
             seen.add((held, "placement" in said))
         close = [each for each in graph.of(PLACEMENT) if each.part == one.stable_name]
-        assert len(close) == any(rung.placement == "cluster" for rung in one.ladder)
+        assert len(close) == any(rung.placement == "cluster" for rung in one.capacity_options)
         if close:
             assert len(one.zones) == 1
     assert seen == {(False, False), (False, True), (True, False)}
@@ -194,7 +194,7 @@ def test_what_always_runs_and_what_may_run_are_the_pools_own():
         for size in sizes:
             assert 0 <= size["minSize"] <= size["desiredSize"] <= size["maxSize"] <= one.nodes.high
             assert size["maxSize"] >= 1
-        blocks = any(rung.mode == "block" for rung in one.ladder)
+        blocks = any(rung.mode == "block" for rung in one.capacity_options)
         low, start = (sum(size[key] for size in sizes) for key in ("minSize", "desiredSize"))
         assert low <= one.nodes.low
         assert start <= one.start_nodes
@@ -232,7 +232,9 @@ def replaced_by(each: CloudResource) -> Any:
 def test_each_way_of_buying_has_its_group():
     for one, graph in pools():
         assert len(groups(one, graph)) == len(group_sizes(one))
-        assert {rung.mode for rung in one.ladder} == {s.rung.mode for s in group_sizes(one)}
+        assert {rung.mode for rung in one.capacity_options} == {
+            s.option.mode for s in group_sizes(one)
+        }
 
 
 def test_nodes_stand_in_zones_of_the_pool_only():

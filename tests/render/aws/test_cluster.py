@@ -1,7 +1,7 @@
 """The control plane: private, with a key and logs of its own, and open to those who are listed."""
 
 from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.aws import ADMIN, graph_of
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/12345678-90ab-cdef-1234-567890abcdef"
@@ -40,7 +40,7 @@ def test_a_key_that_is_given_is_used_and_none_is_made():
 
 
 def test_all_logs_are_kept_in_a_group_that_is_there_first():
-    graph = graph_of(cluster={"logs": {"keep_days": 4000}})
+    graph = graph_of(cluster={"logs": {"retention_days": 4000}})
     group = graph.resource("control-plane-logs").inputs
     assert (group["name"], group["retentionInDays"]) == ("/aws/eks/lab/cluster", 3653)
     made = graph.resource("cluster")
@@ -71,7 +71,7 @@ def test_who_is_listed_enters_and_who_made_it_does_not():
     assert entry.inputs["principalArn"] == ADMIN
     policy = graph.resource("admin-123456789012-role-platform-policy")
     assert policy.after == (entry.name,)
-    assert settle(policy.inputs["policyArn"], str) == (
+    assert resolve_values(policy.inputs["policyArn"], str) == (
         "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
     )
 

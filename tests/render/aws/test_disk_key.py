@@ -4,7 +4,7 @@ from gpuyard.catalogue.cluster.eks import DISK_OPERATIONS
 from gpuyard.render.aws.disk_key import GRANT
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.aws import graph_of, plan_on_aws
 from kit.stacks import pool
 
@@ -24,7 +24,7 @@ def test_disks_of_groups_and_of_the_system_have_it_and_auto_scaling_is_granted_i
     graph = graph_of([pool(image="bottlerocket-nvidia")], **KEYED)
     assert keys(graph) == {KEY}
     grant = graph.resource(GRANT)
-    assert settle(grant.inputs, lambda _: "ACCOUNT") == {
+    assert resolve_values(grant.inputs, lambda _: "ACCOUNT") == {
         "name": "gpuyard-lab-disks",
         "keyId": KEY,
         "granteePrincipal": ROLE,
@@ -52,7 +52,7 @@ def test_karpenters_nodes_have_it_too_and_its_controller_may_use_it_by_ec2_alone
     assert class_["spec"]["blockDeviceMappings"][0]["ebs"]["kmsKeyID"] == KEY
     policy = aws_graph(plan).resource("karpenter-rights-disks").inputs["policy"].tree
     uses, grants = policy["Statement"]
-    assert settle(uses["Condition"], str) == {
+    assert resolve_values(uses["Condition"], str) == {
         "StringEquals": {"kms:ViaService": "ec2.us-east-1.amazonaws.com"}
     }
     assert "kms:CreateGrant" not in uses["Action"]

@@ -7,12 +7,12 @@ from random import Random
 import pytest
 
 import sizes
-from gpuyard.catalogue.buying import ULTRASERVERS
 from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.plan import plan, planned
+from gpuyard.catalogue.purchasing import ULTRASERVERS
+from gpuyard.plan import plan, plan_or_raise
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.graph import aws_graph
-from gpuyard.render.cloud.graph import Json, settle
+from gpuyard.render.cloud.graph import Json, resolve_values
 from gpuyard.rules.run import RuleVerdict
 from gpuyard.spec.read import read_stack_file
 from gpuyard.spec.region import Region
@@ -39,7 +39,7 @@ STACKS = {
 
 @cache
 def stack(name):
-    return planned(read_stack_file(STACKS[name].read_bytes(), name).spec)
+    return plan_or_raise(read_stack_file(STACKS[name].read_bytes(), name).spec)
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -64,7 +64,7 @@ def conditions(graph):
     for each in graph.resources:
         if not isinstance(each.inputs.get("policy"), Json):
             continue
-        for said in json.loads(settle(each.inputs["policy"], lambda late: f"<{late}>"))[
+        for said in json.loads(resolve_values(each.inputs["policy"], lambda late: f"<{late}>"))[
             "Statement"
         ]:
             for operator, held in said.get("Condition", {}).items():
@@ -145,7 +145,7 @@ ZONES = ([], ["us-east-1a", "us-east-1b"], ["us-east-1c", "us-east-1a", "us-east
 WORDS = (
     {},
     {"endpoint": {"public": ["203.0.113.0/24"]}, "support": "standard"},
-    {"logs": {"kinds": ["audit", "authenticator"], "keep_days": 1}},
+    {"logs": {"kinds": ["audit", "authenticator"], "retention_days": 1}},
 )
 STORAGE = (
     None,

@@ -11,8 +11,8 @@ from kit.clouds.node_groups import GROUND, TEMPLATE, aws, graph_of, late
 from kit.stacks import pool
 
 
-def template(ground=GROUND, **rest):
-    found = [t for t in graph_of(aws([pool(**rest)]), ground).of(TEMPLATE) if t.part == "train"]
+def template(foundation=GROUND, **rest):
+    found = [t for t in graph_of(aws([pool(**rest)]), foundation).of(TEMPLATE) if t.part == "train"]
     assert len(found) == 1
     return found[0].inputs
 

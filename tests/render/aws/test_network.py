@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.aws import SUBNETS, VPC, graph_of
 from kit.stacks import pool
 
@@ -100,7 +100,7 @@ def test_without_nat_there_is_no_way_out_and_every_service_has_an_endpoint():
     graph = own(nat="none")
     assert names(graph, ROUTE) == names(graph, NAT) == []
     assert names(graph, "aws:ec2/internetGateway:InternetGateway") == []
-    services = {str(settle(e.inputs["serviceName"], str)) for e in graph.of(ENDPOINT)}
+    services = {str(resolve_values(e.inputs["serviceName"], str)) for e in graph.of(ENDPOINT)}
     assert {
         f"com.amazonaws.us-east-1.{s}" for s in ("s3", "ecr.api", "ecr.dkr", "sts", "sqs")
     } < services
@@ -122,7 +122,7 @@ def test_endpoints_take_https_from_the_network_alone():
 
 
 def test_flow_logs_are_kept_as_long_as_asked_and_written_by_a_role_of_their_own():
-    graph = graph_of(cluster={"zones": TWO_ZONES, "logs": {"keep_days": 100}})
+    graph = graph_of(cluster={"zones": TWO_ZONES, "logs": {"retention_days": 100}})
     assert graph.resource("flow-logs").inputs["retentionInDays"] == 120
     assert graph.resource("flow").inputs["iamRoleArn"] == Late("flow-logs-role.arn")
     assert graph.resource("flow").after == ("flow-logs-role-writes",)
@@ -156,7 +156,9 @@ def test_policies_are_of_the_partition_of_the_region(region, partition):
     policy = (
         graph_of(region=region).resource("node-role-AmazonEKSWorkerNodePolicy").inputs["policyArn"]
     )
-    assert settle(policy, str) == f"arn:{partition}:iam::aws:policy/AmazonEKSWorkerNodePolicy"
+    assert (
+        resolve_values(policy, str) == f"arn:{partition}:iam::aws:policy/AmazonEKSWorkerNodePolicy"
+    )
 
 
 def test_in_a_network_that_is_there_nothing_of_it_is_made():

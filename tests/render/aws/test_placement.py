@@ -6,7 +6,7 @@ from gpuyard.names import OFFERING_TAG
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
-from gpuyard.render.aws.placement import bought
+from gpuyard.render.aws.placement import purchase_options
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.cloud.graph import BLOCK
 from kit.clouds.aws import plan_on_aws
@@ -50,7 +50,7 @@ def test_a_block_is_a_market_of_its_own():
 BUYS = {
     "block": "cb-0b",
     "nodes": 4,
-    "buys": {"hours": 48, "starts": "2026-12-01", "usd": 8000},
+    "purchase": {"hours": 48, "starts": "2026-12-01", "usd": 8000},
 }
 
 
@@ -101,7 +101,7 @@ def test_nodes_that_talk_over_no_fabric_are_in_no_placement_group():
 def test_a_pool_of_another_cloud_is_not_bought_here():
     other = plan_of(platform()).pools[0]
     with pytest.raises(ValueError, match="train is not bought on AWS"):
-        bought(other, other.ladder[0], None)
+        purchase_options(other, other.capacity_options[0], None)
 
 
 # ── tags ──────────────────────────────────────────────────────────────────────────────────────────

@@ -85,7 +85,7 @@ def test_a_pool_that_may_have_no_node_has_no_group():
 
 
 def test_a_renamed_pool_keeps_its_groups():
-    assert names(aws([pool("new", formerly=["train"])])) == ["system", "train-on-demand"]
+    assert names(aws([pool("new", previous_names=["train"])])) == ["system", "train-on-demand"]
 
 
 def test_a_long_name_is_cut_for_eks_and_stays_unique():
@@ -144,7 +144,7 @@ def test_an_autoscalers_number_of_nodes_is_left_to_it():
 
 def test_sizes_are_those_of_the_ladder():
     (size,) = group_sizes(plan_of(aws([pool(nodes=4)])).pools[0])
-    assert (size.low, size.start, size.high, size.rung.mode) == (4, 4, 4, "on-demand")
+    assert (size.low, size.start, size.high, size.option.mode) == (4, 4, 4, "on-demand")
 
 
 # ── what it says ──────────────────────────────────────────────────────────────────────────────────
@@ -246,7 +246,7 @@ def test_an_autoscaler_reads_of_an_empty_group_what_its_nodes_will_have():
     told = {each.inputs["tag"]["key"]: each.inputs["tag"]["value"] for each in tags}
     prefix = "k8s.io/cluster-autoscaler/node-template"
     assert told.pop(f"{prefix}/resources/vpc.amazonaws.com/efa") == "4"
-    assert told == plan_of(raw).pools[0].scale.tags
+    assert told == plan_of(raw).pools[0].autoscaler_hints.tags
     assert told[f"{prefix}/resources/nvidia.com/mig-1g.5gb"] == "16"
     assert told[f"{prefix}/taint/nvidia.com/gpu"] == "present:NoSchedule"
     for each in tags:
@@ -328,7 +328,7 @@ def test_a_described_machine_is_the_smallest_that_has_it():
     [
         ({}, {"maxUnavailablePercentage": 10, "updateStrategy": "MINIMAL"}, False),
         (
-            {"unavailable": 2, "surge": 1, "force": True},
+            {"max_unavailable": 2, "max_surge": 1, "force": True},
             {"maxUnavailable": 2, "updateStrategy": "DEFAULT"},
             True,
         ),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sizes
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.render.cloud.graph import Base64
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Scaling
@@ -33,7 +33,7 @@ def scaled_by_groups(name: str) -> PlatformSpec:
 
 @pytest.mark.parametrize("name", STACKS)
 def test_the_node_groups_of_a_stack_are_the_golden_ones(name, golden):
-    graph = graph_of(planned(scaled_by_groups(name)))
+    graph = graph_of(plan_or_raise(scaled_by_groups(name)))
     shown = [shown_of(each) for each in graph.resources[1:]]
     golden(HERE / "golden" / f"nodes-{name}.json", json.dumps(shown, indent=1) + "\n")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.aws import graph_of
 
 ROLE = "aws:iam/role:Role"
@@ -16,7 +16,7 @@ ZONES = {"zones": ["us-east-1a", "us-east-1b"]}
 
 
 def text(value):
-    return settle(value, lambda name: f"arn:{name}")
+    return resolve_values(value, lambda name: f"arn:{name}")
 
 
 def policies(graph, role):

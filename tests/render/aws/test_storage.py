@@ -9,7 +9,7 @@ from testbed.plugins.cloud.shapes import Place
 from gpuyard.plan.records.late import Late, bind
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.storage import store_calls
-from gpuyard.render.cloud.graph import names_in, settle
+from gpuyard.render.cloud.graph import names_in, resolve_values
 from kit.clouds.aws import ADMIN, found_by_rules, plan_on_aws, refused
 from kit.every import every
 from kit.stacks import pool, team
@@ -177,7 +177,7 @@ def test_a_bucket_fills_it_and_gets_back_what_teams_write_and_never_a_delete():
 
 # ── buckets ───────────────────────────────────────────────────────────────────────────────────────
 def test_a_bucket_is_closed_versioned_and_encrypted():
-    graph = graph_with(checkpoints={"keep_days": 14})
+    graph = graph_with(checkpoints={"retention_days": 14})
     block = graph.resource("publicaccessblock-checkpoints").inputs
     assert [value for key, value in block.items() if key != "bucket"] == [True] * 4
     versions = graph.resource("versioning-checkpoints").inputs["versioningConfiguration"]
@@ -198,7 +198,7 @@ def test_a_bucket_is_closed_versioned_and_encrypted():
 
 def test_only_what_was_deleted_or_never_finished_goes():
     rules = (
-        graph_with(checkpoints={"keep_days": 14})
+        graph_with(checkpoints={"retention_days": 14})
         .resource("lifecycleconfiguration-checkpoints")
         .inputs["rules"]
     )
@@ -232,7 +232,7 @@ def document(graph, name):
 
 
 def shown(value):
-    return settle(value, lambda name: f"<{name}>")
+    return resolve_values(value, lambda name: f"<{name}>")
 
 
 def allowed(team_name, cluster=None, **storage):
@@ -330,7 +330,7 @@ def test_everything_that_objects_wait_for_is_known_once_the_graph_is_made():
         checkpoints={},
     )
     graph = aws_graph(plan)
-    values = graph.told
+    values = graph.late_values
     objects = [each for one in plan.teams for each in storage_objects(plan, one)]
     assert late_names(objects) == values.keys()
     for value in values.values():
@@ -341,7 +341,7 @@ def test_everything_that_objects_wait_for_is_known_once_the_graph_is_made():
     assert told["data-home.handle"] == "<data-home.id>::<root-data-home.id>"
     assert told["checkpoints.url"] == "s3://<checkpoints.id>"
     assert bind(objects, told.__getitem__)
-    assert graph_with(checkpoints={"bucket": "ours"}).told == {}
+    assert graph_with(checkpoints={"bucket": "ours"}).late_values == {}
 
 
 @pytest.mark.parametrize("name", ["nat", "x-root", "root", "of-vision"])

@@ -10,10 +10,10 @@ import yaml
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.reserves import efa_gib, kernel_gib
 from gpuyard.manifests.quantities import quantity
-from gpuyard.plan.pools.room import AGENTS_CPU, AGENTS_GIB
+from gpuyard.plan.pools.allocatable import AGENTS_CPU, AGENTS_GIB
 from gpuyard.render.aws.pools import group_sizes
 from gpuyard.render.aws.user_data import kubelet_of, pool_user_data, system_user_data
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.node_groups import GROUND, aws, graph_of
 from kit.every import every
 from kit.stacks import plan_of, pool
@@ -26,7 +26,7 @@ GPU_MACHINES = [m for m in MACHINES.values() if m.cloud == "aws" and m.is_gpu_ma
 def text(raw, name="train-on-demand"):
     """The user data of a group, decoded, with the names of late values in it."""
     data = graph_of(raw).resource(f"{name}-template").inputs["userData"]
-    return settle(data.text, lambda late: f"<{late}>")
+    return resolve_values(data.text, lambda late: f"<{late}>")
 
 
 def node_config(said):
@@ -84,9 +84,9 @@ def test_kubelet_leaves_the_room_that_the_plan_has_counted(machine):
     kubelet = kubelet_of(planned, (machine,))
     kept = quantity(kubelet.reserved["memory"]) + quantity(kubelet.eviction["memory.available"])
     memory = kernel_gib(machine) - efa_gib(machine) - float(kept) / 2**30 - AGENTS_GIB
-    assert max(0, int(memory)) == planned.room.memory_gib
+    assert max(0, int(memory)) == planned.allocatable.memory_gib
     cpu = machine.vcpus - float(quantity(kubelet.reserved["cpu"])) - AGENTS_CPU
-    assert max(0, int(cpu)) == planned.room.cpu
+    assert max(0, int(cpu)) == planned.allocatable.cpu
 
 
 def image(machine):
@@ -187,7 +187,7 @@ def test_whole_gpus_need_no_setting_of_bottlerockets_plugin():
 
 def test_the_systems_nodes_are_told_of_a_mirror_and_else_nothing():
     assert system_user_data(plan_of(aws())) is None
-    script = settle(system_user_data(plan_of(aws(mirror=MIRROR))).text, str)
+    script = resolve_values(system_user_data(plan_of(aws(mirror=MIRROR))).text, str)
     assert '[host."https://registry.example.com/v2/mirror"]' in script
     assert "application/node.eks.aws" not in script
 

@@ -13,10 +13,10 @@ from gpuyard.render.cloud.graph import (
     CloudResource,
     Joined,
     Json,
-    Until,
+    TextBefore,
     Within,
     names_in,
-    settle,
+    resolve_values,
 )
 
 ME = CloudCall(
@@ -75,9 +75,9 @@ def test_what_is_read_of_a_resource_is_said_by_it(whose: CloudResource | CloudCa
 
 def test_what_objects_are_told_is_there():
     told = {"store.handle": VPC.get("id")}
-    assert CloudGraph((VPC,), told=told).told == told
+    assert CloudGraph((VPC,), late_values=told).late_values == told
     with pytest.raises(ValueError, match=r"store.handle rests on vpc, which come later or never"):
-        CloudGraph((), told=told)
+        CloudGraph((), late_values=told)
 
 
 def test_text_is_made_of_what_is_known_by_then():
@@ -87,7 +87,7 @@ def test_text_is_made_of_what_is_known_by_then():
     data = Base64(Joined("name: ", Late("cluster.name")))
     tree = {"policy": policy, "data": data, "ports": (22, Late("port.id")), "on": True}
     assert list(names_in(tree)) == ["bucket.id", "cluster.name", "port.id"]
-    plain = settle(tree, {"bucket.id": "b", "cluster.name": "c", "port.id": 80}.__getitem__)
+    plain = resolve_values(tree, {"bucket.id": "b", "cluster.name": "c", "port.id": 80}.__getitem__)
     assert json.loads(plain["policy"]) == {"Effect": "Allow", "Resource": ["arn:aws:s3:::b/*"]}
     assert base64.b64decode(plain["data"]) == b"name: c"
     assert plain["ports"] == [22, 80]
@@ -95,19 +95,21 @@ def test_text_is_made_of_what_is_known_by_then():
 
 
 def test_a_part_of_a_text_can_be_had():
-    address = Until(Late("lustre.mountPoint"), "@")
+    address = TextBefore(Late("lustre.mountPoint"), "@")
     assert list(names_in(address)) == ["lustre.mountPoint"]
-    assert settle(address, {"lustre.mountPoint": "10.0.0.2@tcp:/fs"}.__getitem__) == "10.0.0.2"
+    assert (
+        resolve_values(address, {"lustre.mountPoint": "10.0.0.2@tcp:/fs"}.__getitem__) == "10.0.0.2"
+    )
 
 
 @pytest.mark.parametrize(("number", "kept"), [(0.0, 1), (2.0, 2), (5.0, 4)])
 def test_a_late_number_is_kept_within_bounds(number, kept):
     size = Within(Late("group.size"), 1, 4)
     assert list(names_in(size)) == ["group.size"]
-    assert settle(size, {"group.size": number}.__getitem__) == kept
+    assert resolve_values(size, {"group.size": number}.__getitem__) == kept
 
 
 def test_a_whole_number_of_an_engine_is_written_as_one():
     tree = {"version": Joined(Late("template.latestVersion")), "share": Joined(Late("x.share"))}
     known = {"template.latestVersion": 3.0, "x.share": 0.5}.__getitem__
-    assert settle(tree, known) == {"version": "3", "share": "0.5"}
+    assert resolve_values(tree, known) == {"version": "3", "share": "0.5"}

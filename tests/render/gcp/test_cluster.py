@@ -79,7 +79,7 @@ def test_a_window_may_end_on_the_next_day_and_days_can_be_kept_free_of_upgrades(
             "days": ["fri", "tue"],
             "start": "22:30",
             "hours": 6,
-            "freezes": [{"name": "launch", "begins": "2026-12-01", "ends": "2027-01-04"}],
+            "freezes": [{"name": "launch", "start": "2026-12-01", "end": "2027-01-04"}],
         },
     )
     assert found["releaseChannel"] == {"channel": "STABLE"}

@@ -10,15 +10,15 @@ from testbed.plugins.cloud.checking import refusals
 import sizes
 from gpuyard.catalogue.fabric import GPUDIRECT
 from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.lint.inside import with_inside
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.embedded_values import with_embedded
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.lint.kubernetes import resource
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.names import GPU
 from gpuyard.plan import plan as judged
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import bind
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.platform import platform_objects
 from gpuyard.rules import RULES
@@ -34,13 +34,13 @@ STACKS = ("gke-h200", "gb200-dra", "notebooks")
 POOL = "gcp:container/nodePool:NodePool"
 OWNED = {"tags": {"owner": "ml-platform", "cost-center": "4711"}}
 LATE = "late-value"
-NOWHERE = FilePlace("", Document(None, {}))
+NOWHERE = FileLocation("", Document(None, {}))
 
 
 @cache
 def stack(name):
     path = sizes.ROOT / "tests" / "golden_stacks" / f"{name}.yaml"
-    return planned(read_stack_file(path.read_bytes(), name).spec)
+    return plan_or_raise(read_stack_file(path.read_bytes(), name).spec)
 
 
 def as_text(graph):
@@ -51,7 +51,7 @@ def as_text(graph):
         return {key: value for key, value in given.items() if value not in ((), "", False)}
 
     def shown(value):
-        return settle(value, lambda name: f"${{{name}}}")
+        return resolve_values(value, lambda name: f"${{{name}}}")
 
     resources = [
         row(each, ("name", "kind", "part", "after", "protect", "ignores", "delete_first"))
@@ -81,7 +81,7 @@ def judged_by_rules(graph, late, beside=()):
 
 
 def settled(value, late):
-    plain = settle(value, lambda _: LATE)
+    plain = resolve_values(value, lambda _: LATE)
     return known(plain) if late is UNKNOWN else plain
 
 
@@ -106,7 +106,7 @@ def test_its_provider_refuses_nothing_of_a_stack(name):
 
 @pytest.mark.parametrize("name", STACKS)
 def test_our_rules_find_nothing_in_a_stack_that_says_who_pays(name):
-    graph = gcp_graph(planned(stack(name).spec.model_copy(update=OWNED)))
+    graph = gcp_graph(plan_or_raise(stack(name).spec.model_copy(update=OWNED)))
     assert judged_by_rules(graph, LATE) == set()
     verdicts = {verdict for _, _, verdict in judged_by_rules(graph, UNKNOWN)}
     assert verdicts <= {RuleVerdict.NOT_EVALUATED}
@@ -188,7 +188,7 @@ def test_our_rules_find_only_what_a_platform_itself_asks_for():
         one = plan.pools[0]
         # no secure boot where nothing is virtual; a driver that the operator compiles is no finding
         asked = {"GPU-GCP-03"} if one.machine.name.endswith("-metal") else set()
-        if {rung.mode for rung in one.ladder} == {"spot"}:
+        if {rung.mode for rung in one.capacity_options} == {"spot"}:
             asked |= {"GPU-CAP-03"}
         found = judged_by_rules(gcp_graph(plan), LATE)
         assert {rule for rule, _, _ in found} == asked, one.machine.name
@@ -253,7 +253,7 @@ def both_teams(sharing):
         {"name": "vision", "guarantee": {"train": 8}, **apart},
         {"name": "speech", "guarantee": {"dev": 8}, **apart},
     ]
-    return planned(spec_of(platform(pools, teams, cloud="gcp", **OWNED)))
+    return plan_or_raise(spec_of(platform(pools, teams, cloud="gcp", **OWNED)))
 
 
 @every("sharing", [{"time_slicing": 4}, {"mps": 2}, {"mig": {"1g.5gb": 7}}])
@@ -262,6 +262,6 @@ def test_a_whole_platform_with_gpus_that_gke_shares_is_taken_and_keeps_every_rul
     graph = gcp_graph(plan)
     assert [found for r in graph.resources if (found := refusals(r.kind, r.inputs))] == []
     objects = [bind(obj, lambda _: LATE) for obj in platform_objects(plan)]
-    items = [each for obj in objects for each in with_inside(Item(resource(obj), NOWHERE))]
+    items = [each for obj in objects for each in with_embedded(Item(resource(obj), NOWHERE))]
     beside = [each.resource for each in items]
     assert judged_by_rules(graph, LATE, beside) == set()

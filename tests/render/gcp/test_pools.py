@@ -47,7 +47,7 @@ def test_a_rung_that_is_added_later_replaces_nothing():
 
 
 def test_what_a_pool_was_called_first_names_its_node_pools():
-    found = graph_of(gpu_pool("big", formerly=["train"]))
+    found = graph_of(gpu_pool("big", previous_names=["train"]))
     assert list(rungs(found)) == ["train-on-demand"]
 
 
@@ -228,7 +228,7 @@ def test_system_nodes_that_are_described_become_the_smallest_that_has_it():
     [
         ({}, {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}, {}),
         (
-            {"surge": 2, "drain_minutes": 120},
+            {"max_surge": 2, "drain_minutes": 120},
             {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 0},
             {"pdbTimeoutDuration": "7200s", "graceTerminationDuration": "7200s"},
         ),

@@ -5,7 +5,7 @@ from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.plan.records.late import Late, late_names
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.storage import storage_objects
 from kit.clouds.aws import found_by_rules
@@ -40,7 +40,7 @@ def one(kind, cluster=None, **rest):
 
 
 def shown(value):
-    return settle(value, lambda name: f"<{name}>")
+    return resolve_values(value, lambda name: f"<{name}>")
 
 
 def inputs(graph, name="data-corpus"):
@@ -136,7 +136,7 @@ def test_a_network_that_is_there_is_left_as_it_is():
 
 # ── buckets ───────────────────────────────────────────────────────────────────────────────────────
 def test_a_bucket_is_closed_and_versioned_and_only_what_was_deleted_goes():
-    found = inputs(graph_with(checkpoints={"keep_days": 14}), "checkpoints")
+    found = inputs(graph_with(checkpoints={"retention_days": 14}), "checkpoints")
     assert found["name"] == "<client.project>-lab-checkpoints"
     assert found["uniformBucketLevelAccess"] is True
     assert found["publicAccessPrevention"] == "enforced"
@@ -224,13 +224,15 @@ def test_everything_that_objects_wait_for_is_known_once_the_graph_is_made():
         checkpoints={},
     )
     graph = gcp_graph(plan)
-    values = graph.told
+    values = graph.late_values
     objects = [each for one in plan.teams for each in storage_objects(plan, one)]
     assert late_names(objects) == values.keys()
     made = {"data-fast.mountPoint": "10.1.2.3@tcp:/fs", "data-fast.instanceId": "lab-fast"}
-    told = {n: settle(v, lambda name: made.get(name, f"<{name}>")) for n, v in values.items()}
+    told = {
+        n: resolve_values(v, lambda name: made.get(name, f"<{name}>")) for n, v in values.items()
+    }
     assert told["data-fast.address"] == "10.1.2.3"
     assert told["data-fast.handle"] == "<client.project>/us-central1-a/lab-fast"
     assert told["checkpoints.url"] == "gs://<checkpoints.name>"
     assert values["data-home.address"] == Late("data-home.networks.0.ipAddresses.0")
-    assert graph_with(checkpoints={"bucket": "ours"}).told == {}
+    assert graph_with(checkpoints={"bucket": "ours"}).late_values == {}

@@ -120,9 +120,11 @@ def test_nothing_is_handed_out_where_nobody_asked_us_to(fabric):
 
 def test_it_is_among_the_objects_and_images_of_the_platform():
     planned = plan(IB, mirror={"images": "mirror.example/gpu"})
-    (image,) = [each for each in pulled_images(planned) if each.of == "the RDMA device plugin"]
+    (image,) = [
+        each for each in pulled_images(planned) if each.component == "the RDMA device plugin"
+    ]
     assert image.repository == f"mirror.example/gpu/mellanox/{IMAGE}"
-    assert image.home == f"ghcr.io/mellanox/{IMAGE}"
+    assert image.upstream == f"ghcr.io/mellanox/{IMAGE}"
     (daemon,) = by_kind(platform_objects(planned), "DaemonSet")
     (pulled,) = [c["image"] for c in daemon["spec"]["template"]["spec"]["containers"]]
     assert image.digest

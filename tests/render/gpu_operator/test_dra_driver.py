@@ -1,7 +1,7 @@
 """The driver of claims by its own chart, on GKE: who installs it, with what values, and on which nodes."""
 
 from gpuyard.catalogue.software.digests import digest_of
-from gpuyard.plan.sharing.claims import answers_claims, installs_claim_driver, installs_claims
+from gpuyard.plan.sharing.claims import installs_claim_driver, installs_claims, serves_claims
 from gpuyard.render.files import releases
 from gpuyard.render.gpu_operator.claims import claim_objects
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
@@ -118,7 +118,7 @@ def test_racks_have_compute_domains():
 
 
 def test_its_image_is_listed_by_digest_and_a_mirror_serves_it():
-    (found,) = [each for each in pulled_images(plan()) if each.of == "NVIDIA's DRA driver"]
+    (found,) = [each for each in pulled_images(plan()) if each.component == "NVIDIA's DRA driver"]
     assert (found.repository, found.tag) == (HOME, "v0.5.0")
     assert found.digest == digest_of(HOME, "v0.5.0")
     mirrored = plan(mirror={"images": "mirror.example/gpu"})
@@ -142,7 +142,7 @@ def test_claims_have_one_who_answers_them(cloud, one, more, who):
     found = plan_of(platform([pool(**one, sharing="dra")], cloud=cloud, **more))
     by = {"operator": installs_claims(found.spec), "chart": installs_claim_driver(found.spec)}
     assert [name for name, does in by.items() if does] == ([who] if who else [])
-    assert answers_claims(found.spec) is bool(who)
+    assert serves_claims(found.spec) is bool(who)
     assert (dra_driver_release(found) is not None) is (who == "chart")
 
 
@@ -153,5 +153,5 @@ def test_an_image_that_nobody_knows_is_no_reason_to_install_it():
 
 def test_who_claims_nothing_gets_no_driver_of_claims():
     found = plan_of(platform([pool(**MACHINE)], cloud="gcp"))
-    assert not answers_claims(found.spec)
+    assert not serves_claims(found.spec)
     assert dra_driver_release(found) is None

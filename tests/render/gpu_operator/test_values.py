@@ -5,9 +5,9 @@ import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
 from gpuyard.catalogue.software.charts import GPU_OPERATOR_CHART, OPERATOR_IMAGES
-from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, Owner, SoftwarePart
+from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, ComponentOwner, SoftwarePart
 from gpuyard.catalogue.software.pins import PINS
-from gpuyard.plan.sharing.by_gke import is_by_gke
+from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 from gpuyard.plan.sharing.sharing import SharingMethod
 from gpuyard.render.files import render_files
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects
@@ -147,7 +147,7 @@ def test_each_part_of_each_node_has_exactly_one_owner(name):
     for pool_plan in plan.pools:
         software = pool_plan.node_software
         for part in SoftwarePart:
-            theirs = software.owners[part.value] != Owner.OPERATOR.value
+            theirs = software.owners[part.value] != ComponentOwner.OPERATOR.value
             kept_off = pool_plan.labels.get(DEPLOY_LABEL[part]) == "false" or (
                 pool_plan.labels.get("nvidia.com/gpu.deploy.operands") == "false"
             )
@@ -166,7 +166,7 @@ def test_what_goes_with_what(name):
         said = variables(found["toolkit"])["ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"]
         assert said == "false"
         assert found["cdi"] == {"enabled": True}, "else nothing reaches a pod"
-    mps = any(p.sharing is SharingMethod.MPS and not is_by_gke(p) for p in plan.pools)
+    mps = any(p.sharing is SharingMethod.MPS and not is_gke_managed(p) for p in plan.pools)
     cut = any(p.mig_config for p in plan.pools)
     assert found["mig"] == {"strategy": ("" if mps else "mixed") if cut else "none"}
     passed = {t["key"] for t in found["daemonsets"]["tolerations"]}

@@ -105,12 +105,12 @@ def test_a_resource_of_a_pool_that_nobody_in_the_cohort_has_is_zero_there():
     ("stop", "policy"), [("hold", "Hold"), ("drain", "HoldAndDrain"), (None, None)]
 )
 def test_a_stopped_queue_has_the_policy_that_stops_it(stop, policy):
-    one = team(guarantee={"train": 8}, **({"stop": stop} if stop else {}))
+    one = team(guarantee={"train": 8}, **({"stop_policy": stop} if stop else {}))
     assert by_kind(platform(None, [one]), "ClusterQueue")["lab-vision"].get("stopPolicy") == policy
 
 
 def test_a_stopped_pool_has_a_taint_that_its_flavor_does_not_tolerate():
-    flavors = by_kind(platform([pool(stop="hold"), pool("other")]), "ResourceFlavor")
+    flavors = by_kind(platform([pool(stop_policy="hold"), pool("other")]), "ResourceFlavor")
     brake = {"key": "gpuyard.dev/stop", "value": "hold", "effect": "NoSchedule"}
     assert flavors["train"]["nodeTaints"][-1] == brake
     assert brake["key"] not in str(flavors["train"]["tolerations"])

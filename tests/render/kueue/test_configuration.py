@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.spec.read import platform_spec
@@ -11,12 +11,12 @@ from kit.stacks import platform
 
 
 def configuration(**overrides):
-    return kueue_configuration(planned(platform_spec(platform(**overrides))))
+    return kueue_configuration(plan_or_raise(platform_spec(platform(**overrides))))
 
 
 def config_maps(cloud, **more):
     spec = platform_spec(platform(cloud=cloud, **more))
-    return [o for o in queueing_objects(planned(spec)) if o["kind"] == "ConfigMap"]
+    return [o for o in queueing_objects(plan_or_raise(spec)) if o["kind"] == "ConfigMap"]
 
 
 @pytest.mark.parametrize("fair", [True, False])

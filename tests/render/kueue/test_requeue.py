@@ -4,11 +4,11 @@ import subprocess
 import sys
 
 from gpuyard.names import INTERRUPTED_LABEL
-from gpuyard.render.dependencies import needed_by
-from gpuyard.render.kueue.requeue import STARTS_AGAIN, requeue_objects, spared_objects
+from gpuyard.render.dependencies import dependencies_of
+from gpuyard.render.kueue.requeue import STARTS_AGAIN, eviction_policy_objects, requeue_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.supply.images import pulled_images
-from gpuyard_requeue.look import read_settings
+from gpuyard_requeue.reconcile import read_settings
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 
@@ -38,7 +38,7 @@ def of_kind(plan, kind):
 )
 def test_it_is_made_where_nodes_go_under_jobs_of_teams(plan, made):
     assert bool(requeue_objects(plan)) is made
-    assert bool(spared_objects(plan)) is made
+    assert bool(eviction_policy_objects(plan)) is made
     assert ("requeue" in [name for name, _ in object_groups(plan)]) is made
 
 
@@ -99,7 +99,7 @@ def test_the_program_runs_from_where_it_is_mounted(tmp_path):
 def test_it_begins_when_its_account_is_held():
     (made,) = of_kind(spot(), "Deployment")
     name = "gpuyard-lab-requeue"
-    assert set(needed_by(made)) == {
+    assert set(dependencies_of(made)) == {
         ("Namespace", "", SPACE),
         *((kind, SPACE, name) for kind in ("ServiceAccount", "RoleBinding", "ConfigMap")),
         *((kind, "", name) for kind in ("ClusterRoleBinding", "ValidatingAdmissionPolicyBinding")),
@@ -138,7 +138,7 @@ def test_the_account_sees_nodes_and_touches_workloads_of_teams_alone():
 
 
 def test_a_pod_that_is_put_out_is_no_failure_of_a_job_without_rules():
-    policy, binding = spared_objects(spot())
+    policy, binding = eviction_policy_objects(spot())
     (mutation,) = policy["spec"]["mutations"]
     text = mutation["jsonPatch"]["expression"]
     assert "action: 'Ignore'" in text
@@ -148,7 +148,7 @@ def test_a_pod_that_is_put_out_is_no_failure_of_a_job_without_rules():
         "never-in-place",
     }
     assert binding["spec"]["policyName"] == policy["metadata"]["name"]
-    assert spared_objects(spot(kubernetes="1.35")) == [], "API servers know no such policy"
+    assert eviction_policy_objects(spot(kubernetes="1.35")) == [], "API servers know no such policy"
 
 
 @every(
@@ -166,4 +166,4 @@ def test_a_pod_that_is_put_out_is_no_failure_of_a_job_without_rules():
 )
 def test_the_image_is_pulled_once(more, of):
     pulled = [each for each in pulled_images(spot(**more)) if each.repository == "python"]
-    assert [each.of for each in pulled] == of
+    assert [each.component for each in pulled] == of

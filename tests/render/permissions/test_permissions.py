@@ -11,14 +11,19 @@ from testbed.plugins.cloud.shapes import Place
 
 import sizes
 from gpuyard.catalogue.permissions.aws import AWS_CALLS, AWS_KINDS
-from gpuyard.catalogue.permissions.aws_forms import ADDS_TAGS, MAKES, NO_RESOURCE, TAGGED_AT_BIRTH
+from gpuyard.catalogue.permissions.aws_forms import (
+    ADDS_TAGS,
+    CREATE_ACTIONS,
+    NO_RESOURCE,
+    TAGGED_ON_CREATE,
+)
 from gpuyard.catalogue.permissions.gcp import GCP_CALLS, GCP_KINDS
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.render.permissions.needs import AccountPlace, needs_of
+from gpuyard.render.permissions.needs import AccountPlace, required_actions
 from gpuyard.render.permissions.of_plan import aws_permissions, gcp_permissions
 from gpuyard.render.permissions.policies import documents_of, size_of, statements_of
 from gpuyard.render.permissions.roles import permissions_of
@@ -42,7 +47,7 @@ NO_NAT = {"network": {"nat": "none"}}
 
 @cache
 def stack(name):
-    return planned(read_stack_file(FILES[name].read_bytes(), name).spec)
+    return plan_or_raise(read_stack_file(FILES[name].read_bytes(), name).spec)
 
 
 CLUSTERS = {
@@ -132,14 +137,14 @@ def test_every_document_is_a_policy_without_a_wildcard_in_its_actions(name):
 def test_only_what_has_no_resource_at_aws_is_allowed_on_all(name):
     for each in allowed_on_aws(name).statements:
         if each.arns == ("*",):
-            tagged = each.condition and set(each.actions) <= TAGGED_AT_BIRTH
+            tagged = each.condition and set(each.actions) <= TAGGED_ON_CREATE
             assert tagged or set(each.actions) <= NO_RESOURCE, each
 
 
 @every("name", AWS)
 def test_a_role_is_passed_by_name_and_to_a_service(name):
     passed = [s for s in allowed_on_aws(name).statements if "iam:PassRole" in s.actions]
-    wants = any(AWS_KINDS[each.kind].passes for each in aws_graph(aws_plan(name)).resources)
+    wants = any(AWS_KINDS[each.kind].passed_roles for each in aws_graph(aws_plan(name)).resources)
     assert bool(passed) is wants
     for each in passed:
         assert each.actions == ("iam:PassRole",)
@@ -169,13 +174,15 @@ def test_what_a_cluster_that_is_there_needs_no_more_is_not_allowed():
 
 
 def test_a_given_key_is_allowed_by_its_name_alone():
-    found = needs_of(aws_graph(plan_on_aws(cluster={"key": KEY})), AccountPlace("lab"))
+    found = required_actions(aws_graph(plan_on_aws(cluster={"key": KEY})), AccountPlace("lab"))
     assert {n.arns for n in found if n.action == "kms:CreateGrant"} == {(KEY,)}
 
 
 def test_a_network_of_others_is_no_network_with_our_tag():
     plan = plan_on_aws(cluster={"network": {"id": VPC, "subnets": {"private": SUBNETS}}})
-    there = [n for n in needs_of(aws_graph(plan), AccountPlace("lab")) if n.what == "Beside"]
+    there = [
+        n for n in required_actions(aws_graph(plan), AccountPlace("lab")) if n.statement == "Beside"
+    ]
     assert ("arn:*:ec2:*:*:vpc/*",) in {n.arns for n in there}
 
 
@@ -210,7 +217,7 @@ def test_the_same_stack_has_the_same_bytes():
 
 
 def test_documents_are_cut_where_one_more_statement_would_not_fit():
-    statements = statements_of(needs_of(aws_graph(plan_on_aws()), AccountPlace("lab")))
+    statements = statements_of(required_actions(aws_graph(plan_on_aws()), AccountPlace("lab")))
     cut = documents_of(statements, 2500)
     assert [s for d in cut for s in d["Statement"]] == [s.tree for s in statements]
     assert len(cut) > len(documents_of(statements)) > 1
@@ -220,7 +227,7 @@ def test_documents_are_cut_where_one_more_statement_would_not_fit():
 
 def test_a_question_without_a_resource_is_asked_of_all():
     plan = plan_on_aws(region=None, cluster={})
-    asked = {n.action: n for n in needs_of(aws_graph(plan), AccountPlace("lab"))}
+    asked = {n.action: n for n in required_actions(aws_graph(plan), AccountPlace("lab"))}
     assert asked["ec2:DescribeAvailabilityZones"].arns == ("*",)
 
 
@@ -261,14 +268,14 @@ def test_a_key_of_the_graph_and_a_list_of_roles_are_found_where_they_stand():
     ]
     logs = CloudResource(kind="aws:cloudwatch/logGroup:LogGroup", name="logs", inputs={})
     graph = CloudGraph((role, key, store, pods, target, bucket, named, logs, *parts), (who,))
-    found = needs_of(graph, AccountPlace("lab", account="123456789012"))
+    found = required_actions(graph, AccountPlace("lab", account="123456789012"))
     assert {n.arns[0] for n in found if n.action == "logs:CreateLogGroup"} == {
         "arn:*:logs:*:123456789012:log-group:*"
     }
     versions = {n.arns for n in found if n.action == "s3:PutBucketVersioning"}
     assert versions == {("arn:*:s3:::*bucket-*",), ("arn:*:s3:::lab-123456789012",)}
     made = [n for n in found if n.action == "ec2:CreateNetworkInterface"]
-    assert [(n.what, n.arns[0].rpartition(":")[2]) for n in made] == [
+    assert [(n.statement, n.arns[0].rpartition(":")[2]) for n in made] == [
         ("Beside", "network-interface/*"),
         ("Beside", "subnet/*"),
         ("Keep", "security-group/*"),
@@ -279,7 +286,7 @@ def test_a_key_of_the_graph_and_a_list_of_roles_are_found_where_they_stand():
         n.arns for n in found if n.action == "iam:PassRole"
     }
     grants = [n for n in found if n.action == "kms:CreateGrant"]
-    assert [n.what for n in grants] == ["Keep"]
+    assert [n.statement for n in grants] == ["Keep"]
     assert (
         "arn:*:eks:*:123456789012:podidentityassociation/*/*",
         "arn:*:eks:*:123456789012:cluster/*",
@@ -350,7 +357,7 @@ def test_every_kind_of_every_stack_has_a_row(cloud):
 def test_what_is_said_of_an_action_is_said_of_one_that_is_there():
     known = {a for row in AWS_KINDS.values() for a in row.actions}
     known |= {a for actions, _ in AWS_CALLS.values() for a in actions}
-    assert (MAKES | TAGGED_AT_BIRTH | ADDS_TAGS) - known == set()
+    assert (CREATE_ACTIONS | TAGGED_ON_CREATE | ADDS_TAGS) - known == set()
     assert NO_RESOURCE - known == set()
-    assert {a for row in AWS_KINDS.values() for a in row.beside} <= known
-    assert not NO_RESOURCE & MAKES
+    assert {a for row in AWS_KINDS.values() for a in row.additional_resources} <= known
+    assert not NO_RESOURCE & CREATE_ACTIONS

@@ -74,13 +74,19 @@ def test_adapters_of_a_machine_type_and_a_part_of_a_gpu():
 
 LOWER = [
     {"pool": "train", "check": "pcie.width", "value": 8, "reason": "risers", "until": "2027-03-31"},
-    {"pool": "train", "check": "work.memory", "value": 9, "reason": "warm", "until": "2027-03-31"},
+    {
+        "pool": "train",
+        "check": "work.memory",
+        "value": 9,
+        "reason": "keep_warm",
+        "until": "2027-03-31",
+    },
     {"pool": "serve", "check": "pcie.width", "value": 4, "reason": "old", "until": "2027-03-31"},
 ]
 
 
 def lowered(*accepted, nodes=2):
-    asked = {"image": "x", "profile": "full", "accepted": list(accepted)}
+    asked = {"image": "x", "profile": "full", "accepted_thresholds": list(accepted)}
     pools = [pool(nodes=nodes), cut_pool()]
     return plan_of(platform(pools, cloud="simulated", validation=asked))
 

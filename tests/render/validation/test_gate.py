@@ -10,15 +10,15 @@ from gpuyard.names import CHECK_RESULT_LABEL, CHECKED_LABEL, CHECKS_LABEL, GATE_
 from gpuyard.plan.records import STARTS_WITH
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
-from gpuyard.render.cloud.graph import settle
-from gpuyard.render.dependencies import needed_by, place_of
+from gpuyard.render.cloud.graph import resolve_values
+from gpuyard.render.dependencies import dependencies_of, place_of
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.render.gpu_operator.objects import agents_tolerate
+from gpuyard.render.gpu_operator.objects import agent_tolerations
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.validation.gate import gate_objects, gated_pools
 from gpuyard.render.validation.jobs import node_digest, validation_objects
-from gpuyard_gate.look import read_settings
+from gpuyard_gate.reconcile import read_settings
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool
 
@@ -99,7 +99,7 @@ def test_every_maker_of_nodes_starts_them_closed_and_no_queue_bears_that():
         assert ours["value"] == "unchecked"
         assert ours["effect"] in {"NoSchedule", "NO_SCHEDULE"}
     for plan in PLANS.values():
-        assert GATE_TAINT in {each["key"] for each in agents_tolerate(plan)}
+        assert GATE_TAINT in {each["key"] for each in agent_tolerations(plan)}
         flavors = [o for _, objs in object_groups(plan) for o in objs if "Flavor" in o["kind"]]
         assert flavors
         assert GATE_TAINT not in json.dumps(flavors)
@@ -112,7 +112,7 @@ def test_an_image_that_eks_does_not_know_registers_with_it():
         for r in graph.resources
         if r.name.endswith("-template") and r.part == "train"
     ]
-    said = settle(data.text, str)
+    said = resolve_values(data.text, str)
     assert f"--register-with-taints=nvidia.com/gpu=present:NoSchedule,{STARTS_WITH}" in said
 
 
@@ -121,7 +121,7 @@ def test_only_where_nodes_are_to_wait_they_start_closed(gate, starts):
     plan = asked(cloud="simulated", validation={"gate": gate})
     (node, *_) = node_objects(plan, plan.pools[0])
     assert (GATE_TAINT in {t["key"] for t in node["spec"]["taints"]}) is starts
-    assert (GATE_TAINT in {t["key"] for t in agents_tolerate(plan)}) is starts
+    assert (GATE_TAINT in {t["key"] for t in agent_tolerations(plan)}) is starts
 
 
 # ── pods that look ────────────────────────────────────────────────────────────────────────────────
@@ -166,7 +166,7 @@ def digest_of(*pools, **more):
     [
         ([], {}, False),
         ([pool(nodes=9)], {}, False),
-        ([], {"validation": {"most_closed_percent": 50}}, False),
+        ([], {"validation": {"max_unavailable_percent": 50}}, False),
         ([], {"image": "another"}, True),
         ([], {"software": {"driver": "580.178.04"}}, True),
         ([pool(machine="p4d.24xlarge")], {}, True),
@@ -178,9 +178,9 @@ def test_a_node_is_looked_at_again_when_what_its_verdict_rests_on_is_another(poo
 
 # ── the program ───────────────────────────────────────────────────────────────────────────────────
 def test_the_program_is_told_the_pools_and_reads_that():
-    plan = asked(pool(), cut_pool(), cloud="simulated", validation={"most_closed_percent": 35})
+    plan = asked(pool(), cut_pool(), cloud="simulated", validation={"max_unavailable_percent": 35})
     found = read_settings(of_kind(plan, "ConfigMap", "-gate")["data"]["settings.json"])
-    assert (found.namespace, found.most_closed_percent) == ("gpu-operator", 35)
+    assert (found.namespace, found.max_unavailable_percent) == ("gpu-operator", 35)
     assert [(p.name, p.selector, p.checks, p.gate) for p in found.pools] == [
         ("train", "gpuyard.dev/pool=train", "gpuyard-lab-gate-train", "taint"),
         ("serve", "gpuyard.dev/pool=serve", "gpuyard-lab-gate-serve", "taint"),
@@ -227,7 +227,7 @@ def test_its_pod_waits_for_nothing_that_it_is_there_to_open():
 
 def test_it_begins_when_its_account_is_held_and_ends_before():
     plan = asked(cloud="simulated")
-    needs = set(needed_by(of_kind(plan, "Deployment")))
+    needs = set(dependencies_of(of_kind(plan, "Deployment")))
     name, space = "gpuyard-lab-gate", "gpu-operator"
     assert needs == {
         ("Namespace", "", space),
@@ -238,13 +238,13 @@ def test_it_begins_when_its_account_is_held_and_ends_before():
     mounted = {
         volume["configMap"]["name"] for volume in checks["spec"]["template"]["spec"]["volumes"]
     }
-    needed = {place for kind, _, place in needed_by(checks) if kind == "ConfigMap"}
+    needed = {place for kind, _, place in dependencies_of(checks) if kind == "ConfigMap"}
     assert needed == mounted
     made = {place_of(o) for o in (*gate_objects(plan), *validation_objects(plan))}
     assert {("ConfigMap", space, each) for each in mounted} <= made
     bare = {"kind": "Deployment", "metadata": {"name": "x", "namespace": "y"}}
     bare["spec"] = {"template": {"spec": {"volumes": [{"name": "h", "hostPath": {"path": "/"}}]}}}
-    assert list(needed_by(bare)) == [("Namespace", "", "y")]
+    assert list(dependencies_of(bare)) == [("Namespace", "", "y")]
 
 
 def test_the_account_lists_and_patches_and_that_is_all():

@@ -11,9 +11,9 @@ import yaml
 import sizes
 from gpuyard.names import GATE_TAINT, validator_name
 from gpuyard.plan.records.late import Late
-from gpuyard.render.dependencies import needed_by, place_of
+from gpuyard.render.dependencies import dependencies_of, place_of
 from gpuyard.render.platform import object_groups
-from gpuyard.render.programs import source_of
+from gpuyard.render.programs import package_source
 from gpuyard.render.validation import jobs as validation_jobs
 from gpuyard.render.validation.expectations import expectations_text
 from gpuyard.render.validation.jobs import (
@@ -87,7 +87,7 @@ def test_each_pool_has_its_expectations_and_its_job_and_all_have_one_program():
 def test_a_job_waits_for_what_its_pods_mount():
     plan = asked(pool())
     made = {place_of(o) for o in validation_objects(plan)}
-    needs = set(needed_by(one(plan, "Job")))
+    needs = set(dependencies_of(one(plan, "Job")))
     assert {kind for kind, _, _ in made - needs} == {"Job", "Role"}
 
 
@@ -238,8 +238,8 @@ def test_it_runs_again_when_what_the_verdict_rests_on_is_another(change, again):
 def test_other_floors_are_another_check(monkeypatch):
     plan = asked()
     before = check_name(plan, plan.pools[0])
-    other = {**source_of("gpuyard_validator"), "floors.py": "FLOORS = {}"}
-    monkeypatch.setattr(validation_jobs, "source_of", lambda _: other)
+    other = {**package_source("gpuyard_validator"), "floors.py": "FLOORS = {}"}
+    monkeypatch.setattr(validation_jobs, "package_source", lambda _: other)
     assert check_name(plan, plan.pools[0]) != before
 
 

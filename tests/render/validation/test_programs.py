@@ -25,7 +25,7 @@ def gate(**validation):
 
 
 @pytest.mark.parametrize(
-    ("made", "other"), [(requeue, {"name": "other"}), (gate, {"most_closed_percent": 50})]
+    ("made", "other"), [(requeue, {"name": "other"}), (gate, {"max_unavailable_percent": 50})]
 )
 def test_what_it_is_told_changes_its_pod(made, other):
     assert made() == made()
@@ -33,13 +33,13 @@ def test_what_it_is_told_changes_its_pod(made, other):
     assert made()["metadata"]["annotations"] != made(**other)["metadata"]["annotations"]
 
 
-@pytest.mark.parametrize(("made", "file"), [(requeue, "judge.py"), (gate, "loop.py")])
+@pytest.mark.parametrize(("made", "file"), [(requeue, "decisions.py"), (gate, "loop.py")])
 def test_a_mended_program_changes_its_pod(made, file, monkeypatch):
-    before, read = made(), programs.source_of
+    before, read = made(), programs.package_source
 
     def mended(package):
         return {path: f"{text}#" if path == file else text for path, text in read(package).items()}
 
-    monkeypatch.setattr(programs, "source_of", mended)
+    monkeypatch.setattr(programs, "package_source", mended)
     assert made()["spec"] == before["spec"]
     assert made()["metadata"]["annotations"] != before["metadata"]["annotations"]

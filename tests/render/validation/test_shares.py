@@ -5,16 +5,16 @@ import yaml
 import sizes
 from gpuyard.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
 from gpuyard.plan.records.late import Late
-from gpuyard.render.dependencies import needed_by, place_of
+from gpuyard.render.dependencies import dependencies_of, place_of
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.validation.shares import (
+    share_checks,
     share_job_name,
     share_text,
     shared_object,
-    tried_shares,
 )
 from gpuyard.render.validation.work import late_jobs, work_objects
-from gpuyard_validator.shares.record import Wanted, read_wanted
+from gpuyard_validator.shares.record import ShareExpectations, read_expectations
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
@@ -47,14 +47,14 @@ def container(plan):
     return job(plan)["spec"]["template"]["spec"]["containers"][0]
 
 
-def wanted(plan, index=0) -> Wanted:
-    return read_wanted(share_text(tried_shares(plan)[index]))
+def wanted(plan, index=0) -> ShareExpectations:
+    return read_expectations(share_text(share_checks(plan)[index]))
 
 
 def test_the_job_of_a_shared_pool_is_the_golden_one(golden):
     plan = asked()
     shown = [o for o in work_objects(plan) if "__init__.py" not in (o.get("data") or {})]
-    name = share_job_name(plan, tried_shares(plan)[0])
+    name = share_job_name(plan, share_checks(plan)[0])
     text = yaml.safe_dump_all(shown, sort_keys=False).replace(name.rpartition("-")[2], "DIGEST")
     golden(sizes.ROOT / "tests/render/golden/validation-shares.yaml", text)
 
@@ -70,18 +70,18 @@ def test_the_job_of_a_shared_pool_is_the_golden_one(golden):
     ],
 )
 def test_nothing_is_made_where_no_share_is_tried(plan):
-    assert tried_shares(plan) == []
+    assert share_checks(plan) == []
     assert ACCOUNT not in {o["metadata"]["name"] for o in work_objects(plan)}
 
 
 def test_each_resource_of_a_cut_pool_has_its_job():
     plan = asked(pool(), cut_pool())
-    assert [(t.pool.name, t.share.resource, t.in_all, t.pods) for t in tried_shares(plan)] == [
+    assert [(t.pool.name, t.share.resource, t.in_all, t.pods) for t in share_checks(plan)] == [
         ("serve", "nvidia.com/mig-1g.5gb", 16, 17),
         ("serve", "nvidia.com/mig-2g.10gb", 8, 9),
         ("serve", "nvidia.com/mig-3g.20gb", 8, 9),
     ]
-    names = [share_job_name(plan, each) for each in tried_shares(plan)]
+    names = [share_job_name(plan, each) for each in share_checks(plan)]
     assert [name.rpartition("-")[0] for name in names] == [
         "gpuyard-lab-share-serve-1g-5gb",
         "gpuyard-lab-share-serve-2g-10gb",
@@ -136,7 +136,7 @@ def test_compute_slices_are_borrowed_where_queues_count_them():
         "nominalQuota": "0",
         "borrowingLimit": str(counted.per_node),
     }
-    assert [each.check.spare for each in tried_shares(plan)] == [0, 0, 0]
+    assert [each.check.spare for each in share_checks(plan)] == [0, 0, 0]
 
 
 def test_memory_has_a_limit_by_mps_alone():
@@ -194,13 +194,13 @@ def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):
         asked(shared_pool(sharing=MPS)),
     ):
         assert name(other) != first
-    monkeypatch.setattr("gpuyard.render.validation.shares.source_of", lambda _: {"x.py": "1"})
+    monkeypatch.setattr("gpuyard.render.validation.shares.package_source", lambda _: {"x.py": "1"})
     assert name(asked()) != first
 
 
 def test_the_verdict_names_its_job_and_keeps_its_figures():
     plan = asked()
-    (tried,) = tried_shares(plan)
+    (tried,) = share_checks(plan)
     made = shared_object(plan, tried)
     assert made["metadata"]["name"] == f"{share_job_name(plan, tried)}-passed"
     assert made["data"] == {
@@ -218,9 +218,9 @@ def test_all_is_rendered_after_what_it_needs():
     objects = platform_objects(plan_of(raw))
     order = [place_of(o) for o in objects]
     made = next(o for o in objects if "share" in o["metadata"]["name"] and o["kind"] == "Job")
-    needs = set(needed_by(made))
+    needs = set(dependencies_of(made))
     assert ("ServiceAccount", "gpuyard-lab", ACCOUNT) in needs
     assert ("ConfigMap", "gpuyard-lab", QUEUE) in needs
     for at, each in enumerate(objects):
-        for need in needed_by(each):
+        for need in dependencies_of(each):
             assert need not in order or order.index(need) < at, (order[at], need)

@@ -8,7 +8,7 @@ import yaml
 import sizes
 from gpuyard.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
 from gpuyard.plan.records.late import Late, late_names
-from gpuyard.render.dependencies import needed_by, place_of
+from gpuyard.render.dependencies import dependencies_of, place_of
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.validation.volumes import (
@@ -18,7 +18,7 @@ from gpuyard.render.validation.volumes import (
     volumes_text,
 )
 from gpuyard.render.validation.work import LateJob, late_jobs, work_objects
-from gpuyard_validator.volumes.record import read_wanted
+from gpuyard_validator.volumes.record import read_expectations
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
@@ -91,7 +91,7 @@ def test_nothing_is_made_where_nothing_is_read(plan):
 
 def test_a_pool_whose_gpus_cannot_be_had_reads_all_the_same():
     """It holds none: no queue is made for it, and the program is carried without one."""
-    stopped = pool(nodes=1, stop="hold")
+    stopped = pool(nodes=1, stop_policy="hold")
     plan = asked(pools=[stopped])
     kinds = [o["kind"] for o in work_objects(plan)]
     assert "ClusterQueue" not in kinds
@@ -138,8 +138,8 @@ def test_it_mounts_each_dataset_by_a_claim_and_only_to_read():
     assert [(m["mountPath"], m["readOnly"]) for m in mounts] == [
         ("/volumes/corpus", True), ("/volumes/home", True),
     ]  # fmt: skip
-    wanted = read_wanted(volumes_text(plan, plan.pools[0]))
-    assert [(r.name, r.path, r.floor_mb_per_s) for r in wanted.readings] == [
+    wanted = read_expectations(volumes_text(plan, plan.pools[0]))
+    assert [(r.name, r.path, r.threshold_mb_per_s) for r in wanted.readings] == [
         ("corpus", "/volumes/corpus", 340.0), ("home", "/volumes/home", 200.0),
     ]  # fmt: skip
     volumes = {v["name"]: v for v in pod(plan)["volumes"]}
@@ -206,7 +206,7 @@ def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):
         assert name(other) != first
     assert name(asked(lustre | {"size_gib": 2400}, cloud="aws")) != of_lustre
     assert name(asked(lustre | {"read_mb_per_s": 101}, cloud="aws")) != of_lustre
-    monkeypatch.setattr("gpuyard.render.validation.volumes.source_of", lambda _: {"x.py": "1"})
+    monkeypatch.setattr("gpuyard.render.validation.volumes.package_source", lambda _: {"x.py": "1"})
     assert name(asked()) != first
 
 
@@ -214,7 +214,7 @@ def test_all_is_rendered_after_what_it_needs():
     plan = asked()
     objects = platform_objects(plan)
     order = [place_of(o) for o in objects]
-    needs = set(needed_by(job(plan)))
+    needs = set(dependencies_of(job(plan)))
     for need in (
         ("ServiceAccount", "gpuyard-lab", "gpuyard-data"),
         ("PersistentVolumeClaim", "gpuyard-lab", "corpus"),
@@ -222,7 +222,7 @@ def test_all_is_rendered_after_what_it_needs():
     ):
         assert need in needs
     for at, each in enumerate(objects):
-        for need in needed_by(each):
+        for need in dependencies_of(each):
             assert need not in order or order.index(need) < at, (order[at], need)
 
 

@@ -15,7 +15,7 @@ from gpuyard.names import (
     work_name,
 )
 from gpuyard.plan.records.late import Late
-from gpuyard.render.dependencies import needed_by, place_of
+from gpuyard.render.dependencies import dependencies_of, place_of
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.render.validation.queue import LEAST
 from gpuyard.render.validation.work import (
@@ -23,7 +23,7 @@ from gpuyard.render.validation.work import (
     late_jobs,
     work_job_name,
     work_objects,
-    worked_object,
+    work_result_object,
     working_pools,
 )
 from gpuyard_validator.expectations import read_expectations
@@ -132,11 +132,11 @@ def test_its_queue_owns_nothing_takes_from_nobody_and_borrows_what_is_checked():
 def test_a_job_waits_for_all_that_it_needs():
     plan = asked()
     made = {place_of(o) for o in work_objects(plan)}
-    needs = set(needed_by(one(plan, "Job")))
+    needs = set(dependencies_of(one(plan, "Job")))
     assert {kind for kind, _, _ in made - needs} == {"Job", "ClusterQueue"}
     assert ("ConfigMap", "gpuyard-lab", NAME) in needs
-    assert ("ClusterQueue", "", NAME) in set(needed_by(one(plan, "LocalQueue")))
-    assert ("ServiceAccount", "gpuyard-lab", NAME) in set(needed_by(one(plan, "Secret")))
+    assert ("ClusterQueue", "", NAME) in set(dependencies_of(one(plan, "LocalQueue")))
+    assert ("ServiceAccount", "gpuyard-lab", NAME) in set(dependencies_of(one(plan, "Secret")))
 
 
 def test_all_is_rendered_after_what_it_needs():
@@ -145,7 +145,7 @@ def test_all_is_rendered_after_what_it_needs():
     objects = platform_objects(plan_of(raw))
     order = [place_of(o) for o in objects]
     for at, each in enumerate(objects):
-        for need in needed_by(each):
+        for need in dependencies_of(each):
             assert need not in order or order.index(need) < at, (order[at], need)
 
 
@@ -210,8 +210,8 @@ def test_ranks_meet_at_the_first_pod_by_a_token_that_the_cluster_draws():
 )  # fmt: skip
 def test_what_runs_together_is_in_the_document_and_in_the_arguments(plan, nodes, between, alone):
     told = read_expectations(document(plan))
-    assert (told.profile, told.together.nodes) == ("full", nodes)
-    assert told.together.between == between
+    assert (told.profile, told.collectives.nodes) == ("full", nodes)
+    assert told.collectives.between == between
     words = container(plan)["args"]
     assert ("--index" in words) is alone
     assert (words[words.index("--first") + 1] == "localhost:29500") is alone
@@ -250,14 +250,14 @@ def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):
         asked(software={"driver": "580.178.04"}),
     ):
         assert name_of(other) != first
-    monkeypatch.setattr("gpuyard.render.validation.work.source_of", lambda _: {"x.py": "1"})
+    monkeypatch.setattr("gpuyard.render.validation.work.package_source", lambda _: {"x.py": "1"})
     assert name_of(asked()) != first
 
 
 def test_the_verdict_names_its_job():
     plan = asked(pool(nodes=2))
     (each,) = working_pools(plan)
-    made = worked_object(plan, plan.pools[0], each)
+    made = work_result_object(plan, plan.pools[0], each)
     assert made["metadata"]["name"] == f"{name_of(plan)}-passed"
     late = {"figures": Late("validation.figures"), "verdict": Late("validation.verdict")}
     assert made["data"] == {"pool": "train", "nodes": "2"} | late

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pulumi
 import pytest
 
-from gpuyard.changes.deployed import Deployed, Stand
+from gpuyard.changes.deployed_state import DeployedResource, DeployedState
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.resources import EksCluster, GkeCluster, GpuNodePool, Platform
-from gpuyard.resources.clusters import guarding
+from gpuyard.resources.clusters import change_preview
 from kit.clouds import answers
 from kit.stacks import platform, pool
 
@@ -22,7 +22,7 @@ CASES = pytest.mark.parametrize(
 
 @pytest.fixture
 def clouds(pulumi_mocks):
-    return pulumi_mocks.but(outputs=answers.outputs, calls=answers.calls())
+    return pulumi_mocks.with_settings(outputs=answers.outputs, calls=answers.calls())
 
 
 def configured():
@@ -30,13 +30,13 @@ def configured():
     pulumi.runtime.set_config("gcp:region", "us-central1")
 
 
-def apart(kind, raw, given=lambda cluster: cluster.ground):
+def apart(kind, raw, given=lambda cluster: cluster.foundation):
     """A cluster, and its first pool as another program would make it: with values alone."""
 
     def program():
         configured()
         cluster = kind("lab", {"platform": raw})
-        args = {"platform": raw, "pool": "train", "ground": given(cluster)}
+        args = {"platform": raw, "pool": "train", "foundation": given(cluster)}
         GpuNodePool("train", args)
 
     return program
@@ -85,23 +85,25 @@ def test_the_values_may_be_written_down(clouds):
     assert outputs["endpoint"].startswith("https://")
     assert outputs["nodeRole"].startswith("arn:aws:iam::")
     assert json.loads(outputs["kubeconfig"])["current-context"] == "lab"
-    again = clouds.run(apart(EksCluster, EKS, given=lambda _: outputs["ground"]))
+    again = clouds.run(apart(EksCluster, EKS, given=lambda _: outputs["foundation"]))
     assert set(groups(again)) == set(groups(graph))
 
 
 def test_a_pool_apart_sends_new_bounds_with_the_size_that_its_node_group_has(clouds, monkeypatch):
     before = groups(clouds.run(apart(EksCluster, EKS)))
     (there,) = [one for name, one in before.items() if name.startswith("train")]
-    left = Deployed(urn=there.urn, kind=there.type, outputs=there.outputs)
-    stand = Stand((left, replace(left, urn=f"{there.urn}-other")), {})
-    monkeypatch.setattr(guarding, "last_state", lambda: stand)
+    left = DeployedResource(urn=there.urn, kind=there.type, outputs=there.outputs)
+    stand = DeployedState((left, replace(left, urn=f"{there.urn}-other")), {})
+    monkeypatch.setattr(change_preview, "last_known_state", lambda: stand)
     asked = []
 
     def told(args):
         asked.append(args)
         return {"scalingConfigs": [{"desiredSize": 3}]}
 
-    clouds = clouds.but(calls={**answers.calls(), "aws:eks/getNodeGroup:getNodeGroup": told})
+    clouds = clouds.with_settings(
+        calls={**answers.calls(), "aws:eks/getNodeGroup:getNodeGroup": told}
+    )
     raised = {**EKS, "pools": [pool(nodes="2..6"), pool("more")]}
     (group,) = [
         one
@@ -125,7 +127,7 @@ def test_nodes_join_a_cluster_that_is_there(pulumi_mocks):
         },
     }
     calls = {**answers.calls(), "aws:eks/getCluster:getCluster": there}
-    runner = pulumi_mocks.but(outputs=answers.outputs, calls=calls)
+    runner = pulumi_mocks.with_settings(outputs=answers.outputs, calls=calls)
     graph = runner.run(together({**EKS, "cluster": {"existing": "blue"}}))
     assert [one for one in graph if one.type == "aws:eks/cluster:Cluster"] == []
     found = groups(graph)
@@ -153,7 +155,7 @@ def test_by_its_name_a_cluster_of_gke_needs_no_certificate(pulumi_mocks):
             found["controlPlaneEndpointsConfig"] = ways
         return found
 
-    runner = pulumi_mocks.but(outputs=outputs, calls=answers.calls())
+    runner = pulumi_mocks.with_settings(outputs=outputs, calls=answers.calls())
     graph = runner.run(together({**GKE, "cluster": {"endpoint": {"dns": True}}}))
     config = json.loads(graph.one("pulumi:providers:kubernetes").inputs["kubeconfig"])
     assert config["clusters"][0]["cluster"] == {"server": f"https://{answers.DNS}"}

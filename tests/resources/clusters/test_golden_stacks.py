@@ -9,9 +9,9 @@ import yaml
 from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.service import reservations
 
-from gpuyard.judging import judge
-from gpuyard.resources import Platform, PlatformRefused
+from gpuyard.resources import Platform, PlatformRejected
 from gpuyard.spec.read import read_stack_file
+from gpuyard.stack_validation import validate
 from gpuyard.testing import StackRunner
 from kit.clouds import answers
 from kit.clouds.given import account_with
@@ -34,8 +34,8 @@ BY_NAME = {
 
 def check(text):
     """The findings of `gpuyard check` that refuse, as it says them."""
-    judged = judge(read_stack_file(text.encode(), "stack.yaml"))
-    return sorted(str(f) for f in judged.findings if f.severity.value == "refuse")
+    judged = validate(read_stack_file(text.encode(), "stack.yaml"))
+    return sorted(str(f) for f in judged.findings if f.severity.value == "error")
 
 
 def up(runner, text):
@@ -50,8 +50,8 @@ def up(runner, text):
 
     try:
         runner.run(program)
-    except PlatformRefused as refused:
-        return sorted(str(f) for f in refused.findings if f.severity.value == "refuse")
+    except PlatformRejected as refused:
+        return sorted(str(f) for f in refused.findings if f.severity.value == "error")
     return []
 
 
@@ -71,7 +71,7 @@ def test_up_makes_what_check_finds_fine(pulumi_mocks, tmp_path, file):
         reservations.write(tmp_path, json.loads(HELD[file.stem].read_text("utf-8")))
     if not given:
         there[GET_SUBNETS] = subnets
-    runner = pulumi_mocks.but(outputs=answers.outputs, calls=there)
+    runner = pulumi_mocks.with_settings(outputs=answers.outputs, calls=there)
     assert (check(text), up(runner, text)) == ([], [])
 
 
@@ -103,9 +103,9 @@ def test_a_stack_in_a_cluster_that_exists_is_made_where_check_finds_it_fine(pulu
             each["scaling"] = "autoscaler"
     text = yaml.safe_dump(content)
     calls = answers.calls(account_with(platform))
-    runner = pulumi_mocks.but(outputs=answers.outputs, calls=calls)
+    runner = pulumi_mocks.with_settings(outputs=answers.outputs, calls=calls)
     assert (check(text), up(runner, text)) == ([], [])
-    nobody = pulumi_mocks.but(outputs=answers.outputs, calls=answers.calls())
+    nobody = pulumi_mocks.with_settings(outputs=answers.outputs, calls=answers.calls())
     with pytest.raises(Exception, match="blue"):
         up(nobody, text)
 

@@ -8,14 +8,14 @@ from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.charts import karpenter_values
 from gpuyard.resources import Karpenter
 from gpuyard.resources import platform as platforms
-from gpuyard.resources.clusters.guarding import Foreseen
+from gpuyard.resources.clusters.change_preview import ChangePreview
 from gpuyard.resources.releases import RELEASE_TYPE
 from kit.clouds import answers
 from kit.components import component, waits_for
 from kit.stacks import plan_of, platform, pool
 
 OURS = platform([pool(nodes="0..4", scaling="karpenter")], cloud="aws")
-STORES = {name: f"the-{name}" for name in aws_graph(plan_of(OURS)).told}
+STORES = {name: f"the-{name}" for name in aws_graph(plan_of(OURS)).late_values}
 CRDS, CONTROLLER = "lab:Release:kube-system/karpenter-crd", "lab:Release:kube-system/karpenter"
 CLASS, NODES = "lab:EC2NodeClass:train-on-demand", "lab:NodePool:train-on-demand"
 
@@ -90,11 +90,13 @@ def groups(graph, name):
 
 def test_of_pools_that_wait_it_is_told_later_and_nothing_else_changes(pulumi_mocks, monkeypatch):
     """They keep their class until the first pool has new nodes, and new ones of theirs are of the old one."""
-    clouds = pulumi_mocks.but(outputs=answers.outputs, calls=answers.calls())
+    clouds = pulumi_mocks.with_settings(outputs=answers.outputs, calls=answers.calls())
     names = [f"lab-karpenter:{kind}:train-on-demand" for kind in ("EC2NodeClass", "NodePool")]
 
     def made(*turns):
-        monkeypatch.setattr(platforms, "guard", lambda *_: Foreseen(turns=turns))
+        monkeypatch.setattr(
+            platforms, "preview_changes", lambda *_: ChangePreview(rollout_waves=turns)
+        )
         return clouds.run(lambda: component("Platform", TWO))
 
     at_once, later = made(), made(("base",), ("train",))
@@ -113,7 +115,7 @@ def test_elsewhere_it_is_empty(pulumi_mocks):
 
 
 def test_a_platform_brings_it_where_a_pool_is_its_own(pulumi_mocks):
-    clouds = pulumi_mocks.but(outputs=answers.outputs, calls=answers.calls())
+    clouds = pulumi_mocks.with_settings(outputs=answers.outputs, calls=answers.calls())
     for raw, brought in ((OURS, ["lab-karpenter"]), (platform([pool()], cloud="aws"), [])):
         graph = clouds.run(lambda raw=raw: component("Platform", raw))
         assert [one.name for one in graph if one.type.endswith(":Karpenter")] == brought

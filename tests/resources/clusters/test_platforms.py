@@ -125,7 +125,7 @@ def test_the_way_in_is_the_users_own_program_and_holds_no_credential(made, cloud
 def test_a_pool_that_is_renamed_keeps_its_names(clouds, made, cloud):
     before = {(one.type, one.name) for one in bought_in(made, cloud)}
     pools = [dict(one) for one in STACKS[cloud]["pools"]]
-    pools[0].update(name="pretrain", formerly=["train"])
+    pools[0].update(name="pretrain", previous_names=["train"])
     teams = [team("vision", guarantee={"pretrain": 8}), team("speech", borrow={"pretrain": 8})]
     after = clouds.run(program(cloud, pools=pools, teams=teams))
     assert {(one.type, one.name) for one in bought_in(after, cloud)} == before

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.changes.deployed import stand_of
+from gpuyard.changes.deployed_state import deployed_state
 from gpuyard.render.validation.jobs import check_name
 from gpuyard.resources import Platform
-from gpuyard.resources.clusters import guarding
+from gpuyard.resources.clusters import change_preview
 from kit.clouds.deployments import NAME, exported
 from kit.components import waits_for
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
@@ -29,9 +29,9 @@ def graph(pulumi_mocks, monkeypatch):
     """Of a deployment over that state, with everything consented to."""
 
     def made(state, raw):
-        stand = stand_of(exported(plan_of(state)))
-        monkeypatch.setattr(guarding, "last_state", lambda: stand)
-        monkeypatch.setattr(guarding, "change_findings", lambda plan, said: [])
+        stand = deployed_state(exported(plan_of(state)))
+        monkeypatch.setattr(change_preview, "last_known_state", lambda: stand)
+        monkeypatch.setattr(change_preview, "change_findings", lambda plan, said: [])
         return pulumi_mocks.run(lambda: Platform(NAME, {"platform": raw}))
 
     return made

@@ -10,10 +10,15 @@ import pytest
 
 from gpuyard.resources import ClusterProvider, Platform
 from gpuyard.resources.diagnosis import hooks
-from gpuyard.resources.diagnosis.hooks import explained, hooks_of
+from gpuyard.resources.diagnosis.hooks import explain_error, hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of, writers
-from gpuyard.resources.diagnosis.stuck_namespaces import conditions, holders, kinds_left, stuck
+from gpuyard.resources.diagnosis.stuck_namespaces import (
+    conditions,
+    remaining_kinds,
+    remaining_objects,
+    stuck_namespace_message,
+)
 from kit.components import LAB
 
 AT = "2026-10-01T10:00:00Z"
@@ -151,8 +156,8 @@ def left(kind, name, finalizers=(), **more):
 
 def test_a_namespace_says_what_is_left_in_it():
     assert conditions(VISION) == [CONTENT, FINALIZERS]
-    assert kinds_left(VISION) == ["pods", "widgets.example.com"]
-    assert conditions({}) == kinds_left({}) == []
+    assert remaining_kinds(VISION) == ["pods", "widgets.example.com"]
+    assert conditions({}) == remaining_kinds({}) == []
 
 
 def test_what_holds_it_is_named_before_what_only_goes():
@@ -161,7 +166,7 @@ def test_what_holds_it_is_named_before_what_only_goes():
         left("Pod", "a"),
         left("Widget", "w", ["example.com/hold", "example.com/more"]),
     ]
-    assert holders(items) == [
+    assert remaining_objects(items) == [
         "Widget vision/w is held by example.com/hold, example.com/more",
         "Pod vision/a has no finalizer, and nobody deletes it",
         f"Pod vision/b has no finalizer, and is to go since {AT}",
@@ -169,13 +174,13 @@ def test_what_holds_it_is_named_before_what_only_goes():
 
 
 def test_of_many_a_few_are_named():
-    lines = holders([left("Pod", f"p{n:03}", ["x/y"]) for n in range(500)])
+    lines = remaining_objects([left("Pod", f"p{n:03}", ["x/y"]) for n in range(500)])
     assert len(lines) == 11
     assert lines[-1] == "and 490 more"
 
 
 def test_the_text_about_a_namespace():
-    text = stuck(VISION, [left("Widget", "w", ["example.com/hold"])])
+    text = stuck_namespace_message(VISION, [left("Widget", "w", ["example.com/hold"])])
     assert text.splitlines()[:4] == [
         "Namespace vision does not go:",
         f"  {CONTENT}",
@@ -184,11 +189,11 @@ def test_the_text_about_a_namespace():
     ]
     assert "fix: " in text
     assert "which objects" not in text
-    unread = stuck(VISION, None)
+    unread = stuck_namespace_message(VISION, None)
     assert (
         "which objects: kubectl get pods,widgets.example.com -n vision -o custom-columns=" in unread
     )
-    silent = stuck({"metadata": {"name": "vision"}}, None)
+    silent = stuck_namespace_message({"metadata": {"name": "vision"}}, None)
     assert "it says nothing of what is left in it" in silent
     assert "which objects" not in silent
 
@@ -214,7 +219,7 @@ def failed(error, operation="create", **inputs):
 
 
 def says(looks, args):
-    return asyncio.run(explained(looks, args))
+    return asyncio.run(explain_error(looks, args))
 
 
 QUEUE = {
@@ -380,7 +385,7 @@ def test_a_queue_that_workloads_use_is_told_with_them_and_how_to_end_them(found,
     looks = Looks({} if found is None else {("workloads.kueue.x-k8s.io", "-A"): {"items": items}})
     assert says(looks, failed(HELD, "delete", **QUEUE)) == (
         f"ClusterQueue lab-vision stays while admitted workloads use it: {names}.\n"
-        "  fix: wait until they have ended and deploy again; or add the team again with `stop: drain`, run"
+        "  fix: wait until they have ended and deploy again; or add the team again with `stop_policy: drain`, run"
         " `pulumi up`, which ends them, and remove the team then"
     )
 
@@ -479,7 +484,7 @@ def test_a_change_says_what_was_said_against_it(kubectl, line, against, monkeypa
 
 def test_words_of_a_program_are_asked_for_as_they_are(kubectl):
     kubectl("echo lost")
-    assert asyncio.run(Kubectl().said("logs", "a")) == "lost\n"
+    assert asyncio.run(Kubectl().run("logs", "a")) == "lost\n"
 
 
 def test_a_cluster_that_is_not_made_yet_is_not_the_ambient_one(kubectl):
@@ -487,14 +492,14 @@ def test_a_cluster_that_is_not_made_yet_is_not_the_ambient_one(kubectl):
 
     async def ask():
         none = Kubectl(pulumi.Output.from_input(None))
-        return await none.said("logs", "a"), await none.change("cordon", "n"), await none.get("x")
+        return await none.run("logs", "a"), await none.change("cordon", "n"), await none.get("x")
 
     assert asyncio.run(ask()) == (None, "the cluster is not made yet", None)
 
 
 def test_a_namespace_of_an_operator_that_runs_already_is_joined():
     obj = {"kind": "Namespace", "metadata": {"name": "gpu-operator"}}
-    assert "gpu_operator: {install: false}" in hooks._way_out(None, obj)
+    assert "gpu_operator: {install: false}" in hooks._name_conflict_fix(None, obj)
 
 
 # ── the hook ──────────────────────────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ import pytest
 from gpuyard.names import REPORT_CONFIGMAP
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
-from gpuyard.render.validation.shares import share_job_name, tried_shares
+from gpuyard.render.validation.shares import share_checks, share_job_name
 from gpuyard.render.validation.volumes import volumes_job_name
 from gpuyard.render.validation.work import work_job_name, working_pools
 from gpuyard.resources import Platform, Validation
@@ -65,7 +65,9 @@ def test_the_outputs_say_what_became_of_each_pool(pulumi_mocks):
 def test_the_outputs_say_which_lower_floors_were_accepted(pulumi_mocks):
     lower = {"value": 8, "reason": "risers of eight lanes", "until": "2027-03-31"}
     accepted = [{"pool": "train", "check": "pcie.width"} | lower]
-    found = outputs(made(pulumi_mocks, TWO | {"validation": IMAGE | {"accepted": accepted}}))
+    found = outputs(
+        made(pulumi_mocks, TWO | {"validation": IMAGE | {"accepted_thresholds": accepted}})
+    )
     assert found["train"]["accepted"] == {"pcie.width": lower | {"unit": "lanes"}}
     assert found["serve"]["accepted"] == {}
 
@@ -201,7 +203,7 @@ FULL = TWO | {"validation": IMAGE | {"profile": "full"}}
 def test_gpus_work_after_the_teams_have_their_queues_and_the_nodes_have_passed(pulumi_mocks):
     plan = plan_of(FULL)
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": FULL}))
-    (each,), shares = working_pools(plan), tried_shares(plan)
+    (each,), shares = working_pools(plan), share_checks(plan)
     job = work_job_name(plan, plan.pool(each.pool), each)
     waits = waits_for(graph, f"lab:Job:gpuyard-lab/{job}")
     quick = [check_name(plan, one) for one in plan.pools]
@@ -233,7 +235,7 @@ def test_figures_of_work_and_shares_stand_beside_those_of_the_check(pulumi_mocks
         check = "share.devices" if "-share-" in name else "work.product"
         return job.id.apply(lambda _: json.dumps({check: {"least": 1, "of": name}}))
 
-    monkeypatch.setattr("gpuyard.resources.validation.deferring.figures_of_job", measured)
+    monkeypatch.setattr("gpuyard.resources.validation.deferral.job_measurements", measured)
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": FULL}))
     found = graph.one(token("Platform")).registered_outputs["validation"]
     assert list(found["train"]["figures"]) == ["work.product"]
@@ -260,7 +262,7 @@ def test_a_node_of_each_pool_reads_and_its_figures_stand_beside_the_others(
     def measured(job, looks, name, space):
         return job.id.apply(lambda _: json.dumps({name[:26]: {"least": 1}}))
 
-    monkeypatch.setattr("gpuyard.resources.validation.deferring.figures_of_job", measured)
+    monkeypatch.setattr("gpuyard.resources.validation.deferral.job_measurements", measured)
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": raw}))
     found = graph.one(token("Platform")).registered_outputs["validation"]
     assert {each["volumes"] for each in found.values()} == {"passed"}

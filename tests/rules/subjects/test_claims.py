@@ -2,8 +2,8 @@
 
 from gpuyard.manifests.pods import Pod
 from gpuyard.rules.rule import UNKNOWN, Resource, Stack
-from gpuyard.rules.subjects.claims import claims_of_others
-from gpuyard.rules.subjects.counting import hands_out_turns
+from gpuyard.rules.subjects.claims import claims_only_other_devices
+from gpuyard.rules.subjects.device_counts import uses_time_slicing
 from kit.every import every
 
 
@@ -43,7 +43,7 @@ BY_NAME = {"resourceClaimTemplateName": "x-gpu"}
 def test_a_pod_claims_what_others_make_where_all_that_may_be_meant_says_so(
     asked, templates, others
 ):
-    assert claims_of_others(Stack(tuple(templates)), asked) is others
+    assert claims_only_other_devices(Stack(tuple(templates)), asked) is others
 
 
 @every(
@@ -58,5 +58,5 @@ def test_a_pod_claims_what_others_make_where_all_that_may_be_meant_says_so(
 )
 def test_turns_are_handed_out_by_a_plugin_that_is_told_of_several(sharing, turns):
     plugin = Resource("config:device-plugin", "c", {"version": "v1", "sharing": sharing})
-    assert hands_out_turns(Stack((plugin,))) is turns
-    assert hands_out_turns(Stack(())) is False
+    assert uses_time_slicing(Stack((plugin,))) is turns
+    assert uses_time_slicing(Stack(())) is False

@@ -1,6 +1,6 @@
 """Which images set NVIDIA_VISIBLE_DEVICES themselves, as far as their names tell."""
 
-from gpuyard.rules.subjects.cuda_images import built_on_cuda
+from gpuyard.rules.subjects.cuda_images import is_cuda_image
 from kit.every import every
 
 
@@ -24,4 +24,4 @@ from kit.every import every
     ],
 )
 def test_a_name_tells_whether_an_image_takes_gpus(image, sets):
-    assert built_on_cuda(image) is sets
+    assert is_cuda_image(image) is sets

@@ -3,7 +3,7 @@
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource, Stack
 from gpuyard.rules.run import RuleVerdict, evaluate
-from gpuyard.rules.subjects.exporters import serve_an_own_list, serve_the_default
+from gpuyard.rules.subjects.exporters import serves_custom_metrics, serves_default_metrics
 from kit.every import every
 
 OWN = [{"name": "DCGM_EXPORTER_COLLECTORS", "value": "/etc/mine.csv"}]
@@ -38,8 +38,8 @@ def agent(image="nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless", **giv
     ],
 )
 def test_an_exporter_without_a_list_of_its_own_serves_what_it_comes_with(exporter):
-    assert serve_the_default(Stack((exporter,)))
-    assert not serve_an_own_list(Stack((exporter,)))
+    assert serves_default_metrics(Stack((exporter,)))
+    assert not serves_custom_metrics(Stack((exporter,)))
 
 
 @every(
@@ -60,8 +60,8 @@ def test_an_exporter_without_a_list_of_its_own_serves_what_it_comes_with(exporte
     ],
 )
 def test_of_one_with_a_list_of_its_own_nothing_is_known(exporter):
-    assert not serve_the_default(Stack((exporter,)))
-    assert serve_an_own_list(Stack((exporter,)))
+    assert not serves_default_metrics(Stack((exporter,)))
+    assert serves_custom_metrics(Stack((exporter,)))
 
 
 @every(
@@ -73,15 +73,15 @@ def test_of_one_with_a_list_of_its_own_nothing_is_known(exporter):
     ],
 )
 def test_what_is_off_or_no_exporter_serves_nothing(other):
-    assert not serve_the_default(Stack((other,)))
-    assert not serve_an_own_list(Stack((other,)))
+    assert not serves_default_metrics(Stack((other,)))
+    assert not serves_custom_metrics(Stack((other,)))
 
 
 def test_one_of_several_is_enough():
     both = Stack((policy(env=OWN), agent()))
-    assert serve_the_default(both)
-    assert serve_an_own_list(both)
-    assert not serve_the_default(Stack(()))
+    assert serves_default_metrics(both)
+    assert serves_custom_metrics(both)
+    assert not serves_default_metrics(Stack(()))
 
 
 def test_variables_of_an_operator_that_are_not_known_hide_nothing_else():

@@ -8,8 +8,8 @@ from gpuyard.lint.read import read
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, PartlyKnown, Resource, Stack
 from gpuyard.rules.run import RuleVerdict, evaluate
-from gpuyard.rules.subjects.installed import has_driver_installer
-from gpuyard.rules.subjects.pools import gives_label, gpu_pool, without_gpus
+from gpuyard.rules.subjects.installed_versions import has_driver_installer
+from gpuyard.rules.subjects.pools import gpu_pool, sets_label, without_gpus
 from kit.every import every
 
 CARD = {"type": "nvidia-l4", "count": 1}
@@ -215,7 +215,9 @@ def test_a_pool_of_which_something_is_unknown_lacks_budgets_all_the_same_and_hid
     nobody_knows = karpenter((TYPE, "In", UNKNOWN))
     rule = [rule for rule in RULES if rule.id == "GPU-CAP-04"]
     found = evaluate([nobody_knows, unknown, another], rule)
-    said = [(each.resource, each.choice) for each in found if each.path == ("spec", "disruption")]
+    said = [
+        (each.resource, each.is_advisory) for each in found if each.path == ("spec", "disruption")
+    ]
     assert said == [(unknown, False), (another, False)]
     unjudged = [each.resource for each in found if each.verdict is RuleVerdict.NOT_EVALUATED]
     assert nobody_knows in unjudged
@@ -257,7 +259,7 @@ TIER = {"gpu.nvidia.com/tier": "premium"}
     ],
 )
 def test_who_gives_a_label_to_nodes_or_may(resource, gives):
-    assert gives_label(Stack((resource,)), "gpu.nvidia.com/tier") is gives
+    assert sets_label(Stack((resource,)), "gpu.nvidia.com/tier") is gives
 
 
 @every(("program", "installs"), [("nvidia-driver-installer", True), ("kueue", False)])

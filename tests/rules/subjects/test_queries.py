@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.rules.rule import Resource, Stack
-from gpuyard.rules.subjects.queries import QUERY_KINDS, keeps_labels, queries, recorded
+from gpuyard.rules.subjects.queries import QUERY_KINDS, honors_labels, queries, recording_rules
 
 
 def resource(kind, **properties):
@@ -82,8 +82,8 @@ def test_names_that_are_recorded_are_known():
     rules = resource(
         "config:prometheus-rules", groups=[{"rules": [{"record": "a:b", "expr": "c"}]}]
     )
-    assert recorded(Stack((rules,))) == {"a:b"}
-    assert recorded(Stack(())) == frozenset()
+    assert recording_rules(Stack((rules,))) == {"a:b"}
+    assert recording_rules(Stack(())) == frozenset()
 
 
 MONITOR = {"honorLabels": True}
@@ -111,4 +111,4 @@ MONITOR = {"honorLabels": True}
     ],
 )
 def test_labels_are_kept_where_a_monitor_says_so(given, kept):
-    assert keeps_labels(Stack((given,))) is kept
+    assert honors_labels(Stack((given,))) is kept

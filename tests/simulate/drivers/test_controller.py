@@ -26,7 +26,7 @@ class FakeApi:
         self.done.append(path)
         return {}
 
-    def merge(self, path: str, change: dict[str, Any]) -> None:
+    def patch(self, path: str, change: dict[str, Any]) -> None:
         self.done.append((path, change))
 
 

@@ -32,7 +32,7 @@ class World:
 
     def look(self) -> dict[str, str | None]:
         found = look(self.nodes, self.policy, self.version, self.pods)
-        self.said += [step.says for step in found.values() if step.says]
+        self.said += [step.message for step in found.values() if step.message]
         return {name: step.state for name, step in found.items()}
 
     def settle(self) -> list[dict[str, str | None]]:
@@ -210,6 +210,6 @@ def test_a_state_that_nobody_knows_is_left():
 
 def test_a_driver_is_broken_in_its_own_version_alone():
     broken = {BROKEN: f"{NEW}: lost"}
-    assert upgrading.why_broken(node(pod=NEW, notes=broken)) == "lost"
-    assert upgrading.why_broken(node(pod=OLD, notes=broken)) == ""
-    assert upgrading.why_broken({"metadata": {}}) == ""
+    assert upgrading.failure_reason(node(pod=NEW, notes=broken)) == "lost"
+    assert upgrading.failure_reason(node(pod=OLD, notes=broken)) == ""
+    assert upgrading.failure_reason({"metadata": {}}) == ""

@@ -13,11 +13,11 @@ from gpuyard.render.validation.jobs import validation_objects
 from gpuyard.simulate.agents.hardware import MACHINE_LABEL
 from gpuyard.simulate.api import ApiError, Unreachable
 from gpuyard.simulate.validation import pods
-from gpuyard.simulate.validation.copies import Copies
+from gpuyard.simulate.validation.copies import WarmProcesses
 from gpuyard.simulate.validation.machine import FAULTS, machine_text
 from gpuyard.simulate.validation.pods import (
-    EndedRun,
     FakeValidator,
+    ProgramResult,
     is_check,
     mounted_file,
     run,
@@ -59,9 +59,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def program() -> Iterator[Copies]:
+def program() -> Iterator[WarmProcesses]:
     """The validator."""
-    made = Copies(pods.PACKAGE)
+    made = WarmProcesses(pods.PACKAGE)
     yield made
     made.end()
 
@@ -96,7 +96,7 @@ def test_the_expectations_are_where_the_pod_has_mounted_them():
     ],
 )
 def test_the_real_program_says_how_a_pod_ends(
-    program: Copies, machine: str, expected: str, code: int, says: str
+    program: WarmProcesses, machine: str, expected: str, code: int, says: str
 ):
     ended = run(program, pod(), expected, machine)
     assert ended.code == code
@@ -104,7 +104,9 @@ def test_the_real_program_says_how_a_pod_ends(
     assert len(ended.message.encode()) <= pods.MESSAGE_BYTES
 
 
-def test_a_busy_node_passes_for_its_pods_leave_out_what_only_an_idle_one_can(program: Copies):
+def test_a_busy_node_passes_for_its_pods_leave_out_what_only_an_idle_one_can(
+    program: WarmProcesses,
+):
     busy = machine_text(node('{"0": {"processes": [7], "utilization": 99}}'))
     assert run(program, pod(), EXPECTED, busy).code == 0
     strict = pod()
@@ -112,7 +114,7 @@ def test_a_busy_node_passes_for_its_pods_leave_out_what_only_an_idle_one_can(pro
     assert run(program, strict, EXPECTED, busy).code == 1
 
 
-def test_no_argument_of_a_pod_reaches_a_file_of_this_machine(tmp_path, program: Copies):
+def test_no_argument_of_a_pod_reaches_a_file_of_this_machine(tmp_path, program: WarmProcesses):
     sly = pod()
     target = tmp_path / "written"
     sly["spec"]["containers"][0]["args"] += ["--junit", str(target), "--leave-out", "--record"]
@@ -121,7 +123,7 @@ def test_no_argument_of_a_pod_reaches_a_file_of_this_machine(tmp_path, program: 
 
 
 def test_a_program_that_dies_without_a_word_leaves_the_end_of_its_log():
-    none = Copies("no_such_program")
+    none = WarmProcesses("no_such_program")
     ended = run(none, pod(), EXPECTED, "{}")
     assert ended.code == 1
     assert "No module named no_such_program" in ended.message
@@ -135,7 +137,7 @@ def test_a_program_that_dies_without_a_word_leaves_the_end_of_its_log():
     [(0, "Succeeded", "Completed", "PodCompleted"), (1, "Failed", "Error", "PodFailed")],
 )
 def test_the_status_is_a_kubelets(code: int, phase: str, reason: str, condition: str):
-    found = status_of(pod(), EndedRun(code, "said"))
+    found = status_of(pod(), ProgramResult(code, "said"))
     assert found["phase"] == phase
     (container,) = found["containerStatuses"]
     ended = container["state"]["terminated"]
@@ -159,7 +161,7 @@ class FakeApi:
             raise self.fails.pop(0)
         return self.maps.get(path)
 
-    def merge(self, path: str, change: Any) -> None:
+    def patch(self, path: str, change: Any) -> None:
         self.patches.append((path, change))
 
 
@@ -316,7 +318,7 @@ def kept() -> dict[str, Any]:
 
 def test_a_pod_of_a_daemon_set_is_started_again_and_says_how_it_ended(monkeypatch):
     monkeypatch.setattr(pods, "_BACKOFF_SECONDS", 0.0)
-    found = status_of(kept(), EndedRun(1, "said"))
+    found = status_of(kept(), ProgramResult(1, "said"))
     (container,) = found["containerStatuses"]
     assert (found["phase"], container["restartCount"]) == ("Running", 1)
     assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"

@@ -13,7 +13,7 @@ import pytest
 
 from gpuyard.simulate import processes
 from gpuyard.simulate.validation import copies, forking
-from gpuyard.simulate.validation.copies import WITH, Copies, Run
+from gpuyard.simulate.validation.copies import WITH, Run, WarmProcesses
 from kit.waiting import SHORTER, until
 
 MAIN = """import sys
@@ -46,30 +46,30 @@ def imported(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def program(imported: Path) -> Iterator[Copies]:
+def program(imported: Path) -> Iterator[WarmProcesses]:
     texts = {"__init__.py": "", "__main__.py": MAIN, "part.py": PART.format(imported=str(imported))}
     files = {f"program/carried/{name}": text for name, text in texts.items()}
-    made = Copies("carried", ("-S", "-B"), {**files, "beside": "none"})
+    made = WarmProcesses("carried", ("-S", "-B"), {**files, "beside": "none"})
     yield made
     made.end()
 
 
 def test_each_run_is_a_process_of_its_own_whose_modules_were_imported_once(
-    program: Copies, imported: Path
+    program: WarmProcesses, imported: Path
 ):
     ended = [program.run(["a", str(n)], {"beside": f"b{n}"}) for n in range(3)]
     assert [one.code for one in ended] == [3, 3, 3]
-    pids = {one.said.split()[1] for one in ended}
+    pids = {one.output.split()[1] for one in ended}
     assert len(pids) == 3
     assert imported.read_text() == "x"
     for number, one in enumerate(ended):
-        (pid,) = (each for each in pids if f" {each} " in one.said)
+        (pid,) = (each for each in pids if f" {each} " in one.output)
         told = f"pid {pid} looks 1 told a {number}\n"
-        assert one.said == f"{told}beside: b{number}\n", "nothing is left of the run before"
+        assert one.output == f"{told}beside: b{number}\n", "nothing is left of the run before"
 
 
 def test_what_is_carried_lies_in_a_folder_that_goes_with_the_process(
-    program: Copies, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    program: WarmProcesses, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "t"))
     (tmp_path / "t").mkdir()
@@ -89,17 +89,17 @@ def installed(folder: Path, text: str) -> None:
 
 
 @pytest.fixture
-def lately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copies]:
+def lately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WarmProcesses]:
     """A program that is installed, and is edited."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.syspath_prepend(str(tmp_path))
-    made = Copies("lately")
+    made = WarmProcesses("lately")
     yield made
     made.end()
 
 
-def test_what_runs_is_the_text_as_it_is_then(lately: Copies, tmp_path: Path):
+def test_what_runs_is_the_text_as_it_is_then(lately: WarmProcesses, tmp_path: Path):
     installed(tmp_path, "def main():\n    print('one')\n")
     assert lately.run([]) == lately.run([]) == Run(0, "one\n")
     installed(tmp_path, "def main():\n    print('other')\n    raise SystemExit('no more')\n")
@@ -107,12 +107,12 @@ def test_what_runs_is_the_text_as_it_is_then(lately: Copies, tmp_path: Path):
     installed(tmp_path, "import no_such_thing\n")
     broken = lately.run([])
     assert broken.code == 1
-    assert broken.said.endswith("ModuleNotFoundError: No module named 'no_such_thing'\n")
+    assert broken.output.endswith("ModuleNotFoundError: No module named 'no_such_thing'\n")
     installed(tmp_path, "print('imported')\n\n\ndef main():\n    pass\n")
     assert lately.run([]) == Run(0, ""), "what is said meanwhile is no answer"
 
 
-def test_where_it_was_killed_another_one_begins(program: Copies, imported: Path):
+def test_where_it_was_killed_another_one_begins(program: WarmProcesses, imported: Path):
     program.run([])
     assert program._process is not None
     os.kill(program._process.pid, signal.SIGKILL)
@@ -121,27 +121,29 @@ def test_where_it_was_killed_another_one_begins(program: Copies, imported: Path)
     assert imported.read_text() == "xx"
 
 
-def test_a_program_that_kills_what_it_is_a_copy_of_has_failed(lately: Copies, tmp_path: Path):
+def test_a_program_that_kills_what_it_is_a_copy_of_has_failed(
+    lately: WarmProcesses, tmp_path: Path
+):
     installed(tmp_path, "import os\n\n\ndef main():\n    os.kill(os.getppid(), 9)\n")
     assert lately.run([]) == Run(-9, "lately was ended\n")
 
 
-def test_a_run_that_is_killed_has_its_code(lately: Copies, tmp_path: Path):
+def test_a_run_that_is_killed_has_its_code(lately: WarmProcesses, tmp_path: Path):
     installed(tmp_path, "import os\n\n\ndef main():\n    os.kill(os.getpid(), 9)\n")
     assert lately.run([]) == Run(-9, "")
 
 
 def test_it_is_no_stray_of_a_cluster_and_ends_with_whoever_runs_it(
-    lately: Copies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lately: WarmProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     mark = f"{tmp_path}:agents"
     monkeypatch.setenv(processes.MARK, mark)
     installed(
         tmp_path, f"import os\n\n\ndef main():\n    print(os.environ.get({WITH!r}), os.getppid())\n"
     )
-    said, pid = lately.run([]).said.split()
+    said, pid = lately.run([]).output.split()
     assert said == mark
-    assert processes.strays(mark) == []
+    assert processes.marked_processes(mark) == []
     assert processes.start_of(int(pid))
     process = lately._process
     assert process is not None
@@ -151,7 +153,7 @@ def test_it_is_no_stray_of_a_cluster_and_ends_with_whoever_runs_it(
 
 
 def test_who_is_let_go_lets_its_process_go():
-    made = Copies("json.tool")
+    made = WarmProcesses("json.tool")
     assert made.run(["--help"]).code == 0
     process = made._process
     assert process is not None
@@ -197,7 +199,7 @@ def test_it_answers_each_line_until_there_is_none(
     def run(package: str, words: list[str]) -> dict[str, object]:
         seen.append((package, words, Path("../a/b").read_text(), sys.path[0]))
         os.chdir(tmp_path)  # the folder goes
-        return {"code": 0, "said": ""}
+        return {"code": 0, "output": ""}
 
     monkeypatch.setattr(forking, "run", run)
     with own_descriptors():
@@ -206,7 +208,7 @@ def test_it_answers_each_line_until_there_is_none(
     assert (package, words, beside) == ("one", ["w"], "2")
     assert Path(first).name == forking.PROGRAM
     assert not Path(first).exists()
-    assert json.loads(capfd.readouterr().out) == {"code": 0, "said": ""}
+    assert json.loads(capfd.readouterr().out) == {"code": 0, "output": ""}
 
 
 def test_where_the_process_is_found():

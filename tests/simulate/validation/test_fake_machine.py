@@ -8,12 +8,12 @@ import pytest
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.names import DRIVER_VERSION_LABEL
 from gpuyard.render.validation.expectations import expectations_text
-from gpuyard.resources.validation.alike import mixed_of
+from gpuyard.resources.validation.node_consistency import inconsistent_nodes
 from gpuyard.simulate.agents.cloud_node import EFA_INTERFACES
 from gpuyard.simulate.agents.hardware import LAYOUT, MACHINE_LABEL
 from gpuyard.simulate.validation.machine import FAULTS, machine_text
 from gpuyard_validator.expectations import read_expectations
-from gpuyard_validator.report import last_words
+from gpuyard_validator.report import termination_message
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import CannotRead, SnapshotReader
@@ -139,7 +139,7 @@ def test_a_machine_that_nobody_knows_has_no_gpus():
 def test_a_floor_that_the_stack_file_lowers_holds_until_its_last_day():
     """From the stack file to the verdict, over a fake node of which one GPU has eight lanes."""
     lower = {"pool": "train", "check": "pcie.width", "value": 8, "reason": "a riser"}
-    asked = ASKED | {"accepted": [lower | {"until": "2027-03-31"}]}
+    asked = ASKED | {"accepted_thresholds": [lower | {"until": "2027-03-31"}]}
     raw = platform([pool(machine="p5.48xlarge")], cloud="simulated", validation=asked)
     made = plan_of(raw)
     text = expectations_text(made, made.pools[0])
@@ -161,7 +161,7 @@ def test_fake_nodes_of_two_firmwares_each_pass_and_are_not_alike():
     for name, faults in (("train-000", ""), ("train-001", json.dumps(new))):
         report, against = judged(fake("p5.48xlarge", faults=faults), expected("p5.48xlarge"))
         assert against == set()
-        words.append((name, last_words(report)))
-    assert mixed_of(words) == {
+        words.append((name, termination_message(report)))
+    assert inconsistent_nodes(words) == {
         "vbios": {"96.00.A5.00.03": ["train-001"], "simulated": ["train-000"]}
     }

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gpuyard.render.validation.shares import share_text, tried_shares
+from gpuyard.render.validation.shares import share_checks, share_text
 from gpuyard.render.validation.work import work_objects
 from gpuyard.simulate.agents.hardware import MACHINE_LABEL
 from gpuyard.simulate.validation import shares
 from gpuyard.simulate.validation.machine import FAULTS, machine_text
 from gpuyard.simulate.validation.pods import FakeValidator, is_check
-from gpuyard.simulate.validation.shares import FakeShares, ShareHeld, is_share, seen_text
+from gpuyard.simulate.validation.shares import FakeShares, SharePod, is_share, observation_text
 from kit.stacks import plan_of, platform, shared_pool
 
 PLAN = plan_of(
@@ -20,7 +20,7 @@ PLAN = plan_of(
 )
 JOB = work_objects(PLAN)[-1]
 NAME = JOB["metadata"]["name"]
-EXPECTED = share_text(tried_shares(PLAN)[0])
+EXPECTED = share_text(share_checks(PLAN)[0])
 JOB_PATH = f"/apis/batch/v1/namespaces/gpuyard-lab/jobs/{NAME}"
 POD_PATH = "/api/v1/namespaces/gpuyard-lab/pods/share-0"
 
@@ -50,7 +50,7 @@ class FakeApi:
             return {"data": {"share.json": EXPECTED}}
         return {JOB_PATH: {"status": self.status}, POD_PATH: self.pod}[path]
 
-    def merge(self, path: str, change: Any) -> None:
+    def patch(self, path: str, change: Any) -> None:
         assert path == f"{POD_PATH}/status"
         self.patches.append(change["status"])
 
@@ -111,7 +111,7 @@ def test_one_that_had_to_wait_passes():
 
 
 def test_one_that_began_before_its_job_had_counted_who_ended_has_waited_all_the_same():
-    share = ShareHeld(pod(), EXPECTED, 0.0)
+    share = SharePod(pod(), EXPECTED, 0.0)
     share.sees({"status": {"ready": 15}})
     assert not share.late
     share.sees({"status": {"ready": 1, "succeeded": 16}})
@@ -119,12 +119,12 @@ def test_one_that_began_before_its_job_had_counted_who_ended_has_waited_all_the_
 
 
 def test_memory_is_held_to_a_share_where_the_node_shares_by_mps():
-    share = ShareHeld(pod(), EXPECTED, 0.0)
-    assert json.loads(seen_text(node(), share))["beyond"]
-    assert not json.loads(seen_text(node(strategy="mps"), share))["beyond"]
+    share = SharePod(pod(), EXPECTED, 0.0)
+    assert json.loads(observation_text(node(), share))["beyond"]
+    assert not json.loads(observation_text(node(strategy="mps"), share))["beyond"]
     bare = {"metadata": {"name": "dev-000"}}
-    assert json.loads(seen_text(bare, ShareHeld(pod(), "none", 0.0)))["beyond"]
-    assert json.loads(seen_text(bare, ShareHeld(pod(), "[]", 0.0)))["devices"] == 1
+    assert json.loads(observation_text(bare, SharePod(pod(), "none", 0.0)))["beyond"]
+    assert json.loads(observation_text(bare, SharePod(pod(), "[]", 0.0)))["devices"] == 1
 
 
 @pytest.mark.parametrize("now", [None, pod(phase="Failed"), pod() | {"metadata": {"uid": "2"}}])
@@ -144,15 +144,15 @@ def test_it_looks_twice_a_second_and_no_more():
     made = FakeShares(api)  # type: ignore[arg-type]  a stand-in
     other = pod()
     other["spec"] = {"containers": [{"command": [shares.PACKAGE]}]}
-    made.take(pod(), EXPECTED, 0.0)
-    made.take(pod(), EXPECTED, 0.0)
+    made.start(pod(), EXPECTED, 0.0)
+    made.start(pod(), EXPECTED, 0.0)
     assert made.look(0.0) == []
     assert [made.look(0.1 * tick) for tick in range(4)] == [[]] * 4
     (share,) = made._waiting.values()
     assert share.held == 1
-    made.let_go(share)
+    made.stop(share)
     assert not made
-    assert shares._word(other, "--job") == ""
+    assert shares._option(other, "--job") == ""
 
 
 def test_what_a_share_finds_is_no_fault_of_the_machine():

@@ -58,7 +58,7 @@ class FakeApi:
         said = self.said[name.removeprefix("lab.")]
         return {"metadata": {"annotations": {READS: said} if said else None}}
 
-    def merge(self, path: str, change: Any) -> None:
+    def patch(self, path: str, change: Any) -> None:
         assert path == f"{SPACE}/pods/read-0/status"
         self.patches.append(change["status"])
 

@@ -49,7 +49,10 @@ def test_a_healthy_node_passes_all_that_applies(profile, machine, nodes):
         ({"3": {"work": {"product": 100e12}}}, "work.product"),
         ({"3": {"work": {"memory": 900e9}}}, "work.memory"),
         ({"3": {"work": {"peers": 20e9}}}, "work.peers"),
-        ({"3": {"work": {"end": "hung", "said": "product: it did not end in time"}}}, "work.ran"),
+        (
+            {"3": {"work": {"ended": "hung", "output": "product: it did not end in time"}}},
+            "work.ran",
+        ),
         ({"3": {"work": {"reasons": 64}}}, "work.clocks"),
         ({"3": {"work": {"margin": 0}}}, "work.temperature"),
         ({"3": {"work": {"uncorrected": 2}}}, "work.errors"),

@@ -12,7 +12,7 @@ from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.simulate.api import ApiError
 from gpuyard.simulate.validation import gate
-from gpuyard.simulate.validation.copies import Copies, Run
+from gpuyard.simulate.validation.copies import Run, WarmProcesses
 from gpuyard.simulate.validation.gate import FakeGate, is_gate
 from kit.stacks import plan_of, platform, pool, team
 from kit.waiting import SHORTER, until
@@ -81,7 +81,7 @@ def test_what_requeues_gangs_is_run_as_well(monkeypatch: pytest.MonkeyPatch):
 def test_a_run_that_sends_nodes_to_be_checked_again_ends_when_none_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    asked = {"image": "x", "again": {"cron": "0 3 * * 0"}}
+    asked = {"image": "x", "recurring": {"cron": "0 3 * * 0"}}
     objects = gate_objects(plan_of(platform([pool()], cloud="simulated", validation=asked)))
     (cron,) = (o for o in objects if o["kind"] == "CronJob")
     maps = {o["metadata"]["name"]: o for o in objects if o["kind"] == "ConfigMap"}
@@ -90,21 +90,21 @@ def test_a_run_that_sends_nodes_to_be_checked_again_ends_when_none_is_left(
     assert is_gate(running)
     codes, seen, written = [1, 3, 0], [], []
 
-    def run(program: Copies, words: Sequence[str], _: Mapping[str, str]) -> Run:
+    def run(program: WarmProcesses, words: Sequence[str], _: Mapping[str, str]) -> Run:
         seen.append((program.package, words[words.index("--run") + 1]))
         return Run(codes.pop(0), "one\n")
 
-    monkeypatch.setattr(Copies, "run", run)
-    monkeypatch.setattr(gate, "merge_if_there", lambda _, path, body: written.append((path, body)))
+    monkeypatch.setattr(WarmProcesses, "run", run)
+    monkeypatch.setattr(gate, "merge_if_exists", lambda _, path, body: written.append((path, body)))
     found, api, said = made()
     monkeypatch.setattr(api, "get", lambda path: maps.get(path.rpartition("/")[2]))
     for left in (2, 1, 0):
         found.look(running)
         assert (len(codes), bool(written)) == (left, left == 0)
-    assert seen == [("gpuyard_gate.again", "run-1")] * 3
+    assert seen == [("gpuyard_gate.recurring", "run-1")] * 3
     ((path, body),) = written
     assert (path, body["status"]["phase"]) == (f"{SPACE}/pods/gate-0/status", "Succeeded")
-    assert said == ["gate.again: one"] * 3
+    assert said == ["gate.recurring: one"] * 3
 
 
 def test_a_look_is_the_real_program_as_the_account_of_the_pod():
@@ -185,13 +185,13 @@ def test_it_has_what_its_pod_carries_and_no_text_of_the_cluster():
 def test_it_is_told_what_its_pod_has_mounted(monkeypatch: pytest.MonkeyPatch):
     seen: dict[str, str] = {}
 
-    def run(program: Copies, words: Sequence[str], files: Mapping[str, str]) -> Run:
+    def run(program: WarmProcesses, words: Sequence[str], files: Mapping[str, str]) -> Run:
         given = dict(itertools.pairwise(words))
         assert (given["--account"], given["--settings"]) == ("..", "../settings.json")
         seen.update(files, settings=program.carried["settings.json"])
         return Run(0, "one\ntwo\n")
 
-    monkeypatch.setattr(Copies, "run", run)
+    monkeypatch.setattr(WarmProcesses, "run", run)
     found, _, said = made()
     found.look(pod())
     assert seen == {"token": "t", "ca.crt": "pem", "settings": MAP["data"]["settings.json"]}

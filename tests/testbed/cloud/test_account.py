@@ -76,7 +76,7 @@ class World:
             self.delete(kind, id_)
         return str(said.value)
 
-    def ground(self) -> dict[str, str]:
+    def foundation(self) -> dict[str, str]:
         """A VPC, two subnets, a role and a cluster."""
         vpc = self.make(VPC, cidrBlock="10.0.0.0/16")
         inner = [
@@ -94,12 +94,12 @@ class World:
         self.make(CLUSTER, "main", name="main", roleArn=arn, vpcConfig={"subnetIds": inner})
         return {"vpc": vpc, "a": inner[0], "b": inner[1], "role": arn}
 
-    def nodes(self, ground: dict[str, str], **more: Any) -> str:
+    def nodes(self, foundation: dict[str, str], **more: Any) -> str:
         inputs = {
             "clusterName": "main",
             "nodeGroupName": "n",
-            "nodeRoleArn": ground["role"],
-            "subnetIds": [ground["a"]],
+            "nodeRoleArn": foundation["role"],
+            "subnetIds": [foundation["a"]],
             "scalingConfig": {"minSize": 0, "desiredSize": 1, "maxSize": 1},
             "instanceTypes": ["p5.48xlarge"],
             **more,
@@ -165,7 +165,7 @@ def test_what_a_cloud_fills_in_is_there_and_equal_for_equal_names():
     assert made.state["tagsAll"] == {"a": "b", "by": "us"}
     assert made.state["region"] == "us-east-1"
     world = World()
-    world.ground()
+    world.foundation()
     state = world.account.all(CLUSTER)[0].state
     assert state["endpoint"].endswith(".gr7.us-east-1.eks.amazonaws.com")
     assert state["vpcConfig"]["clusterSecurityGroupId"].startswith("sg-")
@@ -218,18 +218,18 @@ def test_what_is_not_there_is_refused_in_the_services_words():
 
 def test_eks_takes_no_subnet_of_a_zone_without_a_control_plane():
     world = World()
-    ground = world.ground()
+    foundation = world.foundation()
     far = world.make(
         SUBNET,
         "e",
-        vpcId=ground["vpc"],
+        vpcId=foundation["vpc"],
         cidrBlock="10.0.9.0/24",
         availabilityZone="us-east-1e",
     )
     given = {
         "name": "far",
-        "roleArn": ground["role"],
-        "vpcConfig": {"subnetIds": [ground["a"], far]},
+        "roleArn": foundation["role"],
+        "vpcConfig": {"subnetIds": [foundation["a"], far]},
     }
     said = world.refused(CLUSTER, **given)
     assert "UnsupportedAvailabilityZoneException: Cannot create cluster 'far'" in said
@@ -290,15 +290,15 @@ def test_a_network_of_bare_metal_has_one_subnetwork_by_itself_and_takes_no_other
 
 def test_one_mount_target_a_zone():
     world = World()
-    ground = world.ground()
+    foundation = world.foundation()
     other = world.make(
-        SUBNET, vpcId=ground["vpc"], cidrBlock="10.0.9.0/24", availabilityZone="us-east-1a"
+        SUBNET, vpcId=foundation["vpc"], cidrBlock="10.0.9.0/24", availabilityZone="us-east-1a"
     )
     files = world.make("aws:efs/fileSystem:FileSystem", creationToken="t")
     target = "aws:efs/mountTarget:MountTarget"
-    world.make(target, fileSystemId=files, subnetId=ground["a"])
+    world.make(target, fileSystemId=files, subnetId=foundation["a"])
     assert "MountTargetConflict" in world.refused(target, fileSystemId=files, subnetId=other)
-    world.make(target, "b", fileSystemId=files, subnetId=ground["b"])
+    world.make(target, "b", fileSystemId=files, subnetId=foundation["b"])
     assert "FileSystemInUse" in world.kept("aws:efs/fileSystem:FileSystem", files)
 
 
@@ -317,11 +317,11 @@ def test_one_mount_target_a_zone():
 )
 def test_a_group_and_its_launch_template_agree(template, group, said):
     world = World()
-    ground = world.ground()
+    foundation = world.foundation()
     id_ = world.make(TEMPLATE, name="t", **template)
     of_template = {"instanceTypes": None, "launchTemplate": {"id": id_, "version": "1"}}
     with pytest.raises(Refused) as refused:
-        world.nodes(ground, **{**of_template, **group})
+        world.nodes(foundation, **{**of_template, **group})
     assert said in str(refused.value)
 
 
@@ -336,16 +336,16 @@ def test_a_group_and_its_launch_template_agree(template, group, said):
 def test_a_group_comes_up_on_a_disk_that_holds_its_image(template, image):
     world = World()
     id_ = world.make(TEMPLATE, name="t", **template)
-    world.nodes(world.ground(), amiType=image, launchTemplate={"id": id_, "version": "1"})
+    world.nodes(world.foundation(), amiType=image, launchTemplate={"id": id_, "version": "1"})
 
 
 # ── deletes ───────────────────────────────────────────────────────────────────────────────────────
 def test_what_is_used_stays():
     world = World()
-    ground = world.ground()
-    nodes = world.nodes(ground)
-    assert "has dependencies and cannot be deleted" in world.kept(VPC, ground["vpc"])
-    assert "The subnet" in world.kept(SUBNET, ground["a"])
+    foundation = world.foundation()
+    nodes = world.nodes(foundation)
+    assert "has dependencies and cannot be deleted" in world.kept(VPC, foundation["vpc"])
+    assert "The subnet" in world.kept(SUBNET, foundation["a"])
     assert "ResourceInUseException: Cluster has nodegroups attached" in world.kept(CLUSTER, "main")
     world.make("aws:eks/addon:Addon", clusterName="main", addonName="vpc-cni")
     world.delete(NODES, nodes)
@@ -406,8 +406,8 @@ def test_a_template_counts_its_versions():
 
 def test_a_change_sends_only_what_changed_and_is_refused_like_a_create():
     world = World()
-    ground = world.ground()
-    nodes = world.nodes(ground)
+    foundation = world.foundation()
+    nodes = world.nodes(foundation)
     drifted = {
         "scalingConfig": {"minSize": 0, "desiredSize": 1, "maxSize": 1},
         "labels": {"a": "b"},
@@ -431,17 +431,17 @@ def test_the_account_outlives_its_process(world):
 
 # ── faults ────────────────────────────────────────────────────────────────────────────────────────
 def test_no_capacity_leaves_a_group_that_failed(world):
-    ground = world.ground()
+    foundation = world.foundation()
     world.script({"fault": "capacity", "zone": "us-east-1a", "type": "p5.48xlarge"})
     with pytest.raises(Failed, match="InsufficientInstanceCapacity") as failed:
-        world.nodes(ground)
+        world.nodes(foundation)
     assert failed.value.resource.state["status"] == "CREATE_FAILED"
     with pytest.raises(Refused, match="not in Active State"):
         world.change(NODES, failed.value.resource.id, labels={"a": "b"})
     nothing = {"minSize": 0, "desiredSize": 0, "maxSize": 1}
-    world.nodes(ground, nodeGroupName="empty", scalingConfig=nothing)
-    world.nodes(ground, nodeGroupName="elsewhere", subnetIds=[ground["b"]])
-    world.nodes(ground, nodeGroupName="both", subnetIds=[ground["a"], ground["b"]])
+    world.nodes(foundation, nodeGroupName="empty", scalingConfig=nothing)
+    world.nodes(foundation, nodeGroupName="elsewhere", subnetIds=[foundation["b"]])
+    world.nodes(foundation, nodeGroupName="both", subnetIds=[foundation["a"], foundation["b"]])
 
 
 def test_no_capacity_in_google_cloud(world):
@@ -549,12 +549,12 @@ def test_what_was_half_changed_when_it_was_refused_is_as_before(tmp_path):
 
 def test_a_cluster_of_eks_takes_other_subnets_of_its_own_network_alone():
     world = World()
-    ground = world.ground()
+    foundation = world.foundation()
     (cluster,) = world.account.all(CLUSTER)
     more = world.make(
-        SUBNET, "c", vpcId=ground["vpc"], cidrBlock="10.0.9.0/24", availabilityZone="us-east-1c"
+        SUBNET, "c", vpcId=foundation["vpc"], cidrBlock="10.0.9.0/24", availabilityZone="us-east-1c"
     )
-    world.change(CLUSTER, cluster.id, vpcConfig={"subnetIds": [ground["a"], more]})
+    world.change(CLUSTER, cluster.id, vpcConfig={"subnetIds": [foundation["a"], more]})
     vpc = world.make(VPC, "other", cidrBlock="10.9.0.0/16")
     far = [
         world.make(SUBNET, zone, vpcId=vpc, cidrBlock=cidr, availabilityZone=f"us-east-1{zone}")

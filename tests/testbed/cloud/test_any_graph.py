@@ -27,7 +27,7 @@ def said_of(raw):
     cloud, region = raw["cloud"], REGIONS[raw["cloud"]]
     found, findings = plan(spec_of(raw), region=Region(region, f"{cloud}:region"))
     if found is None:
-        assert [each for each in findings if each.severity is Severity.REFUSE and each.fix], raw
+        assert [each for each in findings if each.severity is Severity.ERROR and each.fix], raw
         return None
     account = Account()
     said = judged(GRAPHS[cloud](found), Place(cloud, region=region, project="lab-1"), account)

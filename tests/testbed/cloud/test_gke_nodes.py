@@ -12,7 +12,7 @@ from gpuyard.catalogue.gke.sharing import PARTITIONS
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan import plan as judge
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.sharing.by_gke import gke_labels
+from gpuyard.plan.sharing.gke_sharing import gke_labels
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.simulate.agents.cloud_node import GOOGLE_DRIVER
 from kit.every import every

@@ -148,7 +148,7 @@ def test_a_wrong_taint_or_label_of_a_group_keeps_a_gang_waiting_and_is_named(fol
     found = explained(planned, gang(pods=2, gpus=8), state)
 
     assert (found.verdict is Verdict.STARTS) == (not names)
-    assert names in found.says
+    assert names in found.message
 
 
 def test_a_node_that_goes_is_drained(folder, server):

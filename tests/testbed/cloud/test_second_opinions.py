@@ -13,7 +13,7 @@ from testbed.plugins.cloud.opinions.bodies import SENT, model, requests
 from testbed.plugins.cloud.opinions.walk import said_against
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.plan import planned
+from gpuyard.plan import plan_or_raise
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -28,12 +28,12 @@ KARPENTER = STACKS.parent / "render" / "aws" / "stacks" / "karpenter.yaml"
 OFFER = {
     "block": "cb-0123456789abcdef0",
     "nodes": 4,
-    "buys": {"hours": 48, "starts": "2099-12-01", "usd": 8000},
+    "purchase": {"hours": 48, "starts": "2099-12-01", "usd": 8000},
 }
 BOUGHT = {"nodes": "0..4", "zones": ["us-east-1a"], "capacity": [OFFER]}
 FURTHER = {
     "a block that is bought": platform(
-        [pool(**BOUGHT, upgrade={"unavailable": 2, "surge": 1, "force": True})], cloud="aws"
+        [pool(**BOUGHT, upgrade={"max_unavailable": 2, "max_surge": 1, "force": True})], cloud="aws"
     ),
     "Karpenter in a network of ours": platform([pool(**BOUGHT, scaling="karpenter")], cloud="aws"),
     "nodes made anew all at once": platform(
@@ -61,7 +61,7 @@ def made(spec: PlatformSpec) -> list[tuple[str, dict[str, Any]]]:
         return []
     place, account = PLACES[spec.cloud], Account()
     render = aws_graph if spec.cloud is Cloud.AWS else gcp_graph
-    graph = render(planned(spec))
+    graph = render(plan_or_raise(spec))
     assert judged(graph, place, account) == []
     return [(each.kind, dict(each.inputs)) for each in account.all()]
 

@@ -3,7 +3,7 @@
 import pulumi
 
 from gpuyard.resources import Platform, Team
-from gpuyard.typed import Cloud, PlatformDict, Pool, Rung, Sharing, WarmWindow
+from gpuyard.typed import CapacityOption, Cloud, KeepWarmWindow, PlatformDict, Pool, Sharing
 from gpuyard.typed import Team as TeamDict
 
 cloud: Cloud = "azure"  # refused
@@ -13,9 +13,9 @@ built = Pool(name="train", machine="p5.48xlarge", nodes=2, zone="us-east-1a")  #
 letters: Pool = {"name": "a", "machine": "g6.xlarge", "nodes": 2, "zones": "a"}  # refused
 share: Sharing = {"time_slices": 4}  # refused
 shared: Sharing = "mps"  # refused
-rung: Rung = "ondemand"  # refused
-unheld: Rung = {"reserved": "cr-0123456789abcdef0"}  # refused
-hours: WarmWindow = {"cron": "0 7 * * 1-5", "hours": "two", "nodes": 1}  # refused
+rung: CapacityOption = "ondemand"  # refused
+unheld: CapacityOption = {"reserved": "cr-0123456789abcdef0"}  # refused
+hours: KeepWarmWindow = {"cron": "0 7 * * 1-5", "hours": "two", "nodes": 1}  # refused
 team: TeamDict = {"name": "vision", "isolation": "pod"}  # refused
 amounts: TeamDict = {"name": "vision", "guarantee": {"train": "8"}}  # refused
 

@@ -2,14 +2,25 @@
 
 import pulumi
 
-from gpuyard import planned, platform_spec
-from gpuyard.resources import ClusterProvider, GpuNodePool, Platform, Queueing, Team, prove
-from gpuyard.typed import Cloud, PlatformDict, Pool, Rung, Shape, Sharing
+from gpuyard import plan_or_raise, platform_spec
+from gpuyard.resources import (
+    ClusterProvider,
+    GpuNodePool,
+    Platform,
+    Queueing,
+    Team,
+    validate_platform,
+)
+from gpuyard.typed import CapacityOption, Cloud, PlatformDict, Pool, Shape, Sharing
 from gpuyard.typed import Team as TeamDict
 
 where: Cloud = "aws"
 halves: Sharing = {"mig": {"3g.20gb": 2}}
-ladder: list[Rung] = [{"reserved": "cr-0123456789abcdef0", "nodes": 2}, "spot", {"on-demand": True}]
+ladder: list[CapacityOption] = [
+    {"reserved": "cr-0123456789abcdef0", "nodes": 2},
+    "spot",
+    {"on-demand": True},
+]
 train: Pool = {"name": "train", "machine": "p5.48xlarge", "nodes": "2..8", "capacity": ladder}
 serve = Pool(name="serve", machine="p4d.24xlarge", nodes=2, sharing=halves)
 parts = Pool(
@@ -40,7 +51,11 @@ lab: PlatformDict = {
     "shapes": (shape,),
     "teams": teams,
     "priorities": {"production": 1000},
-    "queueing": {"engine": "kueue", "cohorts": [{"name": "research", "weight": 2}], "stop": None},
+    "queueing": {
+        "engine": "kueue",
+        "cohorts": [{"name": "research", "weight": 2}],
+        "stop_policy": None,
+    },
     "prices": {"machines": {"p5.48xlarge": 42.5, "p4d.24xlarge": {"spot": 11.0}}},
     "policies": {"levels": {"GPU-TEN-02": "advisory"}},
     "addons": ["argo-cd"],
@@ -49,15 +64,15 @@ lab: PlatformDict = {
 
 config = pulumi.Config("gpuyard")
 platform = Platform("lab", {"platform": lab, "cluster_name": pulumi.Output.from_input("blue")})
-again = Platform("again", {"platform": config.require_object("platform")})
+again = Platform("recurring", {"platform": config.require_object("platform")})
 spec = platform_spec(config.require_object("platform"))
 third = Platform("third", {"platform": spec})
-fourth = Platform("fourth", {"platform": planned(platform_spec(lab))})
-fifth = Platform("fifth", {"platform": prove(lab).plan, "cluster_name": "blue"})
+fourth = Platform("fourth", {"platform": plan_or_raise(platform_spec(lab))})
+fifth = Platform("fifth", {"platform": validate_platform(lab).plan, "cluster_name": "blue"})
 
 pool = GpuNodePool("pool", {"platform": lab, "pool": "train"})
 queueing = Queueing("queueing", {"platform": lab})
 team = Team("team", {"platform": lab, "team": "vision"}, pulumi.ResourceOptions(parent=queueing))
 provider = ClusterProvider
 pulumi.export("namespaces", team.namespaces)
-pulumi.export("bill", platform.bill["worst_usd_per_hour"])
+pulumi.export("bill", platform.bill["max_usd_per_hour"])

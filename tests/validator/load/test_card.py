@@ -7,15 +7,15 @@ import shutil
 import pytest
 
 from gpuyard_validator.load import cuda as driver
-from gpuyard_validator.load.card import Broke, NoLibrary
+from gpuyard_validator.load.card import CardError, NoLibrary
 from gpuyard_validator.load.cuda import CudaCard
-from gpuyard_validator.load.record import ALONE, Rate, Task, Todo
-from gpuyard_validator.load.work import rates
+from gpuyard_validator.load.record import ALONE, LoadPlan, Rate, Task
+from gpuyard_validator.load.work import measure_rates
 from gpuyard_validator.load.worker import serve
 from gpuyard_validator.values import decode
 from kit.every import every
 
-SMALL = Todo(
+SMALL = LoadPlan(
     tasks=tuple(ALONE), numbers="bf16", seconds=0.0, copy=3 << 18, host=1 << 18, side=32, rounds=3
 )
 ITS = "GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a0a0"
@@ -74,7 +74,7 @@ def test_each_kind_of_work_is_timed_by_the_gpus_clock_and_comes_out_right(use):
 @every("numbers", ["bf16", "fp16"])
 def test_a_step_is_three_products_and_a_copy(use, numbers):
     use("product=10 memory=100")
-    todo = Todo(tasks=("step",), numbers=numbers, seconds=0.0, side=32, rounds=2)
+    todo = LoadPlan(tasks=("step",), numbers=numbers, seconds=0.0, side=32, rounds=2)
     code, said = told(todo)
     (step,) = found(said)
     assert (code, step.wrong, step.amount) == (0, 0, 6 * 32**3)
@@ -84,11 +84,11 @@ def test_a_step_is_three_products_and_a_copy(use, numbers):
 
 def test_steps_go_on_for_their_time_and_are_looked_at_in_between(use):
     use("flipped=31")
-    todo = Todo(tasks=("step",), numbers="bf16", seconds=0.3, side=16, rounds=2)
+    todo = LoadPlan(tasks=("step",), numbers="bf16", seconds=0.3, side=16, rounds=2)
     (step,) = found(told(todo)[1])
     assert step.rounds > 10
     use("")
-    todo = Todo(tasks=("to_device",), numbers="bf16", seconds=0.1, host=1 << 10, rounds=2)
+    todo = LoadPlan(tasks=("to_device",), numbers="bf16", seconds=0.1, host=1 << 10, rounds=2)
     (copy,) = found(told(todo)[1])
     assert copy.rounds > 10
 
@@ -116,7 +116,7 @@ def test_a_wrong_result_without_an_error_is_counted(use, where, which):
 
 def test_a_step_with_a_wrong_element_is_found_in_each_of_its_products(use):
     use("flip=product")
-    todo = Todo(tasks=("step",), numbers="bf16", seconds=0.0, side=16, rounds=1)
+    todo = LoadPlan(tasks=("step",), numbers="bf16", seconds=0.0, side=16, rounds=1)
     (step,) = found(told(todo)[1])
     assert step.wrong == 3
 
@@ -193,11 +193,11 @@ def test_cublas_of_nvidias_wheels_is_found_beside_python_packages(cuda, use, tmp
 def test_memory_is_given_back_and_asked_for_only_when_it_is_used(use):
     use()
     card = CudaCard(0)
-    for task in (Task.MEMORY, Task.PEERS, Task.PRODUCT):
-        list(rates(card, task, SMALL))
+    for task in (Task.MEMORY, Task.PEERS, Task.MATMUL):
+        list(measure_rates(card, task, SMALL))
         assert (card._held, card._pinned) == ([], [])
     assert card.peers() == [1], "that memory is shared already is no error"
-    with pytest.raises(Broke, match="cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"):
+    with pytest.raises(CardError, match="cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"):
         card.device(0)
 
 
@@ -205,5 +205,5 @@ def test_a_product_without_its_library_gives_its_memory_back(use):
     use(folder="driver")
     card = CudaCard(0)
     with pytest.raises(NoLibrary):
-        list(rates(card, Task.PRODUCT, SMALL))
+        list(measure_rates(card, Task.MATMUL, SMALL))
     assert (card._held, card._pinned) == ([], [])

@@ -6,7 +6,7 @@ from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.load.record import Load
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.values import Missing, Why
+from gpuyard_validator.values import Missing, MissingReason
 from kit.cases.faults import LOAD_EDGES, drawn, loaded, rated, told, unshared
 from kit.cases.hardware import altered, expected, machine, uuid
 from kit.every import every
@@ -29,7 +29,7 @@ def test_a_gpu_at_work_is_judged_on_either_side_of_its_limit(check, card, good, 
 
 @every("name", LOADS)
 def test_without_a_load_no_check_of_one_has_run_and_required_that_fails(name):
-    for why in (Why.UNASKED, Why.NO_LIBRARY):
+    for why in (MissingReason.UNASKED, MissingReason.NO_LIBRARY):
         seen = machine("B200-loaded")
         for n in range(8):
             seen = altered(seen, n, load=Missing(why, "libcuda.so.1: no such file"))
@@ -38,7 +38,7 @@ def test_without_a_load_no_check_of_one_has_run_and_required_that_fails(name):
         assert report.code is Code.FAILED
         assert f"({why}: libcuda.so.1" in report.against[0].evidence.reason
         told_only = validate(expected("B200-loaded", required=False), seen, {name: CHECKS[name]})
-        assert told_only.code is Code.NOTHING
+        assert told_only.code is Code.NO_GPUS
 
 
 @every("name", set(LOADS) - {"work.ran"})
@@ -46,7 +46,7 @@ def test_what_broke_is_told_once_and_nothing_of_it_is_passed(name):
     seen = machine("B200-loaded")
     for n in range(8):
         gpu = seen.gpus[n]
-        seen = altered(seen, n, load=replace(gpu.load, end="hung", said="product: …"))
+        seen = altered(seen, n, load=replace(gpu.load, ended="hung", output="product: …"))
     wanted = expected("B200-loaded")
     assert evidence(name, "B200-loaded", seen).status is SKIP
     both = validate(wanted, seen, {n: CHECKS[n] for n in ("work.ran", name)})
@@ -58,7 +58,7 @@ def test_a_library_for_products_that_is_not_there_fails_products_alone():
     def without(m):
         load = m.gpus[1].load
         rates = tuple(r for r in load.rates if r.task not in ("product", "step"))
-        return loaded(rates=rates, lacks="no cuBLAS: libcublas.so.13")(m)
+        return loaded(rates=rates, missing_library="no cuBLAS: libcublas.so.13")(m)
 
     seen = without(machine("B200-loaded"))
     report = validate(expected("B200-loaded"), seen, LOADS)
@@ -119,19 +119,19 @@ WORDS = [
     ("work.pcie", told(BUS, pcie_generation=3), 3, 5, "generation", LINK),
     ("work.pcie", told(BUS, pcie_width=4), 4, 16, "lanes", LANES),
     ("work.ran", loaded(uuid=""), "", uuid(1), "", OTHER),
-    ("work.ran", loaded(end="hung", said="product: x"), "hung", "done", "", "hung: product: x"),
+    ("work.ran", loaded(ended="hung", output="product: x"), "hung", "done", "", "hung: product: x"),
 ]  # fmt: skip
 
 
 @every("check, fault, value, floor, unit, reason", WORDS)
 def test_words_say_which_value_and_why(check, fault, value, floor, unit, reason):
     found = evidence(check, "H100-loaded", fault(machine("H100-loaded")))
-    assert (found.value, found.floor, found.unit, found.reason) == (value, floor, unit, reason)
+    assert (found.value, found.threshold, found.unit, found.reason) == (value, floor, unit, reason)
 
 
 def test_power_is_told_in_watts():
     found = evidence("work.power", "B200-loaded", drawn(500_400)(machine("B200-loaded")))
-    assert (found.value, found.floor, found.unit) == (500, 750, "W")
+    assert (found.value, found.threshold, found.unit) == (500, 750, "W")
     assert found.reason == "it draws less than work like this does"
 
 
@@ -161,7 +161,7 @@ def test_what_needs_several_gpus_or_a_soak_applies_to_no_quick_run():
 
 def test_a_product_that_nobody_has_measured_is_told_its_rate_and_held_to_none():
     found = evidence("work.memory", "H100-loaded", machine("H100-loaded"), product="NVIDIA-NEW")
-    assert (found.status, found.value, found.floor) == (PASS, 2600.0, None)
+    assert (found.status, found.value, found.threshold) == (PASS, 2600.0, None)
     found = evidence("work.spread", "H100-loaded", machine("H100-loaded"), product="NVIDIA-NEW")
     assert found.status is PASS
 

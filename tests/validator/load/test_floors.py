@@ -3,19 +3,19 @@
 import pytest
 
 from gpuyard.catalogue.gpus import GPUS
-from gpuyard_validator.floors import Quantity, floor_of
-from gpuyard_validator.load.floors import (
+from gpuyard_validator.load.thresholds import (
     DCGM_MEMORY,
     MEMORY,
     OF_MEASURED,
     PRODUCT,
-    memory_held,
-    pair_held,
-    product_held,
-    slot_held,
-    step_held,
+    matmul_threshold,
+    memory_threshold,
+    pcie_threshold,
+    peer_threshold,
+    step_threshold,
 )
-from gpuyard_validator.nccl.floors import pcie_gbps
+from gpuyard_validator.nccl.thresholds import pcie_gbps
+from gpuyard_validator.thresholds import Quantity, threshold_of
 from kit.cases.hardware import CARDS, PRODUCTS
 from kit.every import every
 
@@ -62,33 +62,33 @@ def test_a_floor_is_below_the_sheet_and_the_sheet_below_the_wire(name):
     tflops = cores * operations * card.sm_mhz / 1e6
     for table, wire in ((MEMORY, bits * rate / 8), (PRODUCT, tflops)):
         row = table[product]
-        assert 0.3 <= row.held.floor / row.sheet <= 1.0
+        assert 0.3 <= row.threshold.floor / row.sheet <= 1.0
         assert row.sheet <= wire * ROUNDED, f"{row.sheet} of {wire}"
-        assert row.held.floor <= (row.measured or row.sheet) <= row.sheet
-    assert step_held(product).floor < product_held(product).floor
+        assert row.threshold.floor <= (row.measured or row.sheet) <= row.sheet
+    assert step_threshold(product).floor < matmul_threshold(product).floor
 
 
 @every("name", PRODUCTS)
 def test_links_are_held_below_their_rates(name):
     product, card = PRODUCTS[name], CARDS[name]
     slot = pcie_gbps(product)
-    assert 0.35 * slot <= slot_held(product).floor <= slot
+    assert 0.35 * slot <= pcie_threshold(product).floor <= slot
     if card.nvlink:
         uni = card.nvlink / 2
-        assert 0.35 * uni <= pair_held(product, card.nvlink).floor <= uni
+        assert 0.35 * uni <= peer_threshold(product, card.nvlink).floor <= uni
 
 
 def test_what_nobody_has_measured_says_so_and_only_warns():
     for held in (
-        memory_held(PRODUCTS["A100-40"]),
-        product_held(PRODUCTS["L4"]),
-        slot_held(PRODUCTS["T4"]),
-        pair_held(PRODUCTS["B200"], 1800),
+        memory_threshold(PRODUCTS["A100-40"]),
+        matmul_threshold(PRODUCTS["L4"]),
+        pcie_threshold(PRODUCTS["T4"]),
+        peer_threshold(PRODUCTS["B200"], 1800),
     ):
         assert held.said.startswith("derived, not measured: ")
-        assert not held.firm
-    firm = memory_held(PRODUCTS["H100"])
-    assert (firm.floor, firm.firm) == (OF_MEASURED * 2540, True)
+        assert not held.is_enforced
+    firm = memory_threshold(PRODUCTS["H100"])
+    assert (firm.floor, firm.is_enforced) == (OF_MEASURED * 2540, True)
     assert (
         firm.said
         == "0.75 of 2540, DCGM 4.6.0 nvvs/diag-skus.yaml.in, STREAM triad as measured (2026-11-25)"
@@ -107,8 +107,8 @@ def test_what_nobody_has_measured_says_so_and_only_warns():
     ],
 )
 def test_a_measurement_that_only_dcgm_has_warns_at_its_own_minimum(product, floor):
-    held = memory_held(product)
-    assert (held.floor, held.firm) == (floor, False)
+    held = memory_threshold(product)
+    assert (held.floor, held.is_enforced) == (floor, False)
     assert held.said == (
         f"0.75 of {floor / 0.75:g}, DCGM 4.6.0 nvvs/diag-skus.yaml.in, STREAM triad as measured (2026-11-25);"
         " not measured elsewhere"
@@ -119,15 +119,15 @@ def test_products_with_a_floor_of_memory_alone_are_in_the_catalogue_and_have_no_
     products = {gpu.product for gpu in GPUS.values()}
     for product in DCGM_MEMORY:
         assert product in products
-        assert (product_held(product), step_held(product)) == (None, None)
+        assert (matmul_threshold(product), step_threshold(product)) == (None, None)
 
 
 def test_a_product_that_nobody_knows_has_no_floor_and_one_that_warns_warns_by_steps_too():
-    assert (memory_held("X"), product_held("X"), step_held("X")) == (None, None, None)
-    assert not step_held(PRODUCTS["L4"]).firm
+    assert (memory_threshold("X"), matmul_threshold("X"), step_threshold("X")) == (None, None, None)
+    assert not step_threshold(PRODUCTS["L4"]).is_enforced
     assert (
-        step_held(PRODUCTS["H100"]).said
-        == f"derived: 0.85 of ({product_held(PRODUCTS['H100']).said})"
+        step_threshold(PRODUCTS["H100"]).said
+        == f"derived: 0.85 of ({matmul_threshold(PRODUCTS['H100']).said})"
     )
 
 
@@ -136,11 +136,11 @@ def test_a_product_that_nobody_knows_has_no_floor_and_one_that_warns_warns_by_st
 def test_rows_of_dcgm_that_never_fail_are_not_copied(name, theirs, meant):
     product = PRODUCTS[name]
     assert theirs / MEMORY[product].sheet < 0.35, "no machine that answers falls below it"
-    assert memory_held(product).floor == pytest.approx(meant)
+    assert memory_threshold(product).floor == pytest.approx(meant)
 
 
 def test_the_sheet_of_a_card_is_that_of_its_own_clock():
     """The workstation's card of this name is faster: 2617 MHz make 504 TFLOPS."""
     product = PRODUCTS["RTX6000"]
-    assert floor_of(Quantity.MAX_SM_CLOCK, product) is None
+    assert threshold_of(Quantity.MAX_SM_CLOCK, product) is None
     assert PRODUCT[product].sheet * 1e6 <= 188 * 1024 * CARDS["RTX6000"].sm_mhz

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from gpuyard_validator.checks import CHECKS
-from gpuyard_validator.load.floors import (
+from gpuyard_validator.load.thresholds import (
     MEMORY,
     PRODUCT,
-    memory_held,
-    pair_held,
-    product_held,
-    slot_held,
-    step_held,
+    matmul_threshold,
+    memory_threshold,
+    pcie_threshold,
+    peer_threshold,
+    step_threshold,
 )
 from gpuyard_validator.results import Status
 from gpuyard_validator.run import validate
@@ -101,26 +101,26 @@ def outcome(check, product, value, nvlink=1800):
 @every("check, product, floor, below", HELD)
 def test_a_product_is_held_against_its_own_figure(check, product, floor, below):
     just = outcome(check, product, floor)
-    assert (just.status, just.floor) == (PASS, floor)
+    assert (just.status, just.threshold) == (PASS, floor)
     less = outcome(check, product, floor - 0.2)
-    assert (less.status, less.floor) == (below, floor)
+    assert (less.status, less.threshold) == (below, floor)
     assert ("not measured" in less.source) is (below is WARN)
 
 
 @every("product, nvlink, floor, below", PAIRS)
 def test_a_pair_is_held_against_its_link(product, nvlink, floor, below):
     just = outcome("work.peers", product, floor, nvlink)
-    assert (just.status, just.floor) == (PASS, floor)
+    assert (just.status, just.threshold) == (PASS, floor)
     less = outcome("work.peers", product, floor - 0.2, nvlink)
-    assert (less.status, less.floor) == (below, floor)
+    assert (less.status, less.threshold) == (below, floor)
 
 
 def test_every_product_is_in_the_table():
     for check in ("work.memory", "work.product", "work.step"):
         assert {p for c, p, *_ in HELD if c == check} == set(MEMORY) == set(PRODUCT)
     for product in MEMORY:
-        assert memory_held(product).said
-        assert product_held(product).said
-        assert step_held(product).said.startswith("derived: 0.85 of (")
-        assert slot_held(product).said
-        assert pair_held(product, 900).said
+        assert memory_threshold(product).said
+        assert matmul_threshold(product).said
+        assert step_threshold(product).said.startswith("derived: 0.85 of (")
+        assert pcie_threshold(product).said
+        assert peer_threshold(product, 900).said

@@ -6,20 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard_validator.at_work import at_work, left
+from gpuyard_validator.background import at_work, left
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.load import parent
-from gpuyard_validator.load.parent import Shift, merged, put_to_work, since, together
-from gpuyard_validator.load.record import Load, Seen, Todo
+from gpuyard_validator.load.parent import LoadRun, combine_loads, merge_samples, run_load, since
+from gpuyard_validator.load.record import Load, LoadPlan, LoadSample
 from gpuyard_validator.results import Action, Code
 from gpuyard_validator.run import validate
-from gpuyard_validator.values import UNASKED, Missing, Why
+from gpuyard_validator.values import NOT_QUERIED, Missing, MissingReason
 from kit.cases.hardware import expected, machine
 from kit.every import every
 from kit.ranks.group import ROOT, alive
 from kit.waiting import until
 
-SMALL = Todo(
+SMALL = LoadPlan(
     tasks=("memory", "product"), numbers="bf16", seconds=0.0, copy=1 << 16, host=1 << 14, side=16
 )
 
@@ -30,10 +30,10 @@ class Driver:
     def __init__(self, **values):
         self.values, self.looks = values, []
 
-    def look(self, index, task):
+    def sample(self, index, task):
         self.looks.append((index, task))
         found = {n: v(len(self.looks)) if callable(v) else v for n, v in self.values.items()}
-        return Seen(task=task, looks=1, **found)
+        return LoadSample(task=task, samples=1, **found)
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def work(cuda, monkeypatch):
         monkeypatch.setenv("FAKE_CUDA", faults)
         monkeypatch.setenv("LD_LIBRARY_PATH", str(cuda / folder))
         monkeypatch.setenv("PYTHONPATH", str(ROOT / "components"))
-        shift = Shift(gpus=gpus, todo=todo, seconds=seconds)
-        return put_to_work(shift, watch or Driver(), **more)
+        shift = LoadRun(gpus=gpus, todo=todo, seconds=seconds)
+        return run_load(shift, watch or Driver(), **more)
 
     return done
 
@@ -55,7 +55,7 @@ def test_gpus_work_at_the_same_time_and_each_is_known_by_its_uuid(work):
     found = work(watch=watch)
     assert [found[n].uuid[:6] for n in (0, 1)] == ["GPU-a0", "GPU-a1"]
     for load in found.values():
-        assert (load.end, load.said, load.code, load.lacks) == ("done", "", 0, "")
+        assert (load.ended, load.output, load.code, load.missing_library) == ("done", "", 0, "")
         assert [(r.task, r.wrong) for r in load.rates] == [("memory", 0), ("product", 0)]
         assert [(s.task, s.reasons, s.uncorrected, s.remapped) for s in load.seen] == [
             ("memory", 4, 0, 0),
@@ -80,14 +80,14 @@ def test_gpus_work_at_the_same_time_and_each_is_known_by_its_uuid(work):
 )
 def test_how_a_gpu_broke_is_told_with_what_it_did(work, faults, end, said, code):
     load = work(faults, gpus=(0,))[0]
-    assert (load.end, load.said, load.code) == (end, said, code)
+    assert (load.ended, load.output, load.code) == (end, said, code)
 
 
 def test_one_that_hangs_is_killed_in_time_and_leaves_nothing(work):
     began = time.monotonic()
     load = work("hang", gpus=(0,), seconds=3.0)[0]
     assert time.monotonic() - began < 20
-    assert (load.end, load.said) == ("hung", "memory: it did not end in time")
+    assert (load.ended, load.output) == ("hung", "memory: it did not end in time")
     until(lambda: not alive("gpuyard_validator.load.worker"))
 
 
@@ -95,11 +95,11 @@ def test_a_library_that_is_not_there_is_missing_and_no_failure(work, tmp_path, m
     monkeypatch.setattr(parent, "WORKER", parent.WORKER)
     found = work(gpus=(0,), folder="nowhere")[0]
     assert isinstance(found, Missing)
-    assert found.why is Why.NO_LIBRARY
+    assert found.reason is MissingReason.NO_LIBRARY
     assert found.detail.startswith("libcuda.so.1: cannot open shared object file")
     load = work(gpus=(0,), folder="driver")[0]
     assert [r.task for r in load.rates] == ["memory"]
-    assert load.lacks.startswith("no cuBLAS: libcublas.so.13: cannot open")
+    assert load.missing_library.startswith("no cuBLAS: libcublas.so.13: cannot open")
 
 
 def test_words_that_are_none_of_ours_and_a_look_at_a_slow_one(work):
@@ -113,41 +113,41 @@ def test_words_that_are_none_of_ours_and_a_look_at_a_slow_one(work):
     )
     watch = Driver(reasons=lambda n: 1 << n, margin=lambda n: 30 - n, milliwatts=lambda n: n)
     load = work(gpus=(0,), watch=watch, command=(sys.executable, "-c", program))[0]
-    assert (load.end, load.said) == ("crashed", "memory: its process ended with 1: and dies")
+    assert (load.ended, load.output) == ("crashed", "memory: its process ended with 1: and dies")
     (seen,) = load.seen
-    assert seen.looks >= 2
-    last = 1 + seen.looks
+    assert seen.samples >= 2
+    last = 1 + seen.samples
     assert (seen.margin, seen.milliwatts) == (30 - last, last), "the worst of all looks"
     assert seen.reasons == sum(1 << n for n in range(2, last + 1))
-    assert seen.sm_mhz == UNASKED
+    assert seen.sm_mhz == NOT_QUERIED
 
 
 def test_one_answer_that_failed_makes_the_whole_unknown():
-    lost = Missing(Why.LOST)
-    one = Seen(task="step", looks=1, margin=5, sm_mhz=1900, uncorrected=3)
-    two = Seen(task="step", looks=2, margin=lost, sm_mhz=1800, uncorrected=4)
-    assert merged(one, two).margin == lost
-    assert merged(two, one).margin == lost
-    both = merged(one, two)
-    assert (both.looks, both.sm_mhz, both.uncorrected) == (3, 1800, 4)
+    lost = Missing(MissingReason.LOST)
+    one = LoadSample(task="step", samples=1, margin=5, sm_mhz=1900, uncorrected=3)
+    two = LoadSample(task="step", samples=2, margin=lost, sm_mhz=1800, uncorrected=4)
+    assert merge_samples(one, two).margin == lost
+    assert merge_samples(two, one).margin == lost
+    both = merge_samples(one, two)
+    assert (both.samples, both.sm_mhz, both.uncorrected) == (3, 1800, 4)
     assert since(two, one).uncorrected == 1
     assert since(two, replace(one, uncorrected=lost)).uncorrected == lost
 
 
 def load(**values):
     made = {
-        "uuid": "GPU-1", "end": "done", "said": "", "code": 0, "lacks": "", "versions": ("a",),
+        "uuid": "GPU-1", "ended": "done", "output": "", "code": 0, "missing_library": "", "versions": ("a",),
         "rates": (), "seen": (), **values,
     }  # fmt: skip
     return Load(**made)
 
 
 def test_a_second_shift_counts_only_after_a_first_that_went_well():
-    lost, hung = Missing(Why.NO_LIBRARY), load(end="hung", said="step: …")
-    assert together(lost, load()) == lost
-    assert together(hung, load()) == hung
-    assert together(load(), lost) == load()
-    assert together(load(lacks="x"), hung) == replace(hung, lacks="x")
+    lost, hung = Missing(MissingReason.NO_LIBRARY), load(ended="hung", output="step: …")
+    assert combine_loads(lost, load()) == lost
+    assert combine_loads(hung, load()) == hung
+    assert combine_loads(load(), lost) == load()
+    assert combine_loads(load(missing_library="x"), hung) == replace(hung, missing_library="x")
 
 
 def small(monkeypatch):
@@ -187,13 +187,13 @@ RATES = "memory=2600 to_device=55 to_host=54 peers=390 product=740"
     "faults, check, action",
     [
         (RATES, None, None),
-        (RATES.replace("2600", "1800"), "work.memory", Action.LOOK),
-        (RATES.replace("to_device=55", "to_device=20"), "work.to_device", Action.LOOK),
-        (RATES.replace("peers=390", "peers=45"), "work.peers", Action.LOOK),
-        (RATES.replace("740", "300"), "work.product", Action.LOOK),
+        (RATES.replace("2600", "1800"), "work.memory", Action.INVESTIGATE),
+        (RATES.replace("to_device=55", "to_device=20"), "work.to_device", Action.INVESTIGATE),
+        (RATES.replace("peers=390", "peers=45"), "work.peers", Action.INVESTIGATE),
+        (RATES.replace("740", "300"), "work.product", Action.INVESTIGATE),
         (f"{RATES} flip=product", "work.results", Action.REPLACE),
         (f"{RATES} ecc=9", "work.ran", Action.RESET),
-        (f"{RATES} oom", "work.ran", Action.LOOK),
+        (f"{RATES} oom", "work.ran", Action.INVESTIGATE),
     ],
 )
 def test_a_fault_of_the_library_becomes_the_failure_of_one_check(
@@ -224,7 +224,7 @@ def test_a_soak_has_steps_of_all_gpus_at_once(cuda, monkeypatch):
 
 
 def test_cut_gpus_silent_ones_and_a_run_without_time_are_not_put_to_work(monkeypatch):
-    monkeypatch.setattr("gpuyard_validator.at_work.put_to_work", lambda *_: pytest.fail("it works"))
+    monkeypatch.setattr("gpuyard_validator.background.run_load", lambda *_: pytest.fail("it works"))
     cut = machine("A100-40", cut=True)
     assert at_work(expected("A100-40", cut=True), cut, Driver(), 60.0) == cut
     silent = machine("T4")
@@ -232,7 +232,7 @@ def test_cut_gpus_silent_ones_and_a_run_without_time_are_not_put_to_work(monkeyp
     wanted = expected("T4", profile="soak")
     assert at_work(wanted, silent, Driver(), 60.0) == silent
     late = at_work(wanted, machine("T4"), Driver(), 0.0)
-    assert late.gpus[0].load == UNASKED
+    assert late.gpus[0].load == NOT_QUERIED
 
 
 def test_the_numbers_of_an_architecture_and_the_time_that_is_left(monkeypatch):
@@ -240,9 +240,9 @@ def test_the_numbers_of_an_architecture_and_the_time_that_is_left(monkeypatch):
 
     def work(shift, *_):
         asked.append(shift)
-        return {n: Missing(Why.NO_LIBRARY) for n in shift.gpus}
+        return {n: Missing(MissingReason.NO_LIBRARY) for n in shift.gpus}
 
-    monkeypatch.setattr("gpuyard_validator.at_work.put_to_work", work)
+    monkeypatch.setattr("gpuyard_validator.background.run_load", work)
     for name in ("T4", "H100"):
         at_work(expected(name, profile="soak"), machine(name), Driver(), 1000.0)
     assert [shift.todo.numbers for shift in asked] == ["fp16"] + ["bf16"] * 8

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from gpuyard_validator import command
 from gpuyard_validator.checks import CHECKS
-from gpuyard_validator.expectations import AcceptedFloor, Network, TogetherWith
+from gpuyard_validator.expectations import AcceptedThreshold, CollectivePeers, Network
 from gpuyard_validator.nccl.arithmetic import GIB, Operation
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import SnapshotReader, recorded
-from gpuyard_validator.values import Missing, Why, encode
+from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.faults import ended, logged, ran, run
 from kit.cases.hardware import collectives, expected, machine
 from kit.every import every
@@ -31,17 +31,17 @@ def said(check, fault=lambda m: m, name=TWO, **wanted):
 
 
 def together(**more):
-    return {"together": TogetherWith(**{"nodes": 2, "between": "efa", **more})}
+    return {"collectives": CollectivePeers(**{"nodes": 2, "between": "efa", **more})}
 
 
 def accepted(gbps, until=TODAY, check="nccl.all_reduce"):
-    lower = AcceptedFloor(check=check, value=gbps, reason="NVLS is off", until=until)
+    lower = AcceptedThreshold(check=check, value=gbps, reason="NVLS is off", until=until)
     return {**together(), "accepted": (lower,)}
 
 
 # A check, a fault, what it says of it: value, floor, unit and reason.
 TOLD = [
-    ("nccl.ranks", ended(end="hung", said="did not end: all_reduce"), 15, 16, "ranks",
+    ("nccl.ranks", ended(end="hung", output="did not end: all_reduce"), 15, 16, "ranks",
      "rank 3 on node-1 hung: did not end: all_reduce"),
     ("nccl.ranks", ended(end="stopped"), 15, 16, "ranks", "not all ranks took part"),
     ("nccl.results", ran("all_gather", wrong=7), 7, 0, "elements", "wrong elements in all_gather"),
@@ -68,7 +68,7 @@ TOLD = [
 @every("check, fault, value, floor, unit, reason", TOLD)
 def test_value_floor_and_reason_are_told(check, fault, value, floor, unit, reason):
     found = said(check, fault)
-    assert (found.value, found.floor, found.unit, found.reason) == (value, floor, unit, reason)
+    assert (found.value, found.threshold, found.unit, found.reason) == (value, floor, unit, reason)
     assert (found.status is PASS) is not reason
 
 
@@ -83,7 +83,7 @@ def test_a_fall_back_to_tcp_says_why_and_what_to_do():
 
 def test_no_more_than_four_are_named():
     all_hung = said("nccl.ranks", lambda m: run(ends=tuple(
-        replace(each, end="hung", said="did not end") for each in m.collectives.ends))(m))  # fmt: skip
+        replace(each, end="hung", output="did not end") for each in m.collectives.ends))(m))  # fmt: skip
     assert all_hung.value == 0
     assert len(all_hung.reason.split("; ")) == 4
     slow = said("nccl.stragglers", run(slow=tuple(range(9))))
@@ -96,17 +96,17 @@ def test_no_more_than_four_are_named():
     "check, fault, reason",
     [
         ("nccl.transport", run(logs=("",) * 16), "the way of its channels is not known (malformed"),
-        ("nccl.stragglers", run(halved=False), "which ranks are slow is not known (unasked)"),
+        ("nccl.stragglers", run(bisected=False), "which ranks are slow is not known (unasked)"),
         ("nccl.all_reduce", run(measures=()), "the bandwidth of all_reduce is not known (unasked)"),
         ("nccl.all_reduce", ran("all_reduce", size=GIB - 1), "a floor for all_reduce is not known"),
         (
             "nccl.ranks",
-            lambda m: replace(m, collectives=Missing(Why.UNASKED)),
+            lambda m: replace(m, collectives=Missing(MissingReason.UNASKED)),
             "how collectives run",
         ),
         (
             "nccl.results",
-            lambda m: replace(m, collectives=Missing(Why.UNASKED)),
+            lambda m: replace(m, collectives=Missing(MissingReason.UNASKED)),
             "how collectives run",
         ),
     ],
@@ -128,7 +128,7 @@ def test_channels_inside_a_node_do_not_stand_for_those_between():
 
 def test_a_check_that_another_tells_of_counts_only_without_that_one():
     """Left out is not passed: without `nccl.ranks` its dependents fail in its place."""
-    broken = ended(end="hung", said="did not end")(machine(TWO))
+    broken = ended(end="hung", output="did not end")(machine(TWO))
     report = validate(expected(TWO), broken)
     assert [each.check for each in report.against] == ["nccl.ranks"]
     others = {name: check for name, check in CHECKS.items() if name != "nccl.ranks"}
@@ -144,7 +144,7 @@ def test_a_check_that_another_tells_of_counts_only_without_that_one():
     "wanted, without, reason",
     [
         ({"profile": "quick"}, set(), "the profile quick puts no load on a GPU"),
-        ({"together": None}, set(), "the profile quick puts no load on a GPU"),
+        ({"collectives": None}, set(), "the profile quick puts no load on a GPU"),
         ({"gpus": 1, **together(nodes=1)}, set(), "one GPU has nobody to talk to"),
         ({"layouts": expected("A100-40", cut=True).layouts}, set(), "its GPUs are cut"),
         ({"gpus": 3, **together(nodes=1)}, NCCL.keys() - {*BETWEEN, "nccl.stragglers"}, "fewer"),
@@ -193,7 +193,7 @@ ODD = {"product": "NVIDIA-H100-NVL", "nvlink_gbps": 0}
     ],
 )  # fmt: skip
 def test_a_floor_is_the_one_of_product_nodes_and_network(wanted, gbps, status, floor):
-    nodes = wanted["together"].nodes
+    nodes = wanted["collectives"].nodes
     whole = replace(collectives(TWO), ends=collectives(TWO).ends[:8] * nodes)
     seen = replace(machine(TWO), collectives=whole)
     seen = ran("all_reduce", gbps)(seen)
@@ -201,12 +201,12 @@ def test_a_floor_is_the_one_of_product_nodes_and_network(wanted, gbps, status, f
         expected(TWO, **wanted), seen, {"nccl.all_reduce": CHECKS["nccl.all_reduce"]}, TODAY
     ).results
     assert result.evidence.status is status, result.evidence
-    assert result.evidence.floor == round(floor, 1)
+    assert result.evidence.threshold == round(floor, 1)
 
 
 def test_adapters_of_unknown_rate_leave_a_network_unjudged():
     unknown = {"network": Network(kind="roce", devices=8, names=(), gbps_per_device=None)}
-    for adapters in (Missing(Why.FAILED), ()):
+    for adapters in (Missing(MissingReason.FAILED), ()):
         seen = replace(machine(TWO), adapters=adapters)
         asked = expected(TWO, **unknown, **together(nodes=3, between="roce"))
         (result,) = validate(asked, seen, {"nccl.all_reduce": CHECKS["nccl.all_reduce"]}).results
@@ -232,8 +232,8 @@ def test_the_program_runs_with_the_others_when_it_is_told_where_they_meet(
     tmp_path, monkeypatch, capsys
 ):
     parts = []
-    monkeypatch.setattr(command, "take_part", lambda part: parts.append(part) or collectives(TWO))
-    bare = {"collectives": Missing(Why.UNASKED)}
+    monkeypatch.setattr(command, "run_agent", lambda part: parts.append(part) or collectives(TWO))
+    bare = {"collectives": Missing(MissingReason.UNASKED)}
     given = files(tmp_path, expected(TWO), **bare)
     meet = ["--first", "check-0.svc:29500", "--token-file", f"{tmp_path}/token"]
     assert command.main(given) == 1
@@ -288,12 +288,12 @@ def test_a_run_that_cannot_begin_says_why(tmp_path, capsys, more, problem):
 def test_a_profile_that_the_document_does_not_prepare_is_refused(tmp_path, capsys):
     given = files(tmp_path, expected("T4"), "T4")
     assert command.main([*given, "--profile", "full"]) == 3
-    assert "together: the profile full runs collectives, and needs it" in capsys.readouterr().err
+    assert "collectives: the profile full runs collectives, and needs it" in capsys.readouterr().err
 
 
 def test_the_number_of_the_pod_is_that_of_its_job(tmp_path, monkeypatch):
     parts = []
-    monkeypatch.setattr(command, "take_part", lambda part: parts.append(part) or collectives(TWO))
+    monkeypatch.setattr(command, "run_agent", lambda part: parts.append(part) or collectives(TWO))
     monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
     meet = ["--first", "check-0.svc:29500", "--token-file", f"{tmp_path}/token"]
     assert command.main([*files(tmp_path, expected(TWO)), *meet]) == 0

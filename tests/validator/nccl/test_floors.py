@@ -10,12 +10,12 @@ from gpuyard_validator.nccl.arithmetic import (
     bus_gbps,
     network_share,
 )
-from gpuyard_validator.nccl.floors import (
+from gpuyard_validator.nccl.thresholds import (
     LEAST_BYTES,
     MEASURED,
     Shape,
+    bandwidth_threshold,
     ceiling_gbps,
-    held,
 )
 from kit.every import every
 
@@ -89,11 +89,11 @@ def test_an_all_to_all_sends_to_each_rank_elsewhere_and_nothing_leaves_one_node(
 @every("row", MEASURED)
 def test_a_floor_is_below_what_was_measured_and_that_below_what_links_carry(row):
     found = shape(row.product, row.gpus, row.nodes, row.operation, row.size, row.way)
-    top, floor = ceiling_gbps(found), held(found)
+    top, floor = ceiling_gbps(found), bandwidth_threshold(found)
     assert 0.35 * row.best < row.floor < row.best <= top
-    assert (floor.floor, floor.firm) == (row.floor, True)
-    assert row.floor <= floor.usual <= row.best, "what is usual lies between"
-    assert row.source.seen
+    assert (floor.floor, floor.is_enforced) == (row.floor, True)
+    assert row.floor <= floor.typical <= row.best, "what is usual lies between"
+    assert row.source.is_verified
     assert row.source.title in floor.said
 
 
@@ -105,10 +105,12 @@ def test_no_derived_floor_passes_what_links_carry(product):
                 if gpus * nodes == 1:
                     continue
                 found = shape(product, gpus, nodes, operation, way="roce", network=12.5)
-                told = held(found)
+                told = bandwidth_threshold(found)
                 assert told.floor <= ceiling_gbps(found), found
                 assert told.said.startswith("derived, not measured: ")
-                assert told.firm is bool(NVLINKS.get(product)), "PCIe's share is told, not failed"
+                assert told.is_enforced is bool(NVLINKS.get(product)), (
+                    "PCIe's share is told, not failed"
+                )
 
 
 # Floors of other tools that no machine reaches.
@@ -126,26 +128,29 @@ def test_a_floor_of_another_tool_that_nothing_reaches_is_seen_as_such(
     tool, product, nodes, way, floor
 ):
     found = shape(product, 8, nodes, way=way)
-    assert floor > ceiling_gbps(found) > held(found).floor, tool
+    assert floor > ceiling_gbps(found) > bandwidth_threshold(found).floor, tool
 
 
 def test_small_messages_and_unknown_links_have_no_floor():
     """AWS's script held 128 MiB against a figure of 16 GiB."""
-    assert held(shape(size=128 << 20)) is None
-    assert held(shape(size=LEAST_BYTES)) is not None
+    assert bandwidth_threshold(shape(size=128 << 20)) is None
+    assert bandwidth_threshold(shape(size=LEAST_BYTES)) is not None
     unknown = shape(nodes=3, way="efa", network=None)
-    assert held(unknown) is None
+    assert bandwidth_threshold(unknown) is None
     assert ceiling_gbps(unknown) is None
 
 
 @every("gib, floor", [(1, 362), (3, 362), (4, 377), (15, 377), (16, 381.8), (64, 381.8)])
 def test_of_several_sizes_the_next_smaller_counts(gib, floor):
-    found = held(shape(B200, 8, 4, size=gib * GIB, way="efa"))
+    found = bandwidth_threshold(shape(B200, 8, 4, size=gib * GIB, way="efa"))
     assert found.floor == pytest.approx(0.75 * floor)
 
 
 def test_a_larger_message_than_any_that_was_measured_or_a_smaller_one_takes_the_nearest():
-    assert held(shape(A100, size=GIB)).floor == held(shape(A100, size=64 * GIB)).floor
+    assert (
+        bandwidth_threshold(shape(A100, size=GIB)).floor
+        == bandwidth_threshold(shape(A100, size=64 * GIB)).floor
+    )
 
 
 @every(
@@ -158,6 +163,6 @@ def test_a_larger_message_than_any_that_was_measured_or_a_smaller_one_takes_the_
     ],
 )
 def test_what_nobody_has_measured_is_derived_from_the_narrowest_link(values, floor, said):
-    found = held(shape(**values))
+    found = bandwidth_threshold(shape(**values))
     assert found.floor == pytest.approx(floor)
     assert found.said == f"derived, not measured: {said}"

@@ -11,10 +11,10 @@ import time
 
 import pytest
 
-from gpuyard_validator.nccl import agent, hub
+from gpuyard_validator.nccl import agent, coordinator
 from gpuyard_validator.nccl.log import Transport, read_log
 from gpuyard_validator.nccl.record import Collectives, Work
-from gpuyard_validator.nccl.wire import admit, prove, receive, send
+from gpuyard_validator.nccl.wire import authenticate, receive, send, send_proof
 from gpuyard_validator.values import decode
 from kit.ranks.group import ROOT, TOKEN, Nodes, a_run, alive, as_process, free_port
 from kit.waiting import SHORTER, until
@@ -30,7 +30,7 @@ def nodes(tmp_path, monkeypatch):
     """Makes a run; when the test has ended no process of it is alive."""
     marker = f"ranks-of-{tmp_path.name}-{os.getpid()}"
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}/components{os.pathsep}{ROOT}/tests")
-    monkeypatch.setattr(hub, "GRACE_SECONDS", 3.0)
+    monkeypatch.setattr(coordinator, "GRACE_SECONDS", 3.0)
     monkeypatch.setattr(agent, "PAUSE_SECONDS", 0.1)
 
     def make(*shape, seconds=100, host="127.0.0.1", faults=(), **more):
@@ -56,7 +56,7 @@ def test_all_ranks_meet_run_and_leave_with_one_record(nodes, count, gpus):
     ]
     assert all(each.seconds > 0 for each in record.measures)
     assert record.versions == ("2.31.2",)
-    assert (record.halved, record.slow) == (False, ())
+    assert (record.bisected, record.slow) == (False, ())
 
 
 @pytest.mark.parametrize(("count", "gpus"), SHAPES)
@@ -69,9 +69,9 @@ def test_a_rank_that_hangs_is_named_with_its_node_and_killed(nodes, count, gpus)
     assert time.monotonic() - began < 4 * STEP + count
     *others, bad = group.record.ends
     assert (bad.rank, bad.node, bad.end) == (count * gpus - 1, f"host-{count - 1}", "hung")
-    assert bad.said == "did not begin: joining the communicator"
+    assert bad.output == "did not begin: joining the communicator"
     assert {each.end for each in others} == {"stopped"}
-    assert others[0].said == "waited for others: joining the communicator"
+    assert others[0].output == "waited for others: joining the communicator"
     assert not group.record.finished
 
 
@@ -83,7 +83,7 @@ def test_a_rank_that_dies_is_named_at_once_with_its_last_words(nodes, count, gpu
     assert time.monotonic() - began < group.run.step_seconds, "nobody waits for a step to run out"
     bad, *others = group.record.ends
     assert (bad.rank, bad.node, bad.end) == (0, "host-0", "crashed")
-    assert bad.said == "exit code 7: CUDA error: an illegal memory access"
+    assert bad.output == "exit code 7: CUDA error: an illegal memory access"
     assert {each.end for each in others} <= {"stopped", "crashed"}, (
         "whom it was connected to may break too"
     )
@@ -94,16 +94,16 @@ def test_a_split_network_is_no_rank_s_fault_alone(nodes):
     group = nodes(2, 2, step_seconds=STEP, faults={"1.1": "hang@join"})
     group.all()
     assert group.ends == {0: "hung", 1: "stopped", 2: "stopped", 3: "hung"}
-    assert group.record.ends[3].said == "did not end: joining the communicator"
+    assert group.record.ends[3].output == "did not end: joining the communicator"
 
 
 def test_a_library_that_is_missing_or_breaks_is_told_in_its_own_words(nodes):
     group = nodes(1, 2, faults={"0.1": "no-library"})
     group.all()
-    assert group.record.ends[1].said == "ImportError: No module named 'nccl'"
+    assert group.record.ends[1].output == "ImportError: No module named 'nccl'"
     group = nodes(1, 2, faults={"0.0": "break@run"})
     group.all()
-    assert group.record.ends[0].said == "RuntimeError: NCCLError UnhandledCudaError (1)"
+    assert group.record.ends[0].output == "RuntimeError: NCCLError UnhandledCudaError (1)"
     assert group.ends[1] in ("stopped", "crashed"), (
         "it may see the end of the other's connection first"
     )
@@ -112,7 +112,7 @@ def test_a_library_that_is_missing_or_breaks_is_told_in_its_own_words(nodes):
 def test_a_rank_that_says_nonsense_is_broken(nodes):
     group = nodes(1, 2, faults={"0.1": "babble@join"})
     group.all()
-    assert group.record.ends[1].said == "said 'not a line of ours\\n'"
+    assert group.record.ends[1].output == "said 'not a line of ours\\n'"
 
 
 def test_a_node_that_comes_late_is_waited_for_and_one_that_comes_too_late_is_not(nodes):
@@ -135,13 +135,13 @@ def test_a_node_that_comes_late_is_waited_for_and_one_that_comes_too_late_is_not
         5: "absent",
     }
     absent = group.record.ends[4]
-    assert (absent.node, absent.said) == ("node 2", "it did not come within 3 s")
+    assert (absent.node, absent.output) == ("node 2", "it did not come within 3 s")
 
 
 def knocks(port, index, gpus=1, token=TOKEN):
     """What the first node answers to somebody with the token."""
     with socket.create_connection(("127.0.0.1", port)) as peer:
-        prove(peer, token)
+        send_proof(peer, token)
         send(peer, {"index": index, "gpus": gpus, "node": "late"})
         return receive(peer)
 
@@ -186,7 +186,7 @@ def test_another_token_lets_nobody_in(nodes):
     found = group.ended()
     assert [each.end for each in found[0].ends] == ["stopped", "absent"]
     (bad,) = found[1].ends
-    assert (bad.rank, bad.node, bad.end, bad.said) == (
+    assert (bad.rank, bad.node, bad.end, bad.output) == (
         1,
         "host-1",
         "crashed",
@@ -204,7 +204,7 @@ def test_a_node_obeys_no_stranger_in_the_first_node_s_place(nodes):
             receive(peer)
             send(peer, {"proof": "00" * 32})
         group.ended()
-    assert group.records[1].ends[0].said == "whoever listens has another token"
+    assert group.records[1].ends[0].output == "whoever listens has another token"
 
 
 def test_a_node_that_cannot_reach_the_first_is_named_by_both(nodes):
@@ -213,7 +213,7 @@ def test_a_node_that_cannot_reach_the_first_is_named_by_both(nodes):
     group.start(1, port=free_port())
     found = group.ended()
     assert [each.end for each in found[0].ends] == ["stopped", "absent"]
-    assert found[1].ends[0].said.startswith("the first node cannot be reached at 127.0.0.1 port")
+    assert found[1].ends[0].output.startswith("the first node cannot be reached at 127.0.0.1 port")
 
 
 def test_a_node_that_goes_away_is_named(nodes):
@@ -229,13 +229,13 @@ def test_a_node_that_goes_away_is_named(nodes):
     group.start(0)
     until(lambda: listens(group.common.port), seconds=SHORTER)
     with socket.create_connection(("127.0.0.1", group.common.port)) as peer:
-        prove(peer, TOKEN)
+        send_proof(peer, TOKEN)
         send(peer, {"index": 1, "gpus": 1, "node": "host-1"})
         assert receive(peer) == {"kind": "in"}
         assert receive(peer)["kind"] == "step"
     group.ended()
     assert group.ends == {0: "stopped", 1: "crashed"}
-    assert group.record.ends[1].said.startswith("its node has gone: ")
+    assert group.record.ends[1].output.startswith("its node has gone: ")
 
 
 def test_the_first_node_hears_of_one_that_has_gone_before_it_came_itself():
@@ -253,10 +253,10 @@ def test_the_first_node_hears_of_one_that_has_gone_before_it_came_itself():
     later = threading.Timer(0.2, comes)
     with socket.create_server(("127.0.0.1", 0)) as listening, mine[1] as first, other[1]:
         later.start()
-        hub.Hub(a_run(2, 1), listening, said, members, {0: "a", 1: "b"}).serve()
+        coordinator.Coordinator(a_run(2, 1), listening, said, members, {0: "a", 1: "b"}).serve()
         heard = receive(first)
     record = decode(Collectives, heard["record"])
-    assert [(each.end, each.said) for each in record.ends] == [
+    assert [(each.end, each.output) for each in record.ends] == [
         ("stopped", "waited for others: joining"),
         ("crashed", "it closed"),
     ]
@@ -264,7 +264,7 @@ def test_the_first_node_hears_of_one_that_has_gone_before_it_came_itself():
 
 def test_that_a_node_came_may_be_heard_after_that_another_has_gone(monkeypatch):
     """A node goes in the moment in which the last one comes."""
-    monkeypatch.setattr(hub, "GRACE_SECONDS", 3.0)
+    monkeypatch.setattr(coordinator, "GRACE_SECONDS", 3.0)
     said = queue.SimpleQueue()
     waits = {"states": {"0": ("waiting", "")}, "replies": {}}
     for each in (("in", 1, None), ("gone", 1, "it closed"), ("in", 0, None), ("said", 0, waits)):
@@ -272,7 +272,7 @@ def test_that_a_node_came_may_be_heard_after_that_another_has_gone(monkeypatch):
     pairs = [socket.socketpair() for _ in range(2)]
     members = {n: pair[0] for n, pair in enumerate(pairs)}
     with socket.create_server(("127.0.0.1", 0)) as listening, pairs[0][1] as first, pairs[1][1]:
-        hub.Hub(a_run(2, 1), listening, said, members, {0: "a", 1: "b"}).serve()
+        coordinator.Coordinator(a_run(2, 1), listening, said, members, {0: "a", 1: "b"}).serve()
         heard = [receive(first) for _ in range(3)]
     assert [each["kind"] for each in heard] == ["step", "abort", "end"]
     assert [each.end for each in decode(Collectives, heard[-1]["record"]).ends] == [
@@ -286,10 +286,10 @@ def test_a_node_that_falls_silent_is_named(nodes):
     group.start(0)
     until(lambda: listens(group.common.port), seconds=SHORTER)
     with socket.create_connection(("127.0.0.1", group.common.port)) as peer:
-        prove(peer, TOKEN)
+        send_proof(peer, TOKEN)
         send(peer, {"index": 1, "gpus": 1, "node": "host-1"})
         group.ended()
-    assert [(each.end, each.said) for each in group.record.ends] == [
+    assert [(each.end, each.output) for each in group.record.ends] == [
         ("stopped", "waited for others: joining the communicator"),
         ("hung", "its node said nothing: joining the communicator"),
     ]
@@ -301,11 +301,11 @@ def test_a_first_node_that_goes_away_ends_the_others(nodes):
         group.start(1)
         peer, _ = first.accept()
         with peer:
-            admit(peer, TOKEN)
+            authenticate(peer, TOKEN)
             receive(peer)
             send(peer, {"kind": "in"})
         group.ended()
-    assert group.records[1].ends[0].said.startswith("the first node has gone: ")
+    assert group.records[1].ends[0].output.startswith("the first node has gone: ")
 
 
 @pytest.mark.parametrize("record", [{"on": 1}, None])
@@ -315,12 +315,12 @@ def test_a_result_that_makes_no_sense_is_none(nodes, record):
         group.start(1)
         peer, _ = first.accept()
         with peer:
-            admit(peer, TOKEN)
+            authenticate(peer, TOKEN)
             receive(peer)
             send(peer, {"kind": "in"})
             send(peer, {"kind": "end", "record": record})
             group.ended()
-    assert group.records[1].ends[0].said.startswith("the first node's result cannot be read: ")
+    assert group.records[1].ends[0].output.startswith("the first node's result cannot be read: ")
 
 
 def test_the_parent_s_deadline_is_the_last_word(nodes):
@@ -329,7 +329,7 @@ def test_the_parent_s_deadline_is_the_last_word(nodes):
     began = time.monotonic()
     group.all()
     assert time.monotonic() - began < 4 + agent.LEAVE_SECONDS + STEP
-    assert group.record.ends[1].said.startswith(
+    assert group.record.ends[1].output.startswith(
         "not ended within 4 s: GPU 0 entered, GPU 1 entered"
     )
 
@@ -376,7 +376,7 @@ def test_a_first_node_that_cannot_listen_says_so(nodes):
     with agent.listen(group.common.port):
         group.start(0)
         group.ended()
-    assert "Address already in use" in group.records[0].ends[0].said
+    assert "Address already in use" in group.records[0].ends[0].output
 
 
 def test_wrong_results_are_counted_and_logs_and_versions_are_collected(nodes, monkeypatch):
@@ -398,14 +398,14 @@ def test_a_slow_rank_is_found_among_eight_by_halving(nodes, monkeypatch):
     work = Work(operations=("all_reduce",), size=1 << 16, rounds=1, halving_size=1 << 14)
     group = nodes(2, 4, work=work, faults={"1.1": "takes:0.01"})
     group.all()
-    assert (group.record.halved, group.record.slow) == (True, (5,))
+    assert (group.record.bisected, group.record.slow) == (True, (5,))
     assert group.record.measures[0].seconds == 0.01, "the slowest rank's"
 
 
 def test_one_rank_alone_has_nobody_to_be_compared_with(nodes):
     group = nodes(1, 1, work=Work(operations=(), size=1 << 16, rounds=1, halving_size=1 << 14))
     group.all()
-    assert (group.record.finished, group.record.halved) == (True, False)
+    assert (group.record.finished, group.record.bisected) == (True, False)
 
 
 def test_what_each_rank_of_nccl_is_started_with():
@@ -416,4 +416,4 @@ def test_a_program_that_is_not_there_is_told(nodes):
     group = nodes(1, 1)
     group.start(0, command=("/nowhere/python",))
     group.ended()
-    assert "No such file or directory: '/nowhere/python'" in group.records[0].ends[0].said
+    assert "No such file or directory: '/nowhere/python'" in group.records[0].ends[0].output

@@ -10,15 +10,15 @@ import threading
 
 import pytest
 
-from gpuyard_validator.expectations import TogetherWith
-from gpuyard_validator.nccl import agent, hub
-from gpuyard_validator.nccl.hub import ANSWERED, DIED, ENTERED, FAILED, WAITING
-from gpuyard_validator.nccl.log import Transport, astray, excerpt, read_log
+from gpuyard_validator.expectations import CollectivePeers
+from gpuyard_validator.nccl import agent, coordinator
+from gpuyard_validator.nccl.coordinator import ANSWERED, DIED, ENTERED, FAILED, WAITING
+from gpuyard_validator.nccl.log import Transport, excerpt, read_log, wrong_transport_hops
 from gpuyard_validator.nccl.record import ABSENT, CRASHED, HUNG, STOPPED
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import CannotRead, SnapshotReader, recorded
-from gpuyard_validator.values import Missing, Why, encode
+from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.hardware import expected, machine
 from kit.every import every
 from kit.ranks import loopback
@@ -48,8 +48,8 @@ BLAMED = [
 
 @every("states, ends", BLAMED)
 def test_the_worst_is_to_blame_and_the_others_waited(states, ends):
-    over = hub._Over("all_reduce", {n: (state, "words") for n, state in enumerate(states)})
-    found = hub._blamed(over)
+    over = coordinator._Over("all_reduce", {n: (state, "words") for n, state in enumerate(states)})
+    found = coordinator._blamed(over)
     assert [end for end, _ in found.values()] == ends
     for end, said in found.values():
         if end == STOPPED:
@@ -93,7 +93,7 @@ def test_a_mutilated_log_is_read_and_its_excerpt_says_the_same():
         text = mutilated(chance.choice(texts), chance)
         found = read_log(text)
         assert {hop.transport for hop in found.hops} <= set(Transport), number
-        assert set(astray(found, 8, "nvlink", "efa")) <= set(found.hops), number
+        assert set(wrong_transport_hops(found, 8, "nvlink", "efa")) <= set(found.hops), number
         assert read_log(excerpt(text)) == found, number
 
 
@@ -115,7 +115,7 @@ def test_a_mutilated_record_of_a_run_never_passes_by_what_it_lacks():
         broken = [r for r in report.results if r.evidence.status is Status.ERROR]
         assert not broken, (number, name, strange, broken)
         same = seen.collectives == machine("H100-loaded").collectives
-        harmless = name in ("on", "versions", "slow", "nodes", "gpus", "halved")
+        harmless = name in ("on", "versions", "slow", "nodes", "gpus", "bisected")
         assert report.code is Code.FAILED or same or harmless, (number, name, strange)
 
 
@@ -123,7 +123,7 @@ def test_a_mutilated_record_of_a_run_never_passes_by_what_it_lacks():
 def nodes(tmp_path, monkeypatch):
     marker = f"hostile-{tmp_path.name}-{os.getpid()}"
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}/components{os.pathsep}{ROOT}/tests")
-    monkeypatch.setattr(hub, "GRACE_SECONDS", 3.0)
+    monkeypatch.setattr(coordinator, "GRACE_SECONDS", 3.0)
 
     def make(*shape, faults=(), **more):
         monkeypatch.setenv("FAULTS", json.dumps(dict(faults)))
@@ -141,7 +141,7 @@ def test_noise_on_the_port_keeps_nobody_out(nodes):
     chance, open_ones, stop = random.Random(17), [], threading.Event()  # noqa: S311  noise
 
     def noise():
-        while not stop.is_set() and len(open_ones) < hub.STRANGERS // 2:
+        while not stop.is_set() and len(open_ones) < coordinator.MAX_UNAUTHENTICATED // 2:
             try:
                 peer = socket.create_connection(("127.0.0.1", group.common.port), 1)
             except OSError:
@@ -183,13 +183,13 @@ def test_whoever_breaks_by_chance_is_among_those_that_are_named(nodes, seed):
 @LOCAL
 def test_the_program_by_itself_names_what_it_lacks(tmp_path):
     """Two nodes as whole programs, as a Job would start them; there is no GPU here, nor a driver."""
-    wanted = expected("H100-loaded", gpus=1, together=TogetherWith(nodes=2, between="efa"))
+    wanted = expected("H100-loaded", gpus=1, collectives=CollectivePeers(nodes=2, between="efa"))
     (tmp_path / "wanted").write_text(json.dumps(encode(wanted)))
     (tmp_path / "token").write_bytes(TOKEN)
     port, started = free_port(), []
     for index in range(2):
         seen = encode(machine("H100-loaded")) | {
-            "collectives": encode(Missing(Why.UNASKED)),
+            "collectives": encode(Missing(MissingReason.UNASKED)),
             "node": f"n{index}",
         }
         (tmp_path / f"machine{index}").write_text(json.dumps(seen))

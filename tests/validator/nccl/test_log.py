@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from gpuyard_validator.nccl.log import (
-    BETWEEN,
-    INSIDE,
+    INTER_NODE,
+    INTRA_NODE,
     Transport,
-    astray,
     between_nodes,
     read_log,
+    wrong_transport_hops,
 )
 from kit.every import every
 
@@ -62,7 +62,7 @@ def test_every_fixture_is_read_and_says_where_it_is_from():
 def test_every_way_has_a_log_and_every_promise_a_way_that_keeps_it():
     seen = {way for _, _, ways, *_ in SEEN for way, _ in ways}
     assert seen == set(Transport)
-    assert {way for ways in BETWEEN.values() for way in ways} == set(Transport)
+    assert {way for ways in INTER_NODE.values() for way in ways} == set(Transport)
 
 
 # A log, GPUs a node, what is promised inside and between, and how many hops go another way.
@@ -92,21 +92,21 @@ PROMISES = [
 
 @every("name, gpus, inside, between, number", PROMISES)
 def test_a_way_that_was_not_promised_is_seen(name, gpus, inside, between, number):
-    assert len(astray(of(name), gpus, inside, between)) == number
+    assert len(wrong_transport_hops(of(name), gpus, inside, between)) == number
 
 
 def test_each_promise_is_kept_by_one_log_and_broken_by_another():
-    for column, promises in ((2, INSIDE), (3, BETWEEN)):
+    for column, promises in ((2, INTRA_NODE), (3, INTER_NODE)):
         kept = {row[column] for row in PROMISES if not row[4]}
         assert kept >= set(promises)
     broken = {row[3] for row in PROMISES if row[4]}
-    assert broken >= set(BETWEEN) - {"tcp", "roce", "fastrak"}
+    assert broken >= set(INTER_NODE) - {"tcp", "roce", "fastrak"}
 
 
 def test_nvlink_switches_and_hops_between_nodes():
     assert of("nvlink").nvls == 16
     assert of("efa-without-gpudirect").nvls == 0
-    assert {hop.said for hop in between_nodes(of("socket"), 8)} == {"NET/Socket/0"}
+    assert {hop.log_line for hop in between_nodes(of("socket"), 8)} == {"NET/Socket/0"}
     assert between_nodes(of("nvlink"), 8) == ()
 
 

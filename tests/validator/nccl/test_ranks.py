@@ -21,10 +21,10 @@ from packaging.version import Version
 
 from gpuyard_validator.nccl import rank, wire
 from gpuyard_validator.nccl.arithmetic import Operation
+from gpuyard_validator.nccl.bisection import bisect_slow_nodes
 from gpuyard_validator.nccl.collective import NcclCollective
-from gpuyard_validator.nccl.halving import halving
 from gpuyard_validator.nccl.log import excerpt, read_log
-from gpuyard_validator.nccl.wire import NotOurs, admit, prove, receive, send
+from gpuyard_validator.nccl.wire import AuthenticationError, authenticate, receive, send, send_proof
 from kit.every import every
 from kit.ranks.loopback import Loopback, sent_by, spread
 from kit.searches import numbers
@@ -356,7 +356,7 @@ def both(one, other):
     def go():
         try:
             found["one"] = one(left)
-        except (NotOurs, OSError) as problem:
+        except (AuthenticationError, OSError) as problem:
             found["one"] = problem
         left.close()
 
@@ -365,7 +365,7 @@ def both(one, other):
     right.settimeout(5)
     try:
         found["other"] = other(right)
-    except (NotOurs, OSError) as problem:
+    except (AuthenticationError, OSError) as problem:
         found["other"] = problem
     right.close()
     thread.join()
@@ -380,7 +380,7 @@ def both(one, other):
     ],
 )
 def test_both_sides_prove_the_token(one, other, said):
-    assert both(lambda s: admit(s, one), lambda s: prove(s, other)) == said
+    assert both(lambda s: authenticate(s, one), lambda s: send_proof(s, other)) == said
 
 
 @every(
@@ -392,7 +392,7 @@ def test_what_proves_nothing_is_not_let_in(answer):
         receive(peer)
         send(peer, answer)
 
-    assert both(lambda s: admit(s, TOKEN), stranger)[0] == "another token"
+    assert both(lambda s: authenticate(s, TOKEN), stranger)[0] == "another token"
 
 
 def test_a_proof_of_another_day_or_of_the_other_side_is_none():
@@ -403,7 +403,7 @@ def test_a_proof_of_another_day_or_of_the_other_side_is_none():
         heard["challenge"] = receive(peer)
         send(peer, {"nonce": heard["challenge"]["nonce"], "proof": heard["challenge"]["nonce"]})
 
-    assert both(lambda s: admit(s, TOKEN), listens)[0] == "another token"
+    assert both(lambda s: authenticate(s, TOKEN), listens)[0] == "another token"
     mirror = {}
 
     def mirrors(peer):
@@ -411,7 +411,7 @@ def test_a_proof_of_another_day_or_of_the_other_side_is_none():
         send(peer, {"nonce": mirror["nonce"]})
         send(peer, {"proof": receive(peer)["proof"]})
 
-    assert both(lambda s: prove(s, TOKEN), mirrors)[0] == "whoever listens has another token"
+    assert both(lambda s: send_proof(s, TOKEN), mirrors)[0] == "whoever listens has another token"
 
 
 @every(
@@ -432,14 +432,16 @@ def test_what_is_no_message_is_refused(raw, said):
 
 def test_little_is_read_of_somebody_who_has_proved_nothing():
     long = {"nonce": "0" * wire.MOST_BEFORE_TOKEN}
-    found, _ = both(lambda s: admit(s, TOKEN), lambda s: send(s, long) or receive(s))
+    found, _ = both(lambda s: authenticate(s, TOKEN), lambda s: send(s, long) or receive(s))
     assert found.startswith("a message of ")
-    assert both(lambda s: prove(s, TOKEN), lambda s: send(s, long))[0].startswith("a message of ")
+    assert both(lambda s: send_proof(s, TOKEN), lambda s: send(s, long))[0].startswith(
+        "a message of "
+    )
 
 
 def sought(count, slow):
     """Who is named when these are slow, and in how many rounds."""
-    looking, rounds = halving(range(count)), 0
+    looking, rounds = bisect_slow_nodes(range(count)), 0
     try:
         groups = next(looking)
         while True:

@@ -8,14 +8,19 @@ from http.client import HTTPException
 
 import pytest
 
-from gpuyard_validator.load.card import Broke, NoLibrary
+from gpuyard_validator.load.card import CardError, NoLibrary
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.shares import command
 from gpuyard_validator.shares.checks import SHARES, judge
-from gpuyard_validator.shares.measure import HOLD, MIB, Means, find_out
-from gpuyard_validator.shares.record import SCHEMA, Wanted, read_seen, read_wanted
+from gpuyard_validator.shares.measure import HOLD, MIB, ProbeInputs, measure_share
+from gpuyard_validator.shares.record import (
+    SCHEMA,
+    ShareExpectations,
+    read_expectations,
+    read_observation,
+)
 from gpuyard_validator.snapshot import CannotRead
-from gpuyard_validator.values import Malformed, Missing, Why, encode
+from gpuyard_validator.values import Malformed, Missing, MissingReason, encode
 from kit.cases.hardware import SLICES, altered, machine
 from kit.every import every
 
@@ -45,7 +50,7 @@ class Card:
 
     def device(self, size):
         if self.held + size > self.most * MIB:
-            raise Broke("cuMemAlloc_v2", self.code, "CUDA_ERROR")
+            raise CardError("cuMemAlloc_v2", self.code, "CUDA_ERROR")
         self.held += size
         return 1
 
@@ -65,7 +70,7 @@ def job(*looks):
 
 
 def wanted(**more):
-    found = Wanted(
+    found = ShareExpectations(
         schema=SCHEMA, pool="dev", resource="nvidia.com/gpu.shared", at_once=SHARED, spare=1,
         memory_mib=MEMORY,
     )  # fmt: skip
@@ -92,11 +97,11 @@ def cut(*slices):
 
 def reported(wanted, *, shows=None, card=Card, looks=((2, 0), (4, 0)), seconds=60.0):
     clock = Clock()
-    means = Means(
+    means = ProbeInputs(
         reader=Reader(shows or one_gpu()), card=card, ask=job(*looks) if looks else None,
         seconds=seconds, pause=clock.pause, clock=clock,
     )  # fmt: skip
-    return judge(wanted, find_out(wanted, means))
+    return judge(wanted, measure_share(wanted, means))
 
 
 def against(report):
@@ -164,7 +169,7 @@ def test_what_could_not_be_found_out_is_not_passed():
     assert against(reported(wanted(), card=broken)) == of_memory
     assert "share.memory_beyond" in against(reported(wanted(), card=lambda: Card(code=999)))
     assert against(reported(wanted(), shows=replace(one_gpu(), gpus=()))) == {"share.devices"}
-    blind = altered(one_gpu("H100"), 0, mig_current=True, instances=Missing(Why.FAILED))
+    blind = altered(one_gpu("H100"), 0, mig_current=True, instances=Missing(MissingReason.FAILED))
     assert against(reported(wanted(), shows=blind)) == {"share.devices"}
 
 
@@ -185,11 +190,11 @@ def test_a_job_that_once_does_not_answer_is_asked_again_and_one_that_never_does_
         (sometimes, 0.0, {"share.together", "share.waits"}),
     ):
         clock = Clock()
-        means = Means(
+        means = ProbeInputs(
             reader=Reader(one_gpu()), card=Card, ask=ask, seconds=seconds,
             pause=clock.pause, clock=clock,
         )  # fmt: skip
-        assert against(judge(wanted(), find_out(wanted(), means))) == found
+        assert against(judge(wanted(), measure_share(wanted(), means))) == found
 
 
 def test_where_no_pod_is_one_too_many_none_has_to_wait():
@@ -199,11 +204,11 @@ def test_where_no_pod_is_one_too_many_none_has_to_wait():
 @every("text, said", [("{", "seen: not JSON"), ("{}", "node: missing")])
 def test_what_was_seen_elsewhere_is_a_document(text, said):
     with pytest.raises(Malformed, match=said):
-        read_seen(text)
+        read_observation(text)
 
 
 def test_what_another_pod_has_seen_is_judged_by_the_same_checks(files, capsys):
-    seen = {"node": "dev-000", "devices": 2, "together": 4, "late": False, "within": True}
+    seen = {"node": "dev-000", "devices": 2, "together": 4, "waited": False, "within": True}
     (files / "seen.json").write_text(json.dumps(seen | {"beyond": False}))
     assert run(files, "--seen", files / "seen.json") == 1
     said = json.loads(capsys.readouterr().out)
@@ -227,14 +232,14 @@ def test_it_waits_no_longer_than_it_may():
 )
 def test_a_document_that_is_none_is_refused(text, said):
     with pytest.raises(Malformed, match=said):
-        read_wanted(text)
+        read_expectations(text)
 
 
 def test_a_node_without_shares_is_none():
     text = json.dumps(encode(wanted()))
-    assert read_wanted(text) == wanted()
+    assert read_expectations(text) == wanted()
     with pytest.raises(Malformed, match="at_once: at least 1"):
-        read_wanted(json.dumps(encode(wanted(at_once=0))))
+        read_expectations(json.dumps(encode(wanted(at_once=0))))
 
 
 @pytest.fixture

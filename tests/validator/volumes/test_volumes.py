@@ -11,11 +11,18 @@ from dataclasses import replace
 import pytest
 
 from gpuyard_validator.results import Code, Status
-from gpuyard_validator.values import Malformed, Missing, Why, encode
+from gpuyard_validator.values import Malformed, Missing, MissingReason, encode
 from gpuyard_validator.volumes import command, measure
 from gpuyard_validator.volumes.checks import READ, VOLUMES, judge
-from gpuyard_validator.volumes.measure import find_out, in_time, pieces_of, speed
-from gpuyard_validator.volumes.record import SCHEMA, Reading, Seen, Wanted, read_seen, read_wanted
+from gpuyard_validator.volumes.measure import in_time, measure_volumes, pieces_of, speed
+from gpuyard_validator.volumes.record import (
+    SCHEMA,
+    Reading,
+    VolumeExpectations,
+    VolumeObservation,
+    read_expectations,
+    read_observation,
+)
 from kit.every import every
 
 MIB = 1 << 20
@@ -47,16 +54,16 @@ def volume(tmp_path, monkeypatch):
 
 
 def reading(path, floor=1.0):
-    return Reading(name="corpus", path=str(path), floor_mb_per_s=floor, source="its class")
+    return Reading(name="corpus", path=str(path), threshold_mb_per_s=floor, source="its class")
 
 
 def wanted(*readings):
-    return Wanted(schema=SCHEMA, pool="train", readings=readings)
+    return VolumeExpectations(schema=SCHEMA, pool="train", readings=readings)
 
 
 def reported(volume, floor=1.0):
     asked = wanted(reading(volume, floor))
-    return judge(asked, find_out(asked, "train-000", Clock(0.01)))
+    return judge(asked, measure_volumes(asked, "train-000", Clock(0.01)))
 
 
 def why(report):
@@ -70,7 +77,7 @@ def test_a_volume_that_is_fast_enough_passes(volume):
     (one,) = report.results
     assert (one.check, one.scope, one.figure) == (READ, "corpus", "storage.read.corpus")
     assert one.evidence.value > 1
-    assert (one.evidence.floor, one.evidence.unit, one.evidence.source) == (
+    assert (one.evidence.threshold, one.evidence.unit, one.evidence.source) == (
         1.0,
         "MB/s",
         "its class",
@@ -120,9 +127,9 @@ def test_no_more_is_read_than_is_needed(volume, monkeypatch):
 
 def test_a_volume_with_very_many_names_is_not_listed_to_its_end(volume, monkeypatch):
     monkeypatch.setattr(measure, "NAMES", 0)
-    assert pieces_of(volume, Clock(0.01)) == Missing(Why.FAILED, "it is empty")
+    assert pieces_of(volume, Clock(0.01)) == Missing(MissingReason.FAILED, "it is empty")
     monkeypatch.setattr(measure, "NAMES", 2000)
-    assert pieces_of(volume, Clock(100.0)) == Missing(Why.FAILED, "it is empty")
+    assert pieces_of(volume, Clock(100.0)) == Missing(MissingReason.FAILED, "it is empty")
 
 
 def test_a_folder_that_nobody_may_open_is_passed_over(volume, monkeypatch):
@@ -170,7 +177,7 @@ def test_a_mount_that_never_answers_is_left_behind(monkeypatch):
         gate.wait()
         return 1.0
 
-    assert in_time(stuck, 0.01) == Missing(Why.FAILED, "it has not answered for 0 s")
+    assert in_time(stuck, 0.01) == Missing(MissingReason.FAILED, "it has not answered for 0 s")
     gate.set()
     assert in_time(lambda: 2.0, 10.0) == 2.0
 
@@ -218,7 +225,7 @@ def test_a_file_system_that_takes_the_flag_and_refuses_to_read_is_read_the_other
 
 def test_a_volume_of_which_nothing_was_seen_has_not_run():
     asked = wanted(reading("/x"))
-    assert why(judge(asked, Seen(node="n", reads={})))[1] == "not run: unasked"
+    assert why(judge(asked, VolumeObservation(node="n", reads={})))[1] == "not run: unasked"
 
 
 @pytest.fixture
@@ -267,16 +274,18 @@ def test_what_another_pod_has_seen_is_judged_by_the_same_check(files, capsys):
 )
 def test_a_document_that_is_none_is_refused(text, says):
     with pytest.raises(Malformed, match=says):
-        read_wanted(text)
+        read_expectations(text)
 
 
 def test_documents_come_back_as_they_were():
     asked = wanted(reading("/x"), replace(reading("/y"), name="home"))
-    assert read_wanted(json.dumps(encode(asked))) == asked
-    seen = Seen(node="n", reads={"corpus": 1.0, "home": Missing(Why.FAILED, "it is empty")})
-    assert read_seen(json.dumps(encode(seen))) == seen
+    assert read_expectations(json.dumps(encode(asked))) == asked
+    seen = VolumeObservation(
+        node="n", reads={"corpus": 1.0, "home": Missing(MissingReason.FAILED, "it is empty")}
+    )
+    assert read_observation(json.dumps(encode(seen))) == seen
     with pytest.raises(Malformed, match="seen: not JSON"):
-        read_seen("{")
+        read_observation("{")
 
 
 def test_the_check_is_explained(capsys, monkeypatch):

@@ -88,10 +88,10 @@ _INFERS = frozenset({JobClass.INFERENCE, JobClass.REAL_TIME})
 
 def _by_name(job_class: JobClass, asks: Mapping[str, int]) -> Advice | None:
     """What the names of the resources already say."""
-    asked = [name for name, count in asks.items() if count]
-    if any(name.startswith(names.MIG_PREFIX) for name in asked):
+    requested = [name for name, count in asks.items() if count]
+    if any(name.startswith(names.MIG_PREFIX) for name in requested):
         return Advice("mig", "it asks for MIG slices")
-    if any(name == names.GPU_SHARED for name in asked):
+    if any(name == names.GPU_SHARED for name in requested):
         mode = "mps" if job_class in _INFERS else "time-slicing"
         return Advice(mode, "it asks for a share; the pool decides which kind")
     return None

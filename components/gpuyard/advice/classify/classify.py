@@ -18,14 +18,14 @@ from gpuyard.advice.classify.signals import (
     WAITING,
     WORDS,
     JobClass,
+    executed_commands,
     image_words,
     programs_in,
-    runs,
     subjects,
     words_of,
 )
 from gpuyard.manifests.workloads import ContainerRead, JobRead
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.suggestions import nearest_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Evidence:
 
     job_class: JobClass
     weight: int
-    says: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Classified:
     name: str
     namespace: str
     job_class: JobClass
-    because: str
+    reason: str
     """The decision in a sentence."""
     evidence: tuple[Evidence, ...]
     """For the class that won first, then by weight."""
@@ -53,7 +53,7 @@ class Classified:
     queue: Advice
     sharing: Advice
     priority: Advice
-    asks: Mapping[str, int] = field(default_factory=dict[str, int])
+    gpu_request: Mapping[str, int] = field(default_factory=dict[str, int])
     """GPU resources of the largest pod."""
     gpus_in_all: Mapping[str, int] = field(default_factory=dict[str, int])
     """GPU resources of all pods that run at once."""
@@ -98,24 +98,26 @@ _NAME_LABELS = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app")
 
 def classify(job: JobRead) -> Classified:
     """Weigh all that a workload says about itself."""
-    found = _merged(_evidence(job))
-    chosen, because, problems = _chosen(job, found)
-    scores = _scores(found)
-    peak, total = _asks(job)
+    result = _unique_evidence(_evidence(job))
+    chosen, because, problems = _chosen(job, result)
+    scores = _scores(result)
+    peak, total = _requests(job)
     return Classified(
         kind=job.kind,
         name=job.name,
         namespace=job.namespace,
         job_class=chosen,
-        because=because,
+        reason=because,
         evidence=tuple(
-            sorted(found, key=lambda e: (e.job_class is not _base_class(chosen), -e.weight, e.says))
+            sorted(
+                result, key=lambda e: (e.job_class is not _base_class(chosen), -e.weight, e.message)
+            )
         ),
         scores={c: scores[c] for c in JobClass if scores[c]},
         queue=queue_of(job),
         sharing=sharing_of(chosen, peak, _claims(job), _fills_its_gpu(job)),
         priority=priority_of(job, chosen),
-        asks=peak,
+        gpu_request=peak,
         gpus_in_all=total,
         pods=sum(p.count for p in job.pods),
         problems=(*job.problems, *problems),
@@ -127,30 +129,30 @@ def _base_class(job_class: JobClass) -> JobClass:
     return JobClass.INFERENCE if job_class is JobClass.REAL_TIME else job_class
 
 
-def _scores(found: Iterable[Evidence]) -> Counter[JobClass]:
+def _scores(results: Iterable[Evidence]) -> Counter[JobClass]:
     scores: Counter[JobClass] = Counter()
-    for item in found:
+    for item in results:
         scores[item.job_class] += item.weight
     return scores
 
 
-def _merged(found: Iterable[Evidence]) -> list[Evidence]:
+def _unique_evidence(results: Iterable[Evidence]) -> list[Evidence]:
     """The same thing said twice, by two containers or two roles, weighs once."""
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(results))
 
 
-def _chosen(job: JobRead, found: list[Evidence]) -> tuple[JobClass, str, tuple[str, ...]]:
+def _chosen(job: JobRead, results: list[Evidence]) -> tuple[JobClass, str, tuple[str, ...]]:
     """The class, the decision in a sentence, and what is wrong with an explicit label."""
     label = job.labels.get(names.CLASS_LABEL)
     problems: tuple[str, ...] = ()
     if label is not None:
         if label in set(JobClass):
             return JobClass(label), f"the label {names.CLASS_LABEL} says so", ()
-        near = nearest(label, [c.value for c in JobClass])
+        suggestion = nearest_name(label, [c.value for c in JobClass])
         known = ", ".join(c.value for c in JobClass)
-        hint = f"; did you mean {near}?" if near else ""
+        hint = f"; did you mean {suggestion}?" if suggestion else ""
         problems = (f"label {names.CLASS_LABEL}: {label!r} is no class of {known}{hint}",)
-    scores = _scores(found)
+    scores = _scores(results)
     if not scores:
         return JobClass.OTHER, "nothing in it says what kind of work it is", problems
     best = max(scores.values())
@@ -168,9 +170,9 @@ def _refined(job: JobRead) -> tuple[JobClass, str]:
     listens, probed = _listens(job), _probed(job)
     if job.kind in _ENDS and not (listens or probed):
         return JobClass.BATCH, "it runs to an end and listens on no port"
-    said = set(_name_words(job))
+    words = set(_name_words(job))
     points = (2 if listens else 0) + (2 if probed else 0) + (1 if job.kind in _STAYS else 0)
-    points += (_WAITED_FOR if said & WAITING else 0) - (_WAITED_FOR if said & NOT_WAITING else 0)
+    points += (_WAITED_FOR if words & WAITING else 0) - (_WAITED_FOR if words & NOT_WAITING else 0)
     if job.kind == "InferenceService":
         points += 2  # it makes the port and the probe itself
     if points >= _WAITED_FOR:
@@ -195,13 +197,13 @@ def _claims(job: JobRead) -> int:
     return max((p.claims for p in job.pods), default=0)
 
 
-def _asks(job: JobRead) -> tuple[dict[str, int], dict[str, int]]:
+def _requests(job: JobRead) -> tuple[dict[str, int], dict[str, int]]:
     """GPU resources of the largest pod, and of all pods together."""
     peak: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for pod in job.pods:
-        peak |= Counter(pod.asks)
-        total += Counter({name: count * pod.count for name, count in pod.asks.items()})
+        peak |= Counter(pod.requests)
+        total += Counter({name: count * pod.count for name, count in pod.requests.items()})
     return {n: peak[n] for n in sorted(peak)}, {n: total[n] for n in sorted(total)}
 
 
@@ -209,12 +211,12 @@ def _fills_its_gpu(job: JobRead) -> str:
     """The program that takes all memory of its GPU, "" when none is known to."""
     fillers = {"vllm", "sglang", "text-generation-launcher", "trtllm-serve", "tgi", "lmdeploy"}
     for container in _containers(job):
-        for command in runs(container.command):
-            said = {w for s in programs_in(command) for w in (s, s.partition(".")[0])}
-            if found := sorted(said & fillers):
-                return found[0]
-        if found := sorted(set(image_words(container.image)) & fillers):
-            return found[0]
+        for command in executed_commands(container.command):
+            words = {w for s in programs_in(command) for w in (s, s.partition(".")[0])}
+            if results := sorted(words & fillers):
+                return results[0]
+        if results := sorted(set(image_words(container.image)) & fillers):
+            return results[0]
     return ""
 
 
@@ -236,12 +238,12 @@ def _evidence(job: JobRead) -> Iterator[Evidence]:
 def _of_kind(job: JobRead) -> Iterator[Evidence]:
     if job.kind in _KINDS:
         job_class, weight = _KINDS[job.kind]
-        said = f", schedule {job.schedule}" if job.schedule else ""
-        yield Evidence(job_class, weight, f"kind {job.kind}{said}")
+        schedule = f", schedule {job.schedule}" if job.schedule else ""
+        yield Evidence(job_class, weight, f"kind {job.kind}{schedule}")
 
 
 def _of_container(container: ContainerRead) -> Iterator[Evidence]:
-    for command in runs(container.command):
+    for command in executed_commands(container.command):
         yield from _of_command(command)
     yield from _matches(image_words(container.image), IMAGES, IMAGE, "image")
     yield from _matches(words_of(container.name), WORDS, NAME, "container name")
@@ -295,7 +297,7 @@ def _matches(
 
 def _of_shape(job: JobRead) -> Iterator[Evidence]:
     """What the form says, of jobs with GPUs only: a web server without one has the same form."""
-    peak, _ = _asks(job)
+    peak, _ = _requests(job)
     if not peak and not _claims(job):
         return
     if job.kind in _STAYS:

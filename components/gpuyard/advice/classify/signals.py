@@ -118,14 +118,14 @@ _SEPARATORS = frozenset(
 )
 
 
-def runs(command: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def executed_commands(command: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """The simple commands a container runs: a shell's script is taken apart, preparations left out."""
-    found: list[tuple[str, ...]] = []
+    results: list[tuple[str, ...]] = []
     for words in _simple_commands(list(command)[:_MAX_PIECES]):
-        kept = _unwrapped(words)
-        if kept and _base(kept[0]) not in _IDLE:
-            found.append(kept)
-    return tuple(found)
+        unwrapped = _unwrapped(words)
+        if unwrapped and _base(unwrapped[0]) not in _IDLE:
+            results.append(unwrapped)
+    return tuple(results)
 
 
 def _simple_commands(command: list[str]) -> Iterator[list[str]]:
@@ -189,15 +189,15 @@ def programs_in(command: tuple[str, ...]) -> tuple[str, ...]:
 
     Values of long flags are none, but behind a launcher of MPI, whose flags often have no value.
     """
-    found: list[str] = []
+    results: list[str] = []
     launched = _base(command[0]) in MPI_LAUNCHERS
     for before, word in zip(("", *command), command, strict=False):
-        value = before.startswith("--") and "=" not in before and not launched
-        if word and not word.startswith("-") and not value:
-            found.append(_base(word))
+        takes_value = before.startswith("--") and "=" not in before and not launched
+        if word and not word.startswith("-") and not takes_value:
+            results.append(_base(word))
         if _SCRIPT.fullmatch(word):
             break
-    return tuple(found)
+    return tuple(results)
 
 
 def subjects(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -209,8 +209,8 @@ def subjects(command: tuple[str, ...]) -> tuple[str, ...]:
     after = next((i for i, w in enumerate(command) if i and _runs(command[i - 1], w)), None)
     places = [1] if after is None else [1, after, after + 1]
     words = [command[i] for i in dict.fromkeys(places) if i < len(command)]
-    found = [_base(word) for word in words if not word.startswith("-")]
-    return tuple(found) if _PYTHON.fullmatch(program) else (program, *found)
+    results = [_base(word) for word in words if not word.startswith("-")]
+    return tuple(results) if _PYTHON.fullmatch(program) else (program, *results)
 
 
 def _runs(before: str, word: str) -> bool:

@@ -33,7 +33,7 @@ STEADIEST = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfferWish:
+class OfferRequest:
     """What is looked for; None leaves a condition out."""
 
     workload: OfferPurpose = OfferPurpose.GENERAL
@@ -76,15 +76,15 @@ class Condition:
     """One condition of a wish, and how many machines meet it when it stands alone."""
 
     name: str
-    asked: str
-    alone: int
+    requested: str
+    matching_alone: int
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
     """What there is when the named conditions are given up: as few as possible."""
 
-    without: tuple[str, ...]
+    dropped_condition: tuple[str, ...]
     best: Offer
     """Without a least size the largest, else the best by score."""
     count: int
@@ -94,8 +94,8 @@ class Nearest:
 class Offers:
     """The answer to a wish, best first."""
 
-    wish: OfferWish
-    catalogued: int
+    request: OfferRequest
+    catalogue_size: int
     """GPU machines there are to choose from."""
     conditions: tuple[Condition, ...]
     offers: tuple[Offer, ...]
@@ -103,50 +103,50 @@ class Offers:
     """When there is no offer: one for each smallest set of conditions that hides some."""
 
 
-def offers(wish: OfferWish, machines: Mapping[str, Machine] = MACHINES) -> Offers:
+def offers(wish: OfferRequest, machines: Mapping[str, Machine] = MACHINES) -> Offers:
     """Rank the machines that fit a wish; when none does, say why and what is nearest."""
     all_of_them = [m for m in machines.values() if m.is_gpu_machine]
     tests = _tests(wish)
-    found = _ranked(all_of_them, tests, wish)
+    result = _ranked(all_of_them, tests, wish)
     return Offers(
-        wish=wish,
-        catalogued=len(all_of_them),
+        request=wish,
+        catalogue_size=len(all_of_them),
         conditions=tuple(
-            Condition(name, asked, sum(test(m) for m in all_of_them))
-            for name, (asked, test) in tests.items()
+            Condition(name, requested, sum(test(m) for m in all_of_them))
+            for name, (requested, test) in tests.items()
         ),
-        offers=found,
-        nearest=() if found else _nearest(all_of_them, tests, wish),
+        offers=result,
+        nearest=() if result else _nearest(all_of_them, tests, wish),
     )
 
 
 _Test = Callable[[Machine], bool]
 
 
-def _tests(wish: OfferWish) -> dict[str, tuple[str, _Test]]:
+def _tests(wish: OfferRequest) -> dict[str, tuple[str, _Test]]:
     """The conditions a wish has, by name: as it was asked, and whether a machine meets it."""
     gpu, memory, cloud, capacity, gpus = (
         wish.gpu, wish.memory_gib, wish.cloud, wish.capacity, wish.gpus,
     )  # fmt: skip
-    found: dict[str, tuple[str, _Test]] = {}
+    results: dict[str, tuple[str, _Test]] = {}
     if gpu is not None:
-        found["gpu"] = (gpu.name, lambda m: m.gpu is not None and m.gpu.name == gpu.name)
+        results["gpu"] = (gpu.name, lambda m: m.gpu is not None and m.gpu.name == gpu.name)
     if memory is not None:
-        found["memory-gib"] = (
+        results["memory-gib"] = (
             str(memory),
             lambda m: m.gpu is not None and gpu_memory_gib(m, m.gpu) >= memory,
         )
     if cloud is not None:
-        found["cloud"] = (cloud, lambda m: m.cloud == cloud)
+        results["cloud"] = (cloud, lambda m: m.cloud == cloud)
     if capacity is not None:
-        found["capacity"] = (capacity.value, lambda m: capacity in m.sold)
+        results["capacity"] = (capacity.value, lambda m: capacity in m.sold)
     if gpus is not None:
-        found["gpus"] = (str(gpus), lambda m: whole_gpus(m) >= gpus)
-    return found
+        results["gpus"] = (str(gpus), lambda m: whole_gpus(m) >= gpus)
+    return results
 
 
 def _ranked(
-    machines: Iterable[Machine], tests: Mapping[str, tuple[str, _Test]], wish: OfferWish
+    machines: Iterable[Machine], tests: Mapping[str, tuple[str, _Test]], wish: OfferRequest
 ) -> tuple[Offer, ...]:
     fitting = [m for m in machines if all(test(m) for _, test in tests.values())]
     return tuple(sorted((_offer(m, m.gpu, wish) for m in fitting if m.gpu), key=_order))
@@ -162,7 +162,7 @@ def _order(offer: Offer) -> tuple[bool, float, float, str]:
     )
 
 
-def _offer(machine: Machine, gpu: Gpu, wish: OfferWish) -> Offer:
+def _offer(machine: Machine, gpu: Gpu, wish: OfferRequest) -> Offer:
     capacity = wish.capacity or next(c for c in STEADIEST if c in machine.sold)
     price = price_of(machine, capacity)
     parts = parts_of(machine, gpu, price.high, wish.workload) if price else ()
@@ -197,34 +197,34 @@ def _facts(
     machine: Machine, gpu: Gpu, price: Price | None, workload: OfferPurpose
 ) -> list[tuple[str, Source]]:
     """What an offer rests on, in words, with the source of each."""
-    found = [("machine", machine.source), ("GPU", gpu.source)]
+    results = [("machine", machine.source), ("GPU", gpu.source)]
     if price:
-        found.append(("price", price.source))
+        results.append(("price", price.source))
     fabric = direct_fabric(machine)
     if workload is OfferPurpose.TRAINING and fabric:
-        found.append(("fabric", fabric.source))
+        results.append(("fabric", fabric.source))
     if workload is OfferPurpose.INFERENCE and gpu.mig:
-        found.append(("MIG slices", gpu.mig.source))
-    return found
+        results.append(("MIG slices", gpu.mig.source))
+    return results
 
 
 def _nearest(
-    machines: list[Machine], tests: Mapping[str, tuple[str, _Test]], wish: OfferWish
+    machines: list[Machine], tests: Mapping[str, tuple[str, _Test]], wish: OfferRequest
 ) -> tuple[Nearest, ...]:
     """For every smallest set of conditions without which there is an offer: the best there is then.
 
     Of a least size that is given up, the largest there is comes first.
     """
     for size in range(1, len(tests) + 1):
-        found: list[Nearest] = []
+        results: list[Nearest] = []
         for without in combinations(tests, size):
-            kept = {name: test for name, test in tests.items() if name not in without}
-            ranked = _ranked(machines, kept, _without(wish, without))
+            retained = {name: test for name, test in tests.items() if name not in without}
+            ranked = _ranked(machines, retained, _without(wish, without))
             if ranked:
                 best = min(ranked, key=lambda offer: _below(offer, without))
-                found.append(Nearest(without, best, len(ranked)))
-        if found:
-            return tuple(found)
+                results.append(Nearest(without, best, len(ranked)))
+        if results:
+            return tuple(results)
     return ()
 
 
@@ -237,6 +237,6 @@ def _below(offer: Offer, without: tuple[str, ...]) -> list[float]:
     return [-sizes[name] for name in without if name in sizes]
 
 
-def _without(wish: OfferWish, names: tuple[str, ...]) -> OfferWish:
+def _without(wish: OfferRequest, names: tuple[str, ...]) -> OfferRequest:
     """The wish without a way of buying when that is given up: prices are then those of what is sold."""
     return replace(wish, capacity=None) if "capacity" in names else wish

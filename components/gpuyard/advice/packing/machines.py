@@ -12,15 +12,22 @@ from dataclasses import dataclass
 
 from gpuyard.advice.offers.scores import OfferPurpose, parts_of
 from gpuyard.advice.packing.needs import (
-    LeftOut,
-    Need,
-    Priced,
-    choose_from,
-    holds,
+    Demand,
+    ExcludedMachine,
+    PricedMachine,
+    candidate_machines,
+    fits_demand,
     size,
     undominated,
 )
-from gpuyard.advice.packing.patterns import EmptyNode, Pattern, dearest, empty_node, filled, worthy
+from gpuyard.advice.packing.patterns import (
+    EmptyNode,
+    Pattern,
+    empty_node,
+    fill_node,
+    improving_patterns,
+    most_valuable_pattern,
+)
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, Solution, solve
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 
@@ -34,10 +41,10 @@ _MAX_NODES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
+class PurchasedNodes:
     """So many nodes of a machine type, each with these pods."""
 
-    priced: Priced
+    priced: PricedMachine
     pods: Mapping[str, int]
     """By the need's name; a last node may have fewer."""
     nodes: int
@@ -52,94 +59,94 @@ class Bought:
 class MachinePacking:
     """Machines for a demand."""
 
-    needs: tuple[Need, ...]
-    bought: tuple[Bought, ...]
+    needs: tuple[Demand, ...]
+    purchased: tuple[PurchasedNodes, ...]
     usd: float
     """An hour."""
     bound: float
     """US dollars an hour that no choice is below."""
-    left_out: tuple[LeftOut, ...]
+    excluded: tuple[ExcludedMachine, ...]
     """Machines that hold some of the pods and were not to be chosen from."""
 
     @property
-    def proved(self) -> bool:
+    def is_optimal(self) -> bool:
         """No choice is cheaper."""
         return self.usd - self.bound <= _LESS_THAN_ANY_PRICE
 
     @property
     def gap(self) -> float:
         """How much cheaper a choice could still be, as a share of this one."""
-        return 0.0 if self.proved else (self.usd - self.bound) / self.usd
+        return 0.0 if self.is_optimal else (self.usd - self.bound) / self.usd
 
     @property
     def machines(self) -> Mapping[str, int]:
         """Nodes by machine type, dearest first."""
-        found: dict[str, int] = {}
-        for one in sorted(self.bought, key=lambda b: (-b.priced.usd, b.priced.machine.name)):
-            found[one.priced.machine.name] = found.get(one.priced.machine.name, 0) + one.nodes
-        return found
+        results: dict[str, int] = {}
+        for one in sorted(self.purchased, key=lambda b: (-b.priced.usd, b.priced.machine.name)):
+            results[one.priced.machine.name] = results.get(one.priced.machine.name, 0) + one.nodes
+        return results
 
 
 @dataclass(frozen=True, slots=True)
-class NoMachine:
+class NoMachineFits:
     """Needs that nothing on offer holds, and the machines that would but may not be chosen."""
 
-    needs: tuple[Need, ...]
-    left_out: tuple[LeftOut, ...]
+    needs: tuple[Demand, ...]
+    excluded: tuple[ExcludedMachine, ...]
 
 
 def pack_machines(
-    needs: Sequence[Need],
+    needs: Sequence[Demand],
     cloud: str,
     capacity: Capacity = Capacity.ON_DEMAND,
     machines: Mapping[str, Machine] = MACHINES,
-) -> MachinePacking | NoMachine:
+) -> MachinePacking | NoMachineFits:
     """The cheapest machines of a cloud for all needs, at list price or on spot."""
-    wanted, priced, left_out = _offered(needs, cloud, capacity, machines)
-    if homeless := _homeless(wanted, priced):
-        return NoMachine(homeless, left_out)
-    nodes = [empty_node(p, wanted) for p in undominated(wanted, priced)]
-    quick = _quick(wanted, nodes, _best_worth(wanted, nodes))
-    bought, bound = _Search(wanted, nodes).cheapest(quick)
-    return _packing(wanted, bought, bound, left_out)
+    demands, priced, left_out = _offered(needs, cloud, capacity, machines)
+    if homeless := _homeless(demands, priced):
+        return NoMachineFits(homeless, left_out)
+    nodes = [empty_node(p, demands) for p in undominated(demands, priced)]
+    quick = _quick(demands, nodes, _best_worth(demands, nodes))
+    bought, bound = _Search(demands, nodes).cheapest(quick)
+    return _packing(demands, bought, bound, left_out)
 
 
 def quick_machines(
-    needs: Sequence[Need],
+    needs: Sequence[Demand],
     cloud: str,
     capacity: Capacity = Capacity.ON_DEMAND,
     *,
     by_score: bool = False,
     machines: Mapping[str, Machine] = MACHINES,
-) -> MachinePacking | NoMachine:
+) -> MachinePacking | NoMachineFits:
     """A choice without a solver: node by node, what holds the largest pod left over.
 
     By worth: the node whose pods would cost most elsewhere for its price. By score: the machine that ranks
     first in `gpuyard offers`. The bound is zero: nothing is proved.
     """
-    wanted, priced, left_out = _offered(needs, cloud, capacity, machines)
-    if homeless := _homeless(wanted, priced):
-        return NoMachine(homeless, left_out)
-    nodes = [empty_node(p, wanted) for p in priced]
-    rank = _by_score if by_score else _best_worth(wanted, nodes)
-    return _packing(wanted, _quick(wanted, nodes, rank), 0.0, left_out)
+    demands, priced, left_out = _offered(needs, cloud, capacity, machines)
+    if homeless := _homeless(demands, priced):
+        return NoMachineFits(homeless, left_out)
+    nodes = [empty_node(p, demands) for p in priced]
+    rank = _by_score if by_score else _best_worth(demands, nodes)
+    return _packing(demands, _quick(demands, nodes, rank), 0.0, left_out)
 
 
 def _offered(
-    needs: Sequence[Need],
+    needs: Sequence[Demand],
     cloud: str,
     capacity: Capacity,
     machines: Mapping[str, Machine],
-) -> tuple[tuple[Need, ...], tuple[Priced, ...], tuple[LeftOut, ...]]:
+) -> tuple[tuple[Demand, ...], tuple[PricedMachine, ...], tuple[ExcludedMachine, ...]]:
     """Needs largest first, so that how they were written down changes nothing, and what is on offer."""
-    wanted = tuple(
+    demands = tuple(
         sorted((n for n in needs if n.pods), key=lambda n: (*(-s for s in size(n)), n.name))
     )
-    return wanted, *choose_from(wanted, cloud, capacity, machines)
+    return demands, *candidate_machines(demands, cloud, capacity, machines)
 
 
-def _homeless(needs: tuple[Need, ...], priced: Sequence[Priced]) -> tuple[Need, ...]:
-    return tuple(n for n in needs if not any(holds(p.machine, n) for p in priced))
+def _homeless(needs: tuple[Demand, ...], priced: Sequence[PricedMachine]) -> tuple[Demand, ...]:
+    return tuple(n for n in needs if not any(fits_demand(p.machine, n) for p in priced))
 
 
 _Column = tuple[EmptyNode, Pattern]
@@ -147,17 +154,19 @@ _Chosen = list[tuple[EmptyNode, Pattern, int]]
 
 
 def _packing(
-    needs: tuple[Need, ...], chosen: _Chosen, bound: float, left_out: tuple[LeftOut, ...]
+    needs: tuple[Demand, ...], chosen: _Chosen, bound: float, left_out: tuple[ExcludedMachine, ...]
 ) -> MachinePacking:
     bought = tuple(
-        Bought(node.priced, {n.name: c for n, c in zip(needs, pattern, strict=True) if c}, count)
+        PurchasedNodes(
+            node.priced, {n.name: c for n, c in zip(needs, pattern, strict=True) if c}, count
+        )
         for node, pattern, count in sorted(
             chosen, key=lambda c: (-c[0].priced.usd, c[0].priced.machine.name, c[1])
         )
     )
     usd = sum(b.usd for b in bought)
     return MachinePacking(
-        needs=needs, bought=bought, usd=usd, bound=min(bound, usd), left_out=left_out
+        needs=needs, purchased=bought, usd=usd, bound=min(bound, usd), excluded=left_out
     )
 
 
@@ -172,7 +181,7 @@ def _by_score(node: EmptyNode, _pattern: Pattern) -> float:
     return sum(p.points for p in parts)
 
 
-def _best_worth(needs: tuple[Need, ...], nodes: Sequence[EmptyNode]) -> _Rank:
+def _best_worth(needs: tuple[Demand, ...], nodes: Sequence[EmptyNode]) -> _Rank:
     """Worth of a node's pods for its price. A pod is worth what it costs among its like, where cheapest."""
     worth = [
         min(node.priced.usd / node.most[i] for node in nodes if node.most[i])
@@ -185,16 +194,19 @@ def _best_worth(needs: tuple[Need, ...], nodes: Sequence[EmptyNode]) -> _Rank:
     return rank
 
 
-def _quick(needs: tuple[Need, ...], nodes: Sequence[EmptyNode], rank: _Rank) -> _Chosen:
+def _quick(needs: tuple[Demand, ...], nodes: Sequence[EmptyNode], rank: _Rank) -> _Chosen:
     """Nodes for the largest pod left over, filled in order of size, as often as the same fits again."""
     remaining = [n.pods for n in needs]
     chosen: _Chosen = []
     for index, need in enumerate(needs):
         only: EmptyNode | None = None
         while remaining[index]:
-            order = [index, *(i for i in range(len(needs)) if i != index and not needs[i].together)]
+            order = [
+                index,
+                *(i for i in range(len(needs)) if i != index and not needs[i].colocated),
+            ]
             options = [
-                (node, filled(node, order, remaining))
+                (node, fill_node(node, order, remaining))
                 for node in nodes
                 if node.most[index] and only in {None, node}
             ]
@@ -202,7 +214,7 @@ def _quick(needs: tuple[Need, ...], nodes: Sequence[EmptyNode], rank: _Rank) -> 
             times = min(r // c for r, c in zip(remaining, pattern, strict=True) if c)
             remaining = [r - c * times for r, c in zip(remaining, pattern, strict=True)]
             chosen.append((node, pattern, times))
-            only = node if need.together else None
+            only = node if need.colocated else None
     return chosen
 
 
@@ -210,7 +222,7 @@ def _quick(needs: tuple[Need, ...], nodes: Sequence[EmptyNode], rank: _Rank) -> 
 class _Search:
     """Patterns so far, and the program over them."""
 
-    def __init__(self, needs: tuple[Need, ...], nodes: Sequence[EmptyNode]) -> None:
+    def __init__(self, needs: tuple[Demand, ...], nodes: Sequence[EmptyNode]) -> None:
         self.needs = needs
         self.nodes = nodes
         self.columns: dict[tuple[str, Pattern], _Column] = {}
@@ -222,8 +234,8 @@ class _Search:
         for index, need in enumerate(needs):
             self._rows_of(index, need)
 
-    def _rows_of(self, index: int, need: Need) -> None:
-        if not need.together:
+    def _rows_of(self, index: int, need: Demand) -> None:
+        if not need.colocated:
             row = self._row(need.pods)
             self.rows |= {(index, node.priced.machine.name): row for node in self.nodes}
             return
@@ -249,9 +261,9 @@ class _Search:
                     self._add(node, only)
         bound, worth = self._relaxed()
         best, usd = start, sum(node.priced.usd * count for node, _, count in start)
-        best, usd, _ = self._whole(best, usd)
+        best, usd, _ = self._integer_solution(best, usd)
         if usd - bound > _LESS_THAN_ANY_PRICE and self._list(worth, usd - bound):
-            best, usd, proved = self._whole(best, usd)
+            best, usd, proved = self._integer_solution(best, usd)
             bound = max(bound, proved)
         return best, bound
 
@@ -268,24 +280,24 @@ class _Search:
         Worth that is a hair too high is scaled down, so that rounding in the solver lifts no bound.
         """
         while True:
-            found = self._solve(whole=False)
-            assert found is not None  # noqa: S101  the quick choice is a solution
-            worth = {node.priced.machine.name: self._worth(node, found) for node in self.nodes}
+            result = self._solve(whole=False)
+            assert result is not None  # noqa: S101  the quick choice is a solution
+            worth = {node.priced.machine.name: self._worth(node, result) for node in self.nodes}
             excess, added = 1.0, False
             for node in self.nodes:
                 prices = worth[node.priced.machine.name]
-                pattern = dearest(node, prices)
+                pattern = most_valuable_pattern(node, prices)
                 total = sum(w * c for w, c in zip(prices, pattern, strict=True))
                 excess = max(excess, total / node.priced.usd)
                 if total > node.priced.usd + _LESS_THAN_ANY_PRICE:
                     added |= self._add(node, pattern)
             if not added:
-                return found.cost / excess, worth
+                return result.cost / excess, worth
 
-    def _worth(self, node: EmptyNode, found: Solution) -> list[float]:
+    def _worth(self, node: EmptyNode, result: Solution) -> list[float]:
         name = node.priced.machine.name
         rows = (self.rows.get((index, name)) for index in range(len(self.needs)))
-        return [0.0 if row is None else max(0.0, found.prices[row]) for row in rows]
+        return [0.0 if row is None else max(0.0, result.prices[row]) for row in rows]
 
     def _list(self, worth: Mapping[str, Sequence[float]], gap: float) -> bool:
         """Add every pattern that a cheaper choice could contain; False when there are too many."""
@@ -298,13 +310,13 @@ class _Search:
 
         for node in self.nodes:
             prices = worth[node.priced.machine.name]
-            for pattern in worthy(node, prices, node.priced.usd - gap, step):
+            for pattern in improving_patterns(node, prices, node.priced.usd - gap, step):
                 self._add(node, pattern)
             if branches > _MAX_BRANCHES or len(self.columns) > _MAX_PATTERNS:
                 return False
         return True
 
-    def _whole(self, best: _Chosen, usd: float) -> tuple[_Chosen, float, float]:
+    def _integer_solution(self, best: _Chosen, usd: float) -> tuple[_Chosen, float, float]:
         """The cheapest whole numbers of the patterns so far; the best known where none is cheaper."""
         found = self._solve(whole=True)
         if found is None or found.cost > usd:

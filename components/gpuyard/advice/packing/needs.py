@@ -10,14 +10,14 @@ from fractions import Fraction
 
 from gpuyard.advice.offers.offers import price_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.plan.pools.room import plan_room
+from gpuyard.plan.pools.allocatable import plan_allocatable
 
 PARTS = 8
 """Of one GPU: an eighth is the smallest part that a cloud sells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class Demand:
     """Pods that are alike, and what each asks of a node."""
 
     name: str
@@ -35,7 +35,7 @@ class Need:
     """The GPU has at least so much memory."""
     cpu_milli: int = 0
     memory_mib: int = 0
-    together: bool = False
+    colocated: bool = False
     """Pods of one job: every one on a node of its own, and all nodes of one machine type."""
     machines: frozenset[str] = frozenset()
     """Only on these; any when empty."""
@@ -55,34 +55,34 @@ def eighths(gpus: Fraction) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedMachine:
     """A machine that may be chosen, and what one costs an hour."""
 
     machine: Machine
     usd: float
 
     @property
-    def room(self) -> tuple[int, int, int]:
+    def allocatable(self) -> tuple[int, int, int]:
         """Eighths of GPUs, thousandths of CPU threads, MiB of memory: what a plan leaves for pods."""
-        machine, left = self.machine, plan_room(self.machine)
+        machine, left = self.machine, plan_allocatable(self.machine)
         parts = machine.gpus * machine.gpu_fraction * PARTS
         return int(parts), left.cpu * 1000, left.memory_gib * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class ExcludedMachine:
     """A machine that has what some pods need and may not be chosen."""
 
     machine: Machine
     why: str
 
 
-def size(need: Need) -> tuple[int, int, int]:
+def size(need: Demand) -> tuple[int, int, int]:
     """What one pod takes of a node's room, its slice aside."""
     return need.parts, need.cpu_milli, need.memory_mib
 
 
-def holds(machine: Machine, need: Need) -> bool:
+def fits_demand(machine: Machine, need: Demand) -> bool:
     """One pod fits on an empty node."""
     gpu = machine.gpu
     if gpu is None or machine.arch != need.arch:
@@ -95,61 +95,69 @@ def holds(machine: Machine, need: Need) -> bool:
         return False
     if need.slice and not _cuts(machine, need.slice):
         return False
-    return all(a <= b for a, b in zip(size(need), Priced(machine, 0.0).room, strict=True))
+    return all(
+        a <= b for a, b in zip(size(need), PricedMachine(machine, 0.0).allocatable, strict=True)
+    )
 
 
 def _cuts(machine: Machine, profile: str) -> bool:
     product = machine.gpu.mig if machine.gpu and machine.gpu_fraction == 1 else None
-    found = product.profile(profile) if product else None
-    return found is not None and not found.variant
+    result = product.profile(profile) if product else None
+    return result is not None and not result.variant
 
 
-def choose_from(
-    needs: Iterable[Need],
+def candidate_machines(
+    needs: Iterable[Demand],
     cloud: str,
     capacity: Capacity,
     machines: Mapping[str, Machine] = MACHINES,
-) -> tuple[tuple[Priced, ...], tuple[LeftOut, ...]]:
+) -> tuple[tuple[PricedMachine, ...], tuple[ExcludedMachine, ...]]:
     """The machines of a cloud that may be chosen, by price; and those that hold some pods and may not."""
-    wanted = tuple(needs)
-    priced: list[Priced] = []
-    left_out: list[LeftOut] = []
+    demands = tuple(needs)
+    priced: list[PricedMachine] = []
+    left_out: list[ExcludedMachine] = []
     for machine in machines.values():
-        if machine.cloud != cloud or not any(holds(machine, need) for need in wanted):
+        if machine.cloud != cloud or not any(fits_demand(machine, need) for need in demands):
             continue
         price = price_of(machine, capacity)
         if capacity not in machine.sold:
             ways = ", ".join(sorted(c.value for c in machine.sold))
-            left_out.append(LeftOut(machine, f"not sold {capacity.value}, only {ways}"))
+            left_out.append(ExcludedMachine(machine, f"not sold {capacity.value}, only {ways}"))
         elif price is None:
             since = machine.source.checked_on
-            left_out.append(LeftOut(machine, f"{capacity.value} price unknown as of {since}"))
+            left_out.append(
+                ExcludedMachine(machine, f"{capacity.value} price unknown as of {since}")
+            )
         else:
-            priced.append(Priced(machine, price.high))
+            priced.append(PricedMachine(machine, price.high))
     return tuple(sorted(priced, key=lambda p: (p.usd, p.machine.name))), tuple(left_out)
 
 
-def undominated(needs: tuple[Need, ...], machines: Iterable[Priced]) -> tuple[Priced, ...]:
+def undominated(
+    needs: tuple[Demand, ...], machines: Iterable[PricedMachine]
+) -> tuple[PricedMachine, ...]:
     """Without machines that another replaces: no dearer, as roomy, and good for the same pods."""
-    kept: list[Priced] = []
-    given = {p.machine.name: frozenset(n for n in needs if holds(p.machine, n)) for p in machines}
-    for one in sorted(machines, key=lambda p: (p.usd, [-r for r in p.room], p.machine.name)):
-        if not any(_replaces(other, one, needs, given) for other in kept):
-            kept.append(one)
-    return tuple(kept)
+    retained: list[PricedMachine] = []
+    fitting_needs = {
+        p.machine.name: frozenset(n for n in needs if fits_demand(p.machine, n)) for p in machines
+    }
+    for one in sorted(machines, key=lambda p: (p.usd, [-r for r in p.allocatable], p.machine.name)):
+        if not any(_replaces(other, one, needs, fitting_needs) for other in retained):
+            retained.append(one)
+    return tuple(retained)
 
 
 def _replaces(
-    other: Priced,
-    one: Priced,
-    needs: tuple[Need, ...],
-    given: Mapping[str, frozenset[Need]],
+    other: PricedMachine,
+    one: PricedMachine,
+    needs: tuple[Demand, ...],
+    fitting_needs: Mapping[str, frozenset[Demand]],
 ) -> bool:
     cut = any(need.slice for need in needs)
     if cut and (other.machine.gpu is None or other.machine.gpu.mig != _product(one.machine)):
         return False  # slices of different GPUs are packed differently
-    return given[other.machine.name] >= given[one.machine.name] and all(
-        a >= b for a, b in zip(other.room, one.room, strict=True)
+    return fitting_needs[other.machine.name] >= fitting_needs[one.machine.name] and all(
+        a >= b for a, b in zip(other.allocatable, one.allocatable, strict=True)
     )
 
 

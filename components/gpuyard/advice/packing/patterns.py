@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gpuyard.advice.packing.needs import PARTS, Need, Priced, holds, size
+from gpuyard.advice.packing.needs import PARTS, Demand, PricedMachine, fits_demand, size
 from gpuyard.advice.packing.slices import full_layouts
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
 from gpuyard.catalogue.mig import MigProduct
@@ -18,8 +18,8 @@ _NOISE = 1e-7
 class EmptyNode:
     """An empty node, and how many pods of each need could ever be on it."""
 
-    priced: Priced
-    needs: tuple[Need, ...]
+    priced: PricedMachine
+    needs: tuple[Demand, ...]
     most: Pattern
 
     @property
@@ -29,8 +29,8 @@ class EmptyNode:
 
     def fits(self, pods: Sequence[int]) -> bool:
         """All these pods at once."""
-        left = self.left(pods)
-        if min(left) < 0:
+        remaining = self.remaining(pods)
+        if min(remaining) < 0:
             return False
         slices: dict[str, int] = {}
         for need, count in zip(self.needs, pods, strict=True):
@@ -38,11 +38,11 @@ class EmptyNode:
                 slices[need.slice] = slices.get(need.slice, 0) + count
         if not slices or self.product is None:
             return True
-        return _gpus_for(self.product, tuple(sorted(slices.items()))) <= left[0] // PARTS
+        return _gpus_for(self.product, tuple(sorted(slices.items()))) <= remaining[0] // PARTS
 
-    def left(self, pods: Sequence[int]) -> tuple[int, int, int]:
+    def remaining(self, pods: Sequence[int]) -> tuple[int, int, int]:
         """The room beside these pods, below zero where they take more than there is."""
-        gpu, cpu, memory = self.priced.room
+        gpu, cpu, memory = self.priced.allocatable
         for need, count in zip(self.needs, pods, strict=True):
             if count:
                 a, b, c = size(need)
@@ -50,7 +50,7 @@ class EmptyNode:
         return gpu, cpu, memory
 
 
-def empty_node(priced: Priced, needs: tuple[Need, ...]) -> EmptyNode:
+def empty_node(priced: PricedMachine, needs: tuple[Demand, ...]) -> EmptyNode:
     """A node of a machine type, for these needs."""
     blank = EmptyNode(priced, needs, ())
     return EmptyNode(priced, needs, tuple(_most(blank, index) for index in range(len(needs))))
@@ -58,11 +58,11 @@ def empty_node(priced: Priced, needs: tuple[Need, ...]) -> EmptyNode:
 
 def _most(node: EmptyNode, index: int) -> int:
     need = node.needs[index]
-    if not holds(node.priced.machine, need):
+    if not fits_demand(node.priced.machine, need):
         return 0
-    limit = 1 if need.together else need.pods
-    for room, each in zip(node.priced.room, size(need), strict=True):
-        limit = min(limit, room // each if each else limit)
+    limit = 1 if need.colocated else need.pods
+    for free, each in zip(node.priced.allocatable, size(need), strict=True):
+        limit = min(limit, free // each if each else limit)
     profile = node.product.profile(need.slice) if node.product and need.slice else None
     return limit if profile is None else min(limit, node.priced.machine.gpus * profile.max_count)
 
@@ -70,19 +70,19 @@ def _most(node: EmptyNode, index: int) -> int:
 @lru_cache(maxsize=65536)
 def _gpus_for(product: MigProduct, slices: tuple[tuple[str, int], ...]) -> int:
     """The fewest GPUs that hold a few slices: the widest has to be in some layout, so all are tried."""
-    wanted = dict(slices)
-    if not wanted:
+    counts = dict(slices)
+    if not counts:
         return 0
-    widest = next(p.name for p in reversed(product.profiles) if p.name in wanted)
-    best = sum(wanted.values())
+    widest = next(p.name for p in reversed(product.profiles) if p.name in counts)
+    best = sum(counts.values())
     for layout in full_layouts(product):
         if widest in layout:
-            rest = {n: c - layout.get(n, 0) for n, c in wanted.items() if c > layout.get(n, 0)}
+            rest = {n: c - layout.get(n, 0) for n, c in counts.items() if c > layout.get(n, 0)}
             best = min(best, 1 + _gpus_for(product, tuple(sorted(rest.items()))))
     return best
 
 
-def filled(node: EmptyNode, order: Sequence[int], remaining: Sequence[int]) -> Pattern:
+def fill_node(node: EmptyNode, order: Sequence[int], remaining: Sequence[int]) -> Pattern:
     """As many pods as fit, need by need in this order."""
     pods = [0] * len(node.needs)
     for index in order:
@@ -97,7 +97,7 @@ def filled(node: EmptyNode, order: Sequence[int], remaining: Sequence[int]) -> P
     return tuple(pods)
 
 
-def dearest(node: EmptyNode, worth: Sequence[float]) -> Pattern:
+def most_valuable_pattern(node: EmptyNode, worth: Sequence[float]) -> Pattern:
     """The pods on one node that are worth most together."""
     chosen = [i for i, most in enumerate(node.most) if most and worth[i] > _NOISE]
     if not chosen:
@@ -115,21 +115,21 @@ def dearest(node: EmptyNode, worth: Sequence[float]) -> Pattern:
         cut = {3 + row: -layout[name] for row, name in enumerate(profiles) if name in layout}
         columns.append({0: PARTS, **cut})
     rows = 3 + len(profiles)
-    found = solve(
+    result = solve(
         IntegerProgram(
             costs=[-worth[i] for i in chosen] + [0.0] * len(layouts),
             columns=columns,
             at_least=[-UNBOUNDED] * rows,
-            at_most=[*(float(r) for r in node.priced.room), *[0.0] * len(profiles)],
+            at_most=[*(float(r) for r in node.priced.allocatable), *[0.0] * len(profiles)],
             most=[float(node.most[i]) for i in chosen] + [UNBOUNDED] * len(layouts),
         )
     )
-    assert found is not None  # noqa: S101  an empty node is a solution
-    counts: Mapping[int, int] = dict(zip(chosen, found.counts, strict=False))
+    assert result is not None  # noqa: S101  an empty node is a solution
+    counts: Mapping[int, int] = dict(zip(chosen, result.counts, strict=False))
     return tuple(counts.get(index, 0) for index in range(len(node.needs)))
 
 
-def worthy(
+def improving_patterns(
     node: EmptyNode, worth: Sequence[float], least: float, step: Callable[[], bool]
 ) -> Iterator[Pattern]:
     """Every pattern that nothing can be added to and that is worth at least so much.
@@ -143,15 +143,15 @@ def worthy(
     sliced = any(node.needs[i].slice for i in order)
     pods = [0] * len(node.needs)
 
-    def extend(depth: int, left: tuple[int, int, int], value: float) -> Iterator[Pattern]:
+    def extend(depth: int, remaining: tuple[int, int, int], value: float) -> Iterator[Pattern]:
         if depth == len(order):
             if _is_full(node, pods):
                 yield tuple(pods)
             return
         index = order[depth]
-        gpu, cpu, memory = left
+        gpu, cpu, memory = remaining
         a, b, c = size(node.needs[index])
-        for count in range(_times(left, (a, b, c), node.most[index]), -1, -1):
+        for count in range(_times(remaining, (a, b, c), node.most[index]), -1, -1):
             if not step():
                 return
             pods[index] = count
@@ -162,11 +162,11 @@ def worthy(
                 yield from extend(depth + 1, now, reached)
         pods[index] = 0
 
-    return extend(0, node.priced.room, 0.0)
+    return extend(0, node.priced.allocatable, 0.0)
 
 
-def _times(left: Sequence[int], each: Sequence[int], most: int) -> int:
-    return min([most, *(room // taken for room, taken in zip(left, each, strict=True) if taken)])
+def _times(remaining: Sequence[int], each: Sequence[int], most: int) -> int:
+    return min([most, *(free // used for free, used in zip(remaining, each, strict=True) if used)])
 
 
 def _densities(
@@ -178,22 +178,22 @@ def _densities(
         each = size(node.needs[index])
         best.append(
             tuple(  # type: ignore[arg-type]
-                max(before, _density(worth[index], taken))
-                for before, taken in zip(best[-1], each, strict=True)
+                max(before, _density(worth[index], used))
+                for before, used in zip(best[-1], each, strict=True)
             )
         )
     return tuple(reversed(best))
 
 
-def _density(worth: float, taken: int) -> float:
-    if taken:
-        return worth / taken
+def _density(worth: float, amount: int) -> float:
+    if amount:
+        return worth / amount
     return UNBOUNDED if worth else 0.0
 
 
-def _rest(left: Sequence[int], best: Sequence[float]) -> float:
+def _rest(remaining: Sequence[int], best: Sequence[float]) -> float:
     """The most that what is left of a node can bring."""
-    return min(UNBOUNDED if b == UNBOUNDED else a * b for a, b in zip(left, best, strict=True))
+    return min(UNBOUNDED if b == UNBOUNDED else a * b for a, b in zip(remaining, best, strict=True))
 
 
 def _is_full(node: EmptyNode, pods: list[int]) -> bool:

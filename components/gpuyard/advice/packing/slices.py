@@ -21,7 +21,7 @@ _NOISE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class PartitionedGpus:
     """So many GPUs cut alike."""
 
     layout: Mapping[str, int]
@@ -35,30 +35,32 @@ class SlicePacking:
     product: MigProduct
     demand: Mapping[str, int]
     """By profile, in the product's order."""
-    least: int
+    minimum_gpus: int
     """GPUs that hold the whole demand."""
     bound: int
     """No way to cut GPUs holds it on fewer."""
-    cuts: tuple[Cut, ...]
-    left_out: Mapping[str, int]
+    partitions: tuple[PartitionedGpus, ...]
+    unplaced: Mapping[str, int]
     """Slices without a place, when fewer GPUs are available than it takes."""
 
     @property
     def gpus(self) -> int:
         """GPUs that are cut."""
-        return sum(cut.gpus for cut in self.cuts)
+        return sum(cut.gpus for cut in self.partitions)
 
     @property
     def gap(self) -> int:
         """GPUs between what was found and what is proved to be needed: 0 is an optimum."""
-        return self.least - self.bound
+        return self.minimum_gpus - self.bound
 
     @property
     def spare(self) -> Mapping[str, int]:
         """Slices that the layouts have beyond the demand."""
-        made = _made(self.cuts)
-        wanted = {n: c - self.left_out.get(n, 0) for n, c in self.demand.items()}
-        beyond = {p.name: made.get(p.name, 0) - wanted.get(p.name, 0) for p in _base(self.product)}
+        available = _slice_counts(self.partitions)
+        expected = {n: c - self.unplaced.get(n, 0) for n, c in self.demand.items()}
+        beyond = {
+            p.name: available.get(p.name, 0) - expected.get(p.name, 0) for p in _base(self.product)
+        }
         return {name: count for name, count in beyond.items() if count}
 
 
@@ -69,52 +71,52 @@ def pack_slices(
 
     ValueError for a profile that the product lacks or a media variant, of which one GPU holds one.
     """
-    wanted = _in_order(product, demand)
+    ordered_demand = _in_order(product, demand)
     layouts = full_layouts(product)
-    found = solve(
+    result = solve(
         IntegerProgram(
             costs=[1.0] * len(layouts),
-            columns=[_column(layout, wanted) for layout in layouts],
-            at_least=[float(count) for count in wanted.values()],
-            at_most=[UNBOUNDED] * len(wanted),
+            columns=[_column(layout, ordered_demand) for layout in layouts],
+            at_least=[float(count) for count in ordered_demand.values()],
+            at_most=[UNBOUNDED] * len(ordered_demand),
             most=[UNBOUNDED] * len(layouts),
         )
     )
-    assert found is not None  # noqa: S101  every profile is in some layout, so enough GPUs hold all
-    counts, left_out = found.counts, dict[str, int]()
+    assert result is not None  # noqa: S101  every profile is in some layout, so enough GPUs hold all
+    counts, left_out = result.counts, dict[str, int]()
     if available is not None and available < sum(counts):
-        counts, left_out = _most_of(product, wanted, available)
+        counts, left_out = _most_of(product, ordered_demand, available)
     return SlicePacking(
         product=product,
-        demand=wanted,
-        least=sum(found.counts),
-        bound=ceil(found.bound - _NOISE),
-        cuts=tuple(Cut(x, n) for x, n in zip(layouts, counts, strict=True) if n),
-        left_out=left_out,
+        demand=ordered_demand,
+        minimum_gpus=sum(result.counts),
+        bound=ceil(result.bound - _NOISE),
+        partitions=tuple(PartitionedGpus(x, n) for x, n in zip(layouts, counts, strict=True) if n),
+        unplaced=left_out,
     )
 
 
 def _most_of(
-    product: MigProduct, wanted: Mapping[str, int], available: int
+    product: MigProduct, demand: Mapping[str, int], available: int
 ) -> tuple[tuple[int, ...], dict[str, int]]:
     """Layouts for the available GPUs, and what finds no place: as little compute as possible."""
     layouts = full_layouts(product)
     size = {p.name: p.slices for p in product.profiles}
-    rows = len(wanted)
-    gpus = [{**_column(layout, wanted), rows: 1} for layout in layouts]
+    rows = len(demand)
+    gpus = [{**_column(layout, demand), rows: 1} for layout in layouts]
     outside = [{row: 1} for row in range(rows)]
-    found = solve(
+    result = solve(
         IntegerProgram(
-            costs=[0.0] * len(layouts) + [float(size[name]) for name in wanted],
+            costs=[0.0] * len(layouts) + [float(size[name]) for name in demand],
             columns=[*gpus, *outside],
-            at_least=[*(float(count) for count in wanted.values()), 0.0],
+            at_least=[*(float(count) for count in demand.values()), 0.0],
             at_most=[*[UNBOUNDED] * rows, float(available)],
-            most=[UNBOUNDED] * len(layouts) + [float(count) for count in wanted.values()],
+            most=[UNBOUNDED] * len(layouts) + [float(count) for count in demand.values()],
         )
     )
-    assert found is not None  # noqa: S101  leaving everything out is a solution
-    counts = found.counts
-    out = dict(zip(wanted, counts[len(layouts) :], strict=True))
+    assert result is not None  # noqa: S101  leaving everything out is a solution
+    counts = result.counts
+    out = dict(zip(demand, counts[len(layouts) :], strict=True))
     return counts[: len(layouts)], {name: count for name, count in out.items() if count}
 
 
@@ -143,8 +145,8 @@ def _base(product: MigProduct) -> tuple[MigProfile, ...]:
     return tuple(p for p in product.profiles if not p.variant)
 
 
-def _column(layout: Mapping[str, int], wanted: Iterable[str]) -> dict[int, int]:
-    return {row: layout[name] for row, name in enumerate(wanted) if name in layout}
+def _column(layout: Mapping[str, int], profiles: Iterable[str]) -> dict[int, int]:
+    return {row: layout[name] for row, name in enumerate(profiles) if name in layout}
 
 
 def _in_order(product: MigProduct, demand: Mapping[str, int]) -> dict[str, int]:
@@ -159,12 +161,12 @@ def _in_order(product: MigProduct, demand: Mapping[str, int]) -> dict[str, int]:
     return {name: demand[name] for name in names if demand.get(name)}
 
 
-def _made(cuts: Iterable[Cut]) -> dict[str, int]:
-    made: dict[str, int] = {}
+def _slice_counts(cuts: Iterable[PartitionedGpus]) -> dict[str, int]:
+    counts: dict[str, int] = {}
     for cut in cuts:
         for name, count in cut.layout.items():
-            made[name] = made.get(name, 0) + count * cut.gpus
-    return made
+            counts[name] = counts.get(name, 0) + count * cut.gpus
+    return counts
 
 
 def slice_for(
@@ -175,11 +177,11 @@ def slice_for(
     Smallest in compute, then in memory. A slice has its share of the GPU's memory by memory units; the
     driver keeps a little of it for itself.
     """
-    whole = whole_memory_gib(product)
+    gpu_memory_gib = whole_memory_gib(product)
     fitting = (
         p
         for p in _base(product)
-        if Fraction(p.units * whole, product.units) >= memory_gib
+        if Fraction(p.units * gpu_memory_gib, product.units) >= memory_gib
         and Fraction(p.slices, product.slices) >= compute
     )
     return min(fitting, key=lambda p: (p.slices, p.units), default=None)

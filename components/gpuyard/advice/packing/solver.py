@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 
 UNBOUNDED = float("inf")
 _SEED = 0
@@ -65,14 +65,14 @@ def solve(program: IntegerProgram) -> Solution | None:
         solver.setOptionValue("mip_max_nodes", program.max_nodes)
     solver.passModel(_model(highs, program))
     solver.run()
-    status, info, found = solver.getModelStatus(), solver.getInfo(), solver.getSolution()
+    status, info, result = solver.getModelStatus(), solver.getInfo(), solver.getSolution()
     if info.primal_solution_status != highs.SolutionStatus.kSolutionStatusFeasible:
         return None
     return Solution(
-        values=tuple(found.col_value),
+        values=tuple(result.col_value),
         cost=info.objective_function_value,
         bound=info.mip_dual_bound if program.whole else info.objective_function_value,
-        prices=() if program.whole else tuple(found.row_dual),
+        prices=() if program.whole else tuple(result.row_dual),
         proved=status == highs.HighsModelStatus.kOptimal,
     )
 
@@ -101,7 +101,7 @@ def _highspy() -> Any:
     try:
         import highspy
     except ImportError:
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             "packing needs the solver HiGHS, which is not installed: pip install 'gpuyard[solve]'"
         ) from None
     return highspy

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from gpuyard.advice.packing.machines import MachinePacking, NoMachine, pack_machines
-from gpuyard.advice.packing.needs import Need
+from gpuyard.advice.packing.machines import MachinePacking, NoMachineFits, pack_machines
+from gpuyard.advice.packing.needs import Demand
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
 from gpuyard.spec.platform import PerPod
@@ -16,22 +16,22 @@ class StackPacking:
     """The cheapest machines for a platform's shapes, beside the cheapest among those it names."""
 
     cloud: str
-    best: MachinePacking | NoMachine
-    named: MachinePacking | NoMachine
+    best: MachinePacking | NoMachineFits
+    named: MachinePacking | NoMachineFits
     """The same shapes, each on the machine types of its pool only."""
 
 
-def needs_of(plan: PlatformPlan) -> tuple[Need, ...]:
+def needs_of(plan: PlatformPlan) -> tuple[Demand, ...]:
     """One need for each shape, of the GPU of the pool that it starts in."""
     written = {shape.name: shape.per_pod for shape in plan.spec.shapes}
     return tuple(_need(s, plan.pool(s.pool), written[s.name]) for s in plan.shapes)
 
 
-def _need(shape: ShapePlan, pool: PoolPlan, pod: PerPod | None) -> Need:
+def _need(shape: ShapePlan, pool: PoolPlan, pod: PerPod | None) -> Demand:
     unit = next(a for a in pool.advertised if a.resource == shape.resource)
     profile = "" if unit.unit in {"", "shared"} else unit.unit.removesuffix(".shared")
     gpu = pool.machine.gpu
-    return Need(
+    return Demand(
         name=shape.name,
         pods=shape.nodes,
         gpus=shape.per_node * unit.gpu_share if unit.unit == "" else unit.gpu_share,
@@ -40,7 +40,7 @@ def _need(shape: ShapePlan, pool: PoolPlan, pod: PerPod | None) -> Need:
         gpu=gpu.name if gpu else "",
         cpu_milli=pod.cpu * _MILLI if pod else 0,
         memory_mib=pod.memory_gib * _MIB if pod else 0,
-        together=shape.nodes > 1,
+        colocated=shape.nodes > 1,
         machines=frozenset(pool.machines),
         arch=pool.machine.arch,
     )
@@ -54,7 +54,7 @@ def clouds_of(plan: PlatformPlan) -> tuple[str, ...]:
 def pack_stack(plan: PlatformPlan, cloud: str, capacity: Capacity) -> StackPacking:
     """Machines for all shapes at once."""
     needs = needs_of(plan)
-    free = [replace(need, machines=frozenset()) for need in needs]
+    unrestricted = [replace(need, machines=frozenset()) for need in needs]
     return StackPacking(
-        cloud, pack_machines(free, cloud, capacity), pack_machines(needs, cloud, capacity)
+        cloud, pack_machines(unrestricted, cloud, capacity), pack_machines(needs, cloud, capacity)
     )

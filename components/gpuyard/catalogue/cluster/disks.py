@@ -37,5 +37,5 @@ IMAGES_SOURCE = Source(
 
 def disk_bounds(cloud: str, image: str | None) -> DiskBounds | None:
     """What the disk of a node may be; None on a cloud where we make none."""
-    found = BOUNDS.get(cloud)
-    return found and DiskBounds(max(found.least, IMAGES_NEED.get(image or "", 0)), found.most)
+    result = BOUNDS.get(cloud)
+    return result and DiskBounds(max(result.least, IMAGES_NEED.get(image or "", 0)), result.most)

@@ -158,7 +158,7 @@ LOG_DAYS_SOURCE = Source(
 )
 
 
-def kept_days(days: int) -> int:
+def log_retention_days(days: int) -> int:
     """The least that CloudWatch keeps logs which is not less than this; its longest where none is."""
     return next((each for each in LOG_DAYS if each >= days), LOG_DAYS[-1])
 

@@ -54,7 +54,7 @@ _NAMED = re.compile(
 )
 
 
-def names_gpu_machine(text: bytes) -> bool:
+def contains_gpu_machine_name(text: bytes) -> bool:
     """Whether a machine type of a family of EC2 or Google Cloud that has GPUs of NVIDIA's stands in a text."""
     return _NAMED.search(text) is not None
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from datetime import date
 
-from gpuyard.catalogue.buying import Form
+from gpuyard.catalogue.purchasing import IdFormat
 from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 22)
@@ -24,21 +24,21 @@ _MEMBERS = Source(
     as_of=_LOOKED_UP,
 )
 
-ADMINS: Mapping[str, Form] = {
-    "aws": Form(
+ADMINS: Mapping[str, IdFormat] = {
+    "aws": IdFormat(
         re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+"),
         "arn:aws:iam::123456789012:role/platform",
         _IAM,
     ),
-    "gcp": Form(
+    "gcp": IdFormat(
         re.compile(r"(user|group|serviceAccount):[^\s:@]+@[^\s:@]+|principal(Set)?://\S+"),
         "group:platform@example.org",
         _MEMBERS,
     ),
 }
 """By cloud: who can be given a cluster; a session of a role is none, and nobody is `allUsers`."""
-KEYS: Mapping[str, Form] = {
-    "aws": Form(
+KEYS: Mapping[str, IdFormat] = {
+    "aws": IdFormat(
         re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[0-9a-z-]+"),
         "arn:aws:kms:us-east-1:123456789012:key/12345678-90ab-cdef-1234-567890abcdef",
         Source(
@@ -47,7 +47,7 @@ KEYS: Mapping[str, Form] = {
             as_of=_LOOKED_UP,
         ),
     ),
-    "gcp": Form(
+    "gcp": IdFormat(
         re.compile(
             r"projects/[^/\s]+/locations/(?P<region>[a-z0-9-]+)/keyRings/[\w-]+/cryptoKeys/[\w-]+"
         ),
@@ -60,9 +60,9 @@ KEYS: Mapping[str, Form] = {
     ),
 }
 """By cloud: keys, and the region that they are of."""
-NETWORKS: Mapping[str, Form] = {
-    "aws": Form(re.compile(r"vpc-([0-9a-f]{8}|[0-9a-f]{17})"), "vpc-0123456789abcdef0", _EC2),
-    "gcp": Form(
+NETWORKS: Mapping[str, IdFormat] = {
+    "aws": IdFormat(re.compile(r"vpc-([0-9a-f]{8}|[0-9a-f]{17})"), "vpc-0123456789abcdef0", _EC2),
+    "gcp": IdFormat(
         re.compile(r"(projects/[^/\s]+/global/networks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?"),
         "my-network",
         Source(
@@ -73,9 +73,11 @@ NETWORKS: Mapping[str, Form] = {
     ),
 }
 """By cloud."""
-SUBNETS: Mapping[str, Form] = {
-    "aws": Form(re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})"), "subnet-0123456789abcdef0", _EC2),
-    "gcp": Form(
+SUBNETS: Mapping[str, IdFormat] = {
+    "aws": IdFormat(
+        re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})"), "subnet-0123456789abcdef0", _EC2
+    ),
+    "gcp": IdFormat(
         re.compile(
             r"(projects/[^/\s]+/regions/[a-z0-9-]+/subnetworks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
         ),
@@ -84,7 +86,7 @@ SUBNETS: Mapping[str, Form] = {
     ),
 }
 """By cloud."""
-PROJECT = Form(
+PROJECT = IdFormat(
     re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"),
     "my-project-4711",
     Source(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.catalogue.buying import Form
+from gpuyard.catalogue.purchasing import IdFormat
 from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 23)
@@ -38,7 +38,7 @@ _LUSTRE_PRICE = Source(
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class SizeBand:
     """Sizes in GiB from `low` to `high`, `step` by `step`."""
 
     low: int
@@ -61,8 +61,8 @@ class Band:
 class StoreOffer:
     """One way in which a file system is sold."""
 
-    bands: tuple[Band, ...]
-    one_zone: bool = True
+    bands: tuple[SizeBand, ...]
+    single_zone: bool = True
     name: str = ""
     """What the cloud calls it."""
     source: Source
@@ -86,11 +86,11 @@ class StorePrice:
 
 def _managed(step: int, until: int, high: int, later: int) -> StoreOffer:
     """Sizes grow in small steps, and from some size on in large ones."""
-    more = () if until == high else (Band(-(-until // later) * later, high, later),)
-    return StoreOffer(bands=(Band(step, until, step), *more), source=_MANAGED)
+    more = () if until == high else (SizeBand(-(-until // later) * later, high, later),)
+    return StoreOffer(bands=(SizeBand(step, until, step), *more), source=_MANAGED)
 
 
-_FSX = (Band(1200, 1200, 1200), Band(2400, 2_400_000, 2400))
+_FSX = (SizeBand(1200, 1200, 1200), SizeBand(2400, 2_400_000, 2400))
 FSX_LUSTRE: Mapping[str, StoreOffer] = {
     "persistent": StoreOffer(bands=_FSX, name="PERSISTENT_2", source=_LUSTRE),
     "scratch": StoreOffer(bands=_FSX, name="SCRATCH_2", source=_LUSTRE),
@@ -104,15 +104,15 @@ MANAGED_LUSTRE: Mapping[int, StoreOffer] = {
 }
 """By throughput, in MB/s for each TiB; the first is what is bought where nobody says it, as it is the smallest."""
 _BASIC_MOST = 65_433
-_GROWING = (Band(1024, 9984, 256), Band(10_240, 102_400, 2560))
+_GROWING = (SizeBand(1024, 9984, 256), SizeBand(10_240, 102_400, 2560))
 FILESTORE: Mapping[str, StoreOffer] = {
     "zonal": StoreOffer(bands=_GROWING, name="ZONAL", source=_FILESTORE),
-    "regional": StoreOffer(bands=_GROWING, one_zone=False, name="REGIONAL", source=_FILESTORE),
+    "regional": StoreOffer(bands=_GROWING, single_zone=False, name="REGIONAL", source=_FILESTORE),
     "basic-ssd": StoreOffer(
-        bands=(Band(2560, _BASIC_MOST, 1),), name="BASIC_SSD", source=_FILESTORE
+        bands=(SizeBand(2560, _BASIC_MOST, 1),), name="BASIC_SSD", source=_FILESTORE
     ),
     "basic-hdd": StoreOffer(
-        bands=(Band(1024, _BASIC_MOST, 1),), name="BASIC_HDD", source=_FILESTORE
+        bands=(SizeBand(1024, _BASIC_MOST, 1),), name="BASIC_HDD", source=_FILESTORE
     ),
 }
 """By tier."""
@@ -132,8 +132,8 @@ def lustre_price(tier: str, throughput: int | None, region: str | None) -> Store
 FSX_THROUGHPUTS = (125, 250, 500, 1000)
 """Of the persistent tier."""
 
-BUCKETS: Mapping[str, Form] = {
-    "aws": Form(
+BUCKETS: Mapping[str, IdFormat] = {
+    "aws": IdFormat(
         re.compile(
             r"(?!xn--|sthree-|amzn-s3-demo-)(?!.*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$)(?!.*\.\.)"
             r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"
@@ -145,7 +145,7 @@ BUCKETS: Mapping[str, Form] = {
             as_of=_LOOKED_UP,
         ),
     ),
-    "gcp": Form(
+    "gcp": IdFormat(
         re.compile(
             r"(?!goog)(?!.*google)(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)"
             r"(?=[^.]{1,63}(\.[^.]{1,63})*$)[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]"

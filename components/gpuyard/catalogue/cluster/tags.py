@@ -15,9 +15,9 @@ _LOOKED_UP = date(2026, 11, 24)
 class TagLimits:
     """Of one cloud."""
 
-    most: int
+    maximum: int
     """Of one resource."""
-    ours: int
+    reserved_by_gpuyard: int
     """Of these, what a resource may carry beside those of the stack file."""
     key: int
     """Characters of a key."""
@@ -26,8 +26,8 @@ class TagLimits:
 
 TAGS: Mapping[str, TagLimits] = {
     "aws": TagLimits(
-        most=50,
-        ours=10,
+        maximum=50,
+        reserved_by_gpuyard=10,
         key=128,
         source=Source(
             "models of IAM (tagKeyType, tagListType), EKS (TagMap), EFS, FSx and CloudWatch Logs in botocore 1.44.5:"
@@ -37,8 +37,8 @@ TAGS: Mapping[str, TagLimits] = {
         ),
     ),
     "gcp": TagLimits(
-        most=64,
-        ours=3,
+        maximum=64,
+        reserved_by_gpuyard=3,
         key=63,
         source=Source(
             "GKE, creating and managing labels of clusters and node pools: 64 labels, 63 characters; pulumi-gcp"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.catalogue.software.images import Owner
+from gpuyard.catalogue.software.images import ComponentOwner
 from gpuyard.catalogue.sources import Source
 
 _READ_ON = date(2026, 11, 26)
@@ -89,8 +89,8 @@ _INSTALLED = Source(
     verified=False,
     as_of=_READ_ON,
 )
-COUNTED: Mapping[Owner, Seconds] = {
-    Owner.IMAGE: Seconds(
+COUNTED: Mapping[ComponentOwner, Seconds] = {
+    ComponentOwner.IMAGE: Seconds(
         15,
         90,
         Source(
@@ -101,7 +101,7 @@ COUNTED: Mapping[Owner, Seconds] = {
             as_of=_READ_ON,
         ),
     ),
-    Owner.GKE: Seconds(
+    ComponentOwner.GKE: Seconds(
         60,
         270,
         Source(
@@ -111,8 +111,8 @@ COUNTED: Mapping[Owner, Seconds] = {
             as_of=_READ_ON,
         ),
     ),
-    Owner.DAEMONSET: Seconds(270, 900, _INSTALLED),
-    Owner.OPERATOR: Seconds(270, 900, _INSTALLED),
+    ComponentOwner.DAEMONSET: Seconds(270, 900, _INSTALLED),
+    ComponentOwner.OPERATOR: Seconds(270, 900, _INSTALLED),
 }
 """From a ready node until its GPUs are counted, by who brings the driver."""
 EACH_GPU = Seconds(
@@ -140,7 +140,7 @@ GB_PULLED = Seconds(
 """For each GB of an image that a node does not have yet, pulled as a whole and not streamed."""
 
 
-def until_of_use(cloud: str, gpus: int, driver: Owner | None) -> tuple[Seconds, ...]:
+def startup_durations(cloud: str, gpus: int, driver: ComponentOwner | None) -> tuple[Seconds, ...]:
     """What a node waits for, one after the other; empty where nobody has said how long.
 
     `driver` is who brings it; None for machines without GPUs.

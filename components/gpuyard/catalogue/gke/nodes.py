@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.software.images import Owner
+from gpuyard.catalogue.software.images import ComponentOwner
 from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 23)
@@ -76,10 +76,10 @@ LABELS_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 
-DRIVER_BY: Mapping[str, str] = {Owner.GKE.value: "DEFAULT"}
+DRIVER_BY: Mapping[str, str] = {ComponentOwner.GKE.value: "DEFAULT"}
 NO_DRIVER = "INSTALLATION_DISABLED"
 """What GKE is told where somebody else brings the driver."""
-UNSIGNED_DRIVER = frozenset({Owner.OPERATOR.value})
+UNSIGNED_DRIVER = frozenset({ComponentOwner.OPERATOR.value})
 """Who brings kernel modules that secure boot refuses."""
 DRIVER_SOURCE = Source(
     "NVIDIA/cloud-native-docs google-gke.rst 26.7: the driver of the GPU Operator needs secure boot off; Google's"
@@ -109,7 +109,7 @@ _LATEST_DRIVER = ("a4x-",)
 """Machines whose GPUs the installer's first choice is too old for, as their names begin."""
 
 
-def wants_latest_driver(machine: str) -> bool:
+def requests_latest_driver(machine: str) -> bool:
     """Whether Google's installer has to be told to take the newest driver that the image knows."""
     return machine.startswith(_LATEST_DRIVER)
 

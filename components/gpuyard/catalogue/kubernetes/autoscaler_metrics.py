@@ -151,14 +151,14 @@ class Autoscaler:
     prefix: str
     served: frozenset[str]
     """Of its release that we know."""
-    before: frozenset[str]
+    previous_metrics: frozenset[str]
     """Of older ones."""
 
     def serves(self, metric: str) -> bool:
         """Whether any release of it does."""
         name = metric.removeprefix(self.prefix)
         bare = next((name.removesuffix(s) for s in _OF_HISTOGRAMS if name.endswith(s)), name)
-        return not {name, bare}.isdisjoint(self.served | self.before)
+        return not {name, bare}.isdisjoint(self.served | self.previous_metrics)
 
 
 AUTOSCALERS = (
@@ -171,8 +171,8 @@ AUTOSCALERS = (
 class Shortage:
     """What to ask Prometheus for, so that somebody is told of a way of buying that has no machines."""
 
-    of: str
-    says: str
+    autoscaler: str
+    description: str
     query: str
     """With something in it as long as it lasts."""
 

@@ -27,9 +27,9 @@ def _names() -> dict[str, frozenset[str]]:
 
 def is_no_field(metric: str) -> bool:
     """True for a name like a field's that DCGM never had, nor with something behind it (`…_UTIL_MAX`)."""
-    found = _FIELD.fullmatch(metric)
-    if found is None:
+    match = _FIELD.fullmatch(metric)
+    if match is None:
         return False
-    names = _names()[found[1]]
-    parts = _NUMBER.sub("#", found[2]).split("_")
+    names = _names()[match[1]]
+    parts = _NUMBER.sub("#", match[2]).split("_")
     return not any("_".join(parts[:end]) in names for end in range(1, len(parts) + 1))

@@ -33,5 +33,5 @@ NOTICE_SOURCE = Source(
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
-GOES = frozenset({Capacity.SPOT, Capacity.BLOCK, Capacity.FLEX_START})
+INTERRUPTIBLE_MODES = frozenset({Capacity.SPOT, Capacity.BLOCK, Capacity.FLEX_START})
 """Ways to buy of which nodes are taken back while jobs run."""

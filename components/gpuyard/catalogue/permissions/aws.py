@@ -10,12 +10,12 @@ from gpuyard.catalogue.permissions.aws_forms import (
     FSX,
     GROUP,
     KEYS,
-    OURS,
+    MANAGED_TAG,
     SUBNET,
     TABLE,
     VPC,
     AwsKind,
-    Passed,
+    PassedRole,
     ServiceRole,
     bucket_part,
     ec2,
@@ -38,7 +38,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="DescribeSubnets",
         update="ModifySubnetAttribute",
         delete="DeleteSubnet DescribeNetworkInterfaces",
-        beside=(VPC,),
+        additional_actions=(VPC,),
     ),
     "aws:ec2/internetGateway:InternetGateway": row(
         "ec2",
@@ -48,7 +48,10 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="AttachInternetGateway DetachInternetGateway",
         delete="DetachInternetGateway DeleteInternetGateway",
         tags="CreateTags DeleteTags",
-        beside={"ec2:AttachInternetGateway": (VPC,), "ec2:DetachInternetGateway": (VPC,)},
+        additional_resources={
+            "ec2:AttachInternetGateway": (VPC,),
+            "ec2:DetachInternetGateway": (VPC,),
+        },
     ),
     "aws:ec2/eip:Eip": ec2(
         "elastic-ip",
@@ -61,14 +64,14 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         create="CreateNatGateway",
         read="DescribeNatGateways",
         delete="DeleteNatGateway",
-        beside=(SUBNET, f"{EC2}elastic-ip/*"),
+        additional_actions=(SUBNET, f"{EC2}elastic-ip/*"),
     ),
     "aws:ec2/routeTable:RouteTable": ec2(
         "route-table",
         create="CreateRouteTable",
         read="DescribeRouteTables",
         delete="DeleteRouteTable",
-        beside=(VPC,),
+        additional_actions=(VPC,),
     ),
     "aws:ec2/route:Route": row(
         "ec2",
@@ -77,7 +80,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="DescribeRouteTables DescribeNetworkInterfaces",
         update="ReplaceRoute",
         delete="DeleteRoute",
-        marked=OURS,
+        ownership_tag=MANAGED_TAG,
     ),
     "aws:ec2/routeTableAssociation:RouteTableAssociation": row(
         "ec2",
@@ -86,7 +89,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="DescribeRouteTables DescribeSubnets",
         update="ReplaceRouteTableAssociation",
         delete="DisassociateRouteTable",
-        marked=OURS,
+        ownership_tag=MANAGED_TAG,
     ),
     "aws:ec2/securityGroup:SecurityGroup": ec2(
         "security-group",
@@ -95,7 +98,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="RevokeSecurityGroupEgress RevokeSecurityGroupIngress",
         delete="DeleteSecurityGroup DescribeNetworkInterfaces RevokeSecurityGroupEgress RevokeSecurityGroupIngress"
         " DescribeSecurityGroupRules",
-        beside=(VPC,),
+        additional_actions=(VPC,),
     ),
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": rule("Ingress"),
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": rule("Egress"),
@@ -107,7 +110,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="ModifyVpcEndpoint",
         delete="DeleteVpcEndpoints",
         tags="CreateTags DeleteTags",
-        beside={
+        additional_resources={
             "ec2:CreateVpcEndpoint": (VPC, SUBNET, GROUP, TABLE),
             "ec2:ModifyVpcEndpoint": (SUBNET, GROUP, TABLE),
         },
@@ -119,8 +122,8 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="DescribeFlowLogs",
         delete="DeleteFlowLogs",
         tags="CreateTags DeleteTags",
-        beside={"ec2:CreateFlowLogs": (VPC,)},
-        passes=(Passed("iamRoleArn", ("vpc-flow-logs.amazonaws.com",)),),
+        additional_resources={"ec2:CreateFlowLogs": (VPC,)},
+        passed_roles=(PassedRole("iamRoleArn", ("vpc-flow-logs.amazonaws.com",)),),
     ),
     "aws:cloudwatch/logGroup:LogGroup": row(
         "logs",
@@ -130,7 +133,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="PutRetentionPolicy DeleteRetentionPolicy",
         delete="DeleteLogGroup",
         tags="TagResource UntagResource",
-        marked="",
+        ownership_tag="",
     ),
     # ── identity and keys ──
     "aws:iam/role:Role": row(
@@ -149,7 +152,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="GetRolePolicy",
         update="PutRolePolicy",
         delete="DeleteRolePolicy",
-        marked=OURS,
+        ownership_tag=MANAGED_TAG,
     ),
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment": row(
         "iam",
@@ -157,7 +160,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         create="AttachRolePolicy",
         read="ListAttachedRolePolicies",
         delete="DetachRolePolicy",
-        marked=OURS,
+        ownership_tag=MANAGED_TAG,
     ),
     "aws:iam/instanceProfile:InstanceProfile": row(
         "iam",
@@ -167,8 +170,8 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="RemoveRoleFromInstanceProfile AddRoleToInstanceProfile",
         delete="RemoveRoleFromInstanceProfile DeleteInstanceProfile",
         tags="TagInstanceProfile UntagInstanceProfile",
-        marked="",
-        passes=(Passed("role", ("ec2.amazonaws.com",)),),
+        ownership_tag="",
+        passed_roles=(PassedRole("role", ("ec2.amazonaws.com",)),),
     ),
     "aws:kms/key:Key": row(
         "kms",
@@ -186,7 +189,9 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="ListAliases",
         update="UpdateAlias",
         delete="DeleteAlias",
-        beside=dict.fromkeys(("kms:CreateAlias", "kms:UpdateAlias", "kms:DeleteAlias"), (KEYS,)),
+        additional_resources=dict.fromkeys(
+            ("kms:CreateAlias", "kms:UpdateAlias", "kms:DeleteAlias"), (KEYS,)
+        ),
     ),
     # The key is another's: it is named by its ARN, and no tag of ours is on it.
     "aws:kms/grant:Grant": row(
@@ -205,8 +210,8 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="UpdateClusterConfig UpdateClusterVersion DescribeUpdate",
         delete="DeleteCluster",
         tags="TagResource UntagResource",
-        marked="",
-        passes=(Passed("roleArn", ("eks.amazonaws.com",)),),
+        ownership_tag="",
+        passed_roles=(PassedRole("roleArn", ("eks.amazonaws.com",)),),
         linked=(ServiceRole("eks.amazonaws.com", "AWSServiceRoleForAmazonEKS"),),
         keys=("encryptionConfig.provider.keyArn",),
     ),
@@ -219,8 +224,8 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="UpdateNodegroupConfig UpdateNodegroupVersion DescribeUpdate ListUpdates",
         delete="DeleteNodegroup",
         tags="TagResource UntagResource",
-        marked="",
-        passes=(Passed("nodeRoleArn", ("ec2.amazonaws.com", "eks.amazonaws.com")),),
+        ownership_tag="",
+        passed_roles=(PassedRole("nodeRoleArn", ("ec2.amazonaws.com", "eks.amazonaws.com")),),
         linked=(ServiceRole("eks-nodegroup.amazonaws.com", "AWSServiceRoleForAmazonEKSNodegroup"),),
     ),
     "aws:eks/addon:Addon": row(
@@ -235,8 +240,8 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="UpdateAddon UpdatePodIdentityAssociation DeletePodIdentityAssociation DescribeUpdate",
         delete="DeleteAddon DeletePodIdentityAssociation",
         tags="TagResource UntagResource",
-        marked="",
-        passes=(Passed("podIdentityAssociations.roleArn", ("pods.eks.amazonaws.com",)),),
+        ownership_tag="",
+        passed_roles=(PassedRole("podIdentityAssociations.roleArn", ("pods.eks.amazonaws.com",)),),
     ),
     "aws:eks/accessEntry:AccessEntry": row(
         "eks",
@@ -246,7 +251,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="UpdateAccessEntry",
         delete="DeleteAccessEntry",
         tags="TagResource UntagResource",
-        marked="",
+        ownership_tag="",
     ),
     "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": row(
         "eks",
@@ -263,8 +268,8 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="UpdatePodIdentityAssociation",
         delete="DeletePodIdentityAssociation",
         tags="TagResource UntagResource",
-        marked="",
-        passes=(Passed("roleArn", ("pods.eks.amazonaws.com",)),),
+        ownership_tag="",
+        passed_roles=(PassedRole("roleArn", ("pods.eks.amazonaws.com",)),),
     ),
     # ── what becomes of nodes ──
     "aws:sqs/queue:Queue": row(
@@ -275,7 +280,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="SetQueueAttributes",
         delete="DeleteQueue",
         tags="TagQueue UntagQueue",
-        marked="",
+        ownership_tag="",
     ),
     "aws:sqs/queuePolicy:QueuePolicy": row(
         "sqs",
@@ -293,7 +298,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="PutRule",
         delete="DeleteRule",
         tags="TagResource UntagResource",
-        marked="",
+        ownership_tag="",
     ),
     "aws:cloudwatch/eventTarget:EventTarget": row(
         "events",
@@ -331,7 +336,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="DescribeTags",
         update="CreateOrUpdateTags",
         delete="DeleteTags",
-        marked=EKS_GROUP,
+        ownership_tag=EKS_GROUP,
     ),
     # ── file systems ──
     "aws:efs/fileSystem:FileSystem": row(
@@ -356,7 +361,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="DescribeBackupPolicy",
         update="PutBackupPolicy",
         delete="PutBackupPolicy",
-        marked=OURS,
+        ownership_tag=MANAGED_TAG,
     ),
     "aws:efs/mountTarget:MountTarget": row(
         "elasticfilesystem",
@@ -365,8 +370,8 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="DescribeMountTargets DescribeMountTargetSecurityGroups",
         update="ModifyMountTargetSecurityGroups",
         delete="DeleteMountTarget ec2:DeleteNetworkInterface",
-        marked=OURS,
-        beside={
+        ownership_tag=MANAGED_TAG,
+        additional_resources={
             "ec2:CreateNetworkInterface": (f"{EC2}network-interface/*", SUBNET, GROUP),
             "ec2:DeleteNetworkInterface": (f"{EC2}network-interface/*",),
         },
@@ -378,7 +383,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="DescribeAccessPoints ListTagsForResource",
         delete="DeleteAccessPoint",
         tags="TagResource UntagResource",
-        beside={"elasticfilesystem:CreateAccessPoint": (f"{EFS}file-system/*",)},
+        additional_resources={"elasticfilesystem:CreateAccessPoint": (f"{EFS}file-system/*",)},
     ),
     "aws:fsx/lustreFileSystem:LustreFileSystem": row(
         "fsx",
@@ -416,7 +421,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         " GetBucketObjectLockConfiguration ListTagsForResource",
         delete="DeleteBucket",
         tags="PutBucketTagging TagResource UntagResource",
-        marked="",
+        ownership_tag="",
     ),
     "aws:s3/bucketVersioning:BucketVersioning": bucket_part(
         "GetBucketVersioning", "PutBucketVersioning"

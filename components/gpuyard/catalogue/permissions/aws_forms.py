@@ -31,7 +31,7 @@ MANAGED_POLICY_CHARACTERS = 6144
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PassedRole:
     """A role that a service is given by whoever makes a resource."""
 
     field: str
@@ -59,11 +59,13 @@ class AwsKind:
     tags: tuple[str, ...] = ()
     arns: tuple[str, ...]
     """Its own, behind `arn:PARTITION:`; `{…}` is a field of it, `{own}` the name that Pulumi makes."""
-    marked: str = ""
+    ownership_tag: str = ""
     """The tag that says whose it is; empty where it has none of ours."""
-    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    additional_resources: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict[str, tuple[str, ...]]
+    )
     """By action: what else of ours it is done to."""
-    passes: tuple[Passed, ...] = ()
+    passed_roles: tuple[PassedRole, ...] = ()
     linked: tuple[ServiceRole, ...] = ()
     keys: tuple[str, ...] = ()
     """Fields with a key of KMS, for which the service makes a grant in the caller's name."""
@@ -76,7 +78,7 @@ class AwsKind:
         return tuple(dict.fromkeys(every))
 
 
-OURS = PLATFORM_LABEL
+MANAGED_TAG = PLATFORM_LABEL
 """The tag by which a platform's own are told from others'."""
 EKS_GROUP = "eks:cluster-name"
 """The tag that EKS puts on the auto-scaling groups it makes."""
@@ -113,11 +115,11 @@ NO_RESOURCE = frozenset(
     ]
 )
 """Actions for which AWS knows no resource (`AUTHORIZATION`): they are allowed on `*`, or not at all."""
-TAGGED_AT_BIRTH = frozenset(
+TAGGED_ON_CREATE = frozenset(
     {"eks:CreateCluster", "kms:CreateKey", "elasticfilesystem:CreateFileSystem"}
 )
 """Actions without a resource that are told what the new one is tagged with: on `*`, with our tag only."""
-MAKES = frozenset(
+CREATE_ACTIONS = frozenset(
     [
         "ec2:AllocateAddress",
         "ec2:CreateFlowLogs",
@@ -147,7 +149,7 @@ EFS, FSX = "elasticfilesystem:{region}:{account}:", "fsx:{region}:{account}:"
 EKS = "eks:{region}:{account}:"
 
 
-def _words(service: str, names: str) -> tuple[str, ...]:
+def _qualified_actions(service: str, names: str) -> tuple[str, ...]:
     """`ec2` and `CreateVpc iam:PassRole` are two actions, the second of another service."""
     return tuple(name if ":" in name else f"{service}:{name}" for name in names.split())
 
@@ -164,13 +166,13 @@ def row(
     **more: Any,
 ) -> AwsKind:
     """Actions as words; `more` is the rest of the row. What takes tags of ours is marked by them."""
-    more.setdefault("marked", OURS if tags else "")
+    more.setdefault("ownership_tag", MANAGED_TAG if tags else "")
     return AwsKind(
-        create=_words(service, create),
-        read=_words(service, read),
-        update=_words(service, update),
-        delete=_words(service, delete),
-        tags=_words(service, tags),
+        create=_qualified_actions(service, create),
+        read=_qualified_actions(service, read),
+        update=_qualified_actions(service, update),
+        delete=_qualified_actions(service, delete),
+        tags=_qualified_actions(service, tags),
         arns=(arns,) if isinstance(arns, str) else arns,
         **more,
     )
@@ -183,10 +185,10 @@ def ec2(
     read: str,
     delete: str,
     update: str = "",
-    beside: tuple[str, ...] = (),
+    additional_actions: tuple[str, ...] = (),
 ) -> AwsKind:
-    """One that is tagged as it is made; `beside` is what else its first action is done to."""
-    made = _words("ec2", create)[0]
+    """One that is tagged as it is made; `additional_actions` is what else its first action is done to."""
+    create_action = _qualified_actions("ec2", create)[0]
     return row(
         "ec2",
         f"{EC2}{type_}/*",
@@ -195,7 +197,7 @@ def ec2(
         update=update,
         delete=delete,
         tags="CreateTags DeleteTags",
-        beside={made: beside} if beside else {},
+        additional_resources={create_action: additional_actions} if additional_actions else {},
     )
 
 
@@ -210,7 +212,7 @@ def rule(way: str) -> AwsKind:
         read="DescribeSecurityGroupRules DescribeSecurityGroups",
         update="ModifySecurityGroupRules",
         delete=revoke,
-        beside={
+        additional_resources={
             f"ec2:{authorize}": here,
             f"ec2:{revoke}": here,
             "ec2:ModifySecurityGroupRules": here,

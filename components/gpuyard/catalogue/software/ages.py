@@ -29,7 +29,7 @@ class Age:
         return LIMITS[self.kind]
 
     @property
-    def old(self) -> bool:
+    def is_stale(self) -> bool:
         """True when the row is older."""
         return self.days > self.limit
 
@@ -65,8 +65,8 @@ def rows() -> Mapping[str, Mapping[str, Source]]:
 def ages(today: date) -> list[Age]:
     """The oldest row of each kind."""
     oldest = {
-        kind: min(found.items(), key=lambda each: (each[1].as_of, each[0]))
-        for kind, found in rows().items()
+        kind: min(result.items(), key=lambda each: (each[1].as_of, each[0]))
+        for kind, result in rows().items()
     }
     return [
         Age(kind, row, source.as_of, (today - source.as_of).days)

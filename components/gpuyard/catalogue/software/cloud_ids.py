@@ -36,7 +36,7 @@ LOOKED_UP = Source(
     date(2026, 11, 23),
     as_of=date(2026, 11, 23),
 )
-"""How the account is asked for what it has (`gpuyard.adopting.looks`)."""
+"""How the account is asked for what it has (`gpuyard.adopting.lookup_commands`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ IDENTITIES: Mapping[str, IdForm] = {
 
 `checksum` is the CRC-32 of a route's range."""
 
-AGAIN = frozenset(
+ADOPTED_ON_CREATE = frozenset(
     {
         "aws:efs/backupPolicy:BackupPolicy",
         "aws:iam/rolePolicyAttachment:RolePolicyAttachment",

@@ -49,7 +49,7 @@ class Minors:
     last: str | None
     source: Source
 
-    def hold(self, minor: str) -> bool:
+    def includes(self, minor: str) -> bool:
         """True when the minor is between them."""
         number = _number(minor)
         return (self.first is None or _number(self.first) <= number) and (
@@ -90,13 +90,13 @@ _LINES: Mapping[str, tuple[_Lines, Source]] = {
 
 def minors_of(component: str, version: str) -> Minors | None:
     """The minors a version goes with; None when its makers say nothing, or nothing about so old a one."""
-    given = parse_version(component, version)
+    value = parse_version(component, version)
     if component == "cluster-autoscaler":
-        minor = ".".join(map(str, (*given.numbers, 0)[:2]))
+        minor = ".".join(map(str, (*value.numbers, 0)[:2]))
         return Minors(minor, minor, AUTOSCALER_README)
     lines, source = _LINES.get(component, ((), OPERATOR_PAGE))
     known = [
-        (first, last) for since, first, last in lines if parse_version(component, since) <= given
+        (first, last) for since, first, last in lines if parse_version(component, since) <= value
     ]
     return Minors(*known[-1], source) if known else None
 

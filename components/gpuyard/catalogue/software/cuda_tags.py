@@ -36,7 +36,7 @@ _PLAIN_CUDNN = (12, 4)
 """From here on a tag says cudnn without its version."""
 
 
-def tag_instead(version: tuple[int, int], tag: str) -> str | None:
+def suggested_tag(version: tuple[int, int], tag: str) -> str | None:
     """A tag of this version that there is, for one that is gone; None where none is known."""
     if version not in _PATCHES:
         return None

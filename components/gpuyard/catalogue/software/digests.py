@@ -219,8 +219,8 @@ BY_TAG: Mapping[str, str] = {
 
 def digest_of(repository: str, tag: str) -> str:
     """What the tag stood for; empty where nobody's word for it was found."""
-    found = PUBLISHED.get(f"{repository}:{tag}")
-    return found.digest if found is not None else ""
+    result = PUBLISHED.get(f"{repository}:{tag}")
+    return result.digest if result is not None else ""
 
 
 def pinned(repository: str, tag: str) -> str:

@@ -66,7 +66,7 @@ DEPLOY_LABEL: Mapping[SoftwarePart, str] = {
 """Set to "false" on a node, it keeps that part of the operator off it (state_manager.go of v26.7.0)."""
 
 
-class Owner(StrEnum):
+class ComponentOwner(StrEnum):
     """Who brings a part."""
 
     IMAGE = "image"
@@ -87,14 +87,14 @@ class NodeImage:
     """aws, gcp, or none for nodes of your own."""
     variants: Mapping[str, str]
     """By architecture: what the cloud calls it; empty for images that are not the cloud's."""
-    owners: Mapping[SoftwarePart, Owner]
+    owners: Mapping[SoftwarePart, ComponentOwner]
     driver: str | None = None
     """The driver inside; None when none is, or somebody else chooses it."""
     grid: bool = False
     """Holds the driver for parts of a GPU (GRID) too, and takes it by itself."""
     sharing: frozenset[SharingMethod] = frozenset(SharingMethod)
     """Ways of sharing under which a node advertises what our plans say."""
-    why_not: str = ""
+    unsupported_reason: str = ""
     """Why the other ways do not work."""
     efa: bool = False
     """Holds the EFA driver."""
@@ -112,16 +112,24 @@ class NodeImage:
     @property
     def uses_operator(self) -> bool:
         """True when the GPU Operator brings at least one part."""
-        return Owner.OPERATOR in self.owners.values()
+        return ComponentOwner.OPERATOR in self.owners.values()
 
 
 def _owners(
-    driver: Owner, toolkit: Owner, device_plugin: Owner, mig: Owner
-) -> Mapping[SoftwarePart, Owner]:
+    driver: ComponentOwner,
+    toolkit: ComponentOwner,
+    device_plugin: ComponentOwner,
+    mig: ComponentOwner,
+) -> Mapping[SoftwarePart, ComponentOwner]:
     return dict(zip(SoftwarePart, (driver, toolkit, device_plugin, mig), strict=True))
 
 
-_ALL_OPERATOR = _owners(Owner.OPERATOR, Owner.OPERATOR, Owner.OPERATOR, Owner.OPERATOR)
+_ALL_OPERATOR = _owners(
+    ComponentOwner.OPERATOR,
+    ComponentOwner.OPERATOR,
+    ComponentOwner.OPERATOR,
+    ComponentOwner.OPERATOR,
+)
 _COS_PATH = "/home/kubernetes/bin/nvidia"
 _COS = "COS_CONTAINERD"
 _REBOOTS = {"migManager.env.WITH_REBOOT": "true"}
@@ -138,11 +146,13 @@ def _bottlerocket(fips: str) -> NodeImage:
             "amd64": f"BOTTLEROCKET_x86_64_NVIDIA{fips}",
             "arm64": f"BOTTLEROCKET_ARM_64_NVIDIA{fips}",
         },
-        owners=_owners(Owner.IMAGE, Owner.IMAGE, Owner.IMAGE, Owner.IMAGE),
+        owners=_owners(
+            ComponentOwner.IMAGE, ComponentOwner.IMAGE, ComponentOwner.IMAGE, ComponentOwner.IMAGE
+        ),
         driver="580.159.03",
         grid=True,
         sharing=frozenset({SharingMethod.NONE, SharingMethod.TIME_SLICING, SharingMethod.MPS}),
-        why_not="Bottlerocket cuts GPUs by a setting of its own when a node boots, all alike; the operator's MIG"
+        unsupported_reason="Bottlerocket cuts GPUs by a setting of its own when a node boots, all alike; the operator's MIG"
         " manager cannot",
         fabric_manager=True,
         source=BOTTLEROCKET,
@@ -156,7 +166,12 @@ IMAGES: Mapping[str, NodeImage] = {
             name="al2023-nvidia",
             cloud="aws",
             variants={"amd64": "AL2023_x86_64_NVIDIA", "arm64": "AL2023_ARM_64_NVIDIA"},
-            owners=_owners(Owner.IMAGE, Owner.IMAGE, Owner.OPERATOR, Owner.OPERATOR),
+            owners=_owners(
+                ComponentOwner.IMAGE,
+                ComponentOwner.IMAGE,
+                ComponentOwner.OPERATOR,
+                ComponentOwner.OPERATOR,
+            ),
             driver="580.178.04",
             grid=True,
             efa=True,
@@ -178,7 +193,12 @@ IMAGES: Mapping[str, NodeImage] = {
             name="cos",
             cloud="gcp",
             variants={"amd64": _COS, "arm64": _COS},
-            owners=_owners(Owner.DAEMONSET, Owner.OPERATOR, Owner.OPERATOR, Owner.OPERATOR),
+            owners=_owners(
+                ComponentOwner.DAEMONSET,
+                ComponentOwner.OPERATOR,
+                ComponentOwner.OPERATOR,
+                ComponentOwner.OPERATOR,
+            ),
             settings={
                 "hostPaths.driverInstallDir": _COS_PATH,
                 "toolkit.installDir": _COS_PATH,
@@ -191,9 +211,11 @@ IMAGES: Mapping[str, NodeImage] = {
             name="cos-gke",
             cloud="gcp",
             variants={"amd64": _COS, "arm64": _COS},
-            owners=_owners(Owner.GKE, Owner.GKE, Owner.GKE, Owner.GKE),
+            owners=_owners(
+                ComponentOwner.GKE, ComponentOwner.GKE, ComponentOwner.GKE, ComponentOwner.GKE
+            ),
             sharing=frozenset(SharingMethod) - {SharingMethod.DRA},
-            why_not="GKE's own device plugin counts its GPUs, and no driver answers claims beside it",
+            unsupported_reason="GKE's own device plugin counts its GPUs, and no driver answers claims beside it",
             node_labels={OPERANDS_LABEL: "false"},
             source=GKE_MANAGED,
         ),
@@ -211,14 +233,24 @@ IMAGES: Mapping[str, NodeImage] = {
             name="own-driver",
             cloud="none",
             variants={},
-            owners=_owners(Owner.HOST, Owner.OPERATOR, Owner.OPERATOR, Owner.OPERATOR),
+            owners=_owners(
+                ComponentOwner.HOST,
+                ComponentOwner.OPERATOR,
+                ComponentOwner.OPERATOR,
+                ComponentOwner.OPERATOR,
+            ),
             source=OWN,
         ),
         NodeImage(
             name="own-driver-toolkit",
             cloud="none",
             variants={},
-            owners=_owners(Owner.HOST, Owner.HOST, Owner.OPERATOR, Owner.OPERATOR),
+            owners=_owners(
+                ComponentOwner.HOST,
+                ComponentOwner.HOST,
+                ComponentOwner.OPERATOR,
+                ComponentOwner.OPERATOR,
+            ),
             source=OWN,
         ),
     )
@@ -237,11 +269,11 @@ def find_image(spelling: str, cloud: str) -> tuple[NodeImage, str | None] | None
     None when that cloud has no image of that name. A name of the cloud's that stands for two images, as on
     GKE, is the first of them.
     """
-    wanted = spelling.lower()
+    lowered = spelling.lower()
     for image in images_of(cloud):
-        if image.name == wanted:
+        if image.name == lowered:
             return image, None
-        named = [arch for arch, variant in image.variants.items() if variant.lower() == wanted]
+        named = [arch for arch, variant in image.variants.items() if variant.lower() == lowered]
         if named:
             return image, named[0] if len(named) == 1 else None
     return None

@@ -56,7 +56,7 @@ def operator_releases() -> Mapping[str, Mapping[str, str]]:
     return {row[0]: dict(zip(_PARTS, row[1:], strict=True)) for row in rows}
 
 
-def brought_with(versions: Mapping[str, str]) -> Mapping[str, str]:
+def closest_release(versions: Mapping[str, str]) -> Mapping[str, str]:
     """The versions of the release that most of these are of; empty where they are of none."""
 
     def alike(brought: Mapping[str, str]) -> int:

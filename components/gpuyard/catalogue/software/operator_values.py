@@ -139,8 +139,8 @@ def fields_of(path: tuple[str, ...]) -> frozenset[str] | None:
         return TOP_LEVEL
     if len(path) == 1:
         return SECTIONS.get(path[0])
-    found = FIELDS.get(path)
-    return None if found is None else frozenset(found)
+    result = FIELDS.get(path)
+    return None if result is None else frozenset(result)
 
 
 ON_BY_ITSELF = frozenset(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.options import Format, FormatOption
 from gpuyard.cli.terminal.console import Column, results, table, write
 from gpuyard.cli.views.documents import as_json
@@ -29,7 +29,7 @@ def version(
         _show_facts(as_document=format is Format.JSON)
     else:
         show_version(as_document=format is Format.JSON)
-    return FINE
+    return OK
 
 
 def _show_facts(*, as_document: bool) -> None:
@@ -37,7 +37,7 @@ def _show_facts(*, as_document: bool) -> None:
     from gpuyard.catalogue.software.ages import ages
     from gpuyard.today import today
 
-    found = ages(today())
+    result = ages(today())
     if as_document:
         rows = [
             {
@@ -46,25 +46,25 @@ def _show_facts(*, as_document: bool) -> None:
                 "as_of": f"{age.as_of}",
                 "days": age.days,
                 "limit": age.limit,
-                "old": age.old,
+                "old": age.is_stale,
             }
-            for age in found
+            for age in result
         ]
         write(as_json(document("facts", facts=rows)))
         return
     heads = (Column("kind"), Column("oldest row"), Column("of"))
     numbers = (Column("days old", "right"), Column("limit", "right"))
-    cells = [(a.kind, a.row, f"{a.as_of}", f"{a.days}", f"{a.limit}") for a in found]
+    cells = [(a.kind, a.row, f"{a.as_of}", f"{a.days}", f"{a.limit}") for a in result]
     results().show(table([*heads, *numbers], cells, indent=0))
 
 
 def show_version(*, as_document: bool) -> None:
     """`gpuyard 0.1.0`; as a document also the Python it runs on."""
-    found = installed_version()
+    result = installed_version()
     if as_document:
-        write(as_json(document("version", gpuyard=found, python=platform.python_version())))
+        write(as_json(document("version", gpuyard=result, python=platform.python_version())))
     else:
-        write(f"gpuyard {found}\n")
+        write(f"gpuyard {result}\n")
 
 
 def installed_version() -> str:
@@ -80,4 +80,4 @@ def schema() -> int:
     from gpuyard.spec.schema import stack_schema
 
     write(as_json(stack_schema()))
-    return FINE
+    return OK

@@ -4,23 +4,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND, LACKS
-from gpuyard.cli.live_account import ask_account, lacks, live_document, show_lacks, show_live
+from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
+from gpuyard.cli.live_account import (
+    has_missing_probes,
+    live_document,
+    query_account,
+    show_live,
+    show_missing_probes,
+)
 from gpuyard.cli.options import Format, FormatOption, StackArgument
-from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import Console, results, write
-from gpuyard.cli.terminal.text import many, usd
+from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.changes import changes_document, show_changes
+from gpuyard.cli.views.destroy_blockers import destroy_blockers_document, show_destroy_blockers
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import count_words, document, show_findings, show_verdict
-from gpuyard.cli.views.kept import kept_document, show_kept
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 
 if TYPE_CHECKING:
-    from gpuyard.changes.announced import Announced
-    from gpuyard.judging import Judged
+    from gpuyard.changes.planned_changes import PlannedChanges
     from gpuyard.plan.records import Bill, PlatformPlan
+    from gpuyard.stack_validation import ValidatedStack
 
 
 def check(
@@ -31,7 +37,7 @@ def check(
             help="Lowest severity that exits with code 3. Warnings about old facts of the "
             "catalogue (`version --facts`) never count."
         ),
-    ] = Severity.REFUSE,
+    ] = Severity.ERROR,
     live: Annotated[
         bool,
         typer.Option(
@@ -59,8 +65,8 @@ def check(
     """Validate a stack file. Each finding has its path, the given value, the allowed values and a fix."""
     if destroy:
         return _destroyed(against, format)
-    judged, said, state = _judged(stack, against)
-    judged, heard = ask_account(judged) if live else (judged, None)
+    judged, changes, source = _evaluated(stack, against)
+    judged, probes = query_account(judged) if live else (judged, None)
     failed = judged.fails(fail_on)
     if format is Format.JSON:
         write(
@@ -71,78 +77,86 @@ def check(
                     fail_on=fail_on.value,
                     failed=failed,
                     platform=_platform(judged),
-                    **({} if heard is None else {"live": live_document(heard)}),
-                    **({} if said is None else {"against": changes_document(said, state)}),
+                    **({} if probes is None else {"live": live_document(probes)}),
+                    **({} if changes is None else {"against": changes_document(changes, source)}),
                 )
             )
         )
     else:
-        if heard is not None:
-            show_live(heard, results())
-        if said is not None:
-            show_changes(said, state, results())
-            results().say()
+        if probes is not None:
+            show_live(probes, results())
+        if changes is not None:
+            show_changes(changes, source, results())
+            results().print()
         show_judged(judged, results(), fail_on)
-        if heard is not None and lacks(heard):
-            show_lacks(heard, results())
-    return LACKS if lacks(heard) else FOUND if failed else FINE
+        if probes is not None and has_missing_probes(probes):
+            show_missing_probes(probes, results())
+    return ENVIRONMENT_MISSING if has_missing_probes(probes) else FINDINGS if failed else OK
 
 
-def _judged(stack: str, against: str | None) -> "tuple[Judged, Announced | None, str]":
+def _evaluated(
+    stack: str, against: str | None
+) -> "tuple[ValidatedStack, PlannedChanges | None, str]":
     """The stack as it is judged, beside what is deployed where that is asked for."""
     if against is None:
-        return judge_stack(stack), None, ""
+        return validate_stack(stack), None, ""
     # only now: a stack by itself is compared with nothing
-    from gpuyard.changes.judging import judged_against
-    from gpuyard.cli.state_files import read_stand
+    from gpuyard.changes.comparison import compare_with_deployed
+    from gpuyard.cli.state_files import read_deployed_state
 
-    state, stand = read_stand(against)
-    return (*judged_against(judge_stack(stack), stand), state)
+    source, deployed = read_deployed_state(against)
+    return (*compare_with_deployed(validate_stack(stack), deployed), source)
 
 
 def _destroyed(against: str | None, format_: Format) -> int:
     """Of what is deployed alone: the stack file may say something else by now."""
-    from gpuyard.changes.kept import Keeping, kept
-    from gpuyard.cli.state_files import read_stand
+    from gpuyard.changes.destroy_blockers import BlockReason, destroy_blockers
+    from gpuyard.cli.state_files import read_deployed_state
 
     if against is None:
         raise UsageError("--destroy looks at what is deployed: give --against STATE with it.")
-    state, stand = read_stand(against)
-    found = kept(stand)
+    source, deployed = read_deployed_state(against)
+    result = destroy_blockers(deployed)
     if format_ is Format.JSON:
-        write(as_json({"command": "check", "against": state, "kept": kept_document(found)}))
+        write(
+            as_json(
+                {"command": "check", "against": source, "kept": destroy_blockers_document(result)}
+            )
+        )
     else:
-        show_kept(found, state, results())
-    return FOUND if any(each.keeping is Keeping.PROTECTED for each in found) else FINE
+        show_destroy_blockers(result, source, results())
+    return FINDINGS if any(each.block_reason is BlockReason.PROTECTED for each in result) else OK
 
 
-def _platform(judged: "Judged") -> dict[str, object] | None:
+def _platform(judged: "ValidatedStack") -> dict[str, object] | None:
     plan = judged.plan
     if plan is None:
         return None
     return {
         "name": plan.name,
-        "worst_usd_per_hour": tree(plan.bill.worst_usd),
-        "known_worst_usd_per_hour": tree(plan.bill.worst.known_usd),
+        "max_usd_per_hour": tree(plan.bill.worst_usd),
+        "known_max_usd_per_hour": tree(plan.bill.worst.known_usd),
         "region": plan.region,
         "priced_in": list(plan.bill.priced_in),
         "unknown_prices": list(plan.bill.unknown),
     }
 
 
-def show_judged(judged: "Judged", console: Console, fail_on: Severity = Severity.REFUSE) -> None:
+def show_judged(
+    judged: "ValidatedStack", console: Console, fail_on: Severity = Severity.ERROR
+) -> None:
     """Every finding, and the verdict."""
     show_findings(judged, console)
     if judged.findings:
-        console.say()
+        console.print()
     counts = f": {count_words(judged.findings)}" if judged.findings else ""
     if judged.plan is None:
-        show_verdict("refused", f"{judged.file}{counts}", console)
+        show_verdict("rejected", f"{judged.file}{counts}", console)
     elif judged.fails(fail_on):
         show_verdict("failed", f"{judged.file}{counts}, and --fail-on is {fail_on.value}", console)
     else:
         show_verdict(
-            "fine",
+            "ok",
             f"{judged.file}{counts}; {_summary(judged.plan)}"
             if counts
             else f"{judged.file}: {_summary(judged.plan)}",
@@ -152,9 +166,9 @@ def show_judged(judged: "Judged", console: Console, fail_on: Severity = Severity
 
 def _summary(plan: "PlatformPlan") -> str:
     parts = [
-        many(len(plan.pools), "pool"),
-        many(len(plan.teams), "team"),
-        many(len(plan.shapes), "shape"),
+        pluralize(len(plan.pools), "pool"),
+        pluralize(len(plan.teams), "team"),
+        pluralize(len(plan.shapes), "shape"),
     ]
     return f"{', '.join(parts)} proved; {_worst(plan.bill)}"
 
@@ -164,7 +178,7 @@ def _worst(bill: "Bill") -> str:
     where = f", priced in {' and '.join(bill.priced_in)}" if bill.priced_in else ""
     if not bill.worst.unknown:
         return f"at worst {usd(bill.worst.known_usd)} $/hour{where}"
-    parts = many(len(bill.worst.unknown), "part")
+    parts = pluralize(len(bill.worst.unknown), "part")
     if not bill.worst.known_usd:
         return f"what the worst hour costs is unknown: {parts} of unknown price"
     return f"at worst {usd(bill.worst.known_usd)} $/hour and {parts} of unknown price{where}"

@@ -4,11 +4,11 @@ from typing import Any
 
 from gpuyard.advice.classify.classify import Classified
 from gpuyard.advice.classify.classify import classify as classify_job
-from gpuyard.cli.exit_codes import FINE
-from gpuyard.cli.job_files import no_workload, objects_in, read_documents, unread_in
-from gpuyard.cli.options import Format, FormatOption, Job
-from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
-from gpuyard.cli.terminal.text import many
+from gpuyard.cli.exit_codes import OK
+from gpuyard.cli.job_files import no_workload_error, objects_in, read_documents, skipped_objects
+from gpuyard.cli.options import Format, FormatOption, JobArgument
+from gpuyard.cli.terminal.console import Column, Console, diagnostics, results, table, write
+from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document
 from gpuyard.errors import UsageError
@@ -18,7 +18,7 @@ from gpuyard.spec.yaml_tree import Document
 
 
 def classify(
-    job: Job,
+    job: JobArgument,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Classify a job. Shows its class, queue, sharing mode and priority, with the evidence."""
@@ -26,25 +26,27 @@ def classify(
     values = objects_in(documents)
     jobs = [read for value in values if (read := read_job(value)) is not None]
     if not jobs:
-        raise UsageError(no_workload(shown, values))
-    found = [classify_job(each) for each in jobs]
+        raise UsageError(no_workload_error(shown, values))
+    classifications = [classify_job(each) for each in jobs]
     skipped = len(values) - len(jobs)
     twice = _duplicates(documents)
     if format is Format.JSON:
-        write(as_json(_document(shown, found, skipped, twice)))
-        return FINE
+        write(as_json(_document(shown, classifications, skipped, twice)))
+        return OK
     console = results()
-    for number, one in enumerate(found):
+    for number, one in enumerate(classifications):
         if number:
-            console.say()
+            console.print()
         _show(one, console)
     for text in twice:
-        asides().tell(text, first="! ")
-    for each in unread_in(values):
-        asides().tell(each, first="! ")
+        diagnostics().print_wrapped(text, first="! ")
+    for each in skipped_objects(values):
+        diagnostics().print_wrapped(each, first="! ")
     if skipped:
-        asides().tell(f"{many(skipped, 'other object')} in {shown} left out: no workload")
-    return FINE
+        diagnostics().print_wrapped(
+            f"{pluralize(skipped, 'other object')} in {shown} left out: no workload"
+        )
+    return OK
 
 
 def _duplicates(documents: list[Document]) -> list[str]:
@@ -57,9 +59,9 @@ def _duplicates(documents: list[Document]) -> list[str]:
 
 def _show(one: Classified, console: Console) -> None:
     title = f"{one.kind} {one.name or '(no name)'}"
-    console.say((title, "bold"), "  ", (one.job_class.value, "bold green"))
-    console.tell(one.because, indent=2)
-    rows = [("asks", _asks(one), _in_all(one))]
+    console.print((title, "bold"), "  ", (one.job_class.value, "bold green"))
+    console.print_wrapped(one.reason, indent=2)
+    rows = [("asks", _requests(one), _in_all(one))]
     for name, advice in (
         ("queue", one.queue),
         ("sharing", one.sharing),
@@ -68,32 +70,32 @@ def _show(one: Classified, console: Console) -> None:
         rows.append((name, advice.value, advice.why))
     console.show(table([Column(""), Column(""), Column("", wraps=True)], rows))
     if one.evidence:
-        console.say()
+        console.print()
         columns = [Column("for"), Column("points", "right"), Column("because", wraps=True)]
-        lines = [(e.job_class.value, f"+{e.weight}", e.says) for e in one.evidence]
+        lines = [(e.job_class.value, f"+{e.weight}", e.message) for e in one.evidence]
         console.show(table(columns, lines))
     for problem in one.problems:
-        console.tell(problem, first="! ", style="yellow", indent=2)
+        console.print_wrapped(problem, first="! ", style="yellow", indent=2)
 
 
-def _asks(one: Classified) -> str:
-    return ", ".join(f"{n} {name}" for name, n in one.asks.items()) or "no GPU"
+def _requests(one: Classified) -> str:
+    return ", ".join(f"{n} {name}" for name, n in one.gpu_request.items()) or "no GPU"
 
 
 def _in_all(one: Classified) -> str:
-    if not one.asks or one.pods == 1:
-        return f"in {many(one.pods, 'pod')}"
+    if not one.gpu_request or one.pods == 1:
+        return f"in {pluralize(one.pods, 'pod')}"
     total = ", ".join(f"{n:,} {name}" for name, n in one.gpus_in_all.items()) or "none"
-    alike = one.gpus_in_all == {name: n * one.pods for name, n in one.asks.items()}
-    return f"in {'each' if alike else 'the largest'} of {one.pods:,} pods; {total} in all"
+    are_identical = one.gpus_in_all == {name: n * one.pods for name, n in one.gpu_request.items()}
+    return f"in {'each' if are_identical else 'the largest'} of {one.pods:,} pods; {total} in all"
 
 
 def _document(
-    shown: str, found: list[Classified], skipped: int, twice: list[str]
+    shown: str, results: list[Classified], skipped: int, twice: list[str]
 ) -> dict[str, Any]:
     jobs = [
         {"class" if key == "job_class" else key: value for key, value in tree(one).items()}
-        for one in found
+        for one in results
     ]
     for job in jobs:
         for item in job["evidence"]:

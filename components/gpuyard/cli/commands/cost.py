@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.options import StackArgument
-from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, show_refusal
-from gpuyard.judging import over_budget
+from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard.stack_validation import plan_over_budget
 
 
 class CostFormat(StrEnum):
@@ -43,9 +43,9 @@ def _cost_of(stack: str, form: CostFormat) -> int:
     """The bill of one stack."""
     from gpuyard.cli.views.cost import cost_document, cost_markdown, show_cost
 
-    judged = judge_stack(stack)
+    judged = validate_stack(stack)
     # who is over a budget has to see on what the money goes
-    plan = judged.plan or over_budget(judged)
+    plan = judged.plan or plan_over_budget(judged)
     if form is CostFormat.JSON:
         bill = None if plan is None else cost_document(plan)
         write(as_json(document("cost", judged, cost=bill)))
@@ -54,8 +54,8 @@ def _cost_of(stack: str, form: CostFormat) -> int:
     elif plan is not None:
         show_cost(plan, results())
     if judged.plan is None and form is not CostFormat.JSON:
-        show_refusal(judged)
-    return FOUND if judged.plan is None else FINE
+        show_rejection(judged)
+    return FINDINGS if judged.plan is None else OK
 
 
 def _changes(before: str, after: str, form: CostFormat) -> int:
@@ -63,7 +63,7 @@ def _changes(before: str, after: str, form: CostFormat) -> int:
     from gpuyard.cli.views.cost import cost_document
     from gpuyard.cli.views.cost_changes import change_document, changes_markdown, show_changes
 
-    old, new = judge_stack(before), judge_stack(after)
+    old, new = validate_stack(before), validate_stack(after)
     refused = [judged for judged in (old, new) if judged.plan is None]
     if form is CostFormat.JSON:
         both = None if old.plan is None or new.plan is None else change_document(old.plan, new.plan)
@@ -81,14 +81,14 @@ def _changes(before: str, after: str, form: CostFormat) -> int:
                 )
             )
         )
-        return FOUND if refused else FINE
+        return FINDINGS if refused else OK
     if old.plan is None or new.plan is None:
         for judged in refused:
-            show_refusal(judged)
-        return FOUND
+            show_rejection(judged)
+        return FINDINGS
     names = (old.file, new.file)
     if form is CostFormat.MARKDOWN:
         write(changes_markdown(old.plan, new.plan, names))
     else:
         show_changes(old.plan, new.plan, names, results())
-    return FINE
+    return OK

@@ -6,39 +6,45 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND
-from gpuyard.cli.job_files import no_workload, objects_in, read_documents, read_dump, unread_in
-from gpuyard.cli.live import ClusterSays, ask_cluster
+from gpuyard.cli.exit_codes import FINDINGS, OK
+from gpuyard.cli.job_files import (
+    no_workload_error,
+    objects_in,
+    read_documents,
+    read_dump,
+    skipped_objects,
+)
+from gpuyard.cli.live import ClusterListing, query_cluster
 from gpuyard.cli.options import (
     ContextOption,
     Format,
     FormatOption,
-    Job,
+    JobArgument,
     StackArgument,
     check_context,
 )
-from gpuyard.cli.stacks import judge_stack
-from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
-from gpuyard.cli.terminal.text import many
+from gpuyard.cli.stacks import validate_stack
+from gpuyard.cli.terminal.console import Column, Console, diagnostics, results, table, write
+from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.documents import as_json, tree
-from gpuyard.cli.views.findings import document, refused
+from gpuyard.cli.views.findings import document, reject
 from gpuyard.errors import UsageError
 from gpuyard.explain import Explanation, Verdict
 from gpuyard.explain import explain as explain_job
 from gpuyard.explain.answer import team_of
 from gpuyard.explain.running import read_running
-from gpuyard.judging import Judged
-from gpuyard.manifests.quantities import show_amount
+from gpuyard.manifests.quantities import format_amount
 from gpuyard.manifests.workloads import JobRead, read_job
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.scheduler.desk import EMPTY, PlatformState
+from gpuyard.scheduler.model import EMPTY, PlatformState
+from gpuyard.stack_validation import ValidatedStack
 
 _STYLES = {Verdict.STARTS: "bold green", Verdict.WAITS: "bold yellow", Verdict.NEVER: "bold red"}
 
 
 def explain(
     stack: StackArgument,
-    job: Job,
+    job: JobArgument,
     team: Annotated[
         str | None,
         typer.Option(
@@ -69,31 +75,33 @@ def explain(
 ) -> int:
     """Explain whether a job would start. Names pool, conditions and preemptions, or the reason why not."""
     _check_source(running, context, live=live)
-    judged = judge_stack(stack)
+    judged = validate_stack(stack)
     if judged.plan is None:
-        return refused("explain", judged, format, running=None, live=None, jobs=[])
+        return reject("explain", judged, format, running=None, live=None, jobs=[])
     plan = judged.plan
     shown, documents = read_documents(job)
     values = objects_in(documents)
-    jobs = [found for value in values if (found := read_job(value)) is not None]
+    jobs = [result for value in values if (result := read_job(value)) is not None]
     if not jobs:
-        raise UsageError(no_workload(shown, values))
+        raise UsageError(no_workload_error(shown, values))
     _check_teams(plan, jobs, team, shown)
-    says = ask_cluster(context) if live else None
-    state, beside = _live_state(plan, says) if says else (_state(plan, running), ())
+    listing = query_cluster(context) if live else None
+    state, remarks = _live_state(plan, listing) if listing else (_state(plan, running), ())
     answers = [explain_job(plan, one, state, team) for one in jobs]
-    answers = [replace(one, cautions=(*one.cautions, *beside)) for one in answers]
-    code = FOUND if any(e.verdict is Verdict.NEVER for e in answers) else FINE
+    answers = [replace(one, cautions=(*one.cautions, *remarks)) for one in answers]
+    code = FINDINGS if any(e.verdict is Verdict.NEVER for e in answers) else OK
     if format is Format.JSON:
-        write(as_json(_document(judged, shown, answers, running, says)))
+        write(as_json(_document(judged, shown, answers, running, listing)))
         return code
     _show_all(answers)
-    if says is not None:
-        asides().tell(f"read from {_cluster(says)}: {_counts(says)}")
-    for each in unread_in(values):
-        asides().tell(each, first="! ")
+    if listing is not None:
+        diagnostics().print_wrapped(f"read from {_cluster(listing)}: {_counts(listing)}")
+    for each in skipped_objects(values):
+        diagnostics().print_wrapped(each, first="! ")
     if skipped := len(values) - len(jobs):
-        asides().tell(f"{many(skipped, 'other object')} in {shown} left out: no workload")
+        diagnostics().print_wrapped(
+            f"{pluralize(skipped, 'other object')} in {shown} left out: no workload"
+        )
     return code
 
 
@@ -143,33 +151,37 @@ def _state(plan: PlatformPlan, running: str | None) -> PlatformState:
 _PROBLEMS_SHOWN = 3
 
 
-def _live_state(plan: PlatformPlan, says: ClusterSays) -> tuple[PlatformState, tuple[str, ...]]:
+def _live_state(
+    plan: PlatformPlan, listing: ClusterListing
+) -> tuple[PlatformState, tuple[str, ...]]:
     """The state of a cluster, and what must be said of it beside every answer."""
-    all_nodes = "nodes" in says.read
-    state, problems = read_running(plan, says.objects, all_nodes=all_nodes)
-    beside = [*says.unread, *problems[:_PROBLEMS_SHOWN]]
+    all_nodes = "nodes" in listing.read
+    state, problems = read_running(plan, listing.objects, all_nodes=all_nodes)
+    remarks = [*listing.unreadable, *problems[:_PROBLEMS_SHOWN]]
     if (more := len(problems) - _PROBLEMS_SHOWN) > 0:
-        beside.append(f"and {more:,} more such")
+        remarks.append(f"and {more:,} more such")
     if all_nodes and not state.nodes and not plan.queueing.dispatch:
-        beside.append(
-            f"no node of {_cluster(says)} belongs to a pool of this platform: is it the right cluster?"
+        remarks.append(
+            f"no node of {_cluster(listing)} belongs to a pool of this platform: is it the right cluster?"
         )
-    return state, tuple(beside)
+    return state, tuple(remarks)
 
 
-def _cluster(says: ClusterSays) -> str:
-    return f"context {says.context}" if says.context else "the cluster"
+def _cluster(listing: ClusterListing) -> str:
+    return f"context {listing.context}" if listing.context else "the cluster"
 
 
-def _counts(says: ClusterSays) -> str:
-    return ", ".join(many(count, name.removesuffix("s")) for name, count in says.read.items())
+def _counts(listing: ClusterListing) -> str:
+    return ", ".join(
+        pluralize(count, name.removesuffix("s")) for name, count in listing.read.items()
+    )
 
 
 def _show_all(answers: Sequence[Explanation]) -> None:
     console = results()
     for number, one in enumerate(answers):
         if number:
-            console.say()
+            console.print()
         show_explanation(one, console)
 
 
@@ -177,30 +189,30 @@ def show_explanation(one: Explanation, console: Console) -> None:
     """One answer, for reading."""
     where = f" in {', '.join(one.pools)}" if one.pools and one.verdict is Verdict.STARTS else ""
     title = f"{one.kind} {one.name or '(no name)'}"
-    console.say((title, "bold"), "  ", (f"{one.verdict.value}{where}", _STYLES[one.verdict]))
-    console.tell(f"{one.says}.", indent=2)
-    rows: list[tuple[str, str]] = [("asks", _asks(one)), ("queue", _queue(one))]
+    console.print((title, "bold"), "  ", (f"{one.verdict.value}{where}", _STYLES[one.verdict]))
+    console.print_wrapped(f"{one.message}.", indent=2)
+    rows: list[tuple[str, str]] = [("asks", _requests(one)), ("queue", _queue(one))]
     rows += [("condition", text) for text in one.conditions]
     rows += [("evicts", f"{p.team}: {p.name} ({p.why})") for p in one.preempts]
     if one.meanwhile:
         rows.append(("meanwhile", one.meanwhile))
     # two changes are needed both: one that suffices is looked for first
-    rows += [("and" if number else "change", c.says) for number, c in enumerate(one.changes)]
+    rows += [("and" if number else "change", c.message) for number, c in enumerate(one.changes)]
     if one.stack_change:
         rows.append(("or in stack", one.stack_change))
     console.show(table([Column(""), Column("", wraps=True)], rows))
-    if any(r.why not in one.says for r in one.reasons):
-        console.say()
+    if any(r.reason not in one.message for r in one.reasons):
+        console.print()
         columns = [Column("pool", name=True), Column(""), Column("because", wraps=True)]
-        lines = [(r.pool, "yes" if r.taken else "no", r.why) for r in one.reasons]
+        lines = [(r.pool, "yes" if r.is_chosen else "no", r.reason) for r in one.reasons]
         console.show(table(columns, lines))
     for caution in one.cautions:
-        console.tell(caution, first="! ", style="yellow", indent=2)
+        console.print_wrapped(caution, first="! ", style="yellow", indent=2)
 
 
-def _asks(one: Explanation) -> str:
-    amounts = ", ".join(show_amount(r, n) for r, n in one.asks.items()) or "nothing"
-    return f"{amounts} in {many(one.pods, 'pod')}"
+def _requests(one: Explanation) -> str:
+    amounts = ", ".join(format_amount(r, n) for r, n in one.requests.items()) or "nothing"
+    return f"{amounts} in {pluralize(one.pods, 'pod')}"
 
 
 def _queue(one: Explanation) -> str:
@@ -210,14 +222,16 @@ def _queue(one: Explanation) -> str:
 
 
 def _document(
-    judged: Judged,
+    judged: ValidatedStack,
     shown: str,
-    found: list[Explanation],
+    results: list[Explanation],
     running: str | None,
-    says: ClusterSays | None,
+    listing: ClusterListing | None,
 ) -> dict[str, Any]:
-    jobs = [{**tree(one), "from_zero": one.from_zero} for one in found]
+    jobs = [{**tree(one), "from_zero": one.scales_from_zero} for one in results]
     live = (
-        {"context": says.context, "read": says.read, "unread": list(says.unread)} if says else None
+        {"context": listing.context, "read": listing.read, "unread": list(listing.unreadable)}
+        if listing
+        else None
     )
     return document("explain", judged, file=shown, running=running, live=live, jobs=jobs)

@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.options import Format, FormatOption, StackArgument
-from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import write
 from gpuyard.cli.views.documents import as_json, plan_document
-from gpuyard.cli.views.findings import document, refused
-from gpuyard.cli.views.paths import bare, find
+from gpuyard.cli.views.findings import document, reject
+from gpuyard.cli.views.paths import find, plain_value
 
 
 def get(
@@ -26,13 +26,13 @@ def get(
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Print one value of the plan. Plain text for scripts; JSON for a mapping or a list."""
-    judged = judge_stack(stack)
+    judged = validate_stack(stack)
     if judged.plan is None:
-        return refused("get", judged, format, path=path, value=None)
+        return reject("get", judged, format, path=path, value=None)
     value = find(plan_document(judged.plan), path)
     write(
         as_json(document("get", judged, path=path, value=value))
         if format is Format.JSON
-        else f"{bare(value, path)}\n"
+        else f"{plain_value(value, path)}\n"
     )
-    return FINE
+    return OK

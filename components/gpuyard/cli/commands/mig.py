@@ -10,17 +10,17 @@ import typer
 
 from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
-from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.options import Format, FormatOption
 from gpuyard.cli.terminal.console import Column, Console, results, table, write
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document, finding_document, show_finding
 from gpuyard.errors import UsageError
-from gpuyard.findings import Finding, Fix, refuse
+from gpuyard.findings import Finding, Fix, error
 from gpuyard.plan.records import Slice
-from gpuyard.plan.sharing.mig import count_layouts, nearest_layout, place, why_not
-from gpuyard.plan.sharing.sharing import show_layout
-from gpuyard.spec.nearest import meant_by, one_of
+from gpuyard.plan.sharing.mig import count_layouts, nearest_layout, place_profiles, placement_error
+from gpuyard.plan.sharing.sharing import format_layout
+from gpuyard.spec.suggestions import format_options, suggested_names
 
 _ENTRY = re.compile(r"([^\s:,=]{1,40})(?:\s*:\s*(\d{1,3}))?")
 _CELL = 3
@@ -60,7 +60,7 @@ def mig(
         return _count(gpu, media=media, as_document=as_document)
     if layout is None:
         return _profiles(gpu, media=media, as_document=as_document)
-    return _judge(gpu, layout, as_document=as_document)
+    return _evaluate(gpu, layout, as_document=as_document)
 
 
 def _profiles(gpu: str, *, media: bool, as_document: bool) -> int:
@@ -72,10 +72,10 @@ def _profiles(gpu: str, *, media: bool, as_document: bool) -> int:
     if as_document:
         facts = _facts(product, profiles=[_profile_document(p) for p in shown])
         write(as_json(document("mig", **facts)))
-        return FINE
+        return OK
     console = results()
     _head(product, console)
-    console.say()
+    console.print()
     columns = [
         Column("profile"),
         Column("compute slices", "right"),
@@ -90,18 +90,18 @@ def _profiles(gpu: str, *, media: bool, as_document: bool) -> int:
     console.show(table(columns, rows, indent=0))
     hidden = len(product.profiles) - len(shown)
     if hidden:
-        console.say()
-        console.say((f"--media shows {hidden} more with media engines or graphics.", "dim"))
-    return FINE
+        console.print()
+        console.print((f"--media shows {hidden} more with media engines or graphics.", "dim"))
+    return OK
 
 
-def _judge(gpu: str, layout: str, *, as_document: bool) -> int:
+def _evaluate(gpu: str, layout: str, *, as_document: bool) -> int:
     """Whether a layout is legal: where each slice sits, or why it can't be and what is nearest."""
     name, product = find_product(gpu)
     counts = read_layout(layout)
     if product is None:
         return answer(name, not_cuttable(name), as_document=as_document)
-    placement = place(product, counts)
+    placement = place_profiles(product, counts)
     if placement is None:
         return answer(name, _illegal(product, counts), as_document=as_document)
     if as_document:
@@ -112,18 +112,18 @@ def _judge(gpu: str, layout: str, *, as_document: bool) -> int:
                 )
             )
         )
-        return FINE
+        return OK
     console = results()
-    console.say(("legal", "bold green"), f": {show_layout(counts)} on one {product.gpu}")
-    console.say()
+    console.print(("legal", "bold green"), f": {format_layout(counts)} on one {product.gpu}")
+    console.print()
     _draw(product, placement, console)
-    used, taken = sum(s.units for s in placement), _slices(product, placement)
-    console.say()
-    console.tell(
-        f"{used} of {product.units} memory units and {taken} of {product.slices} compute slices are used."
+    used, in_use = sum(s.units for s in placement), _slices(product, placement)
+    console.print()
+    console.print_wrapped(
+        f"{used} of {product.units} memory units and {in_use} of {product.slices} compute slices are used."
     )
     _unverified(product, console)
-    return FINE
+    return OK
 
 
 def _count(gpu: str, *, media: bool, as_document: bool) -> int:
@@ -134,13 +134,13 @@ def _count(gpu: str, *, media: bool, as_document: bool) -> int:
     counts = asdict(count_layouts(product, variants=media))
     if as_document:
         write(as_json(document("mig", **_facts(product, media=media, **counts))))
-        return FINE
+        return OK
     console = results()
     rows = [(key, f"{counts[key]:,}", meaning) for key, meaning in _MEANINGS.items()]
     console.show(
         table([Column(product.gpu), Column("", "right"), Column("", wraps=True)], rows, indent=0)
     )
-    return FINE
+    return OK
 
 
 _MEANINGS = {
@@ -180,33 +180,37 @@ def find_product(spelling: str) -> tuple[str, MigProduct | None]:
     if product is not None:
         return product.gpu, product
     known = list(dict.fromkeys([*gpu_spellings(), *MIG_PRODUCTS]))
-    meant = meant_by(spelling, known)
-    hint = f" Did you mean {one_of(meant)}?" if meant else ""
+    meant = suggested_names(spelling, known)
+    hint = f" Did you mean {format_options(meant)}?" if meant else ""
     raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
 
 
 def not_cuttable(name: str) -> Finding:
     """Why a known GPU has no layouts."""
-    return refuse(
+    return error(
         "mig.not_possible",
         ("gpu",),
         f"{name} cannot be cut into MIG slices, or nobody has published how",
-        given=name,
+        value=name,
         allowed=", ".join(MIG_PRODUCTS),
-        fix=Fix(says="share it by time-slicing or MPS"),
+        fix=Fix(message="share it by time-slicing or MPS"),
     )
 
 
 def _illegal(product: MigProduct, counts: Mapping[str, int]) -> Finding:
-    near = nearest_layout(product, counts)
-    return refuse(
+    suggestion = nearest_layout(product, counts)
+    return error(
         "mig.placement",
         ("layout",),
-        f"does not fit on one {product.gpu}: {why_not(product, counts)}",
-        given=show_layout(counts),
+        f"does not fit on one {product.gpu}: {placement_error(product, counts)}",
+        value=format_layout(counts),
         allowed=f"{product.slices} compute slices on {product.units} memory units;"
         f" `gpuyard mig {product.gpu}` lists every profile",
-        fix=Fix(says=f"the nearest that fits: {show_layout(near)}", at=("layout",), value=near),
+        fix=Fix(
+            message=f"the nearest that fits: {format_layout(suggestion)}",
+            at=("layout",),
+            value=suggestion,
+        ),
     )
 
 
@@ -218,7 +222,7 @@ def answer(name: str, finding: Finding, *, as_document: bool, command: str = "mi
         )
     else:
         show_finding(finding, results())
-    return FOUND
+    return FINDINGS
 
 
 def _facts(product: MigProduct, **more: object) -> dict[str, Any]:
@@ -232,12 +236,12 @@ def _facts(product: MigProduct, **more: object) -> dict[str, Any]:
 
 
 def _profile_document(profile: MigProfile) -> dict[str, object]:
-    made: dict[str, object] = tree(profile)
-    return {**made, "resource": profile.resource}
+    fields: dict[str, object] = tree(profile)
+    return {**fields, "resource": profile.resource}
 
 
 def _head(product: MigProduct, console: Console) -> None:
-    console.say(
+    console.print(
         (product.gpu, "bold"), f"  {product.slices} compute slices on {product.units} memory units"
     )
     _unverified(product, console)
@@ -245,7 +249,7 @@ def _head(product: MigProduct, console: Console) -> None:
 
 def _unverified(product: MigProduct, console: Console) -> None:
     if not product.source.verified:
-        console.tell(f"Not verified on hardware: {product.source.title}.")
+        console.print_wrapped(f"Not verified on hardware: {product.source.title}.")
 
 
 def _slices(product: MigProduct, placement: tuple[Slice, ...]) -> int:
@@ -257,7 +261,7 @@ def _draw(product: MigProduct, placement: tuple[Slice, ...], console: Console) -
     """One row for each slice over a ruler of memory units."""
     width = max(len("memory unit"), *(len(s.profile) for s in placement)) + 2
     ruler = "".join(f"{unit:<{_CELL}}" for unit in range(product.units))
-    console.say((f"{'memory unit':<{width}}{ruler.rstrip()}", "dim"))
+    console.print((f"{'memory unit':<{width}}{ruler.rstrip()}", "dim"))
     full, empty = (
         ("█", "·") if (sys.stdout.encoding or "").lower().startswith("utf") else ("#", ".")
     )
@@ -266,4 +270,4 @@ def _draw(product: MigProduct, placement: tuple[Slice, ...], console: Console) -
             (full * (_CELL - 1) if piece.start <= unit < piece.start + piece.units else f"{empty} ")
             for unit in range(product.units)
         ]
-        console.say(f"{piece.profile:<{width}}{' '.join(cells).rstrip()}")
+        console.print(f"{piece.profile:<{width}}{' '.join(cells).rstrip()}")

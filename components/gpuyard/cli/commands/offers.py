@@ -6,19 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuyard.advice.offers.offers import Nearest, Offer, Offers, OfferWish, price_of
+from gpuyard.advice.offers.offers import Nearest, Offer, OfferRequest, Offers, price_of
 from gpuyard.advice.offers.offers import offers as find_offers
 from gpuyard.advice.offers.scores import MEASURES, OfferPurpose, ScorePart
 from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import Capacity, Price
-from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.options import Format, FormatOption
 from gpuyard.cli.terminal.console import Cell, Column, Console, results, table, write
-from gpuyard.cli.terminal.text import many, usd
+from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document
 from gpuyard.errors import UsageError
-from gpuyard.spec.nearest import meant_by, one_of
+from gpuyard.spec.suggestions import format_options, suggested_names
 
 MAX_SHOWN = 12
 """Offers in a table. Further down nobody reads; a document has them all."""
@@ -61,7 +61,7 @@ def offers(
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Rank the machines that fit a request. The documentation explains the scores."""
-    wish = OfferWish(
+    wish = OfferRequest(
         workload=workload,
         gpu=None if gpu is None else _wanted_gpu(gpu),
         memory_gib=memory_gib,
@@ -69,65 +69,65 @@ def offers(
         capacity=capacity,
         gpus=gpus,
     )
-    found = find_offers(wish)
+    result = find_offers(wish)
     if format is Format.JSON:
-        write(as_json(offers_document(found)))
-        return FINE
+        write(as_json(offers_document(result)))
+        return OK
     console = results()
-    if found.offers:
-        _show_found(found, console)
+    if result.offers:
+        _show_found(result, console)
     else:
-        _show_nothing(found, console)
-    return FINE  # that nothing fits is an answer too
+        _show_nothing(result, console)
+    return OK  # that nothing fits is an answer too
 
 
 def _wanted_gpu(spelling: str) -> Gpu:
     """A GPU by any usual name; UsageError offers the nearest."""
-    found = find_gpu("-".join(spelling.split()))
-    if found is not None:
-        return found
+    result = find_gpu("-".join(spelling.split()))
+    if result is not None:
+        return result
     known = list(gpu_spellings())
-    meant = meant_by(spelling, known)
-    hint = f" Did you mean {one_of(meant)}?" if meant else ""
+    meant = suggested_names(spelling, known)
+    hint = f" Did you mean {format_options(meant)}?" if meant else ""
     raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
 
 
-def _show_found(found: Offers, console: Console) -> None:
-    ranked = [o for o in found.offers if o.score is not None]
-    unknown = [o for o in found.offers if o.score is None]
-    shown = found.offers[:MAX_SHOWN]
-    console.say(
-        (f"{found.wish.workload.value}", "bold"),
-        f"  {len(found.offers)} of {many(found.catalogued, 'machine')} fit{_asked(found)}",
+def _show_found(result: Offers, console: Console) -> None:
+    ranked = [o for o in result.offers if o.score is not None]
+    unknown = [o for o in result.offers if o.score is None]
+    shown = result.offers[:MAX_SHOWN]
+    console.print(
+        (f"{result.request.workload.value}", "bold"),
+        f"  {len(result.offers)} of {pluralize(result.catalogue_size, 'machine')} fit{_requested_options(result)}",
     )
     if ranked:
-        console.tell(_formula(found.wish), style="dim")
-        console.say()
-        _show_ranked(ranked[:MAX_SHOWN], found.wish, console)
-    room = max(0, MAX_SHOWN - len(ranked))
-    if unknown and room:
+        console.print_wrapped(_formula(result.request), style="dim")
+        console.print()
+        _show_ranked(ranked[:MAX_SHOWN], result.request, console)
+    free = max(0, MAX_SHOWN - len(ranked))
+    if unknown and free:
         console.title("Price unknown", "not ranked")
-        _show_unknown(unknown[:room], console)
-    hidden = len(found.offers) - len(shown)
+        _show_unknown(unknown[:free], console)
+    hidden = len(result.offers) - len(shown)
     if hidden:
-        console.say()
-        console.tell(f"… and {hidden:,} more; --format json lists every one.")
+        console.print()
+        console.print_wrapped(f"… and {hidden:,} more; --format json lists every one.")
     _show_origins(shown, console)
 
 
-def _asked(found: Offers) -> str:
-    asked = " ".join(f"--{c.name} {c.asked}" for c in found.conditions)
-    return f" {asked}" if asked else ""
+def _requested_options(result: Offers) -> str:
+    options = " ".join(f"--{c.name} {c.requested}" for c in result.conditions)
+    return f" {options}" if options else ""
 
 
-def _formula(wish: OfferWish) -> str:
+def _formula(wish: OfferRequest) -> str:
     """The score in a sentence."""
     parts = " + ".join(f"{m.name} {m.most}" for m in MEASURES[wish.workload])
     ends = ", ".join(f"{m.reference:g} {m.unit}" for m in MEASURES[wish.workload])
     return f"score of 100 = {parts}; full points from {ends}"
 
 
-def _show_ranked(ranked: Sequence[Offer], wish: OfferWish, console: Console) -> None:
+def _show_ranked(ranked: Sequence[Offer], wish: OfferRequest, console: Console) -> None:
     columns = [
         Column("", "right"),
         Column("machine"),
@@ -199,37 +199,39 @@ def _show_origins(shown: Sequence[Offer], console: Console) -> None:
     """What is not verified, and every source with its day."""
     console.title("Sources")
     regions = sorted({f"{o.machine.region} ({o.machine.cloud})" for o in shown})
-    console.tell(f"prices hold in {', '.join(regions)}; other regions differ", indent=2)
+    console.print_wrapped(f"prices hold in {', '.join(regions)}; other regions differ", indent=2)
     if any(o.unverified for o in shown):
         what = dict.fromkeys(name for o in shown for name in o.unverified)
-        console.tell(f"not verified: {', '.join(what)}", first="* ", indent=2)
+        console.print_wrapped(f"not verified: {', '.join(what)}", first="* ", indent=2)
     for source in dict.fromkeys(s for o in shown for s in o.sources):
         of = f"of {source.as_of}, " if source.as_of != source.checked_on else ""
-        console.tell(
+        console.print_wrapped(
             f"{source.title}; {of}looked up on {source.checked_on}{source.doubt}", indent=2
         )
         if source.second:
-            console.tell(f"second source: {source.second}", indent=4)
+            console.print_wrapped(f"second source: {source.second}", indent=4)
 
 
-def _show_nothing(found: Offers, console: Console) -> None:
-    console.tell(f"No machine of {found.catalogued} in the catalogue fits{_asked(found)}.")
-    console.say()
-    rows = [(f"--{c.name} {c.asked}", f"{c.alone:,}") for c in found.conditions]
+def _show_nothing(result: Offers, console: Console) -> None:
+    console.print_wrapped(
+        f"No machine of {result.catalogue_size} in the catalogue fits{_requested_options(result)}."
+    )
+    console.print()
+    rows = [(f"--{c.name} {c.requested}", f"{c.matching_alone:,}") for c in result.conditions]
     console.show(table([Column("condition"), Column("machines that meet it", "right")], rows))
-    for near in found.nearest:
-        console.say()
-        console.tell(_near(near), first="nearest  ")
+    for nearest in result.nearest:
+        console.print()
+        console.print_wrapped(_suggestion(nearest), first="nearest  ")
 
 
-def _near(near: Nearest) -> str:
-    names = " and ".join(f"--{name}" for name in near.without)
-    offer = near.best
+def _suggestion(nearest: Nearest) -> str:
+    names = " and ".join(f"--{name}" for name in nearest.dropped_condition)
+    offer = nearest.best
     ways = ", ".join(sorted(c.value for c in offer.machine.sold))
     known = f" at {_range(offer.price)} $/hour {offer.capacity.value}"
     price = known if offer.price else f", price unknown as of {offer.unknown_since}"
-    more = f", and {near.count - 1} more" if near.count > 1 else ""
-    by_size = near.count > 1 and {"memory-gib", "gpus"} & {*near.without}
+    more = f", and {nearest.count - 1} more" if nearest.count > 1 else ""
+    by_size = nearest.count > 1 and {"memory-gib", "gpus"} & {*nearest.dropped_condition}
     largest = "the largest is " if by_size else ""
     gpus = f"{_gpus(offer)} of {offer.gpu.memory_gib} GiB" if largest else _gpus(offer)
     return (
@@ -238,23 +240,27 @@ def _near(near: Nearest) -> str:
     )
 
 
-def offers_document(found: Offers) -> dict[str, Any]:
+def offers_document(result: Offers) -> dict[str, Any]:
     """The whole answer as a tree; an unknown price is null, with the day it was looked for."""
-    wish = found.wish
+    wish = result.request
     return document(
         "offers",
         workload=wish.workload.value,
-        asked={c.name: c.asked for c in found.conditions},
-        catalogued=found.catalogued,
-        conditions=tree(found.conditions),
+        asked={c.name: c.requested for c in result.conditions},
+        catalogued=result.catalogue_size,
+        conditions=tree(result.conditions),
         score=[
             {"name": m.name, "unit": m.unit, "most": m.most, "reference": m.reference}
             for m in MEASURES[wish.workload]
         ],
-        offers=[_offer_document(n, o) for n, o in enumerate(found.offers, start=1)],
+        offers=[_offer_document(n, o) for n, o in enumerate(result.offers, start=1)],
         nearest=[
-            {"without": list(n.without), "count": n.count, "best": _offer_document(1, n.best)}
-            for n in found.nearest
+            {
+                "without": list(n.dropped_condition),
+                "count": n.count,
+                "best": _offer_document(1, n.best),
+            }
+            for n in result.nearest
         ],
     )
 

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.options import Format, FormatOption, StackArgument
-from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json, plan_document
-from gpuyard.cli.views.findings import document, refused, show_beside
+from gpuyard.cli.views.findings import document, reject, show_accepted_findings
 
 
 def plan(
@@ -20,14 +20,14 @@ def plan(
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Show the derived platform. Its pools, nodes, teams, queues, shapes and cost."""
-    judged = judge_stack(stack)
+    judged = validate_stack(stack)
     if judged.plan is None:
-        return refused("plan", judged, format, plan=None)
+        return reject("plan", judged, format, plan=None)
     if format is Format.JSON:
         write(as_json(document("plan", judged, plan=plan_document(judged.plan))))
-        return FINE
+        return OK
     from gpuyard.cli.views.plan import show_plan
 
     show_plan(judged.plan, (), results(), verbose=verbose)
-    show_beside(judged)
-    return FINE
+    show_accepted_findings(judged)
+    return OK

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.commands.about import installed_version
-from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.folder import write_folder
 from gpuyard.cli.options import Format, FormatOption
-from gpuyard.cli.shipped import shipped
+from gpuyard.cli.shipped import shipped_folder
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document
@@ -42,7 +42,8 @@ def policies(
     """Write the policy pack. It runs in this Python environment or in one of its own."""
     here = _environment()
     files = {
-        file.name: file.read_text(encoding="utf-8") for file in shipped("policies").glob("*.py")
+        file.name: file.read_text(encoding="utf-8")
+        for file in shipped_folder("policies").glob("*.py")
     }
     files["PulumiPolicy.yaml"] = _PROJECT.format(environment=here or _OWN)
     files["requirements.txt"] = f"gpuyard[policy]=={installed_version()}\n"
@@ -50,25 +51,28 @@ def policies(
     use = [f"pulumi preview --policy-pack {path}"]
     if here is None:
         own = path / _OWN
-        made = [f"python3 -m venv {own}", f"{own}/bin/pip install -r {path / 'requirements.txt'}"]
-        use = [*made, *use]
+        setup = [
+            f"python3 -m venv {own}",
+            f"{own}/bin/pip install -r {path / 'requirements.txt'}",
+        ]
+        use = [*setup, *use]
     if format is Format.JSON:
         runs_in = here or str(path / _OWN)
         shown = document(
             "policies", out=str(path), files=written.files, environment=runs_in, use=use
         )
         write(as_json(shown))
-        return FINE
+        return OK
     console = results()
     for name in written.files:
-        console.say(str(path / name))
-    console.say()
-    console.say(
+        console.print(str(path / name))
+    console.print()
+    console.print(
         "next" if here else "next, once with its own environment: pulumi-policy is not in this one"
     )
     for command in use:
-        console.say(command, indent=2)
-    return FINE
+        console.print(command, indent=2)
+    return OK
 
 
 def _environment() -> str | None:

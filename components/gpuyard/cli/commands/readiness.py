@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND, LACKS
+from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 from gpuyard.cli.options import ContextOption, StackArgument, check_context
-from gpuyard.cli.stacks import judge_stack
-from gpuyard.cli.terminal.console import asides, results, write
+from gpuyard.cli.stacks import validate_stack
+from gpuyard.cli.terminal.console import diagnostics, results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.cli.views.findings import document, show_rejection
 
 if TYPE_CHECKING:
-    from gpuyard.readiness.subject import ClusterSeen
+    from gpuyard.readiness.inputs import ClusterObjects
 
 
 class ReadinessFormat(StrEnum):
@@ -52,36 +52,38 @@ def readiness(
         readiness_markdown,
         show_readiness,
     )
-    from gpuyard.readiness.asking import ask_readiness
+    from gpuyard.readiness.assessment import assess_readiness
 
     check_context(context, live=live)
-    judged = judge_stack(stack)
+    judged = validate_stack(stack)
     if judged.plan is None:
         if format is ReadinessFormat.JSON:
             write(as_json(document("readiness", judged, readiness=None)))
         else:
-            show_refusal(judged)
-        return FOUND
+            show_rejection(judged)
+        return FINDINGS
     cluster, silent = _cluster(context) if live else (None, "")
-    found = ask_readiness(judged.plan, judged.findings, cluster)
+    result = assess_readiness(judged.plan, judged.findings, cluster)
     match format:
         case ReadinessFormat.JSON:
-            made = readiness_document(found, threshold, silent)
-            write(as_json(document("readiness", judged, readiness=made)))
+            assessment = readiness_document(result, threshold, silent)
+            write(as_json(document("readiness", judged, readiness=assessment)))
         case ReadinessFormat.MARKDOWN:
-            write(readiness_markdown(found, judged.plan.name))
+            write(readiness_markdown(result, judged.plan.name))
         case ReadinessFormat.TEXT:
-            show_readiness(found, results())
+            show_readiness(result, results())
     if silent:
-        asides().tell(silent, first="NOT ASKED  ", style="yellow")
-    return LACKS if silent else FOUND if found.score < threshold else FINE
+        diagnostics().print_wrapped(silent, first="NOT ASKED  ", style="yellow")
+    return ENVIRONMENT_MISSING if silent else FINDINGS if result.score < threshold else OK
 
 
-def _cluster(context: str | None) -> "tuple[ClusterSeen, str]":
+def _cluster(context: str | None) -> "tuple[ClusterObjects, str]":
     """What the cluster says, and why it said no more."""
     from gpuyard.cli.live import read_lists
-    from gpuyard.readiness.subject import ASKED, ClusterSeen
+    from gpuyard.readiness.inputs import LISTED_KINDS, ClusterObjects
 
-    read = read_lists(context, ASKED)
-    seen = ClusterSeen(objects=read.objects, unread=read.unread, absent=frozenset(read.absent))
-    return seen, read.silent
+    read = read_lists(context, LISTED_KINDS)
+    seen = ClusterObjects(
+        objects=read.objects, unreadable=read.unread, absent=frozenset(read.absent)
+    )
+    return seen, read.stop_reason

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.options import Format, FormatOption, StackArgument
-from gpuyard.cli.stacks import judge_stack
-from gpuyard.cli.terminal.console import asides, results, write
+from gpuyard.cli.stacks import validate_stack
+from gpuyard.cli.terminal.console import diagnostics, results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, refused, show_beside
+from gpuyard.cli.views.findings import document, reject, show_accepted_findings
 
 
 def render(
@@ -35,13 +35,13 @@ def render(
 ) -> int:
     """Write plain Kubernetes manifests. The output is reproducible and needs no cluster."""
     from gpuyard.cli.folder import write_folder
-    from gpuyard.cli.late_values import read_values, unasked
+    from gpuyard.cli.late_values import read_values, unused_values
     from gpuyard.render.files import late_values, render_files
 
-    judged = judge_stack(stack)
+    judged = validate_stack(stack)
     known = read_values(values) if values is not None else {}
     if judged.plan is None:
-        return refused("render", judged, format, files=[], removed=[])
+        return reject("render", judged, format, files=[], removed=[])
     written = write_folder(out, render_files(judged.plan, known))
     if format is Format.JSON:
         write(
@@ -52,20 +52,22 @@ def render(
                     out=str(out),
                     files=written.files,
                     removed=written.removed,
-                    kept=written.kept,
+                    kept=written.retained,
                 )
             )
         )
-        return FINE
+        return OK
     console = results()
     for name in written.files:
-        console.say(str(out / name))
-    aside = asides()
-    for says in unasked(known, late_values(judged.plan)):
-        aside.tell(f"{values}: {says}", first="! ")
+        console.print(str(out / name))
+    aside = diagnostics()
+    for message in unused_values(known, late_values(judged.plan)):
+        aside.print_wrapped(f"{values}: {message}", first="! ")
     for name in written.removed:
-        aside.say(f"removed {out / name}: this stack no longer makes it")
-    for name in written.kept:
-        aside.say(f"kept {out / name}: this stack no longer makes it, but somebody has changed it")
-    show_beside(judged)
-    return FINE
+        aside.print(f"removed {out / name}: this stack no longer makes it")
+    for name in written.retained:
+        aside.print(
+            f"kept {out / name}: this stack no longer makes it, but somebody has changed it"
+        )
+    show_accepted_findings(judged)
+    return OK

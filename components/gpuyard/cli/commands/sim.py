@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from gpuyard.cli.exit_codes import LACKS
+from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING
 from gpuyard.cli.options import Format
 from gpuyard.errors import GpuYardError
 from gpuyard.simulate import Outcome, Status
@@ -28,23 +28,23 @@ app = typer.Typer(
 ClusterName = Annotated[
     str, typer.Option("--name", help="Which cluster; several run side by side.")
 ]
-As = Annotated[Format, typer.Option("--format", help="How the result is written.")]
+OutputFormat = Annotated[Format, typer.Option("--format", help="How the result is written.")]
 
 
 @app.command()
-def up(name: ClusterName = "local", form: As = Format.TEXT) -> None:
+def up(name: ClusterName = "local", form: OutputFormat = Format.TEXT) -> None:
     """Start the cluster, or restart its failed parts."""
     _show(_run(lambda: sim_up(name, _say)), form)
 
 
 @app.command()
-def reset(name: ClusterName = "local", form: As = Format.TEXT) -> None:
+def reset(name: ClusterName = "local", form: OutputFormat = Format.TEXT) -> None:
     """Empty the cluster; its address and kubeconfig stay."""
     _show(_run(lambda: sim_reset(name, _say)), form)
 
 
 @app.command()
-def down(name: ClusterName = "local", form: As = Format.TEXT) -> None:
+def down(name: ClusterName = "local", form: OutputFormat = Format.TEXT) -> None:
     """Stop the cluster and remove everything it wrote."""
     existed = _run(lambda: sim_down(name))
     if form is Format.JSON:
@@ -63,30 +63,30 @@ def status(
             show_default=False,
         ),
     ] = None,
-    form: As = Format.TEXT,
+    form: OutputFormat = Format.TEXT,
 ) -> None:
     """Say what runs and what is dead; exit code 4 when the cluster is not ready."""
-    found = _run(lambda: sim_status(name or "local"))
-    others = [] if name else [each for each in sim_every_status() if each.name != found.name]
+    result = _run(lambda: sim_status(name or "local"))
+    others = [] if name else [each for each in sim_every_status() if each.name != result.name]
     if form is Format.JSON:
         listed = {} if name else {"others": [each.as_json() for each in others]}
-        _write(json.dumps({**found.as_json(), **listed}, indent=2))
+        _write(json.dumps({**result.as_json(), **listed}, indent=2))
     else:
-        _write(status_text(found))
+        _write(status_text(result))
         for each in others:
             _write(status_text(each).splitlines()[0])
-    if not found.ready:
-        raise typer.Exit(LACKS)
+    if not result.ready:
+        raise typer.Exit(ENVIRONMENT_MISSING)
 
 
-def status_text(found: Status) -> str:
+def status_text(result: Status) -> str:
     """The status as people read it."""
     lines = [
-        f"cluster {found.name}: {'ready' if found.ready else 'not ready'}, {found.rss_mib} MiB"
+        f"cluster {result.name}: {'ready' if result.ready else 'not ready'}, {result.rss_mib} MiB"
     ]
-    if found.checkout:
-        lines.append(f"  deployed by `make up` in {found.checkout}")
-    for part in found.parts:
+    if result.checkout:
+        lines.append(f"  deployed by `make up` in {result.checkout}")
+    for part in result.parts:
         facts = [f"{part.name:<24} {part.state}"]
         if part.alive:
             facts.append(f"pid {part.pid}, {part.rss_mib} MiB")
@@ -94,12 +94,12 @@ def status_text(found: Status) -> str:
         elif part.alive is False and part.pid:
             facts.append(f"log {part.log}")
         lines.append("  " + ", ".join(fact for fact in facts if fact))
-    if found.ready:
-        lines.append(f"  export KUBECONFIG={found.kubeconfig}")
-    elif all(part.pid is None for part in found.parts):
-        lines = [f"cluster {found.name}: not up; `gpuyard sim up --name {found.name}` starts it"]
+    if result.ready:
+        lines.append(f"  export KUBECONFIG={result.kubeconfig}")
+    elif all(part.pid is None for part in result.parts):
+        lines = [f"cluster {result.name}: not up; `gpuyard sim up --name {result.name}` starts it"]
     else:
-        lines.append(f"  `gpuyard sim up --name {found.name}` mends it")
+        lines.append(f"  `gpuyard sim up --name {result.name}` mends it")
     return "\n".join(lines)
 
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE
-from gpuyard.cli.shipped import shipped
+from gpuyard.cli.exit_codes import OK
+from gpuyard.cli.shipped import shipped_folder
 from gpuyard.cli.terminal.console import Console, results
 from gpuyard.errors import UsageError
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.suggestions import nearest_name
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _FENCE = "```"
@@ -41,36 +41,38 @@ def why(
     if id is None:
         width = max(map(len, pages))
         for name, path in pages.items():
-            console.tell(_title(path), first=f"{name.ljust(width)}  ")
-        return FINE
+            console.print_wrapped(_title(path), first=f"{name.ljust(width)}  ")
+        return OK
     by_id = {name.lower(): page for name, page in pages.items()}
     page = by_id.get(id.lower())
     if page is None:
         raise UsageError(f"no finding and no rule {id!r}. {_hint(id.lower(), pages)}")
     _show(page.read_text(encoding="utf-8"), console)
-    return FINE
+    return OK
 
 
-def _hint(given: str, ids: Iterable[str]) -> str:
+def _hint(value: str, ids: Iterable[str]) -> str:
     """All of an area, where only that is given; else the nearest."""
     ids = tuple(ids)
-    area = [each for each in ids if each.lower().startswith((f"{given}.", f"{given}-"))]
-    if given and area:
+    area = [each for each in ids if each.lower().startswith((f"{value}.", f"{value}-"))]
+    if value and area:
         return f"There are {', '.join(area)}."
-    near = nearest(given, ids)
-    return f"Did you mean {near}?" if near else "`gpuyard why` lists every one."
+    suggestion = nearest_name(value, ids)
+    return f"Did you mean {suggestion}?" if suggestion else "`gpuyard why` lists every one."
 
 
 def _pages() -> dict[str, Path]:
     """Every page by the id it is about, findings first."""
-    found = [page for name in ("findings", "rules") for page in sorted(shipped(name).glob("*.md"))]
-    return {page.stem: page for page in found if page.stem != "index"}
+    results = [
+        page for name in ("findings", "rules") for page in sorted(shipped_folder(name).glob("*.md"))
+    ]
+    return {page.stem: page for page in results if page.stem != "index"}
 
 
 def _title(page: Path) -> str:
     """What the page is about, in the sentence that it begins with."""
-    found = re.search(r"\*\*(.+?)\.?\*\*", page.read_text(encoding="utf-8"))
-    return _plain(found[1]) if found else ""
+    match = re.search(r"\*\*(.+?)\.?\*\*", page.read_text(encoding="utf-8"))
+    return _plain(match[1]) if match else ""
 
 
 def _show(page: str, console: Console) -> None:
@@ -78,19 +80,19 @@ def _show(page: str, console: Console) -> None:
     inside = False
     paragraph: list[str] = []
     for line in [*page.splitlines(), ""]:
-        told = not inside and not line.startswith((_FENCE, "#", "- ", "|"))
-        if told and line:
+        is_prose = not inside and not line.startswith((_FENCE, "#", "- ", "|"))
+        if is_prose and line:
             paragraph.append(line)
             continue
         if paragraph and _MADE_FROM not in paragraph[-1]:
-            console.tell(_plain(" ".join(paragraph)))
+            console.print_wrapped(_plain(" ".join(paragraph)))
         paragraph = []
         if line.startswith(_FENCE):
             inside = not inside
         elif line.startswith("#"):
-            console.say((line.lstrip("# "), "bold"))
+            console.print((line.lstrip("# "), "bold"))
         else:
-            console.say(f"    {line}".rstrip() if inside else _plain(line))
+            console.print(f"    {line}".rstrip() if inside else _plain(line))
 
 
 def _plain(text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from gpuyard.cli.terminal.streams import forget_stdout
+from gpuyard.cli.terminal.streams import discard_stdout
 from gpuyard.cli.terminal.text import clean, wrap
 from gpuyard.findings import Severity
 
@@ -27,7 +27,7 @@ MAX_WIDTH = 100
 """Longer lines are hard to read; a wider terminal keeps the rest empty."""
 MIN_WIDTH = 40
 
-STYLES = {Severity.REFUSE: "bold red", Severity.WARN: "yellow", Severity.NOTE: "cyan"}
+STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 """Colours of the terminal's own palette, so that its theme decides about contrast."""
 
 
@@ -41,7 +41,7 @@ class Console:
         self.quiet = False
         self._begun = False
 
-    def say(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
+    def print(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
         """One line as it is; a part is text, or (text, style)."""
         self._begun = True
         if self.coloured:
@@ -62,38 +62,40 @@ class Console:
     def on_broken_pipe(self) -> None:
         """Go on without a reader: the exit code still tells what was found."""
         self.quiet = True
-        forget_stdout()
+        discard_stdout()
 
-    def tell(self, text: str, *, first: str = "", style: str = "", indent: int = 0) -> None:
+    def print_wrapped(
+        self, text: str, *, first: str = "", style: str = "", indent: int = 0
+    ) -> None:
         """Wrapped text; `first` stands before its first line, and the others hang below the text."""
         room = self.width - indent - len(first)
         for number, line in enumerate(wrap(clean(text), room)):
-            self.say((first if number == 0 else " " * len(first), style), line, indent=indent)
+            self.print((first if number == 0 else " " * len(first), style), line, indent=indent)
 
-    def show(self, made: "RenderableType") -> None:
+    def show(self, renderable: "RenderableType") -> None:
         """A table; what does not fit runs over the edge rather than being cut off."""
         self._begun = True
         if not self.quiet:
-            self._rich.print(made, crop=False)
+            self._rich.print(renderable, crop=False)
 
-    def title(self, text: str, beside: str = "") -> None:
+    def title(self, text: str, note: str = "") -> None:
         """The head of a section, after an empty line where something stands before it."""
         if self._begun:
-            self.say()
-        self.say((text, "bold"), (f"  {beside}" if beside else "", "dim"))
+            self.print()
+        self.print((text, "bold"), (f"  {note}" if note else "", "dim"))
 
     @cached_property
     def _rich(self) -> "rich.console.Console":
         import rich.console
 
-        gone = self.on_broken_pipe
+        handle_broken_pipe = self.on_broken_pipe
 
         class Quiet(rich.console.Console):
             """Ends as we do when its reader has left."""
 
             def on_broken_pipe(self) -> None:
                 self.quiet = True
-                gone()
+                handle_broken_pipe()
 
         return Quiet(
             file=self.file,
@@ -122,7 +124,7 @@ def results() -> Console:
     return _console(sys.stdout)
 
 
-def asides() -> Console:
+def diagnostics() -> Console:
     """Stderr: progress, and findings beside another result."""
     return _console(sys.stderr)
 
@@ -133,16 +135,16 @@ def write(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        forget_stdout()
+        discard_stdout()
 
 
 def _console(stream: TextIO) -> Console:
     force = os.environ.get("FORCE_COLOR")
     terminal = stream.isatty()
-    wanted = force not in {"0", "false"} if force else terminal
+    coloured = force not in {"0", "false"} if force else terminal
     width = _terminal_width() if terminal else _pipe_width()
     width = min(MAX_WIDTH, max(MIN_WIDTH, width))
-    return Console(stream, width, coloured=wanted and not _plain())
+    return Console(stream, width, coloured=coloured and not _plain())
 
 
 def _terminal_width() -> int:
@@ -211,13 +213,15 @@ def table(
     cells = [[_text(cell) for cell in row] for row in rows]
     widths = [column.least(row[n] for row in cells) for n, column in enumerate(columns)]
     gaps = indent + _GAP * (len(widths) - 1)
-    whole = gaps + sum(column.whole(row[n] for row in cells) for n, column in enumerate(columns))
+    full_width = gaps + sum(
+        column.whole(row[n] for row in cells) for n, column in enumerate(columns)
+    )
 
-    def made(room: int) -> "RenderableType":
+    def made(available_width: int) -> "RenderableType":
         from rich.padding import Padding
         from rich.table import Table
 
-        made = Table(
+        result = Table(
             box=None,
             pad_edge=False,
             padding=(0, _GAP, 0, 0),
@@ -225,17 +229,17 @@ def table(
             collapse_padding=True,
         )
         for column, width in zip(columns, widths, strict=True):
-            made.add_column(
+            result.add_column(
                 column.head,
                 justify=column.align,
                 no_wrap=column.no_wrap,
                 overflow="fold",
                 min_width=width,
-                max_width=None if whole <= room else column.max_width,
+                max_width=None if full_width <= available_width else column.max_width,
             )
         for row in cells:
-            made.add_row(*row)
-        return Padding(made, (0, 0, 0, indent))
+            result.add_row(*row)
+        return Padding(result, (0, 0, 0, indent))
 
     return _Trimmed(made, gaps + sum(widths))
 
@@ -254,8 +258,8 @@ class _Trimmed:
     only noise.
     """
 
-    def __init__(self, made: "Callable[[int], RenderableType]", least: int) -> None:
-        self.made = made
+    def __init__(self, build: "Callable[[int], RenderableType]", least: int) -> None:
+        self.made = build
         self.least = least
 
     def __rich_console__(

@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 
 
-def tame_streams() -> None:
+def configure_streams() -> None:
     """A stream that is closed swallows; one that can't show a character shows its code instead."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  open as long as the process
@@ -35,13 +35,13 @@ def flush_stdout() -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        forget_stdout()
+        discard_stdout()
     except OSError:
-        forget_stdout()
+        discard_stdout()
         raise
 
 
-def forget_stdout() -> None:
+def discard_stdout() -> None:
     """Let stdout go nowhere from now on, so that the interpreter's last flush has nothing to complain of."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)

@@ -60,6 +60,6 @@ def signed_usd(amount: float | None) -> str:
     return shown if amount < 0 else f"+{shown}"
 
 
-def many(count: int, one: str, more: str = "") -> str:
+def pluralize(count: int, one: str, more: str = "") -> str:
     """`1 pool`, `3 pools`."""
     return f"{count:,} {one if count == 1 else more or one + 's'}"

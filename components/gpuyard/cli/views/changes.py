@@ -4,13 +4,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from gpuyard.cli.terminal.console import Column, Console, table
-from gpuyard.cli.terminal.text import many
+from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.documents import tree
-from gpuyard.findings import listed
+from gpuyard.findings import format_list
 
 if TYPE_CHECKING:
-    from gpuyard.changes.announced import Announced
     from gpuyard.changes.graphs import ResourceChange
+    from gpuyard.changes.planned_changes import PlannedChanges
 
 _WORDS = {
     "replace": "replaced",
@@ -20,12 +20,12 @@ _WORDS = {
 }
 
 
-def show_changes(said: "Announced", source: str, console: Console) -> None:
+def show_changes(changes: "PlannedChanges", source: str, console: Console) -> None:
     """A row for each resource that is there and does not stay as it is; then how many stay."""
-    if not said.platform:
-        console.tell(f"Nothing of this platform is in {source}: everything would be made.")
+    if not changes.platform:
+        console.print_wrapped(f"Nothing of this platform is in {source}: everything would be made.")
         return
-    shown, beside = _told(said)
+    shown, others = _shown_changes(changes)
     if shown:
         columns = [
             Column("resource"),
@@ -34,67 +34,74 @@ def show_changes(said: "Announced", source: str, console: Console) -> None:
             Column("because of", wraps=True),
         ]
         console.show(table(columns, [_row(each) for each in shown]))
-        if beside:
-            console.say(f"and {many(beside, 'resource')} that go with them", indent=2)
-        console.say()
-    counts = Counter(each.verdict.value for each in said.resources)
-    parts = [f"{many(counts[verdict], 'resource')} {word}" for verdict, word in _WORDS.items()]
-    if said.resources:
-        console.tell(f"Against {source}: {', '.join(parts)}, {counts['same']} as they are.")
-        if hang := [each.name for each in said.resources if each.hangs and each.there]:
-            names = listed(hang)
-            console.tell(
+        if others:
+            console.print(f"and {pluralize(others, 'resource')} that go with them", indent=2)
+        console.print()
+    counts = Counter(each.action.value for each in changes.resources)
+    parts = [f"{pluralize(counts[verdict], 'resource')} {word}" for verdict, word in _WORDS.items()]
+    if changes.resources:
+        console.print_wrapped(
+            f"Against {source}: {', '.join(parts)}, {counts['same']} as they are."
+        )
+        if hang := [
+            each.name for each in changes.resources if each.may_be_replaced and each.existing
+        ]:
+            names = format_list(hang)
+            console.print_wrapped(
                 f"Nobody asked the cloud: another answer than before would replace {names}."
             )
     else:
-        console.tell(
+        console.print_wrapped(
             f"Against {source}: pools and teams are compared; no cloud makes anything for it."
         )
 
 
-def _told(said: "Announced") -> tuple[list["ResourceChange"], int]:
+def _shown_changes(changes: "PlannedChanges") -> tuple[list["ResourceChange"], int]:
     """What goes for a reason of its own or with something in it, and how many go with these."""
     # only now: only here is anything compared with a state
-    from gpuyard.changes.holding import HOLDING
+    from gpuyard.changes.retained_content import CONTENT_BY_KIND
 
-    going = [each for each in said.resources if each.verdict.value in {"replace", "delete"}]
+    going = [each for each in changes.resources if each.action.value in {"replace", "delete"}]
     shown = [
-        each for each in going if each.kind in HOLDING or (each.replacing and not each.because)
+        each
+        for each in going
+        if each.kind in CONTENT_BY_KIND or (each.replacing_fields and not each.reason)
     ]
     return shown, len(going) - len(shown)
 
 
 def _row(each: "ResourceChange") -> tuple[str, str, str, str]:
-    fields = dict.fromkeys(one.path.partition("[")[0] for one in each.replacing)
-    return each.name, _WORDS[each.verdict.value], each.part, ", ".join(each.because or fields)
+    fields = dict.fromkeys(one.path.partition("[")[0] for one in each.replacing_fields)
+    return each.name, _WORDS[each.action.value], each.part, ", ".join(each.reason or fields)
 
 
-def changes_document(said: "Announced", source: str) -> dict[str, Any]:
+def changes_document(changes: "PlannedChanges", source: str) -> dict[str, Any]:
     """The same for a program, with every loss."""
     return {
         "state": source,
-        "platform": said.platform or None,
+        "platform": changes.platform or None,
         "resources": [
             {
                 "name": each.name,
                 "kind": each.kind,
                 "pool": each.part,
-                "becomes": each.verdict.value,
+                "becomes": each.action.value,
                 "fields": [one.path for one in each.fields],
-                "replaces": [one.path for one in each.replacing],
-                "because_of": list(each.because),
+                "replaces": [one.path for one in each.replacing_fields],
+                "because_of": list(each.reason),
                 "protected": each.protect,
-                "hangs_on_the_cloud": each.hangs,
+                "hangs_on_the_cloud": each.may_be_replaced,
             }
-            for each in said.resources
+            for each in changes.resources
         ],
         "losses": [
             {
-                "does": loss.does.value,
-                "what": loss.what,
-                "resources": list(loss.takes),
+                "does": loss.effect.value,
+                "what": loss.subject,
+                "resources": list(loss.also_removed),
                 "drained": [
-                    {"pool": one.pool, "nodes": one.nodes, "gpus": one.gpus} for one in loss.drains
+                    {"pool": one.pool, "nodes": one.nodes, "gpus": one.gpus}
+                    for one in loss.drained_pools
                 ],
                 "guarantees": [
                     {
@@ -108,13 +115,18 @@ def changes_document(said: "Announced", source: str) -> dict[str, Any]:
                 "minutes": None,
                 "digest": loss.digest,
             }
-            for loss in said.losses
+            for loss in changes.disruptions
         ],
-        "turns": [list(pools) for pools in said.turns],
-        "drivers": dict(said.driven),
+        "turns": [list(pools) for pools in changes.rollout_waves],
+        "drivers": dict(changes.driver_rollouts),
         "lowered": [
-            {"team": lost.team, "pool": lost.pool, "resource": lost.resource, "to": left}
-            | {"from": tree(lost.count)}
-            for lost, left in said.lowered
+            {
+                "team": missing.team,
+                "pool": missing.pool,
+                "resource": missing.resource,
+                "to": remaining,
+            }
+            | {"from": tree(missing.count)}
+            for missing, remaining in changes.reduced_quotas
         ],
     }

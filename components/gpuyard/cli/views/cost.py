@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.cli.terminal.text import many, money, usd
+from gpuyard.cli.terminal.text import money, pluralize, usd
 from gpuyard.cli.views.documents import tree
 from gpuyard.plan.money.bill_changes import CLUSTER_FEE
 from gpuyard.plan.money.savings import Saving, savings
@@ -19,7 +19,7 @@ SIMULATED = (
 
 def show_cost(plan: PlatformPlan, console: Console) -> None:
     """Totals, then by pool, team, unit and commitment, then where the prices come from."""
-    console.say((plan.name, "bold"), f"  {plan.cloud}, US dollars {priced(plan)}")
+    console.print((plan.name, "bold"), f"  {plan.cloud}, US dollars {priced(plan)}")
     show_totals(plan, console)
     _show_pools(plan.bill, console)
     _show_teams(plan, console)
@@ -48,7 +48,7 @@ def profile(bill: Bill) -> str:
 def show_totals(plan: PlatformPlan, console: Console) -> None:
     """The three cases, an hour and a month, with the limit the stack file sets."""
     bill, budget = plan.bill, plan.spec.budget
-    most = f"{usd(budget.worst_usd_per_hour)} an hour allowed" if budget else ""
+    most = f"{usd(budget.max_usd_per_hour)} an hour allowed" if budget else ""
     rows = [
         (
             case,
@@ -65,25 +65,25 @@ def show_totals(plan: PlatformPlan, console: Console) -> None:
         Column("", wraps=True),
     ]
     console.show(table(columns, rows))
-    console.tell(profile(bill), style="dim", indent=2)
-    missing = unknowns(bill)
-    for text in [*missing, *elsewhere(bill)]:
-        console.tell(text, first="! ", style="yellow", indent=2)
+    console.print_wrapped(profile(bill), style="dim", indent=2)
+    missing = unknown_prices(bill)
+    for text in [*missing, *priced_elsewhere(bill)]:
+        console.print_wrapped(text, first="! ", style="yellow", indent=2)
     if missing or bill.elsewhere:
-        console.tell(_YOURS, style="dim", indent=4)
+        console.print_wrapped(_YOURS, style="dim", indent=4)
 
 
 _YOURS = "what you pay goes under `prices` in the stack file, and into the sums"
 
 
-def elsewhere(bill: Bill) -> list[str]:
+def priced_elsewhere(bill: Bill) -> list[str]:
     """That prices are those of another region than the platform's, where they are."""
     if not bill.elsewhere:
         return []
     return [f"prices of {' and '.join(bill.elsewhere)}, and the platform is in {bill.region}"]
 
 
-def unknowns(bill: Bill) -> list[str]:
+def unknown_prices(bill: Bill) -> list[str]:
     """Each price that is in no sum, with the day it was looked for."""
     lines = [
         f"{line.pool} ({line.machine}): {why}, not in {_sums(cases)}"
@@ -116,15 +116,15 @@ def _show_pools(bill: Bill, console: Console) -> None:
     console.show(table(columns, _rows(bill)))
     for line in bill.lines:
         for note in filter(None, (line.note, _at_worst(line))):
-            console.tell(f"{line.pool}: {note}", style="dim", indent=2)
+            console.print_wrapped(f"{line.pool}: {note}", style="dim", indent=2)
     for fee in bill.fees:
         if fee.note:
-            console.tell(f"{CLUSTER_FEE}: {fee.note}", style="dim", indent=2)
+            console.print_wrapped(f"{CLUSTER_FEE}: {fee.note}", style="dim", indent=2)
     if bill.left_out:
-        console.tell(not_in_the_sums(bill), style="dim", indent=2)
+        console.print_wrapped(excluded_costs(bill), style="dim", indent=2)
 
 
-def not_in_the_sums(bill: Bill) -> str:
+def excluded_costs(bill: Bill) -> str:
     """What else the cloud bills."""
     return f"not in the sums: {', '.join(bill.left_out)}"
 
@@ -138,12 +138,12 @@ def _fees(bill: Bill) -> list[tuple[str, ...]]:
 
 def _at_worst(line: BillLine) -> str:
     """Of like machines: whose price the worst case takes, where it is not the first one's."""
-    said = []
+    prices = []
     for price in line.prices:
         dearest = max(price.each, key=lambda p: p.high or 0.0, default=price)
         if dearest.machine != price.machine and dearest.high and price.high is not None:
-            said.append(f"{price.mode} at worst {dearest.machine} at {usd(dearest.high)}")
-    return ", ".join(dict.fromkeys(said))
+            prices.append(f"{price.mode} at worst {dearest.machine} at {usd(dearest.high)}")
+    return ", ".join(dict.fromkeys(prices))
 
 
 def _line(line: BillLine) -> tuple[str, ...]:
@@ -230,12 +230,12 @@ def _show_commitments(bill: Bill, console: Console) -> None:
         return
     console.title("Commitments", "paid for whether they run or not")
     for line in bill.commitments:
-        console.tell(
-            f"{line.nodes} × {line.machine} for {many(line.years, 'year')} at {_each(line)}:"
+        console.print_wrapped(
+            f"{line.nodes} × {line.machine} for {pluralize(line.years, 'year')} at {_each(line)}:"
             f" {_break_even(line.break_even_percent)}",
             indent=2,
         )
-        console.tell(_split(line), indent=4)
+        console.print_wrapped(_split(line), indent=4)
 
 
 def _each(line: CommitmentLine) -> str:
@@ -246,12 +246,12 @@ def _each(line: CommitmentLine) -> str:
 
 def _split(line: CommitmentLine) -> str:
     """What the commitment pays for, and what is left."""
-    said = [
-        f"{c.baseline} of {many(c.baseline + c.burst, 'node')} of {c.pool}"
+    parts = [
+        f"{c.baseline} of {pluralize(c.baseline + c.burst, 'node')} of {c.pool}"
         f" ({c.floor:.4g} at the floor, {c.expected:.4g} as expected), {c.burst} are burst"
         for c in line.covers
     ]
-    pays = f"pays for {'; '.join(said)}" if said else "pays for no node of any pool"
+    pays = f"pays for {'; '.join(parts)}" if parts else "pays for no node of any pool"
     return f"{pays}; idle: {line.idle_floor:.4g} at the floor, {line.idle_expected:.4g} as expected"
 
 
@@ -274,11 +274,11 @@ def _hours(percent: float) -> str:
 
 
 def _show_savings(plan: PlatformPlan, console: Console) -> None:
-    found, unknown = savings(plan.spec.prices, plan.bill)
-    if not found and not unknown:
+    result, unknown = savings(plan.spec.prices, plan.bill)
+    if not result and not unknown:
         return
     console.title("Commitments on offer", "$/month saved against on demand; in brackets: nodes")
-    if found:
+    if result:
         columns = [
             Column("pool", name=True),
             Column("commitment"),
@@ -287,20 +287,22 @@ def _show_savings(plan: PlatformPlan, console: Console) -> None:
             Column("floor", "right"),
             Column("expected", "right"),
         ]
-        console.show(table(columns, [_saving(s) for s in found]))
-        console.tell(
+        console.show(table(columns, [_saving(s) for s in result]))
+        console.print_wrapped(
             "expected: if that many nodes run all the time; an average does not promise it",
             style="dim",
             indent=2,
         )
-    for source in dict.fromkeys(s.source for s in found if not s.verified):
-        console.tell(source, first="* not verified: ", style="dim", indent=2)
+    for source in dict.fromkeys(s.source for s in result if not s.verified):
+        console.print_wrapped(source, first="* not verified: ", style="dim", indent=2)
     by_offer: dict[tuple[str, str], list[str]] = {}
     for none in unknown:
         offer = (", ".join(none.commitments), str(none.since))
         by_offer.setdefault(offer, []).append(none.machine)
     for (names, since), machines in by_offer.items():
-        console.tell(f"{', '.join(machines)}: {names}: price unknown as of {since}", indent=2)
+        console.print_wrapped(
+            f"{', '.join(machines)}: {names}: price unknown as of {since}", indent=2
+        )
 
 
 def _saving(saving: Saving) -> tuple[Cell, ...]:
@@ -322,13 +324,13 @@ def _saved(amount: float, nodes: int) -> Cell:
 
 def _show_prices(plan: PlatformPlan, console: Console) -> None:
     console.title("Prices", "$/hour of a node")
-    found = {
+    results = {
         (each.machine or line.machine, each.mode): each
         for line in plan.bill.lines
         for price in line.prices
         for each in price.each or (price,)
     }
-    rows = [(machine, mode, _range(p), p.basis) for (machine, mode), p in found.items()]
+    rows = [(machine, mode, _range(p), p.basis) for (machine, mode), p in results.items()]
     fees = plan.bill.fees
     rows += [(f.service, "cluster", _from_to(f.floor_usd, f.worst_usd), f.basis) for f in fees]
     columns = [
@@ -338,11 +340,11 @@ def _show_prices(plan: PlatformPlan, console: Console) -> None:
         Column("from", wraps=True),
     ]
     console.show(table(columns, rows))
-    sources = [*(p.source for p in found.values()), *(f.source for f in fees)]
+    sources = [*(p.source for p in results.values()), *(f.source for f in fees)]
     for source in filter(None, dict.fromkeys(sources)):
-        console.tell(source, first="  ", style="dim", indent=0)
+        console.print_wrapped(source, first="  ", style="dim", indent=0)
     if plan.bill.simulated:
-        console.tell(SIMULATED, indent=2)
+        console.print_wrapped(SIMULATED, indent=2)
 
 
 def _range(price: NodePrice) -> str:
@@ -389,10 +391,12 @@ def cost_markdown(plan: PlatformPlan) -> str:
 def caveats(*plans: PlatformPlan) -> list[str]:
     """What a sum does not say by itself."""
     unknown = dict.fromkeys(
-        f"{text}." for plan in plans for text in [*unknowns(plan.bill), *elsewhere(plan.bill)]
+        f"{text}."
+        for plan in plans
+        for text in [*unknown_prices(plan.bill), *priced_elsewhere(plan.bill)]
     )
     simulated = [SIMULATED] if any(p.bill.simulated for p in plans) else []
-    more = dict.fromkeys(_sentence(not_in_the_sums(p.bill)) for p in plans if p.bill.left_out)
+    more = dict.fromkeys(_sentence(excluded_costs(p.bill)) for p in plans if p.bill.left_out)
     return [*unknown, *more, *simulated]
 
 
@@ -412,7 +416,7 @@ def cost_document(plan: PlatformPlan) -> dict[str, Any]:
         "known_usd_per_hour": {case: tree(total.known_usd) for case, total in sums.items()},
         "unknown_nodes": {case: tree(total.unknown_nodes) for case, total in sums.items()},
         "unknown_in": {case: list(total.unknown) for case, total in sums.items()},
-        "budget_worst_usd_per_hour": budget.worst_usd_per_hour if budget else None,
+        "budget_max_usd_per_hour": budget.max_usd_per_hour if budget else None,
         "utilisation_percent": tree(bill.utilisation_percent),
         "unknown": list(bill.unknown),
         "simulated": bill.simulated,

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.cli.terminal.text import many, money, signed_usd, usd
+from gpuyard.cli.terminal.text import money, pluralize, signed_usd, usd
 from gpuyard.cli.views.cost import caveats, priced, profile
 from gpuyard.cli.views.documents import tree
-from gpuyard.findings import listed
+from gpuyard.findings import format_list
 from gpuyard.plan.money.bill_changes import (
     BillChange,
     BilledNodes,
@@ -27,8 +27,8 @@ def show_changes(
     before: PlatformPlan, after: PlatformPlan, names: tuple[str, str], console: Console
 ) -> None:
     """What becomes dearer or cheaper from one stack to the other."""
-    console.say((f"from {names[0]} to {names[1]}", "bold"))
-    console.say(f"US dollars {priced(after)}")
+    console.print((f"from {names[0]} to {names[1]}", "bold"))
+    console.print(f"US dollars {priced(after)}")
     console.title("Total", "$/hour")
     console.show(table([Column(""), *_MONEY], [_row(c) for c in total_changes(before, after)]))
     pools = pool_changes(before, after)
@@ -44,10 +44,10 @@ def show_changes(
         rows = [_row(c) for c in teams if c.is_one]
         console.show(table([Column("", name=True), *_MONEY], rows))
         _show_same("teams", [c.name for c in teams if not c.is_one], console)
-    console.say()
-    console.tell(f"{profile(after.bill)}.")
+    console.print()
+    console.print_wrapped(f"{profile(after.bill)}.")
     for text in (*(f"{n}." for n in notes(before, after)), *caveats(before, after)):
-        console.tell(text)
+        console.print_wrapped(text)
 
 
 def _pool_cells(pool: PoolChange) -> tuple[Cell, ...]:
@@ -86,8 +86,8 @@ def _row(change: BillChange) -> tuple[str, ...]:
 
 def _show_same(what: str, names: Sequence[str], console: Console) -> None:
     if names:
-        console.say()
-        console.tell(f"{what} that stay as they are: {listed(names)}")
+        console.print()
+        console.print_wrapped(f"{what} that stay as they are: {format_list(names)}")
 
 
 def changes_markdown(before: PlatformPlan, after: PlatformPlan, names: tuple[str, str]) -> str:
@@ -111,7 +111,7 @@ def changes_markdown(before: PlatformPlan, after: PlatformPlan, names: tuple[str
             "",
         ]
     if same := [pool_name(p) for p in pools if not p.is_one]:
-        lines += [f"Pools that stay as they are: {listed(same)}.", ""]
+        lines += [f"Pools that stay as they are: {format_list(same)}.", ""]
     teams = team_changes(before, after)
     if any(c.is_one for c in teams):
         lines += [
@@ -120,10 +120,10 @@ def changes_markdown(before: PlatformPlan, after: PlatformPlan, names: tuple[str
             *(_markdown_row(c) for c in teams if c.is_one),
             "",
         ]
-        if kept := [c.name for c in teams if not c.is_one]:
-            lines += [f"Teams that stay as they are: {listed(kept)}.", ""]
-    said = [f"{profile(after.bill)}.", *(f"{n}." for n in notes(before, after))]
-    points = [f"- {text}" for text in [*map(_capital, said), *caveats(before, after)]]
+        if unchanged := [c.name for c in teams if not c.is_one]:
+            lines += [f"Teams that stay as they are: {format_list(unchanged)}.", ""]
+    sentences = [f"{profile(after.bill)}.", *(f"{n}." for n in notes(before, after))]
+    points = [f"- {text}" for text in [*map(_capital, sentences), *caveats(before, after)]]
     return "\n".join([*lines, *points]).rstrip() + "\n"
 
 
@@ -159,34 +159,34 @@ def _shown(total: Total | None) -> str:
 
 def notes(before: PlatformPlan, after: PlatformPlan) -> list[str]:
     """What else is different, and bears on the bill."""
-    said = []
+    lines = []
     if before.bill.priced_in != after.bill.priced_in:
         regions = [" and ".join(p.bill.priced_in) or "none" for p in (before, after)]
-        said.append(f"prices of another region: {regions[0]} → {regions[1]}")
+        lines.append(f"prices of another region: {regions[0]} → {regions[1]}")
     was, now = before.bill.utilisation_percent, after.bill.utilisation_percent
     if was != now:
-        said.append(f"the expected case has {now:g} % in use, before {was:g} %")
-    limits = [p.spec.budget.worst_usd_per_hour if p.spec.budget else None for p in (before, after)]
+        lines.append(f"the expected case has {now:g} % in use, before {was:g} %")
+    limits = [p.spec.budget.max_usd_per_hour if p.spec.budget else None for p in (before, after)]
     if limits[0] != limits[1]:
         shown = ["none" if limit is None else f"{usd(limit)} $/hour" for limit in limits]
-        said.append(f"the limit on the worst hour: {shown[0]} → {shown[1]}")
+        lines.append(f"the limit on the worst hour: {shown[0]} → {shown[1]}")
     old, new = before.spec.prices or Prices(), after.spec.prices or Prices()
     if old.discount_percent != new.discount_percent:
-        said.append(
+        lines.append(
             f"the discount on list prices: {old.discount_percent:g} % → {new.discount_percent:g} %"
         )
     if old.cluster_usd_per_hour != new.cluster_usd_per_hour:
-        fees = [_yours(p.cluster_usd_per_hour) for p in (old, new)]
-        said.append(f"your price of the cluster: {fees[0]} → {fees[1]}")
-    said += [
-        f"your price of {name}{how}: {_yours(one)} → {_yours(two)}"
+        fees = [_own_price(p.cluster_usd_per_hour) for p in (old, new)]
+        lines.append(f"your price of the cluster: {fees[0]} → {fees[1]}")
+    lines += [
+        f"your price of {name}{how}: {_own_price(one)} → {_own_price(two)}"
         for name in sorted({*old.machines, *new.machines})
         for how, one, two in _own_prices(old.machines.get(name), new.machines.get(name))
         if one != two
     ]
-    said += [f"no more: {_commitment(c)}" for c in old.commitments if c not in new.commitments]
-    said += [f"new: {_commitment(c)}" for c in new.commitments if c not in old.commitments]
-    return said
+    lines += [f"no more: {_commitment(c)}" for c in old.commitments if c not in new.commitments]
+    lines += [f"new: {_commitment(c)}" for c in new.commitments if c not in old.commitments]
+    return lines
 
 
 def _own_prices(
@@ -199,12 +199,12 @@ def _own_prices(
     yield " from a reservation", was.reserved, now.reserved
 
 
-def _yours(price: float | None) -> str:
+def _own_price(price: float | None) -> str:
     return "none" if price is None else f"{usd(price)} $/hour"
 
 
 def _commitment(entry: Commitment) -> str:
-    return f"commitment to {entry.nodes} × {entry.machine} for {many(entry.years, 'year')}"
+    return f"commitment to {entry.nodes} × {entry.machine} for {pluralize(entry.years, 'year')}"
 
 
 def change_document(before: PlatformPlan, after: PlatformPlan) -> dict[str, Any]:

@@ -20,8 +20,8 @@ _DIGITS = 6
 
 def plan_document(plan: "PlatformPlan") -> dict[str, Any]:
     """The whole plan, and the spec it comes from."""
-    made: dict[str, Any] = tree(plan)
-    return made
+    result: dict[str, Any] = tree(plan)
+    return result
 
 
 def tree(value: Any) -> Any:
@@ -63,9 +63,9 @@ def _special(value: Any) -> Any:
 
 def _record(value: Any) -> Any:
     """Fields of a record, and the derived figures that it shows."""
-    from gpuyard.plan.records.shown import figures
+    from gpuyard.plan.records.formatting import displayed_figures
 
-    names = [*(f.name for f in fields(value)), *figures(type(value))]
+    names = [*(f.name for f in fields(value)), *displayed_figures(type(value))]
     return {name: tree(getattr(value, name)) for name in names}
 
 

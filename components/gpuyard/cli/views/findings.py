@@ -5,14 +5,15 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.cli.exit_codes import FOUND
+from gpuyard.cli.exit_codes import FINDINGS
 from gpuyard.cli.options import Format
-from gpuyard.cli.terminal.console import STYLES, Console, asides, write
+from gpuyard.cli.terminal.console import STYLES, Console, diagnostics, write
+from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    from gpuyard.judging import Judged
+    from gpuyard.stack_validation import ValidatedStack
 
 _INDENT = 8
 _WORD = 9
@@ -32,23 +33,25 @@ FOLDED_FROM = 3
 _NAMED = 3
 
 
-def show_findings(judged: "Judged", console: Console) -> None:
+def show_findings(judged: "ValidatedStack", console: Console) -> None:
     """Every finding with all it says, an empty line between two; the gravest when there are very many."""
     groups = _folded(judged)
     for number, (finding, *others) in enumerate(groups[:MAX_SHOWN]):
         if number:
-            console.say()
+            console.print()
         place = f"{judged.file}:{line}" if (line := judged.line_of(finding)) else judged.file
         show_finding(finding, console, place)
         if others:
-            console.tell(_and_more(others), first="also".ljust(_WORD), style="dim", indent=_INDENT)
+            console.print_wrapped(
+                _and_more(others), first="also".ljust(_WORD), style="dim", indent=_INDENT
+            )
     more = sum(map(len, groups[MAX_SHOWN:]))
     if more > 0:
-        console.say()
-        console.tell(f"… and {more:,} more; {_EVERY}.")
+        console.print()
+        console.print_wrapped(f"… and {more:,} more; {_EVERY}.")
 
 
-def _folded(judged: "Judged") -> list[list[Finding]]:
+def _folded(judged: "ValidatedStack") -> list[list[Finding]]:
     """Equal notes in one group, at the place of the first; every other finding in a group of its own."""
     spec = judged.reading.spec
     names = (
@@ -60,14 +63,14 @@ def _folded(judged: "Judged") -> list[list[Finding]]:
     count = Counter(statement for _, statement in stated)
     groups: dict[object, list[Finding]] = {}
     for finding, statement in stated:
-        folds = finding.severity is Severity.NOTE and count[statement] >= FOLDED_FROM
+        folds = finding.severity is Severity.INFO and count[statement] >= FOLDED_FROM
         groups.setdefault(statement if folds else id(finding), []).append(finding)
     return list(groups.values())
 
 
 def _statement(finding: Finding, names: Collection[str]) -> tuple[object, ...]:
     """What a finding states, without the names and numbers in which equal ones differ."""
-    fix = finding.fix.says if finding.fix else ""
+    fix = finding.fix.message if finding.fix else ""
     texts = (
         _TOKEN.sub(lambda token: "" if token[0] in names else token[0], text)
         for text in (finding.problem, finding.allowed, fix)
@@ -86,66 +89,73 @@ def _and_more(others: Sequence[Finding]) -> str:
 def show_finding(finding: Finding, console: Console, place: str = "") -> None:
     """Severity, path and problem; then given, allowed, fix; then where to look, and how to read more."""
     word = finding.severity.value
-    console.tell(
+    console.print_wrapped(
         f"{finding.where}: {finding.problem}",
         first=word.ljust(_INDENT),
         style=STYLES[finding.severity],
     )
-    fix = finding.fix.says if finding.fix else ""
-    for name, text in (("given", finding.given), ("allowed", finding.allowed), ("fix", fix)):
+    fix = finding.fix.message if finding.fix else ""
+    for name, text in (("given", finding.value), ("allowed", finding.allowed), ("fix", fix)):
         if text:
-            console.tell(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
+            console.print_wrapped(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
     if place:
-        console.say(("at".ljust(_WORD), "dim"), place, indent=_INDENT)
-    console.say(("more".ljust(_WORD), "dim"), finding.more, indent=_INDENT)
+        console.print(("at".ljust(_WORD), "dim"), place, indent=_INDENT)
+    console.print(("more".ljust(_WORD), "dim"), finding.docs_url, indent=_INDENT)
 
 
 def show_verdict(word: str, text: str, console: Console) -> None:
     """The last line: one word in the column of the severities, and why."""
-    console.tell(text, first=word.ljust(_INDENT), style="bold")
+    console.print_wrapped(text, first=f"{word} ".ljust(_INDENT), style="bold")
 
 
-def show_refusal(judged: "Judged") -> None:
+def show_rejection(judged: "ValidatedStack") -> None:
     """There is no plan: say why, beside a result that is not there."""
-    console = asides()
+    console = diagnostics()
     show_findings(judged, console)
-    console.say()
-    show_verdict("refused", f"{judged.file}: {count_words(judged.findings)}", console)
+    console.print()
+    show_verdict("rejected", f"{judged.file}: {count_words(judged.findings)}", console)
 
 
-def refused(command: str, judged: "Judged", format_: Format, **more: Any) -> int:
+def reject(command: str, judged: "ValidatedStack", format_: Format, **more: Any) -> int:
     """The end of a command that has no plan to work on; `more` is what its document has all the same."""
     if format_ is Format.JSON:
         write(as_json(document(command, judged, **more)))
     else:
-        show_refusal(judged)
-    return FOUND
+        show_rejection(judged)
+    return FINDINGS
 
 
-def show_beside(judged: "Judged") -> None:
+def show_accepted_findings(judged: "ValidatedStack") -> None:
     """What is worth knowing about a stack that goes on."""
     if judged.findings:
-        console = asides()
-        console.say()
+        console = diagnostics()
+        console.print()
         show_findings(judged, console)
 
 
 def count_words(findings: Sequence[Finding]) -> str:
-    """`2 refuse, 1 warn`."""
+    """`2 errors, 1 warning`."""
     count = Counter(f.severity for f in findings)
-    return ", ".join(f"{count[s]} {s.value}" for s in Severity if count[s]) or "no findings"
+    counts = (
+        f"{count[s]} info" if s is Severity.INFO else pluralize(count[s], s.value)
+        for s in Severity
+        if count[s]
+    )
+    return ", ".join(counts) or "no findings"
 
 
-def document(command: str, judged: "Judged | None" = None, **more: Any) -> dict[str, Any]:
+def document(command: str, judged: "ValidatedStack | None" = None, **more: Any) -> dict[str, Any]:
     """A JSON document with what every command's has."""
-    made: dict[str, Any] = {"version": VERSION, "command": command, "findings": []}
+    content: dict[str, Any] = {"version": VERSION, "command": command, "findings": []}
     if judged is not None:
-        made["stack"] = judged.file
-        made["counts"] = {s.value: sum(f.severity is s for f in judged.findings) for s in Severity}
-        made["findings"] = [
+        content["stack"] = judged.file
+        content["counts"] = {
+            s.value: sum(f.severity is s for f in judged.findings) for s in Severity
+        }
+        content["findings"] = [
             finding_document(f, judged.file, judged.line_of(f)) for f in judged.findings
         ]
-    return {**made, **more}
+    return {**content, **more}
 
 
 def finding_document(
@@ -155,19 +165,19 @@ def finding_document(
     fix = finding.fix
     return {
         "id": finding.id,
-        "docs": finding.more,
+        "docs": finding.docs_url,
         "severity": finding.severity.value,
         "path": list(finding.path),
         "where": finding.where,
         "file": file,
         "line": line,
         "problem": finding.problem,
-        "given": finding.given,
+        "given": finding.value,
         "allowed": finding.allowed,
         "fix": None
         if fix is None
         else {
-            "says": fix.says,
+            "says": fix.message,
             "at": None if fix.at is None else list(fix.at),
             "value": tree(fix.value),
         },

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuyard.errors import UsageError
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.suggestions import nearest_name
 
 _NAMES = ("name", "pool", "profile", "resource", "key")
 """What an entry of a list is called by, in this order."""
@@ -20,8 +20,8 @@ def find(root: Any, path: str) -> Any:
     """The value at a path; UsageError offers what there is instead."""
     value, rest, done = root, path, ""
     while rest:
-        options = dict(_options(value))
-        step = max((o for o in options if _starts(rest, o)), key=len, default=None)
+        options = dict(_next_steps(value))
+        step = max((o for o in options if _starts_with_step(rest, o)), key=len, default=None)
         if step is None:
             raise UsageError(_nothing(rest, done, value))
         value, rest = options[step], rest[len(step) :].removeprefix(".")
@@ -29,7 +29,7 @@ def find(root: Any, path: str) -> Any:
     return value
 
 
-def _options(value: Any) -> Iterator[tuple[str, Any]]:
+def _next_steps(value: Any) -> Iterator[tuple[str, Any]]:
     """Every step that leads on from here."""
     if isinstance(value, dict):
         yield from value.items()
@@ -46,7 +46,7 @@ def _name(item: Any) -> str | None:
     return next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
 
 
-def _starts(rest: str, step: str) -> bool:
+def _starts_with_step(rest: str, step: str) -> bool:
     return rest.startswith(step) and (
         len(rest) == len(step) or rest[len(step)] in ".[" or step.endswith("]")
     )
@@ -57,13 +57,15 @@ def _nothing(rest: str, done: str, value: Any) -> str:
     names = _names(value)
     if not names:
         return f"nothing is {where}: {done} is one value. Leave out {rest!r}."
-    near = nearest(rest.partition(".")[0].partition("[")[0], names) or nearest(rest, names)
-    hint = f" Did you mean {f'{done}.{near}' if done else near}?" if near else ""
+    suggestion = nearest_name(rest.partition(".")[0].partition("[")[0], names) or nearest_name(
+        rest, names
+    )
+    hint = f" Did you mean {f'{done}.{suggestion}' if done else suggestion}?" if suggestion else ""
     more = ", …" if len(names) > _SHOWN else ""
     return f"no {rest!r} {where}; there are: {', '.join(names[:_SHOWN])}{more}.{hint}"
 
 
-def bare(value: Any, path: str) -> str:
+def plain_value(value: Any, path: str) -> str:
     """A scalar as a script wants it, a list of scalars one a line; a tree has no bare form."""
     if isinstance(value, list) and not any(isinstance(v, dict | list) for v in value):
         return "\n".join(_scalar(v) for v in value)
@@ -80,7 +82,7 @@ def bare(value: Any, path: str) -> str:
 
 def _names(value: Any) -> list[str]:
     """What leads on from here, by name where there are names."""
-    options = [o for o, _ in _options(value)]
+    options = [o for o, _ in _next_steps(value)]
     return [o for o in options if not o.startswith("[")] or options
 
 

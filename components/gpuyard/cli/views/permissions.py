@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from gpuyard.cli.terminal.console import Console
-from gpuyard.cli.terminal.text import many
+from gpuyard.cli.terminal.text import pluralize
 
 if TYPE_CHECKING:
     from gpuyard.render.permissions.of_plan import AwsPermissions
@@ -54,11 +54,11 @@ def show_aws(name: str, allowed: "AwsPermissions", console: Console) -> None:
     """Every statement with its reason; then how many policies they are, and what else to know."""
     for each in allowed.statements:
         _show_statement(each, console)
-    console.say()
+    console.print()
     policies = aws_document(name, allowed)["policies"]
     sizes = " and ".join(f"{each['characters']:,}" for each in policies)
-    console.tell(
-        f"{many(len(allowed.actions), 'action')} in {many(len(policies), 'policy', 'policies')}"
+    console.print_wrapped(
+        f"{pluralize(len(allowed.actions), 'action')} in {pluralize(len(policies), 'policy', 'policies')}"
         f" ({sizes} of 6,144 characters); --format json has them"
     )
     _show_notes(AWS_NOTES, console)
@@ -66,11 +66,11 @@ def show_aws(name: str, allowed: "AwsPermissions", console: Console) -> None:
 
 def _show_statement(each: "Statement", console: Console) -> None:
     console.title(each.sid, _WHY[each.what])
-    console.tell(", ".join(each.actions), indent=2)
-    console.tell(", ".join(each.arns), first="on".ljust(_FIRST), style="dim", indent=2)
+    console.print_wrapped(", ".join(each.actions), indent=2)
+    console.print_wrapped(", ".join(each.arns), first="on".ljust(_FIRST), style="dim", indent=2)
     for operator, key, values in each.condition:
         text = f"{key} {operator} {', '.join(values)}"
-        console.tell(text, first="if".ljust(_FIRST), style="dim", indent=2)
+        console.print_wrapped(text, first="if".ljust(_FIRST), style="dim", indent=2)
 
 
 # ── Google ────────────────────────────────────────────────────────────────────────────────────────
@@ -90,19 +90,21 @@ def gcp_document(allowed: "GcpPermissions") -> dict[str, Any]:
 def show_gcp(allowed: "GcpPermissions", console: Console) -> None:
     """Every custom role, every binding with its condition, the APIs, and what else to know."""
     for role in allowed.roles:
-        console.title(role.role_id, f"custom role, {many(len(role.permissions), 'permission')}")
-        console.tell(", ".join(role.permissions), indent=2)
+        console.title(
+            role.role_id, f"custom role, {pluralize(len(role.permissions), 'permission')}"
+        )
+        console.print_wrapped(", ".join(role.permissions), indent=2)
     console.title("bindings", "of the deployer, in the project")
     for each in allowed.bindings:
-        console.tell(f"{each.role}: {each.why}", indent=2)
+        console.print_wrapped(f"{each.role}: {each.why}", indent=2)
         if each.condition:
-            console.tell(each.condition, first="if".ljust(_FIRST), style="dim", indent=4)
+            console.print_wrapped(each.condition, first="if".ljust(_FIRST), style="dim", indent=4)
     console.title("APIs", "that must be on")
-    console.tell(", ".join(allowed.apis), indent=2)
+    console.print_wrapped(", ".join(allowed.apis), indent=2)
     _show_notes(GCP_NOTES, console)
 
 
 def _show_notes(notes: tuple[str, ...], console: Console) -> None:
-    console.say()
+    console.print()
     for note in notes:
-        console.tell(note, first="note".ljust(_FIRST), style="dim")
+        console.print_wrapped(note, first="note".ljust(_FIRST), style="dim")

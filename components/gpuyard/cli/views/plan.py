@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.cli.terminal.text import many, usd
+from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.cost import priced, show_totals
 from gpuyard.cli.views.findings import show_finding
 from gpuyard.cli.views.interruption import show_interruption
@@ -12,9 +12,9 @@ from gpuyard.cli.views.pool import show_pool
 from gpuyard.cli.views.queues import show_queues
 from gpuyard.cli.views.storage import show_stores
 from gpuyard.cli.views.teams import show_limits
-from gpuyard.findings import Finding, listed
+from gpuyard.findings import Finding, format_list
 from gpuyard.names import GPU_CLAIM, MIG_PREFIX
-from gpuyard.plan.capacity.beginning import beginning
+from gpuyard.plan.capacity.startup_time import startup_time
 from gpuyard.plan.records import (
     Advertised,
     NodeSoftware,
@@ -37,7 +37,7 @@ def show_plan(
 ) -> None:
     """The derived platform; findings, when there are any, at the end."""
     where = f" in {plan.region}" if plan.region else ""
-    console.say((plan.name, "bold"), f"  {plan.cloud}{where}, Kubernetes {plan.kubernetes}")
+    console.print((plan.name, "bold"), f"  {plan.cloud}{where}, Kubernetes {plan.kubernetes}")
     _pools(plan, console)
     if plan.queueing.dispatch is None:
         _capacity(plan, console)
@@ -56,7 +56,7 @@ def show_plan(
     show_totals(plan, console)
     console.title("Hardware check")
     for line in _hardware_check(plan.validation):
-        console.tell(line, indent=2)
+        console.print_wrapped(line, indent=2)
     if findings:
         console.title("Notes")
         for finding in findings:
@@ -70,21 +70,21 @@ _LATER = {
 """What becomes of nodes that come after a deployment."""
 
 
-def _hardware_check(asked: ValidationPlan | None) -> list[str]:
+def _hardware_check(validation: ValidationPlan | None) -> list[str]:
     """What a deployment looks at before it ends, and what becomes of later nodes."""
-    if asked is None:
+    if validation is None:
         return ["not asked for"]
-    said = f"{asked.profile}{', required' if asked.required else ''}"
-    if not asked.image:
-        return [f"{said}: nothing is checked, for no image is named"]
-    checked = [f"{p.nodes} of {p.pool}" for p in asked.pools if p.runs]
-    gates = {each.gate for each in asked.pools}
+    profile = f"{validation.profile}{', required' if validation.required else ''}"
+    if not validation.image:
+        return [f"{profile}: nothing is checked, for no image is named"]
+    checked = [f"{p.nodes} of {p.pool}" for p in validation.pools if p.runs]
+    gates = {each.gate for each in validation.pools}
     later = [text for gate, text in _LATER.items() if gate in gates]
     lower = [
         f"{each.check} on {each.pool}: {each.value:g} {each.unit} is enough until {each.until}: {each.reason}"
-        for each in asked.accepted
+        for each in validation.accepted_thresholds
     ]
-    return [f"{said}: nodes that are checked: {', '.join(checked) or 'none'}", *later, *lower]
+    return [f"{profile}: nodes that are checked: {', '.join(checked) or 'none'}", *later, *lower]
 
 
 def _prices(plan: PlatformPlan) -> str:
@@ -159,10 +159,10 @@ def _total_gpus(plan: PlatformPlan) -> str:
     most = sum(p.gpus_per_node * p.nodes.high for p in plan.pools)
     first = sum(p.gpus_per_node * p.start_nodes for p in plan.pools)
     if dispatch := plan.queueing.dispatch:
-        return f"{many(most, 'GPU')} of {listed(dispatch.names)} together, none here"
+        return f"{pluralize(most, 'GPU')} of {format_list(dispatch.names)} together, none here"
     if first == most:
-        return many(most, "GPU")
-    return f"{many(first, 'GPU')} from the beginning, {most:,} at most"
+        return pluralize(most, "GPU")
+    return f"{pluralize(first, 'GPU')} from the beginning, {most:,} at most"
 
 
 def _gpus(pool: PoolPlan) -> str:
@@ -204,15 +204,15 @@ _PARTS = {
 
 def _software(plan: PlatformPlan, console: Console) -> None:
     """One line for pools that boot alike; nothing on simulated nodes, which boot from nothing."""
-    alike: dict[tuple[str, str, str], list[str]] = {}
+    pools_by_line: dict[tuple[str, str, str], list[str]] = {}
     cut = any(pool.layouts for pool in plan.pools)
     claims = plan.operator is not None and plan.operator.claims
     for pool in plan.pools:
-        if found := pool.node_software:
-            line = (found.image, _driver(found), _brought(found, cut=cut, claims=claims))
-            alike.setdefault(line, []).append(pool.name)
+        if result := pool.node_software:
+            line = (result.image, _driver(result), _bundled(result, cut=cut, claims=claims))
+            pools_by_line.setdefault(line, []).append(pool.name)
     _picked(plan, console)
-    if not alike:
+    if not pools_by_line:
         return
     console.title("Node software")
     columns = [
@@ -221,8 +221,10 @@ def _software(plan: PlatformPlan, console: Console) -> None:
         Column("driver"),
         Column("GPU Operator brings"),
     ]
-    every = len(alike) == 1 and len(plan.pools) > 1
-    rows = [("every pool" if every else tuple(pools), *line) for line, pools in alike.items()]
+    every = len(pools_by_line) == 1 and len(plan.pools) > 1
+    rows = [
+        ("every pool" if every else tuple(pools), *line) for line, pools in pools_by_line.items()
+    ]
     console.show(table(columns, rows))
 
 
@@ -230,25 +232,25 @@ def _picked(plan: PlatformPlan, console: Console) -> None:
     """Versions that the stack file picks; the pinned ones are in the JSON."""
     if plan.spec.software:
         console.title("Versions", "picked by the stack file; all others are pinned")
-        console.tell(
+        console.print_wrapped(
             ", ".join(f"{name} {plan.software[name]}" for name in plan.spec.software), indent=2
         )
 
 
-def _driver(found: NodeSoftware) -> str:
-    by = found.owners["driver"]
-    if found.driver is None:
+def _driver(result: NodeSoftware) -> str:
+    by = result.owners["driver"]
+    if result.driver is None:
         return f"from {by}"
-    return f"{found.driver} ({'operator' if by == 'GPU Operator' else by})"
+    return f"{result.driver} ({'operator' if by == 'GPU Operator' else by})"
 
 
-def _brought(found: NodeSoftware, *, cut: bool, claims: bool) -> str:
+def _bundled(result: NodeSoftware, *, cut: bool, claims: bool) -> str:
     """What it has work for: a MIG manager where GPUs are cut, the DRA driver where they are claimed."""
-    wanted = {part: word for part, word in _PARTS.items() if cut or part != "migManager"}
-    parts = [word for part, word in wanted.items() if found.owners[part] == "GPU Operator"]
+    possible = {part: word for part, word in _PARTS.items() if cut or part != "migManager"}
+    parts = [word for part, word in possible.items() if result.owners[part] == "GPU Operator"]
     if claims:
         parts.append("DRA driver")
-    return "all" if len(parts) == len(wanted) else ", ".join(parts) or "nothing"
+    return "all" if len(parts) == len(possible) else ", ".join(parts) or "nothing"
 
 
 def _labels(plan: PlatformPlan, console: Console) -> None:
@@ -269,7 +271,7 @@ def _teams(plan: PlatformPlan, console: Console) -> None:
         Column("budget", "right"),
     ]
     console.show(table(columns, [_team(plan, team) for team in plan.teams]))
-    console.say(("  $/month: the guarantees at full use", "dim"))
+    console.print(("  $/month: the guarantees at full use", "dim"))
 
 
 def _team(plan: PlatformPlan, team: TeamPlan) -> tuple[Cell, ...]:
@@ -302,9 +304,9 @@ def _queues(plan: PlatformPlan, console: Console) -> None:
     _slices(plan, console)
     _idle(plan, console)
     show_interruption(plan, console)
-    _sent(plan, console)
+    _dispatched(plan, console)
     spare = _amounts(plan, [(q, q.nominal) for q in queueing.unassigned])
-    console.tell(
+    console.print_wrapped(
         f"{', '.join(spare)}; teams may borrow it within their limits{_of_owners(plan)}"
         if queueing.unassigned
         else "nothing: every GPU is guaranteed to a team",
@@ -328,48 +330,50 @@ def _priorities(plan: PlatformPlan, console: Console) -> None:
     """Each with the teams that have it by default."""
     if not plan.queueing.priorities:
         return
-    said = []
+    entries = []
     for priority in plan.queueing.priorities:
         whose = ", ".join(t.name for t in plan.teams if t.priority == priority.name)
-        said.append(
+        entries.append(
             f"{priority.name} {priority.value}" + (f" (default of {whose})" if whose else "")
         )
-    console.tell(
-        f"{', '.join(said)}; a job without one has 0",
+    console.print_wrapped(
+        f"{', '.join(entries)}; a job without one has 0",
         first="priority  ",
         style="dim",
         indent=2,
     )
 
 
-def _sent(plan: PlatformPlan, console: Console) -> None:
+def _dispatched(plan: PlatformPlan, console: Console) -> None:
     """Where jobs run that run on other clusters."""
     if dispatch := plan.queueing.dispatch:
         where = ", ".join(f"{w.name} (secret {w.secret})" for w in dispatch.clusters)
-        said = f"{where}; the first that admits a job runs it"
-        console.tell(said, first="sent to   ", style="dim", indent=2)
+        message = f"{where}; the first that admits a job runs it"
+        console.print_wrapped(message, first="sent to   ", style="dim", indent=2)
 
 
 def _slices(plan: PlatformPlan, console: Console) -> None:
     """How many compute slices each profile takes, where quotas are of those."""
     if known := plan.queueing.slices_of:
-        said = ", ".join(f"{r.removeprefix(MIG_PREFIX)} takes {n}" for r, n in known.items())
-        console.tell(said, first="slices    ", style="dim", indent=2)
+        message = ", ".join(f"{r.removeprefix(MIG_PREFIX)} takes {n}" for r, n in known.items())
+        console.print_wrapped(message, first="slices    ", style="dim", indent=2)
 
 
 def _idle(plan: PlatformPlan, console: Console) -> None:
     """Who is warned and suspended when; teams that want the same in one line."""
     if plan.idle is None:
         return
-    alike: dict[str, dict[str, None]] = {}
+    teams_by_text: dict[str, dict[str, None]] = {}
     for team in plan.idle.teams:
         how = (
             f"warned after {team.after_minutes} minutes at {team.below_percent:g} % or less,"
             f" suspended {team.grace_minutes} minutes later"
         )
-        alike.setdefault(how + (": dry run" if team.dry_run else ""), {})[team.team] = None
-    for how, names in alike.items():
-        console.tell(f"{_some(list(names))}: {how}", first="idle      ", style="dim", indent=2)
+        teams_by_text.setdefault(how + (": dry run" if team.dry_run else ""), {})[team.team] = None
+    for how, names in teams_by_text.items():
+        console.print_wrapped(
+            f"{_some(list(names))}: {how}", first="idle      ", style="dim", indent=2
+        )
 
 
 def _shapes(plan: PlatformPlan, console: Console) -> None:
@@ -397,11 +401,11 @@ def _some(names: Sequence[str]) -> str:
 
 def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[Cell, ...]:
     pool = plan.pool(shape.pool)
-    times = f"{many(shape.nodes, 'node')} × " if shape.nodes > 1 else ""
+    times = f"{pluralize(shape.nodes, 'node')} × " if shape.nodes > 1 else ""
     unit = next((a.unit for a in pool.advertised if a.resource == shape.resource), "")
     kind = {"": "GPU", "shared": "share"}.get(unit)
-    taken = times + (many(shape.per_node, kind) if kind else f"{shape.per_node} × {unit}")
-    lines = [taken]
+    resources = times + (pluralize(shape.per_node, kind) if kind else f"{shape.per_node} × {unit}")
+    lines = [resources]
     if shape.needs:
         lines.append(f"for {shape.needs}")
     if shape.bound_by:
@@ -409,7 +413,7 @@ def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[Cell, ...]:
         lines.append(f"{shape.pods_per_node} of {most} a node: {shape.bound_by} is full")
     missing = shape.nodes - pool.start_nodes
     starts = ["at once"]
-    if shape.from_zero:
-        takes = beginning(pool)
-        starts = [f"{many(missing, 'node')} first", *([str(takes)] if takes else [])]
+    if shape.scales_from_zero:
+        takes = startup_time(pool)
+        starts = [f"{pluralize(missing, 'node')} first", *([str(takes)] if takes else [])]
     return (shape.name, shape.pool, tuple(lines), tuple(starts))

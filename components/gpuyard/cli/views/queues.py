@@ -25,11 +25,11 @@ def show_queues(plan: PlatformPlan, console: Console) -> None:
     _cohorts(plan, console)
     several = [t for t in plan.teams if set(t.queues) != {LOCAL_QUEUE}]
     if several:
-        said = "; ".join(f"{team.name}: {_weighed(team.queues)}" for team in several)
-        console.tell(said, first="queues    ", style="dim", indent=2)
+        message = "; ".join(f"{team.name}: {_weighted_queues(team.queues)}" for team in several)
+        console.print_wrapped(message, first="queues    ", style="dim", indent=2)
 
 
-def _weighed(queues: Mapping[str, float]) -> str:
+def _weighted_queues(queues: Mapping[str, float]) -> str:
     """`default, interactive × 2`."""
     return ", ".join(
         name if weight == 1 else f"{name} × {weight:g}" for name, weight in queues.items()
@@ -38,15 +38,17 @@ def _weighed(queues: Mapping[str, float]) -> str:
 
 def _stops(plan: PlatformPlan, console: Console) -> None:
     """Brakes, loud: who looks at a quiet platform must see them first."""
-    found = [f"every queue ({plan.queueing.stop})"] if plan.queueing.stop else []
-    found += [f"pool {pool.name} ({pool.stop})" for pool in plan.pools if pool.stop]
-    found += [
-        f"team {team.name} ({team.stop})"
+    result = [f"every queue ({plan.queueing.stop_policy})"] if plan.queueing.stop_policy else []
+    result += [f"pool {pool.name} ({pool.stop_policy})" for pool in plan.pools if pool.stop_policy]
+    result += [
+        f"team {team.name} ({team.stop_policy})"
         for team in plan.teams
-        if team.stop and team.stop != plan.queueing.stop
+        if team.stop_policy and team.stop_policy != plan.queueing.stop_policy
     ]
-    if found:
-        console.tell(f"{', '.join(found)}", first="STOPPED  ", style="bold yellow", indent=2)
+    if result:
+        console.print_wrapped(
+            f"{', '.join(result)}", first="STOPPED  ", style="bold yellow", indent=2
+        )
 
 
 def _spaces(team: TeamPlan) -> tuple[str, ...]:

@@ -6,11 +6,11 @@ from typing import Any
 
 from gpuyard.cli.terminal.console import Column, Console, table
 from gpuyard.cli.views.findings import show_verdict
-from gpuyard.readiness.asking import Answered, Readiness
-from gpuyard.readiness.evidence import Ready, ThingSeen
-from gpuyard.readiness.listed import ai_source
+from gpuyard.readiness.assessment import CheckResult, Readiness
+from gpuyard.readiness.checks import ai_source
+from gpuyard.readiness.evidence import CheckStatus, Observation
 
-_STYLES = {Ready.PASS: "green", Ready.FAIL: "bold red", Ready.NOT_RUN: "yellow"}
+_STYLES = {CheckStatus.PASS: "green", CheckStatus.FAIL: "bold red", CheckStatus.NOT_RUN: "yellow"}
 _APART = "n/a"
 _INDENT = 9
 _WORD = 8
@@ -19,77 +19,85 @@ _SHOWN = 3
 COUNTS = "A check that was not run is not passed, and one that does not apply is not counted."
 
 
-def show_readiness(found: Readiness, console: Console) -> None:
+def show_readiness(result: Readiness, console: Console) -> None:
     """Every check by category, what the CNCF's programme asks for, and the score."""
-    for category, answers in groupby(found.answers, lambda each: each.check.category):
+    for category, answers in groupby(result.answers, lambda each: each.check.category):
         console.title(category)
         for each in answers:
             _show(each, console)
     console.title("CNCF AI Conformance 1.36", "what of it these checks are evidence for")
-    rows = [(f"{word:<8}", level, name, checks) for name, level, word, checks in _asked(found)]
+    rows = [(f"{word:<8}", level, name, checks) for name, level, word, checks in _requested(result)]
     columns = [Column(""), Column(""), Column("requirement"), Column("checks", wraps=True)]
     console.show(table(columns, rows))
-    console.say()
-    show_verdict(f"{found.score} %", score_words(found), console)
+    console.print()
+    show_verdict(f"{result.score} %", score_words(result), console)
 
 
-def score_words(found: Readiness) -> str:
+def score_words(result: Readiness) -> str:
     """What the score counts."""
     passed, failed, open_ones = (
-        found.counts.get(each, 0) for each in (Ready.PASS, Ready.FAIL, Ready.NOT_RUN)
+        result.counts.get(each, 0)
+        for each in (CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.NOT_RUN)
     )
     return (
-        f"of {found.applying} checks that apply {passed} passed, {failed} failed and {open_ones} were not"
-        f" run; {len(found.answers) - found.applying} do not apply. {COUNTS}"
+        f"of {result.applying} checks that apply {passed} passed, {failed} failed and {open_ones} were not"
+        f" run; {len(result.answers) - result.applying} do not apply. {COUNTS}"
     )
 
 
-def _show(each: Answered, console: Console) -> None:
-    word = each.ready.value if each.applies else _APART
-    style = _STYLES[each.ready] if each.applies else "dim"
-    console.tell(each.check.title, first=f"{word:<{_INDENT}}{each.check.id}  ", style=style)
+def _show(each: CheckResult, console: Console) -> None:
+    word = each.status.value if each.applies else _APART
+    style = _STYLES[each.status] if each.applies else "dim"
+    console.print_wrapped(
+        each.check.title, first=f"{word:<{_INDENT}}{each.check.id}  ", style=style
+    )
     for name, text in _lines(each):
-        console.tell(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
+        console.print_wrapped(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
 
 
-def _lines(each: Answered) -> Iterator[tuple[str, str]]:
-    if each.why:
-        yield "why", each.why
+def _lines(each: CheckResult) -> Iterator[tuple[str, str]]:
+    if each.reasons:
+        yield "why", each.reasons
     if each.evidence:
         yield "seen", _seen(each)
-    if each.applies and each.ready is not Ready.PASS:
+    if each.applies and each.status is not CheckStatus.PASS:
         yield "by hand", each.check.by_hand
 
 
-def _seen(each: Answered) -> str:
+def _seen(each: CheckResult) -> str:
     """First what was wrong."""
-    order = sorted(each.evidence, key=lambda seen: seen.ready is not each.ready)
-    shown = "; ".join(f"{seen.where}: {seen.value}" for seen in order[:_SHOWN])
+    order = sorted(each.evidence, key=lambda seen: seen.status is not each.status)
+    shown = "; ".join(f"{seen.location}: {seen.value}" for seen in order[:_SHOWN])
     more = len(order) - _SHOWN
     return shown + (f"; and {more} more" if more > 0 else "")
 
 
-def _asked(found: Readiness) -> Iterator[tuple[str, str, str, str]]:
+def _requested(result: Readiness) -> Iterator[tuple[str, str, str, str]]:
     """What is asked for: its name and level, how it is answered, and by which checks or why by none."""
-    for asked, ready in found.conformance():
-        yield asked.id, asked.level, ready.value, ", ".join(asked.checks) or asked.lacks
+    for requirement, ready in result.conformance():
+        yield (
+            requirement.id,
+            requirement.level,
+            ready.value,
+            ", ".join(requirement.checks) or requirement.lacks,
+        )
 
 
-def readiness_markdown(found: Readiness, name: str) -> str:
+def readiness_markdown(result: Readiness, name: str) -> str:
     """The same for a page or a pull request."""
-    lines = [f"### Readiness of `{name}`: {found.score} %", "", _sentence(score_words(found)), ""]
-    for category, answers in groupby(found.answers, lambda each: each.check.category):
+    lines = [f"### Readiness of `{name}`: {result.score} %", "", _sentence(score_words(result)), ""]
+    for category, answers in groupby(result.answers, lambda each: each.check.category):
         lines += [f"#### {category}", "", "| check | | what must be true | seen, or why not |"]
         lines += ["|---|---|---|---|", *(_row(each) for each in answers), ""]
     lines += ["#### CNCF AI Conformance 1.36", "", f"From {ai_source()}.", ""]
     lines += ["| requirement | level | | checks |", "|---|---|---|---|"]
-    lines += [_cells(id_, level, word, checks) for id_, level, word, checks in _asked(found)]
+    lines += [_cells(id_, level, word, checks) for id_, level, word, checks in _requested(result)]
     return "\n".join(lines) + "\n"
 
 
-def _row(each: Answered) -> str:
-    word = each.ready.value if each.applies else _APART
-    return _cells(each.check.id, word, each.check.title, each.why or _seen(each))
+def _row(each: CheckResult) -> str:
+    word = each.status.value if each.applies else _APART
+    return _cells(each.check.id, word, each.check.title, each.reasons or _seen(each))
 
 
 def _cells(*cells: str) -> str:
@@ -100,46 +108,46 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def readiness_document(found: Readiness, threshold: int, silent: str) -> dict[str, Any]:
+def readiness_document(result: Readiness, threshold: int, silent: str) -> dict[str, Any]:
     """The same for a program, with every thing that was seen."""
-    counts = found.counts
+    counts = result.counts
     return {
-        "score": found.score,
+        "score": result.score,
         "threshold": threshold,
         "counts": {
-            "apply": found.applying,
-            "do_not_apply": len(found.answers) - found.applying,
-            **{r.name.lower(): counts.get(r, 0) for r in Ready},
+            "apply": result.applying,
+            "do_not_apply": len(result.answers) - result.applying,
+            **{r.name.lower(): counts.get(r, 0) for r in CheckStatus},
         },
         "not_asked": silent or None,
-        "checks": [_check(each) for each in found.answers],
+        "checks": [_check(each) for each in result.answers],
         "conformance": {
             "source": ai_source(),
             "requirements": [
                 {"id": a.id, "level": a.level, "answer": r.value, "checks": list(a.checks)}
-                for a, r in found.conformance()
+                for a, r in result.conformance()
             ],
         },
     }
 
 
-def _check(each: Answered) -> dict[str, Any]:
+def _check(each: CheckResult) -> dict[str, Any]:
     check = each.check
     return {
         "id": check.id,
         "category": check.category,
         "title": check.title,
         "from": check.source,
-        "answer": each.ready.value,
+        "answer": each.status.value,
         "applies": each.applies,
-        "by": each.by,
-        "why": each.why,
+        "by": each.source,
+        "why": each.reasons,
         "evidence": list(_things(each.evidence)),
         "by_hand": check.by_hand,
         "run": check.run or None,
     }
 
 
-def _things(seen: Iterable[ThingSeen]) -> Iterator[dict[str, str]]:
+def _things(seen: Iterable[Observation]) -> Iterator[dict[str, str]]:
     for each in seen:
-        yield {"where": each.where, "value": each.value, "answer": each.ready.value}
+        yield {"where": each.location, "value": each.value, "answer": each.status.value}

@@ -23,7 +23,7 @@ def show_stores(plan: PlatformPlan, console: Console) -> None:
     console.show(table(columns, [_row(store) for store in stores]))
     for basis in dict.fromkeys(each.basis for each in stores):
         whose = ", ".join(each.name for each in stores if each.basis == basis)
-        console.tell(f"{whose}: {basis}", style="dim", indent=2)
+        console.print_wrapped(f"{whose}: {basis}", style="dim", indent=2)
 
 
 def _row(store: StorePlan) -> tuple[Cell, ...]:
@@ -32,6 +32,6 @@ def _row(store: StorePlan) -> tuple[Cell, ...]:
         store.kind,
         "as needed" if store.size_gib is None else f"{store.size_gib:,} GiB",
         store.zone or "-",
-        store.kept,
+        store.retention,
         "unpriced" if store.usd_per_month is None else usd(store.usd_per_month),
     )

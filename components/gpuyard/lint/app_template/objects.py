@@ -13,7 +13,7 @@ from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.lint.app_template.containers import containers
-from gpuyard.lint.app_template.options import of_pod, there
+from gpuyard.lint.app_template.options import enabled_parts, pod_options
 from gpuyard.lint.app_template.volumes import volumes
 from gpuyard.lint.items import Item
 from gpuyard.lint.kubernetes import resource
@@ -46,18 +46,18 @@ class ChartRelease:
     namespace: str = ""
 
 
-def app_objects(item: Item, release: ChartRelease) -> Iterator[Item]:
+def app_template_objects(item: Item, release: ChartRelease) -> Iterator[Item]:
     """What becomes of values of the chart; nothing of others, and of what is known in part alone."""
     values = item.resource.properties
     if item.resource.kind != APP_VALUES or not _is_whole(values):
         return
     try:
-        found = [*_made(values, release)]
+        results = [*_rendered_objects(values, release)]
     except NotEvaluatedError:
         return
-    for made, places in found:
+    for manifest, places in results:
         place = replace(item.place, parts=places, pulumi_name=None, own_name=None)
-        yield Item(resource(made, item.resource.source), place)
+        yield Item(resource(manifest, item.resource.source), place)
 
 
 def _is_whole(value: Any) -> bool:
@@ -67,38 +67,38 @@ def _is_whole(value: Any) -> bool:
     return not isinstance(value, Mapping | list) or all(map(_is_whole, below))
 
 
-def _made(
+def _rendered_objects(
     values: Mapping[str, Any], release: ChartRelease
 ) -> Iterator[tuple[dict[str, Any], dict[Path, Path]]]:
-    controllers = there(values.get("controllers"))
-    for name, given in controllers.items():
-        kind = _KINDS.get(str(given.get("type") or "deployment"))
+    controllers = enabled_parts(values.get("controllers"))
+    for name, value in controllers.items():
+        kind = _KINDS.get(str(value.get("type") or "deployment"))
         if kind is not None:
             called = _called(values, release, name, len(controllers))
             yield _workload(values, name, kind, {"name": called, **_in(release)})
-    services = there(values.get("service"))
+    services = enabled_parts(values.get("service"))
     alone = next(iter(controllers)) if len(controllers) == 1 else ""
-    for name, given in services.items():
+    for name, value in services.items():
         called = _called(values, release, name, len(services))
-        metadata = {"name": called, **_in(release), **_labelled(given)}
+        metadata = {"name": called, **_in(release), **_labelled(value)}
         own: Path = ("service", name)
-        made = _service(given, metadata, given.get("controller") or alone)
-        yield made, dict.fromkeys(((), ("metadata",), ("spec",)), own)
+        service = _service(value, metadata, value.get("controller") or alone)
+        yield service, dict.fromkeys(((), ("metadata",), ("spec",)), own)
 
 
 def _in(release: ChartRelease) -> dict[str, str]:
     return {"namespace": release.namespace} if release.namespace else {}
 
 
-def _labelled(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: given[key] for key in ("labels", "annotations") if given.get(key)}
+def _labelled(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: options[key] for key in ("labels", "annotations") if options.get(key)}
 
 
 def _called(values: Mapping[str, Any], release: ChartRelease, name: str, many: int) -> str:
     """The name of the release, and of several things of one sort also their own."""
-    said = mapping(values, "global").get("fullnameOverride") or values.get("fullnameOverride")
-    whole = said if isinstance(said, str) else release.name or name
-    return whole if many == 1 or f"-{whole}".endswith(f"-{name}") else f"{whole}-{name}"
+    override = mapping(values, "global").get("fullnameOverride") or values.get("fullnameOverride")
+    base_name = override if isinstance(override, str) else release.name or name
+    return base_name if many == 1 or f"-{base_name}".endswith(f"-{name}") else f"{base_name}-{name}"
 
 
 def _workload(
@@ -106,14 +106,14 @@ def _workload(
 ) -> tuple[dict[str, Any], dict[Path, Path]]:
     version, sort, template = kind
     own = ("controllers", name)
-    given = mapping(values, *own)
+    value = mapping(values, *own)
     at = (*template, "spec")
     pods = (template, (*template, "metadata"), at)
     places: dict[Path, Path] = {
         **dict.fromkeys(((), ("metadata",), ("spec",)), own),
         **dict.fromkeys(pods, (*own, "pod")),
     }
-    options = of_pod(values, name)
+    options = pod_options(values, name)
     spec: dict[str, Any] = {}
     for key in _OF_PODS:
         if key in options:
@@ -132,17 +132,19 @@ def _workload(
         places[*template, "metadata", key] = options[key][1]
     for step in reversed(template[1:]):
         pod = {step: pod}
-    beside = {"replicas": given.get("replicas", 1), "selector": {"matchLabels": labels}}
-    outer = {**pod, **(beside if version == "apps/v1" else {})}
-    made = {"apiVersion": version, "kind": sort, "metadata": {**metadata, **_labelled(given)}}
-    return {**made, "spec": outer}, places
+    replica_fields = {"replicas": value.get("replicas", 1), "selector": {"matchLabels": labels}}
+    outer = {**pod, **(replica_fields if version == "apps/v1" else {})}
+    manifest = {"apiVersion": version, "kind": sort, "metadata": {**metadata, **_labelled(value)}}
+    return {**manifest, "spec": outer}, places
 
 
-def _service(given: Mapping[str, Any], metadata: dict[str, Any], controller: Any) -> dict[str, Any]:
+def _service(
+    options: Mapping[str, Any], metadata: dict[str, Any], controller: Any
+) -> dict[str, Any]:
     ports = [
         {"name": name, **{key: port[key] for key in ("port", "targetPort") if port.get(key)}}
-        for name, port in there(given.get("ports")).items()
+        for name, port in enabled_parts(options.get("ports")).items()
     ]
-    kept = {key: given[key] for key in _OF_SERVICES if given.get(key)}
-    spec = {**kept, "ports": ports, "selector": {_CONTROLLER: controller}}
+    fields = {key: options[key] for key in _OF_SERVICES if options.get(key)}
+    spec = {**fields, "ports": ports, "selector": {_CONTROLLER: controller}}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}

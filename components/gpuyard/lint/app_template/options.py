@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.languages.hcl_values import overlaid
+from gpuyard.lint.languages.hcl_values import merge_overlays
 from gpuyard.manifests.fields import mapping
 
 Options = Mapping[str, tuple[Any, Path]]
@@ -15,9 +15,9 @@ _NOT_OF_CONTAINERS: tuple[Any, ...] = (*_NOT_OF_PODS, {}, False)
 _MERGED = "merge"
 
 
-def there(given: Any) -> dict[str, Mapping[str, Any]]:
+def enabled_parts(value: Any) -> dict[str, Mapping[str, Any]]:
     """The parts of a mapping by name that are switched on: each is unless it says otherwise."""
-    parts = ((str(name), each) for name, each in mapping(given).items())
+    parts = ((str(name), each) for name, each in mapping(value).items())
     return {
         name: each
         for name, each in parts
@@ -25,33 +25,37 @@ def there(given: Any) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def of_pod(values: Mapping[str, Any], controller: str) -> Options:
+def pod_options(values: Mapping[str, Any], controller: str) -> Options:
     """Options of a controller's pod, over those of all."""
-    merged = values.get("defaultPodOptionsStrategy") == _MERGED
+    is_merged = values.get("defaultPodOptionsStrategy") == _MERGED
     usual = mapping(values, "defaultPodOptions")
     own: Path = ("controllers", controller, "pod")
-    given = mapping(values, "controllers", controller, "pod")
-    found = _laid(given, own, usual, ("defaultPodOptions",), _NOT_OF_PODS, merged=merged)
+    value = mapping(values, "controllers", controller, "pod")
+    result = _merged_options(
+        value, own, usual, ("defaultPodOptions",), _NOT_OF_PODS, merged=is_merged
+    )
     for name in ("labels", "annotations"):  # these always go together
-        both = {**mapping(usual, name), **mapping(given, name)}
-        where = own if mapping(given, name) else ("defaultPodOptions",)
-        found[name] = both, (*where, name)
-    return found
+        both = {**mapping(usual, name), **mapping(value, name)}
+        where = own if mapping(value, name) else ("defaultPodOptions",)
+        result[name] = both, (*where, name)
+    return result
 
 
-def of_container(controller: Mapping[str, Any], where: Path, field: str, name: str) -> Options:
+def container_options(controller: Mapping[str, Any], where: Path, field: str, name: str) -> Options:
     """Options of one container, over those of all containers of its controller."""
-    merged = controller.get("defaultContainerOptionsStrategy") == _MERGED
+    is_merged = controller.get("defaultContainerOptionsStrategy") == _MERGED
     first = field == "initContainers"
     apart = first and controller.get("applyDefaultContainerOptionsToInitContainers") is False
     usual = {} if apart else mapping(controller, "defaultContainerOptions")
-    given = mapping(controller, field, name)
+    value = mapping(controller, field, name)
     below = (*where, "defaultContainerOptions")
-    return _laid(given, (*where, field, name), usual, below, _NOT_OF_CONTAINERS, merged=merged)
+    return _merged_options(
+        value, (*where, field, name), usual, below, _NOT_OF_CONTAINERS, merged=is_merged
+    )
 
 
-def _laid(
-    given: Mapping[str, Any],
+def _merged_options(
+    options: Mapping[str, Any],
     own: Path,
     usual: Mapping[str, Any],
     below: Path,
@@ -59,12 +63,12 @@ def _laid(
     *,
     merged: bool,
 ) -> dict[str, tuple[Any, Path]]:
-    found: dict[str, tuple[Any, Path]] = {
-        name: (value, (*own, name)) for name, value in given.items() if value not in nothing
+    results: dict[str, tuple[Any, Path]] = {
+        name: (value, (*own, name)) for name, value in options.items() if value not in nothing
     }
     for name, value in usual.items():
-        here, where = found.get(name, (value, (*below, name)))
+        here, where = results.get(name, (value, (*below, name)))
         if merged and isinstance(here, Mapping) and isinstance(value, Mapping):
-            here = overlaid([value, here], deep=True)
-        found[name] = here, where
-    return found
+            here = merge_overlays([value, here], deep=True)
+        results[name] = here, where
+    return results

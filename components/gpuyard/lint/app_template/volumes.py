@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.app_template.options import there
+from gpuyard.lint.app_template.options import enabled_parts
 from gpuyard.manifests.fields import items, mapping
 
 _PERSISTENCE = "persistence"
@@ -17,56 +17,56 @@ def volumes(
     values: Mapping[str, Any], controller: str, at: Path, places: dict[Path, Path]
 ) -> list[dict[str, Any]]:
     """The volumes of a controller's pod, for a list that stands at a path of the object."""
-    found: list[dict[str, Any]] = []
-    for name, given in there(values.get(_PERSISTENCE)).items():
-        if _is_mounted(given, controller):
-            here, own = (*at, len(found)), (_PERSISTENCE, name)
+    results: list[dict[str, Any]] = []
+    for name, value in enabled_parts(values.get(_PERSISTENCE)).items():
+        if _is_mounted(value, controller):
+            here, own = (*at, len(results)), (_PERSISTENCE, name)
             places[here] = own
-            found.append({**_source(given, here, own, places), "name": name})
-    return found
+            results.append({**_source(value, here, own, places), "name": name})
+    return results
 
 
-def mounts(
+def volume_mounts(
     values: Mapping[str, Any], controller: str, container: str
 ) -> Iterator[tuple[dict[str, Any], Path]]:
     """What a container mounts, and where the values say so."""
-    for name, given in there(values.get(_PERSISTENCE)).items():
+    for name, value in enabled_parts(values.get(_PERSISTENCE)).items():
         own: Path = (_PERSISTENCE, name)
-        usual = given.get("hostPath") if given.get("type") == "hostPath" else f"/{name}"
-        for each, where in _mounted(given, own, controller, container):
-            kept = {key: each[key] for key in _OF_MOUNTS if key in each}
-            yield {"name": name, "mountPath": each.get("path") or usual, **kept}, where
+        usual = value.get("hostPath") if value.get("type") == "hostPath" else f"/{name}"
+        for each, where in _mounted(value, own, controller, container):
+            fields = {key: each[key] for key in _OF_MOUNTS if key in each}
+            yield {"name": name, "mountPath": each.get("path") or usual, **fields}, where
 
 
 def _mounted(
-    given: Mapping[str, Any], own: Path, controller: str, container: str
+    options: Mapping[str, Any], own: Path, controller: str, container: str
 ) -> Iterator[tuple[Mapping[str, Any], Path]]:
     """Where a volume that says nothing of it is mounted in all, at its own path."""
-    if not (given.get(_OF_ALL) or given.get(_OF_SOME)):
+    if not (options.get(_OF_ALL) or options.get(_OF_SOME)):
         yield {}, own
     for field in ((_OF_ALL,), (_OF_SOME, controller, container)):
-        for index, each in enumerate(items(given, *field)):
+        for index, each in enumerate(items(options, *field)):
             yield mapping(each), (*own, *field, index)
 
 
-def _is_mounted(given: Mapping[str, Any], controller: str) -> bool:
-    some = mapping(given, _OF_SOME)
-    return bool(given.get(_OF_ALL) or not some or some.get(controller))
+def _is_mounted(options: Mapping[str, Any], controller: str) -> bool:
+    some = mapping(options, _OF_SOME)
+    return bool(options.get(_OF_ALL) or not some or some.get(controller))
 
 
 def _source(
-    given: Mapping[str, Any], at: Path, own: Path, places: dict[Path, Path]
+    options: Mapping[str, Any], at: Path, own: Path, places: dict[Path, Path]
 ) -> dict[str, Any]:
     """What the volume is; of one that rules do not look into its sort alone."""
-    sort = given.get("type") or _CLAIM
+    sort = options.get("type") or _CLAIM
     if sort == "emptyDir":
         places[*at, sort] = own
-        return {sort: {key: given[key] for key in ("medium", "sizeLimit") if given.get(key)}}
+        return {sort: {key: options[key] for key in ("medium", "sizeLimit") if options.get(key)}}
     if sort == "hostPath":
         places[*at, sort] = places[*at, sort, "path"] = (*own, sort)
-        kept = {"type": given["hostPathType"]} if given.get("hostPathType") else {}
-        return {sort: {"path": given.get(sort), **kept}}
+        fields = {"type": options["hostPathType"]} if options.get("hostPathType") else {}
+        return {sort: {"path": options.get(sort), **fields}}
     if sort == "custom":
         places[at] = (*own, "volumeSpec")
-        return dict(mapping(given, "volumeSpec"))
+        return dict(mapping(options, "volumeSpec"))
     return {str(sort): {}}

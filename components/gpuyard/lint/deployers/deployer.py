@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard.findings import Path
+from gpuyard.lint.combined.changes import Change, ObjectPatch, kustomization_changes
+from gpuyard.lint.combined.kustomize import inline_patches, is_operations
 from gpuyard.lint.items import Item
-from gpuyard.lint.together.changes import Change, ObjectPatch, changes_of
-from gpuyard.lint.together.kustomize import inline_patches, is_operations
 from gpuyard.manifests.fields import items, mapping, mappings, text
 from gpuyard.rules.subjects.components import at_path
 
@@ -39,33 +39,33 @@ class Deployer:
         return self.item.resource.name
 
     @property
-    def is_plain(self) -> bool:
+    def has_no_changes(self) -> bool:
         """Whether it deploys the folder as it is."""
         return not self.changes and not self.components
 
 
-def changes_at(
+def changes_in(
     item: Item,
     base: Path,
-    given: Mapping[str, Any],
+    kustomization: Mapping[str, Any],
     patches: Iterable[ObjectPatch],
     late: Iterable[ObjectPatch] = (),
 ) -> Iterator[Change]:
     """What it does with these fields of a kustomization, told below the path where it has them."""
-    for change in changes_of(given, item.place, patches, late):
+    for change in kustomization_changes(kustomization, item.place, patches, late):
         own = change.stage in _BY_FIELD
         path = (*base, *change.path) if own else change.path
-        yield replace(change, path=path, by=item.place.file)
+        yield replace(change, path=path, deployer_file=item.place.file)
 
 
 _BY_FIELD = frozenset({1, 3, 4})
 """The stages of what is no patch: a patch knows its place itself."""
 
 
-def patches_at(item: Item, base: Path, key: str = "patches") -> Iterator[ObjectPatch]:
+def patches_in(item: Item, base: Path, key: str = "patches") -> Iterator[ObjectPatch]:
     """Patches that are written out in a list below a path, each as a text or as operations."""
-    given = at_path(item.resource.properties, base)
-    for index, each in enumerate(map(mapping, items(given, key))):
+    value = at_path(item.resource.properties, base)
+    for index, each in enumerate(map(mapping, items(value, key))):
         target = mapping(each, "target") or None
         path = (*base, key, index, "patch")
         if text(each, "patch"):

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.deployers.deployer import Deployer, changes_at, patches_at
+from gpuyard.lint.combined.changes import Change, ObjectPatch, ObjectVersion
+from gpuyard.lint.combined.patching import name_at
+from gpuyard.lint.deployers.deployer import Deployer, changes_in, patches_in
 from gpuyard.lint.items import Item
-from gpuyard.lint.together.changes import Change, ObjectForm, ObjectPatch
-from gpuyard.lint.together.patching import name_at
 from gpuyard.manifests.fields import items, mapping, mappings, text
 from gpuyard.manifests.placeholders import substituted
 
@@ -23,19 +23,19 @@ _VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(?::?[-=][^{}]*)?\}")
 _OFF = "kustomize.toolkit.fluxcd.io/substitute"
 
 
-def of_flux(item: Item) -> Deployer:
+def flux_deployer(item: Item) -> Deployer:
     """A Kustomization of Flux."""
     spec = mapping(item.resource.properties, "spec")
-    given = {key: spec[key] for key in _FIELDS if key in spec}
+    kustomization = {key: spec[key] for key in _FIELDS if key in spec}
     if namespace := text(spec, "targetNamespace"):
-        given["namespace"] = namespace
-    patches = [*_strategic(item, spec), *patches_at(item, ("spec",))]
-    late = patches_at(item, ("spec",), "patchesJson6902")
-    found = [*changes_at(item, ("spec",), given, patches, late), *_filled_in(item, spec)]
+        kustomization["namespace"] = namespace
+    patches = [*_strategic(item, spec), *patches_in(item, ("spec",))]
+    late = patches_in(item, ("spec",), "patchesJson6902")
+    results = [*changes_in(item, ("spec",), kustomization, patches, late), *_filled_in(item, spec)]
     return Deployer(
         item,
         _VARIABLE.sub("*", text(spec, "path")),
-        tuple(found),
+        tuple(results),
         tuple(each for each in items(spec, "components") if isinstance(each, str)),
         generates=True,
     )
@@ -49,16 +49,16 @@ def _strategic(item: Item, spec: Mapping[str, Any]) -> Iterator[ObjectPatch]:
 
 def _filled_in(item: Item, spec: Mapping[str, Any]) -> Iterator[Change]:
     """Values for `${NAME}`; what a ConfigMap or a Secret gives besides stays unknown."""
-    given = mapping(spec, "postBuild", "substitute")
-    values = {str(key): str(each) for key, each in given.items() if isinstance(each, str | int)}
+    value = mapping(spec, "postBuild", "substitute")
+    values = {str(key): str(each) for key, each in value.items() if isinstance(each, str | int)}
     if values:
         path: Path = ("spec", "postBuild", "substitute")
         change = Change(item.place, path, lambda form: _with_values(form, values), stage=_AFTER)
         named = next(iter(values)) if len(values) == 1 else ""
-        yield replace(change, path=(*path, named) if named else path, by=item.place.file)
+        yield replace(change, path=(*path, named) if named else path, deployer_file=item.place.file)
 
 
-def _with_values(form: ObjectForm, values: Mapping[str, str]) -> ObjectForm:
+def _with_values(form: ObjectVersion, values: Mapping[str, str]) -> ObjectVersion:
     switch = name_at(form.value, "metadata", "annotations", _OFF)
     switch = switch or name_at(form.value, "metadata", "labels", _OFF)
     if switch == "disabled":
@@ -74,8 +74,8 @@ def _substituted(value: Any, values: Mapping[str, str]) -> Any:
             return value
         return substituted(_VARIABLE, lambda found: values.get(found[1], found[0]), value)
     if isinstance(value, Mapping):
-        made = {key: _substituted(each, values) for key, each in value.items()}
-        return value if all(made[key] is value[key] for key in made) else made
+        replaced = {key: _substituted(each, values) for key, each in value.items()}
+        return value if all(replaced[key] is value[key] for key in replaced) else replaced
     if isinstance(value, list):
         listed = [_substituted(each, values) for each in value]
         return value if all(a is b for a, b in zip(listed, value, strict=True)) else listed

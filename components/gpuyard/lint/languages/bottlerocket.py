@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.manifests.fields import UNKNOWN
 from gpuyard.rules.rule import Resource
 from gpuyard.spec.yaml_tree import Document
@@ -32,7 +32,7 @@ _KEY = re.compile(r"\s*([\w-]+)\s*=")
 _LEAST = 2
 
 
-def shared(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
+def sharing_settings(text: str, place: FileLocation, path: Path) -> Iterator[Item]:
     """The sharing that user data sets, as a configuration of the device plugin."""
     plain = _plain(text)
     try:
@@ -45,21 +45,21 @@ def shared(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
     if strategy not in _METHODS:
         return
     method, below = _METHODS[strategy], value.get(strategy)
-    given: Mapping[str, Any] = below if isinstance(below, Mapping) else {}
-    sharing = {name: given.get(key, UNKNOWN) for key, name in _FIELDS.items()}
+    settings: Mapping[str, Any] = below if isinstance(below, Mapping) else {}
+    sharing = {name: settings.get(key, UNKNOWN) for key, name in _FIELDS.items()}
     if method == "mps":  # it always refuses two
         del sharing["failRequestsGreaterThanOne"]
-    replicas = given.get("replicas")
+    replicas = settings.get("replicas")
     some = isinstance(replicas, int) and replicas >= _LEAST
     sharing["resources"] = [{"name": "nvidia.com/gpu", "replicas": replicas if some else UNKNOWN}]
     document = Document({"version": "v1", "sharing": {method: sharing}}, _lines(plain, strategy))
-    inside = place.inside(path, document) if plain is text else _at_once(place, path, document)
+    inside = place.nested_in(path, document) if plain is text else _at_once(place, path, document)
     yield Item(Resource("config:device-plugin", "userData", document.value), inside)
 
 
-def _at_once(place: FilePlace, path: Path, document: Document) -> FilePlace:
+def _at_once(place: FileLocation, path: Path, document: Document) -> FileLocation:
     """Of what is in base64 no line can be told."""
-    return FilePlace(place.file, document, (), 0, place.position(path))
+    return FileLocation(place.file, document, (), 0, place.position(path))
 
 
 def _plain(text: str) -> str:
@@ -72,15 +72,15 @@ def _plain(text: str) -> str:
 def _lines(text: str, strategy: str) -> dict[Path, int]:
     """Where each field stands: of the section it is in, and the line of its key."""
     method = _METHODS[strategy]
-    found: dict[Path, int] = {}
+    results: dict[Path, int] = {}
     section = ""
     for number, line in enumerate(text.splitlines(), 1):
         if head := _HEAD.match(line):
             section = head[1].rpartition(".")[2].strip(" \"'")
             if section == "nvidia":
-                found[()] = number
+                results[()] = number
             elif section == strategy:
-                found["sharing", method] = number
+                results["sharing", method] = number
         elif (key := _KEY.match(line)) and section == strategy and key[1] in _FIELDS:
-            found["sharing", method, _FIELDS[key[1]]] = number
-    return found
+            results["sharing", method, _FIELDS[key[1]]] = number
+    return results

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
-from gpuyard.lint.languages.helm_sets import nested, sets_of, steps_of
-from gpuyard.lint.languages.script_text import kind_of, script
+from gpuyard.lint.languages.helm_sets import nested_value, parse_set_option, steps_of
+from gpuyard.lint.languages.script_text import kind_of, read_script
 from gpuyard.manifests.fields import UNKNOWN, UnknownValue
-from gpuyard.rules.subjects.installed import REMOTE
+from gpuyard.rules.subjects.installed_versions import REMOTE
 
 MOST_BYTES = 256 * 1024
 """A larger file is no script that a hand wrote."""
@@ -79,12 +79,12 @@ def is_script(name: str) -> bool:
     return named or kind_of(name) != "shell"
 
 
-def commands_in(data: bytes, file: str) -> list[HelmCommand | AppliedRelease]:
+def helm_commands(data: bytes, file: str) -> list[HelmCommand | AppliedRelease]:
     """Every command of a file that installs something, in its order."""
-    if len(data) > MOST_BYTES or not _says(data):
+    if len(data) > MOST_BYTES or not _mentions_install(data):
         return []
-    text = script(data.decode(errors="replace"), file)
-    found: list[HelmCommand | AppliedRelease] = []
+    text = read_script(data.decode(errors="replace"), file)
+    results: list[HelmCommand | AppliedRelease] = []
     folder, inside, looked_at = "", 0, 0
     for scope, line in text.lines:
         if scope != inside:  # a function is called from anywhere
@@ -94,13 +94,13 @@ def commands_in(data: bytes, file: str) -> list[HelmCommand | AppliedRelease]:
         looked_at += 1
         for words in text.commands(scope, line):
             folder = _moved(folder, words)
-            found += _found(words, folder)
-        if len(found) >= MOST_COMMANDS or looked_at >= _MOST_LINES:
+            results += _install_commands(words, folder)
+        if len(results) >= MOST_COMMANDS or looked_at >= _MOST_LINES:
             break
-    return found[:MOST_COMMANDS]
+    return results[:MOST_COMMANDS]
 
 
-def _says(data: bytes) -> bool:
+def _mentions_install(data: bytes) -> bool:
     if b"helm" in data and any(each.encode() in data for each in _INSTALLS):
         return True
     return b"github.com/" in data and any(each in data for each in (b"/download/", b"?ref="))
@@ -121,7 +121,7 @@ def _moved(folder: str, words: list[str]) -> str:
     return to if UNKNOWN_PART in to else posixpath.normpath(posixpath.join(folder, to))
 
 
-def _found(words: list[str], folder: str) -> Iterator[HelmCommand | AppliedRelease]:
+def _install_commands(words: list[str], folder: str) -> Iterator[HelmCommand | AppliedRelease]:
     if words[0] in _SAID_ONLY or words[0].startswith("#"):
         return
     for index, word in enumerate(words):
@@ -139,18 +139,18 @@ def _applied(words: list[str]) -> Iterator[AppliedRelease]:
     if not {"apply", "create", "build", "replace"} & set(words):
         return
     for word in words:
-        if len(word) <= _MOST_OF_URL and (found := REMOTE.search(word)):
-            version = found[2]
-            yield AppliedRelease(found[1], UNKNOWN if UNKNOWN_PART in version else version)
+        if len(word) <= _MOST_OF_URL and (match := REMOTE.search(word)):
+            version = match[2]
+            yield AppliedRelease(match[1], UNKNOWN if UNKNOWN_PART in version else version)
 
 
 def _helm(words: list[str], folder: str) -> HelmCommand | None:
     options, plain = _options(words)
     if not plain or plain[0] not in _INSTALLS:
         return None
-    given = [value for name, value in options if name == "version"]
-    version: str | UnknownValue | None = given[-1] if given else None
-    if given and UNKNOWN_PART in given[-1]:
+    versions = [value for name, value in options if name == "version"]
+    version: str | UnknownValue | None = versions[-1] if versions else None
+    if versions and UNKNOWN_PART in versions[-1]:
         version = UNKNOWN
     return HelmCommand(
         _chart(plain[0], plain[1:], {name for name, _ in options}),
@@ -195,15 +195,15 @@ def _chart(verb: str, words: list[str], options: set[str]) -> str:
     if len(words) == 1 and (verb == "template" or "/" in words[0]):
         return words[0]
     if len(words) > len(("release", "chart")):  # what an unknown word holds may be options
-        said = [word for word in words if word != UNKNOWN_PART]
-        words = said if len(said) == len(("release", "chart")) else words
+        known_words = [word for word in words if word != UNKNOWN_PART]
+        words = known_words if len(known_words) == len(("release", "chart")) else words
     return words[1] if len(words) > 1 else ""
 
 
 def _set(name: str, value: str) -> Iterator[Any]:
     if name in {"set", "set-string"}:
-        yield from sets_of(value, as_text=name == "set-string")
+        yield from parse_set_option(value, as_text=name == "set-string")
     elif name in {"set-file", "set-json", "set-literal"}:
         key = value.partition("=")[0]
         known = key and UNKNOWN_PART not in key and not key.startswith("{")
-        yield nested(*steps_of(key, UNKNOWN)) if known else UNKNOWN
+        yield nested_value(*steps_of(key, UNKNOWN)) if known else UNKNOWN

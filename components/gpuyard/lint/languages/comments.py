@@ -22,7 +22,7 @@ Comments = tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class ReviewComment:
     """One comment, and what it defends."""
 
     rule: str
@@ -31,16 +31,16 @@ class Remark:
     """Words of what is said; "" for all that the rule says."""
     line: int
     """The line that it speaks for: its own, or the next that is no comment."""
-    wide: bool
+    applies_to_file: bool
     """Whether it holds for all of the resource that it stands in or above."""
 
-    def defends(self, rule: str, problem: str, lines: Sequence[int], last: int) -> bool:
+    def justifies(self, rule: str, problem: str, lines: Sequence[int], last: int) -> bool:
         """Whether it does so at the last of these lines, of which the resource has the first, to `last`."""
         if self.rule not in {ANY_RULE, rule} or self.about not in problem or _is_filled_in(problem):
             return False
         if self.rule == ANY_RULE:
             return self.line == lines[-1]
-        return lines[0] <= self.line <= last if self.wide else self.line in lines
+        return lines[0] <= self.line <= last if self.applies_to_file else self.line in lines
 
 
 def _is_filled_in(problem: str) -> bool:
@@ -240,47 +240,49 @@ _PLAIN = (
 )
 
 
-def comments_in(data: bytes) -> Comments:
+def parse_comments(data: bytes) -> Comments:
     """The comments of one file, each with the line that it speaks for."""
     if len(data) > _MOST_BYTES or not (b"#" in data or b"//" in data):
         return ()
     return tuple(_comments(data))
 
 
-def remarks_of(comments: Comments) -> tuple[Remark, ...]:
+def review_comments(comments: Comments) -> tuple[ReviewComment, ...]:
     """What comments defend. To read them all takes long, and of most files nothing is said."""
-    return tuple(each for line, said in comments for each in _remarks(line, said))
+    return tuple(each for line, comment in comments for each in _remarks(line, comment))
 
 
 def _comments(data: bytes) -> Iterator[tuple[int, str]]:
     """Each comment, several lines of one together, with the line that it speaks for."""
     waiting: list[str] = []
     for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
-        found = _COMMENT.search(line) if "#" in line or "//" in line else None
-        if found and not line[: found.start()].strip():
-            waiting.append(found[1])
+        match = _COMMENT.search(line) if "#" in line or "//" in line else None
+        if match and not line[: match.start()].strip():
+            waiting.append(match[1])
             continue
         if waiting and not _BETWEEN.match(line):
             yield number, " ".join(" ".join(waiting).split())[:_MOST_LETTERS]
             waiting = []
-        if found:
-            yield number, found[1][:_MOST_LETTERS]
+        if match:
+            yield number, match[1][:_MOST_LETTERS]
 
 
-def _remarks(line: int, said: str) -> Iterator[Remark]:
-    for found in _DIRECTIVE.finditer(said):
-        for rule in _set_aside(found):
-            yield Remark(rule, "", line, wide=True)
+def _remarks(line: int, comment: str) -> Iterator[ReviewComment]:
+    for match in _DIRECTIVE.finditer(comment):
+        for rule in _set_aside(match):
+            yield ReviewComment(rule, "", line, applies_to_file=True)
     for each in _PLAIN:
-        if each.said.search(said):
+        if each.said.search(comment):
             yield from (
-                Remark(rule, about, line, each.wide) for rule in each.rules for about in each.about
+                ReviewComment(rule, about, line, each.wide)
+                for rule in each.rules
+                for about in each.about
             )
 
 
-def _set_aside(found: re.Match[str]) -> Sequence[str]:
-    if found["kics"]:
+def _set_aside(match: re.Match[str]) -> Sequence[str]:
+    if match["kics"]:
         return _CLOUDS
-    ids = (found["ids"] or found["checkov"] or found["nosec"]).lower().split(",")
+    ids = (match["ids"] or match["checkov"] or match["nosec"]).lower().split(",")
     rules = (_RULE_OF.get(each.removeprefix("avd-").split("[")[0]) for each in ids)
     return [rule for rule in rules if rule]

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.items import FilePlace, Item
-from gpuyard.manifests.placeholders import is_filled_in
+from gpuyard.lint.items import FileLocation, Item
+from gpuyard.manifests.placeholders import is_entirely_placeholder
 from gpuyard.rules.rule import UNKNOWN, Resource
 from gpuyard.rules.subjects.pools import NODE_GROUP, gpu_pool, is_gpu_machine
 
@@ -49,17 +49,17 @@ _IN_EKS = {own: name for name, own in _OF_CLUSTER.items() if own != "clusterEndp
 _EVERY_LOG = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
 
 
-def cluster(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+def cluster(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
     """The cluster itself, where the file says what rules ask of one, and it has GPUs."""
     vpc, logs = _mapping(value.get("vpc")), _mapping(value.get("cloudWatch"))
-    said = {
+    properties = {
         "vpcConfig": _network(vpc),
         "encryptionConfig": _encryption(value.get("secretsEncryption")),
         "enabledClusterLogTypes": _logs(_mapping(logs.get("clusterLogging")).get("enableTypes")),
         "accessConfig": _access(_mapping(value.get("accessConfig"))),
     }
     groups = [item.resource for item in node_groups(value, place)]
-    if any(each is not UNKNOWN for each in said.values()) and any(map(gpu_pool, groups)):
+    if any(each is not UNKNOWN for each in properties.values()) and any(map(gpu_pool, groups)):
         name = _mapping(value.get("metadata")).get("name")
         shown = name if isinstance(name, str) else "(no name)"
         at = replace(
@@ -67,7 +67,7 @@ def cluster(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
             pulumi_name=lambda own: _IN_EKS.get(own, own),
             own_name=lambda name: _OF_CLUSTER.get(name, name),
         )
-        yield Item(Resource(CLUSTER, shown, said), at)
+        yield Item(Resource(CLUSTER, shown, properties), at)
 
 
 def _network(vpc: Mapping[str, Any]) -> Any:
@@ -83,27 +83,27 @@ def _network(vpc: Mapping[str, Any]) -> Any:
     }
 
 
-def _encryption(given: Any) -> Any:
-    key = _mapping(given).get("keyARN")
+def _encryption(value: Any) -> Any:
+    key = _mapping(value).get("keyARN")
     if key is None:
         return UNKNOWN
     return {"provider": {"keyArn": key}, "resources": ["secrets"]}
 
 
-def _logs(given: Any) -> Any:
-    if not isinstance(given, list):
+def _logs(value: Any) -> Any:
+    if not isinstance(value, list):
         return UNKNOWN
-    return _EVERY_LOG if {"*", "all"} & {str(each) for each in given} else given
+    return _EVERY_LOG if {"*", "all"} & {str(each) for each in value} else value
 
 
-def _access(given: Mapping[str, Any]) -> Any:
-    if "authenticationMode" not in given:
+def _access(access: Mapping[str, Any]) -> Any:
+    if "authenticationMode" not in access:
         return UNKNOWN
     fields = ("authenticationMode", "bootstrapClusterCreatorAdminPermissions")
-    return {field: given[field] for field in fields if field in given}
+    return {field: access[field] for field in fields if field in access}
 
 
-def node_groups(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+def node_groups(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
     """Every node group of a ClusterConfig."""
     of_all = _mapping(_mapping(value.get("metadata")).get("tags"))
     for field in (_MANAGED, _OWN):
@@ -112,14 +112,14 @@ def node_groups(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
             if isinstance(group, Mapping):
                 name = group.get("name")
                 shown = name if isinstance(name, str) else "(no name)"
-                found = _properties(group)
-                found["tags"] = {**of_all, **_mapping(group.get("tags"))}
+                result = _properties(group)
+                result["tags"] = {**of_all, **_mapping(group.get("tags"))}
                 if field == _OWN:  # of machines of its own EKS repairs none
-                    found["nodeRepairConfig"] = {"enabled": True}
-                yield Item(Resource(NODE_GROUP, shown, found), _place(place, (field, index)))
+                    result["nodeRepairConfig"] = {"enabled": True}
+                yield Item(Resource(NODE_GROUP, shown, result), _place(place, (field, index)))
 
 
-def _place(place: FilePlace, path: Path) -> FilePlace:
+def _place(place: FileLocation, path: Path) -> FileLocation:
     return replace(
         place,
         prefix=(*place.prefix, *path),
@@ -155,34 +155,34 @@ def _image(group: Mapping[str, Any], *, has_gpus: bool) -> str:
 
 
 def _all_spot(group: Mapping[str, Any], distribution: Mapping[str, Any]) -> bool:
-    kept = (
+    on_demand = (
         distribution.get("onDemandBaseCapacity"),
         distribution.get("onDemandPercentageAboveBaseCapacity"),
     )
-    return group.get("spot") is True or (kept[1] == 0 and not kept[0])
+    return group.get("spot") is True or (on_demand[1] == 0 and not on_demand[0])
 
 
-def _taints(given: Any) -> Any:
+def _taints(value: Any) -> Any:
     """A list; of groups of its own also by key, `value:effect`. What somebody fills in stays as it is."""
-    if is_filled_in(given):
-        return given
-    if isinstance(given, Mapping):
-        return [{"key": key, "effect": _effect(each)} for key, each in given.items()]
-    listed = given if isinstance(given, list) else []
-    return [each for each in listed if isinstance(each, Mapping) or is_filled_in(each)]
+    if is_entirely_placeholder(value):
+        return value
+    if isinstance(value, Mapping):
+        return [{"key": key, "effect": _effect(each)} for key, each in value.items()]
+    listed = value if isinstance(value, list) else []
+    return [each for each in listed if isinstance(each, Mapping) or is_entirely_placeholder(each)]
 
 
-def _effect(given: Any) -> str:
-    return given if is_filled_in(given) else str(given).rpartition(":")[2]
+def _effect(value: Any) -> str:
+    return value if is_entirely_placeholder(value) else str(value).rpartition(":")[2]
 
 
-def _ssh(given: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
+def _ssh(ssh: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
     """Open where it says so, or names a key: to groups, to the network of private nodes, or to all."""
     names = ("publicKey", "publicKeyName", "publicKeyPath")
-    allowed = given.get("allow", any(given.get(name) for name in names))
+    allowed = ssh.get("allow", any(ssh.get(name) for name in names))
     if allowed is not True:
         return {}
-    to = given.get("sourceSecurityGroupIds") or (["its network"] if private else [])
+    to = ssh.get("sourceSecurityGroupIds") or (["its network"] if private else [])
     return {"ec2SshKey": "a key", "sourceSecurityGroupIds": to}
 
 

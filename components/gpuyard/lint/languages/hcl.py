@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from gpuyard.spec.yaml.room import NO_ROOM, NoRoomError, room
+from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudgetExceeded, parse_budget
 
 MAX_DEPTH = 100
 OF_A_TERM, OF_A_BLOCK = 2, 16
@@ -34,8 +34,8 @@ _TWO = ("==", "!=", ">=", "<=", "=>", "&&", "||")
 class HclError(Exception):
     """A text is not HCL: the line, and what was expected there."""
 
-    def __init__(self, line: int, wanted: str) -> None:
-        super().__init__(f"not HCL: line {line}: {wanted}")
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(f"not HCL: line {line}: {problem}")
         self.line = line
 
 
@@ -92,12 +92,12 @@ class HclBlock:
 def parse_hcl(text: str) -> HclBlock:
     """The whole file as one block without a type; HclError where it is no HCL."""
     reader = _Reader(text)
-    found = HclBlock("", (), 1, 1)
-    reader.body(found)
+    result = HclBlock("", (), 1, 1)
+    reader.body(result)
     if reader.at < len(text):
         raise reader.error("a name")
     reader.pay()
-    return found
+    return result
 
 
 class _Reader:
@@ -107,7 +107,7 @@ class _Reader:
         self.text = text
         self.at = 0
         self.depth = 0
-        self.room, self.owed = room(), 0
+        self.room, self.owed = parse_budget(), 0
         self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     # ── where it is ──
@@ -116,9 +116,9 @@ class _Reader:
         line = bisect_right(self.starts, self.at)
         return line, self.at - self.starts[line - 1] + 1
 
-    def error(self, wanted: str) -> HclError:
+    def error(self, expected: str) -> HclError:
         last = self.text.rstrip().count("\n") + 1
-        return HclError(min(self.place()[0], last), f"{wanted} was expected")
+        return HclError(min(self.place()[0], last), f"{expected} was expected")
 
     def skip(self, *, lines: bool) -> str:
         """Over space and comments; the next sign, "" at the end."""
@@ -151,7 +151,7 @@ class _Reader:
 
     def pay(self) -> None:
         if self.room and not self.room.take(self.owed):
-            raise NoRoomError(NO_ROOM)
+            raise ParseBudgetExceeded(BUDGET_EXCEEDED)
         self.owed = 0
 
     # ── blocks and attributes ──
@@ -177,17 +177,17 @@ class _Reader:
         labels: list[str] = []
         while (sign := self.skip(lines=False)) != "{":
             if sign == '"':
-                said = self.quoted()
-                labels.append("".join(part for part in said.parts if isinstance(part, str)))
+                label_text = self.quoted()
+                labels.append("".join(part for part in label_text.parts if isinstance(part, str)))
             elif label := self.take(_IDENT):
                 labels.append(label)
             else:
                 raise self.error("`=` or `{`")
         self.at += 1
-        found = HclBlock(type_, tuple(labels), line, column)
-        self.body(found)
+        result = HclBlock(type_, tuple(labels), line, column)
+        self.body(result)
         self.expect("}")
-        return found
+        return result
 
     # ── expressions ──
 
@@ -196,12 +196,12 @@ class _Reader:
         self.deeper()
         self.owe(OF_A_TERM)
         line, column = self.place()
-        found = self.primary()
+        result = self.primary()
         if not self.ended(inside=inside):
             self.over(inside=inside)
-            found = HclTerm(HclForm.OTHER, line, column)
+            result = HclTerm(HclForm.OTHER, line, column)
         self.depth -= 1
-        return found
+        return result
 
     def ended(self, *, inside: bool) -> bool:
         sign = self.skip(lines=inside)
@@ -222,9 +222,9 @@ class _Reader:
         if sign == "(":
             self.at += 1
             self.skip(lines=True)
-            found = self.expression(inside=True)
+            result = self.expression(inside=True)
             self.expect(")")
-            return found
+            return result
         if word := self.take(_NUMBER):
             return HclTerm(HclForm.LITERAL, line, column, _number(word))
         return self.signed(line, column) if sign in {"-", "!"} else self.named(line, column)
@@ -284,15 +284,15 @@ class _Reader:
                 self.take(_IDENT)
             name = ""
         self.expect("(", lines=False)
-        found: list[HclTerm] = []
+        results: list[HclTerm] = []
         while self.skip(lines=True) != ")":
-            found.append(self.expression(inside=True))
+            results.append(self.expression(inside=True))
             if self.text.startswith("...", self.at):
                 self.at += 3
                 name = ""
             self.comma(")")
         self.at += 1
-        return HclTerm(HclForm.CALL, line, column, name, tuple(found))
+        return HclTerm(HclForm.CALL, line, column, name, tuple(results))
 
     def comma(self, end: str) -> None:
         sign = self.skip(lines=True)
@@ -304,31 +304,31 @@ class _Reader:
     def listed(self) -> HclTerm:
         line, column = self.place()
         self.at += 1
-        found: list[HclTerm] = []
+        results: list[HclTerm] = []
         while self.skip(lines=True) != "]":
-            found.append(self.expression(inside=True))
+            results.append(self.expression(inside=True))
             self.comma("]")
         self.at += 1
-        return HclTerm(HclForm.LIST, line, column, parts=tuple(found))
+        return HclTerm(HclForm.LIST, line, column, parts=tuple(results))
 
     def pairs(self) -> HclTerm:
         """Keys and values; where no comma is, the end of a line ends a value."""
         line, column = self.place()
         self.at += 1
-        found: list[tuple[HclTerm, HclTerm]] = []
+        results: list[tuple[HclTerm, HclTerm]] = []
         while self.skip(lines=True) != "}":
             key = self.key()
             if self.skip(lines=False) not in {"=", ":"}:
                 raise self.error("`=`")
             self.at += 1
             self.skip(lines=False)
-            found.append((key, self.expression(inside=False)))
+            results.append((key, self.expression(inside=False)))
             if self.skip(lines=False) == ",":
                 self.at += 1
             elif self.skip(lines=True) != "}":
                 self.line_began()
         self.at += 1
-        return HclTerm(HclForm.OBJECT, line, column, parts=tuple(found))
+        return HclTerm(HclForm.OBJECT, line, column, parts=tuple(results))
 
     def line_began(self) -> None:
         """After a value without a comma the next one stands on a line of its own."""

@@ -72,36 +72,36 @@ class Module:
     """The locals of a folder, which is what Terraform takes for one module."""
 
     attributes: Mapping[str, HclAttribute]
-    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Variables, where those who call it say what they are."""
     known: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
     """Values by name, and how large each is."""
     folder: str = ""
     text_of: Callable[[str], str] | None = None
     """What is in a file of the folder, "" where it is not in view; None where no file is opened."""
-    opened: list[str] = field(default_factory=list[str])
-    spent: int = 0
-    asked: list[str] = field(default_factory=list[str])
+    opened_files: list[str] = field(default_factory=list[str])
+    steps_used: int = 0
+    evaluating: list[str] = field(default_factory=list[str])
 
     def value(self, expression: HclTerm, path: Path = (), into: Places | None = None) -> Any:
         """What it is worth; where each part of it stands is marked, when it is written out here."""
-        found: Any = UNKNOWN
+        result: Any = UNKNOWN
         match expression.form:
             case HclForm.LITERAL:
-                found = expression.value
+                result = expression.value
             case HclForm.TEMPLATE:
-                found = self._template(expression, path, into)
+                result = self._template(expression, path, into)
             case HclForm.LIST:
-                found = self._items(expression, path, into)
+                result = self._items(expression, path, into)
             case HclForm.OBJECT:
-                found = self._pairs(expression, path, into)
+                result = self._pairs(expression, path, into)
             case HclForm.REFERENCE:
-                found = self._reference(expression.value)
+                result = self._reference(expression.value)
             case HclForm.CALL:
-                found = self._call(expression, path, into)
+                result = self._call(expression, path, into)
             case _:
                 pass
-        return found
+        return result
 
     def decoded(self, expression: HclTerm, path: Path, into: Places) -> list[Any]:
         """The YAML documents of a text, or what was to be encoded as such; [UNKNOWN] where nobody can say."""
@@ -121,27 +121,27 @@ class Module:
         return documents[0].value if len(documents) == 1 else UNKNOWN
 
     def _items(self, expression: HclTerm, path: Path, into: Places | None) -> list[Any]:
-        found: list[Any] = []
+        results: list[Any] = []
         for index, each in enumerate(expression.parts):
             here = (*path, index)
             if into is not None:
                 into.mark(here, each.line, each.column)
-            found.append(self.value(each, here, into))
-        return found
+            results.append(self.value(each, here, into))
+        return results
 
     def _pairs(self, expression: HclTerm, path: Path, into: Places | None) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
-        whole = True
+        results: dict[Any, Any] = {}
+        is_complete = True
         for key, each in expression.parts:
             name = self.value(key)
             if isinstance(name, bool) or not isinstance(name, str | int | float):
-                whole = False  # what it sets, nobody knows
+                is_complete = False  # what it sets, nobody knows
                 continue
             here = (*path, str(name))
             if into is not None:
                 into.mark(here, key.line, key.column)
-            found[str(name)] = self.value(each, here, into)
-        return found if whole else PartlyKnown(found)
+            results[str(name)] = self.value(each, here, into)
+        return results if is_complete else PartlyKnown(results)
 
     def _template(self, expression: HclTerm, path: Path, into: Places | None) -> Any:
         if len(expression.parts) == 1 and isinstance(expression.parts[0], HclTerm):
@@ -157,38 +157,38 @@ class Module:
             return "".join(_less(line, expression.indent) for line in lines)
         return text
 
-    def _text(self, part: Any, around: HclTerm) -> str:
+    def _text(self, part: Any, parent: HclTerm) -> str:
         """What stands in for a part; over several lines it would move those after it, and is not known."""
         if isinstance(part, str):
             return part
         value = self.value(part)
         if isinstance(value, bool):
             return str(value).lower()
-        if not isinstance(value, str | int | float) or (around.heredoc and "\n" in str(value)):
+        if not isinstance(value, str | int | float) or (parent.heredoc and "\n" in str(value)):
             return UNKNOWN_PART
         return str(value)
 
     def _reference(self, steps: tuple[str | int, ...]) -> Any:
         whose, name = steps[:2] if len(steps) > 1 else ("", "")
-        if whose == "var" and name in self.given:
-            found = self.given[str(name)]
-            return self._part(found, _size(found), steps[2:])
+        if whose == "var" and name in self.inputs:
+            result = self.inputs[str(name)]
+            return self._part(result, _size(result), steps[2:])
         if whose == "path" and self.text_of is not None:
             return "."  # of a folder that no other calls, all of them are the same
         if whose != "local" or not isinstance(name, str) or name not in self.attributes:
             return UNKNOWN
         if name not in self.known:
-            if name in self.asked or len(self.asked) >= _MOST_STEPS:
+            if name in self.evaluating or len(self.evaluating) >= _MOST_STEPS:
                 return UNKNOWN  # Terraform refuses a circle
-            self.asked.append(name)
+            self.evaluating.append(name)
             value = self.value(self.attributes[name].value)
             self.known[name] = value, _size(value)
-            self.asked.pop()
+            self.evaluating.pop()
         return self._part(*self.known[name], steps[2:])
 
     def _part(self, value: Any, size: int, steps: tuple[str | int, ...]) -> Any:
-        self.spent += size
-        if self.spent > _MOST_VALUES:
+        self.steps_used += size
+        if self.steps_used > _MOST_VALUES:
             return UNKNOWN  # locals of locals can be endless, in few lines
         for step in steps:
             value = _below(value, step)
@@ -199,12 +199,12 @@ class Module:
         if name in _SAME and len(arguments) == 1:
             return self.value(arguments[0], path, into)
         if name in _DECODED and len(arguments) == 1:
-            found = self.decoded(arguments[0], path, into or Places())
-            return found[0] if len(found) == 1 else UNKNOWN
+            result = self.decoded(arguments[0], path, into or Places())
+            return result[0] if len(result) == 1 else UNKNOWN
         if name in _OPENED and arguments and self.text_of is not None:
             return self._file(arguments, self.text_of)
         if name == "merge":
-            return overlaid([self.value(each, path, into) for each in arguments])
+            return merge_overlays([self.value(each, path, into) for each in arguments])
         return UNKNOWN
 
     def _file(self, arguments: tuple[Any, ...], text_of: Callable[[str], str]) -> Any:
@@ -216,22 +216,22 @@ class Module:
         text = text_of(path)
         if not text:
             return UNKNOWN
-        self.opened.append(path)
+        self.opened_files.append(path)
         if len(arguments) > 1:
-            given = self.value(arguments[1])
+            value = self.value(arguments[1])
             if _DIRECTIVE in text:
                 return UNKNOWN
-            text = _filled(text, given)
+            text = _filled(text, value)
         return self._part(text, _size(text), ())
 
 
-def _filled(text: str, given: Any) -> str:
+def _filled(text: str, variables: Any) -> str:
     """A template with plain names filled in; what else it makes is not known."""
 
-    def part(found: re.Match[str]) -> str:
-        if found[1]:
-            return found[0][1:]
-        value = given.get(found[2].strip()) if isinstance(given, Mapping) else UNKNOWN
+    def part(match: re.Match[str]) -> str:
+        if match[1]:
+            return match[0][1:]
+        value = variables.get(match[2].strip()) if isinstance(variables, Mapping) else UNKNOWN
         if isinstance(value, bool):
             return str(value).lower()
         plain = isinstance(value, str | int | float) and "\n" not in str(value)
@@ -250,46 +250,48 @@ def _documents(value: Any) -> list[Document] | None:
         return None
 
 
-def overlaid(values: list[Any], *, deep: bool = False) -> Any:
+def merge_overlays(values: list[Any], *, deep: bool = False) -> Any:
     """Mappings laid one over the other, the last wins; what stands under an unknown one is unknown."""
-    whole, found = True, dict[Any, Any]()
+    is_complete, result = True, dict[Any, Any]()
     for value in values:
         if value is None:
             continue
         if not isinstance(value, Mapping):
-            whole, found = False, {}
+            is_complete, result = False, {}
         else:
-            whole = whole and not isinstance(value, PartlyKnown)
+            is_complete = is_complete and not isinstance(value, PartlyKnown)
             if isinstance(value, PartlyKnown):
-                found = {}  # it may set any of them anew
-            found = _deeper(found, value, whole=whole) if deep else {**found, **value}
-    return found if whole else PartlyKnown(found)
+                result = {}  # it may set any of them anew
+            result = _deeper(result, value, whole=is_complete) if deep else {**result, **value}
+    return result if is_complete else PartlyKnown(result)
 
 
 def _deeper(under: Mapping[Any, Any], over: Mapping[Any, Any], *, whole: bool) -> dict[Any, Any]:
     """As Helm does it: mappings into each other, anything else in place of what was there."""
-    found = dict(under)
+    results = dict(under)
     for key, each in over.items():
-        before = found.get(key)
+        before = results.get(key)
         if isinstance(each, Mapping):
             both = [before, each] if isinstance(before, Mapping) else [each]
-            found[key] = overlaid(both if whole else [UNKNOWN, *both], deep=True)
+            results[key] = merge_overlays(both if whole else [UNKNOWN, *both], deep=True)
         else:
-            found[key] = each
-    return found
+            results[key] = each
+    return results
 
 
-def cleaned(value: Any) -> Any:
+def without_unknowns(value: Any) -> Any:
     """The value with every text unknown of which a part is."""
     if isinstance(value, str):
         return UNKNOWN if UNKNOWN_PART in value else value
     if isinstance(value, list):
-        return [cleaned(each) for each in value]
+        return [without_unknowns(each) for each in value]
     if not isinstance(value, Mapping):
         return value
-    found = {key: cleaned(each) for key, each in value.items() if UNKNOWN_PART not in str(key)}
-    whole = len(found) == len(value) and not isinstance(value, PartlyKnown)
-    return found if whole else PartlyKnown(found)
+    results = {
+        key: without_unknowns(each) for key, each in value.items() if UNKNOWN_PART not in str(key)
+    }
+    is_complete = len(results) == len(value) and not isinstance(value, PartlyKnown)
+    return results if is_complete else PartlyKnown(results)
 
 
 def _size(value: Any) -> int:

@@ -26,14 +26,14 @@ def steps_of(name: str, value: Any) -> tuple[Path, Any]:
     return (tuple(steps), value) if len(steps) <= _MOST_STEPS else (tuple(steps[:1]), UNKNOWN)
 
 
-def nested(steps: Path, value: Any) -> Any:
+def nested_value(steps: Path, value: Any) -> Any:
     """A value below its names."""
     for step in reversed(steps):
         value = {step: value}
     return value
 
 
-def typed(value: Any) -> Any:
+def parse_set_value(value: Any) -> Any:
     """A text as Helm reads it: numbers, truths and lists in braces are such."""
     if not isinstance(value, str):
         return value
@@ -42,7 +42,11 @@ def typed(value: Any) -> Any:
     if _WHOLE.fullmatch(value):
         return int(value)
     if value.startswith("{") and value.endswith("}"):
-        return [typed(each.strip()) for each in value[1:-1].split(",")] if value[1:-1] else []
+        return (
+            [parse_set_value(each.strip()) for each in value[1:-1].split(",")]
+            if value[1:-1]
+            else []
+        )
     return value
 
 
@@ -54,17 +58,19 @@ def from_a_repository(chart: Any) -> str:
     return "" if name.endswith(".tgz") else name.partition(":")[0]
 
 
-def sets_of(written: str, *, as_text: bool = False) -> Iterator[Any]:
+def parse_set_option(written: str, *, as_text: bool = False) -> Iterator[Any]:
     """What one `--set A=x,B.C=y` lays over values, each by itself; UNKNOWN where a name is not known."""
     for part in _parts(written):
-        found = _PAIR.fullmatch(part)
-        if found is None or UNKNOWN_PART in found[1]:
+        match = _PAIR.fullmatch(part)
+        if match is None or UNKNOWN_PART in match[1]:
             yield UNKNOWN
             continue
-        name, value = found[1], found[2]
+        name, value = match[1], match[2]
         text = _ESCAPED.sub(r"\1", value)
-        given: Any = UNKNOWN if UNKNOWN_PART in value else text if as_text else typed(text)
-        yield nested(*steps_of(name, given))
+        parsed: Any = (
+            UNKNOWN if UNKNOWN_PART in value else text if as_text else parse_set_value(text)
+        )
+        yield nested_value(*steps_of(name, parsed))
 
 
 def _parts(written: str) -> Iterator[str]:

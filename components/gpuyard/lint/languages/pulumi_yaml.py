@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.catalogue.cluster.machine_gpus import names_gpu_machine
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.catalogue.cluster.machine_gpus import contains_gpu_machine_name
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules.rule import UNKNOWN, Resource
@@ -19,7 +19,7 @@ _FUNCTION = "fn::"
 _ABOUT_GPUS = re.compile(r"nvidia|gpu|dcgm|kueue|karpenter|guestAccelerator", re.IGNORECASE)
 
 
-def is_program(value: Any) -> bool:
+def is_pulumi_yaml_program(value: Any) -> bool:
     """True for a project whose program stands in it."""
     return _runtime(value) == _RUNTIME and isinstance(value.get("resources"), Mapping)
 
@@ -35,32 +35,32 @@ def _runtime(value: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def program_resources(value: Any, place: FilePlace) -> Iterator[Item]:
+def program_resources(value: Any, place: FileLocation) -> Iterator[Item]:
     """Every resource; of a program that says no word of GPUs the cloud is somebody else's matter."""
-    given = value.get("variables")
-    variables = given if isinstance(given, Mapping) else {}
+    declared = value.get("variables")
+    variables = declared if isinstance(declared, Mapping) else {}
     written = repr(value)
-    about = _ABOUT_GPUS.search(written) is not None or names_gpu_machine(written.encode())
+    about = _ABOUT_GPUS.search(written) is not None or contains_gpu_machine_name(written.encode())
     for name, each in value["resources"].items():
-        found = _resource(str(name), each, variables)
-        if found is not None and (about or not found.kind.startswith(_CLOUDS)):
+        result = _resource(str(name), each, variables)
+        if result is not None and (about or not result.kind.startswith(_CLOUDS)):
             at = (*place.prefix, "resources", name, "properties")
-            yield Item(found, replace(place, prefix=at))
+            yield Item(result, replace(place, prefix=at))
 
 
 _CLOUDS = ("aws:", "gcp:")
 
 
-def _resource(name: str, given: Any, variables: Mapping[Any, Any]) -> Resource | None:
-    if not (isinstance(given, Mapping) and isinstance(given.get("type"), str)) or "get" in given:
+def _resource(name: str, value: Any, variables: Mapping[Any, Any]) -> Resource | None:
+    if not (isinstance(value, Mapping) and isinstance(value.get("type"), str)) or "get" in value:
         return None  # what it only reads, another program makes
-    properties = _value(given.get("properties") or {}, variables)
-    options = _value(given.get("options") or {}, variables)
+    properties = _value(value.get("properties") or {}, variables)
+    options = _value(value.get("options") or {}, variables)
     if not (isinstance(properties, Mapping) and isinstance(options, Mapping)):
         return None
     protect = options.get("protect")
-    kept = None if protect is UNKNOWN else protect is True
-    return pulumi_resource(given["type"], name, properties, protected=kept)
+    is_protected = None if protect is UNKNOWN else protect is True
+    return pulumi_resource(value["type"], name, properties, protected=is_protected)
 
 
 def _value(value: Any, variables: Mapping[Any, Any]) -> Any:
@@ -73,9 +73,9 @@ def _value(value: Any, variables: Mapping[Any, Any]) -> Any:
         return value
     if any(str(key).startswith(_FUNCTION) for key in value):
         return UNKNOWN
-    whole = {key: each for key, each in value.items() if not _REFERENCE.search(str(key))}
-    found = {key: _value(each, variables) for key, each in whole.items()}
-    return found if len(whole) == len(value) else PartlyKnown(found)
+    literal_fields = {key: each for key, each in value.items() if not _REFERENCE.search(str(key))}
+    results = {key: _value(each, variables) for key, each in literal_fields.items()}
+    return results if len(literal_fields) == len(value) else PartlyKnown(results)
 
 
 def _text(value: str, variables: Mapping[Any, Any]) -> Any:

@@ -89,16 +89,16 @@ class _Variables:
 
     def expanded(self, text: str, scope: int) -> str:
         """The text with every variable that is known; of one that is not a sign."""
-        found, length = list[str](), 0
+        result, length = list[str](), 0
         at = 0
         for each in _VARIABLE.finditer(text):
             value = self._value(each[1] or each[3] or "", each[2], scope)
-            found += [text[at : each.start()], value]
+            result += [text[at : each.start()], value]
             at = each.end()
             length += len(value)
             if length > MOST_LETTERS:
                 return UNKNOWN_PART
-        return "".join([*found, text[at:]])
+        return "".join([*result, text[at:]])
 
     def _value(self, name: str, default: str | None, scope: int) -> str:
         key = self._key(name, scope)
@@ -118,9 +118,9 @@ class _Variables:
     def _key(self, name: str, scope: int) -> tuple[int, str] | None:
         """Where it is assigned once, and nowhere else where that could be seen."""
         where = scope if (scope, name) in self.raw else 0
-        found = self.raw.get((where, name), set())
+        result = self.raw.get((where, name), set())
         elsewhere = self.shared.get(name, set()) - {scope, where}
-        once = len(found) == 1 and (where or not elsewhere)
+        once = len(result) == 1 and (where or not elsewhere)
         return (where, name) if once else None
 
 
@@ -146,7 +146,7 @@ class Script:
         """The commands of a line, each as its words; none of a line whose quotes do not end."""
         command: list[str] = []
         turned = False
-        for word in _words(_clean(line, self.kind)):
+        for word in _line_words(_clean(line, self.kind)):
             if word and set(word) <= _SPLITS:
                 yield from [command] if command else []
                 command = []
@@ -159,14 +159,14 @@ class Script:
         yield from [command] if command else []
 
 
-def script(text: str, file: str) -> Script:
+def read_script(text: str, file: str) -> Script:
     """A file by its name: a Makefile, a justfile, a Taskfile, Markdown, else a script of a shell."""
     kind = kind_of(file)
     scoped = _scoped(_without_heredocs(_joined(text, kind)), kind)
     return Script(kind, [each for each in scoped if len(each[1]) <= MOST_LETTERS])
 
 
-def is_prose(file: str) -> bool:
+def is_documentation(file: str) -> bool:
     """Whether a file is a text for people, in which commands stand as examples."""
     return file.endswith((".md", ".markdown")) or posixpath.basename(file) == "README"
 
@@ -179,7 +179,7 @@ def is_pipeline(file: str) -> bool:
 def kind_of(file: str) -> str:
     """The language of a file, by its name."""
     name = posixpath.basename(file)
-    if is_prose(name):
+    if is_documentation(name):
         return "markdown"
     if name.lower() in {"makefile", "gnumakefile"} or name.endswith(".mk"):
         return "make"
@@ -196,10 +196,10 @@ def _joined(text: str, kind: str) -> Iterator[str]:
     fence = ""
     open_ = kind != "markdown"
     for line in text.splitlines():
-        if kind == "markdown" and (found := _FENCE.match(line)):
+        if kind == "markdown" and (match := _FENCE.match(line)):
             if not fence:
-                fence, open_ = found[1], found[2].lower() in _SHELLS
-            elif found[1].startswith(fence):
+                fence, open_ = match[1], match[2].lower() in _SHELLS
+            elif match[1].startswith(fence):
                 fence, open_ = "", False
             begun = []
             continue
@@ -224,18 +224,18 @@ def _without_heredocs(lines: Iterator[str]) -> Iterator[str]:
         if ends:
             ends = "" if line.strip() == ends else ends
             continue
-        if "<<" in line and (found := _HEREDOC.search(line)) and last.get(found[2], -1) > number:
-            ends = found[2]
+        if "<<" in line and (match := _HEREDOC.search(line)) and last.get(match[2], -1) > number:
+            ends = match[2]
         yield line
 
 
 def _scoped(lines: Iterator[str], kind: str) -> Iterator[tuple[int, str]]:
     """With the number of the function that each stands in."""
-    scope, made, end = 0, 0, ""
+    scope, function_count, end = 0, 0, ""
     for line in lines:
         if kind == "shell" and not scope and _BEGINS.match(line):
-            made += 1
-            scope, end = made, "}"
+            function_count += 1
+            scope, end = function_count, "}"
         yield scope, line
         if scope and line.startswith(end):
             scope = 0
@@ -296,27 +296,27 @@ def _unquoted(word: str) -> str:
         return word  # as most are, and the reader of words is slow
     if word[0] == word[-1] and len(word) > 1 and not _QUOTED.search(word[1:-1]):
         return word[1:-1]
-    found = _words(word)
-    return "".join(found) if found else UNKNOWN_PART
+    result = _line_words(word)
+    return "".join(result) if result else UNKNOWN_PART
 
 
-def _words(line: str) -> list[str]:
+def _line_words(line: str) -> list[str]:
     for text in (line, re.split(r"(?:^|\s)#", line, maxsplit=1)[0]):
         try:
-            found = split_words(text)
+            result = split_words(text)
         except ValueError:
             continue  # a quote that does not end, perhaps of a comment
-        return found[: next((i for i, w in enumerate(found) if w.startswith("#")), len(found))]
+        return result[: next((i for i, w in enumerate(result) if w.startswith("#")), len(result))]
     return []
 
 
 def split_words(line: str) -> list[str]:
     """Words and signs between commands as a shell has them; ValueError where a quote does not end."""
     if "\\" not in line:  # as in most lines, and `shlex` takes a letter at a time
-        found = _WORD.findall(line)
+        result = _WORD.findall(line)
         if _WORD.sub("", line).strip(_SPACES):
             raise ValueError("No closing quotation")
-        return [_QUOTES.sub(r"\1\2", word) for word in found]
+        return [_QUOTES.sub(r"\1\2", word) for word in result]
     reader = shlex.shlex(line, posix=True, punctuation_chars=";&|()<>")
     reader.whitespace_split = True
     reader.commenters = ""

@@ -13,7 +13,7 @@ from typing import Any
 from gpuyard.lint.languages.hcl import HclBlock, HclError, parse_hcl
 from gpuyard.lint.languages.hcl_values import Module
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
-from gpuyard.spec.yaml.room import NoRoomError
+from gpuyard.spec.yaml.parse_budget import ParseBudgetExceeded
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 _CALLS = re.compile(rb'^[ \t]*source\s*=\s*"\.\.?(?:/|")', re.MULTILINE)
@@ -27,13 +27,13 @@ Folders = Mapping[str, Mapping[str, bytes]]
 """By folder, its files of Terraform."""
 
 
-def calls_a_cluster_from_elsewhere(data: bytes) -> bool:
+def calls_external_cluster_module(data: bytes) -> bool:
     """Whether a file calls a module of EKS or GKE that only Terraform can fetch."""
     return _FROM_ELSEWHERE.search(data) is not None
 
 
 @dataclass(slots=True)
-class Calls:
+class ModuleCalls:
     """Every call by a path among some folders."""
 
     folders: Folders
@@ -42,14 +42,14 @@ class Calls:
     known: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     _callers: dict[str, list[tuple[str, HclBlock]]] | None = None
 
-    def given(self, folder: str) -> Mapping[str, Any]:
+    def module_inputs(self, folder: str) -> Mapping[str, Any]:
         """What is known of the variables of a folder."""
         if folder not in self.known:
             self.known[folder] = {}  # a circle, which Terraform refuses, gives nothing
-            self.known[folder] = self._given(folder)
+            self.known[folder] = self._inputs(folder)
         return self.known[folder]
 
-    def _given(self, folder: str) -> dict[str, Any]:
+    def _inputs(self, folder: str) -> dict[str, Any]:
         callers = self._by_target().get(folder, ())
         if not callers:
             return {}
@@ -86,11 +86,11 @@ class Calls:
         module = Module(
             {
                 name: each
-                for found in self._blocks(caller)
-                if found.type == "locals"
-                for name, each in found.attributes.items()
+                for result in self._blocks(caller)
+                if result.type == "locals"
+                for name, each in result.attributes.items()
             },
-            self.given(caller),
+            self.module_inputs(caller),
         )
         return {
             name: UNKNOWN if (value := module.value(each.value)) is None else value
@@ -107,19 +107,19 @@ class Calls:
     def _blocks(self, folder: str) -> list[HclBlock]:
         """Of files that deploy; what cannot be read says so where it is read for itself."""
         if folder not in self.parsed:
-            found: list[HclBlock] = []
+            results: list[HclBlock] = []
             for file, data in self.folders[folder].items():
-                wanted = _CALLS.search(data) or _SAYS.search(data)
-                if wanted and file not in self.samples and len(data) <= MAX_BYTES:
-                    found += _parsed(data)
-            self.parsed[folder] = found
+                match = _CALLS.search(data) or _SAYS.search(data)
+                if match and file not in self.samples and len(data) <= MAX_BYTES:
+                    results += _parsed(data)
+            self.parsed[folder] = results
         return self.parsed[folder]
 
 
 def _parsed(data: bytes) -> list[HclBlock]:
     try:
         return parse_hcl(data.decode("utf-8-sig")).blocks
-    except (HclError, NoRoomError, UnicodeDecodeError):
+    except (HclError, ParseBudgetExceeded, UnicodeDecodeError):
         return []
 
 
@@ -133,5 +133,5 @@ def _softened(value: Any, *, partly: bool) -> Any:
         return [_softened(each, partly=partly) for each in value]
     if not isinstance(value, Mapping):
         return value
-    found = {key: _softened(each, partly=partly) for key, each in value.items()}
-    return PartlyKnown(found) if partly or isinstance(value, PartlyKnown) else found
+    results = {key: _softened(each, partly=partly) for key, each in value.items()}
+    return PartlyKnown(results) if partly or isinstance(value, PartlyKnown) else results

@@ -10,38 +10,43 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpuyard.catalogue.cluster.machine_gpus import names_gpu_machine
+from gpuyard.catalogue.cluster.machine_gpus import contains_gpu_machine_name
 from gpuyard.findings import Path
-from gpuyard.lint.inside import with_inside
-from gpuyard.lint.items import FilePlace, FilesRead, HandedValues, Item, Unread
-from gpuyard.lint.kubernetes import is_object, with_open_texts
+from gpuyard.lint.embedded_values import with_embedded
+from gpuyard.lint.items import FileLocation, Item, LintInput, SkippedFile, ValuesOverlay
+from gpuyard.lint.kubernetes import is_object, with_placeholder_strings
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.lint.languages.hcl import HclBlock, HclError, HclForm, HclTerm, parse_hcl
 from gpuyard.lint.languages.hcl_values import (
     UNKNOWN_PART,
     Module,
     Places,
-    cleaned,
-    overlaid,
+    merge_overlays,
+    without_unknowns,
 )
-from gpuyard.lint.languages.helm_sets import from_a_repository, nested, steps_of, typed
-from gpuyard.lint.languages.terraform_calls import calls_a_cluster_from_elsewhere
-from gpuyard.lint.languages.terraform_objects import OBJECTS, in_words_of, written_object
+from gpuyard.lint.languages.helm_sets import (
+    from_a_repository,
+    nested_value,
+    parse_set_value,
+    steps_of,
+)
+from gpuyard.lint.languages.terraform_calls import calls_external_cluster_module
+from gpuyard.lint.languages.terraform_objects import OBJECTS, kubernetes_object, object_location
 from gpuyard.lint.languages.terraform_pins import PINS, provider_before
 from gpuyard.lint.terraform import (
     KINDS,
     MANIFESTS,
-    named_as_pulumi,
-    protected,
+    is_protected,
     pulumi_name,
     terraform_name,
+    with_pulumi_names,
 )
 from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom, NoRoomError
+from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudget, ParseBudgetExceeded
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 NOTHING = "no resource that rules know; what variables and modules give is in a plan: `terraform show -json`"
-NOT_FOLLOWED = (
+UNRESOLVED_MODULES = (
     "a module from elsewhere makes what it says of GPUs: give it `terraform show -json plan.out`"
 )
 _TYPES = (*KINDS, *MANIFESTS, *OBJECTS)
@@ -57,13 +62,13 @@ _META = _TIMES | {"provider", "depends_on"}
 _META_BLOCKS = frozenset({"lifecycle", "provisioner", "connection", "timeouts"})
 _RELEASE = "helm_release"
 _NODE_POOL = "google_container_node_pool"
-FILLED_IN: Mapping[str, tuple[str, ...]] = {
+CLOUD_DEFAULTED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "aws_launch_template": ("metadata_options",),
     "google_container_cluster": ("private_cluster_config", "release_channel"),
     _NODE_POOL: ("management",),
 }
 """What the cloud fills in where nothing is said, with what it thinks best: a plan has it as unknown too."""
-OF_THE_CLUSTER = ("workload_metadata_config", "resource_labels")
+CLUSTER_ATTRIBUTES = ("workload_metadata_config", "resource_labels")
 """What nodes of GKE have from their cluster, where their pool says nothing of its own."""
 _EKS, _ACCESS = "aws_eks_cluster", "access_config"
 _ACCESS_SINCE = (5, 33)
@@ -110,87 +115,91 @@ class _Folder:
 
 def read_terraform(
     files: Mapping[str, bytes],
-    given: Mapping[str, Any],
+    variables: Mapping[str, Any],
     text_of: Callable[[str], str],
     named: Collection[str] = (),
-) -> FilesRead:
+) -> LintInput:
     """The files of one folder, what is known of its variables, and the texts that it names.
 
     Of files that are named themselves the form is looked at whatever they hold.
     """
     large = {f for f, d in files.items() if len(d) > MAX_BYTES}
     files = {f: d for f, d in files.items() if f not in large}
-    wanted = {f: d for f, d in files.items() if _OURS.search(d)}
-    beside = {f: d for f, d in files.items() if f not in wanted and wanted and _is_beside(d)}
-    unread = {
-        f: Unread(f, f"more than {MAX_BYTES:,} bytes: nobody's hand wrote it")
+    gpu_files = {f: d for f, d in files.items() if _OURS.search(d)}
+    additional = {
+        f: d for f, d in files.items() if f not in gpu_files and gpu_files and _is_beside(d)
+    }
+    skipped = {
+        f: SkippedFile(f, f"more than {MAX_BYTES:,} bytes: nobody's hand wrote it")
         for f in sorted(large)
     }
-    parsed = _parsed({**wanted, **beside}, unread)
-    others = {f: d for f, d in files.items() if f in named or _OF_OTHERS.search(d)}
-    for file in others.keys() - {*wanted, *beside}:
-        with MemoryRoom(MAX_BYTES).shared():  # of these nothing is kept
-            _parsed({file: files[file]}, unread)
-    folder = _folder(files, parsed, given, text_of)
+    parsed = _parsed({**gpu_files, **additional}, skipped)
+    call_files = {f: d for f, d in files.items() if f in named or _OF_OTHERS.search(d)}
+    for file in call_files.keys() - {*gpu_files, *additional}:
+        with ParseBudget(MAX_BYTES).shared():  # of these nothing is kept
+            _parsed({file: files[file]}, skipped)
+    folder = _folder(files, parsed, variables, text_of)
     items = [
-        item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
+        item for file in gpu_files if file in parsed for item in _file(file, parsed[file], folder)
     ]
-    found = {item.place.file for item in items}
+    results = {item.place.file for item in items}
     about = any(_speaks_of_gpus(data) for data in files.values())
     for file, data in files.items():
-        if file not in found | set(unread):
-            hint = about and calls_a_cluster_from_elsewhere(data)
-            unread[file] = Unread(file, NOT_FOLLOWED if hint else NOTHING, foreign=not hint)
-    return FilesRead(
+        if file not in results | set(skipped):
+            hint = about and calls_external_cluster_module(data)
+            skipped[file] = SkippedFile(
+                file, UNRESOLVED_MODULES if hint else NOTHING, is_unrecognized=not hint
+            )
+    return LintInput(
         tuple(items),
-        tuple(unread.values()),
+        tuple(skipped.values()),
         (*files, *sorted(large)),
-        handed=tuple(_handed(items)),
+        values_overlays=tuple(_values_overlays(items)),
     )
 
 
-def _parsed(files: Mapping[str, bytes], unread: dict[str, Unread]) -> dict[str, HclBlock]:
+def _parsed(files: Mapping[str, bytes], skipped: dict[str, SkippedFile]) -> dict[str, HclBlock]:
     """Each file that is HCL; of the others it is written down why they are not read."""
     parsed: dict[str, HclBlock] = {}
     for file, data in files.items():
         try:
             parsed[file] = parse_hcl(data.decode("utf-8-sig"))
         except HclError as e:
-            unread[file] = Unread(file, str(e), e.line)
-        except NoRoomError:
-            unread[file] = Unread(file, NO_ROOM)
+            skipped[file] = SkippedFile(file, str(e), e.line)
+        except ParseBudgetExceeded:
+            skipped[file] = SkippedFile(file, BUDGET_EXCEEDED)
         except UnicodeDecodeError as e:
-            unread[file] = Unread(file, f"not text (byte {e.start} is not UTF-8)")
+            skipped[file] = SkippedFile(file, f"not text (byte {e.start} is not UTF-8)")
     return parsed
 
 
 def _folder(
     files: Mapping[str, bytes],
     parsed: Mapping[str, HclBlock],
-    given: Mapping[str, Any],
+    variables: Mapping[str, Any],
     text_of: Callable[[str], str],
 ) -> _Folder:
     """What is known of a module beside each of its files."""
     blocks = [block for top in parsed.values() for block in top.blocks]
-    said = [block.attributes for block in blocks if block.type == "locals"]
-    local = {name: each for attributes in said for name, each in attributes.items()}
+    local_blocks = [block.attributes for block in blocks if block.type == "locals"]
+    local = {name: each for attributes in local_blocks for name, each in attributes.items()}
     root = any(_PROVIDER.search(data) for data in files.values())
     adds = any(b"default_tags" in data for data in files.values())
-    module = Module(local, given)
+    module = Module(local, variables)
     opening = Module(
-        local, given, folder=posixpath.dirname(min(files, default="")), text_of=text_of
+        local, variables, folder=posixpath.dirname(min(files, default="")), text_of=text_of
     )
     old = provider_before(blocks, module, "aws", _ACCESS_SINCE)
     return _Folder(module, _types(files.values()), adds or not root, old, opening)
 
 
-def _handed(items: Iterable[Item]) -> Iterator[HandedValues]:
+def _values_overlays(items: Iterable[Item]) -> Iterator[ValuesOverlay]:
     """Files of values that releases name, with what the releases make of them."""
     for item in items:
-        if item.laid is not None:
-            given = item.laid.properties
-            chart = from_a_repository(given.get("chart"))
-            yield HandedValues(tuple(given[_NAMED]), (given["values"],), chart)
+        if item.merged_resource is not None:
+            value = item.merged_resource.properties
+            chart = from_a_repository(value.get("chart"))
+            yield ValuesOverlay(tuple(value[_NAMED]), (value["values"],), chart)
 
 
 def _is_beside(data: bytes) -> bool:
@@ -201,7 +210,7 @@ def _is_beside(data: bytes) -> bool:
 def _speaks_of_gpus(data: bytes) -> bool:
     """Whether a file names GPUs or a machine that has them, and not only which kinds of images there are."""
     words = _ABOUT_GPUS.search(data) and _ABOUT_GPUS.search(_KINDS_OF_IMAGES.sub(b"", data))
-    return bool(words) or names_gpu_machine(data)
+    return bool(words) or contains_gpu_machine_name(data)
 
 
 def _types(files: Iterable[bytes]) -> tuple[str, ...]:
@@ -223,29 +232,33 @@ def _file(file: str, top: HclBlock, folder: _Folder) -> Iterator[Item]:
         if ours and block.labels[0] in folder.types and not _absent(block, folder.module):
             maybe = bool(_TIMES & set(block.attributes))
             for item in _resource(file, block, folder, into):
-                yield from _finished(item, maybe=maybe)
+                yield from _with_embedded_items(item, maybe=maybe)
 
 
 def _absent(block: HclBlock, module: Module) -> bool:
     """Whether it is there no time at all."""
-    given = [block.attributes[name] for name in _TIMES if name in block.attributes]
-    return any(module.value(each.value) in ([], {}, 0) for each in given)
+    counts = [block.attributes[name] for name in _TIMES if name in block.attributes]
+    return any(module.value(each.value) in ([], {}, 0) for each in counts)
 
 
-def _finished(item: Item, *, maybe: bool) -> Iterator[Item]:
+def _with_embedded_items(item: Item, *, maybe: bool) -> Iterator[Item]:
     """With what is inside it; only then is a text of which a part is unknown no text any more."""
-    for each in with_inside(item):
+    for each in with_embedded(item):
         raw = each.resource
         if UNKNOWN_PART not in raw.kind:
             name = "(no name)" if UNKNOWN_PART in raw.name else raw.name
-            laid = each.laid and replace(each.laid, properties=cleaned(each.laid.properties))
+            final_overlays = each.merged_resource and replace(
+                each.merged_resource, properties=without_unknowns(each.merged_resource.properties)
+            )
             is_one = is_object(raw.properties)
-            opened = with_open_texts(raw.properties, UNKNOWN_PART) if is_one else raw.properties
+            opened = (
+                with_placeholder_strings(raw.properties, UNKNOWN_PART) if is_one else raw.properties
+            )
             yield replace(
                 each,
-                resource=replace(raw, name=name, properties=cleaned(opened)),
-                maybe=maybe,
-                laid=laid,
+                resource=replace(raw, name=name, properties=without_unknowns(opened)),
+                is_uncertain=maybe,
+                merged_resource=final_overlays,
             )
 
 
@@ -256,7 +269,7 @@ def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iter
     into.mark(at, block.line, block.column)
     values: dict[str, Any] = {}
     into.document.value.append(values)
-    place = FilePlace(file, into.document, at)
+    place = FileLocation(file, into.document, at)
     if kind in MANIFESTS:
         yield from _object(
             file, block, folder.module, replace(place, prefix=(*at, MANIFESTS[kind])), into
@@ -266,28 +279,30 @@ def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iter
         values["values"] = _chart_values(block, folder.module, (*at, "values"), into)
     values |= {k: v for k, v in _inside(block, folder.module, at, into).items() if k not in values}
     if kind in OBJECTS:
-        found = kubernetes_resource(written_object(kind, values), _source(file, block))
-        yield Item(found, in_words_of(kind, place))
+        result = kubernetes_resource(kubernetes_object(kind, values), _source(file, block))
+        yield Item(result, object_location(kind, place))
         return
     if (role := _OF_A_ROLE.get(kind)) in block.attributes:
         values[role] = _one_role(block.attributes[role].value) or values.get(role)
-    for missing in FILLED_IN.get(kind, ()):
+    for missing in CLOUD_DEFAULTED_FIELDS.get(kind, ()):
         values.setdefault(missing, UNKNOWN)
     if kind == _EKS and folder.without_access:
         values.setdefault(_ACCESS, UNKNOWN)
     nodes = values.get("node_config") if kind == _NODE_POOL else None
     for each in nodes if isinstance(nodes, list) else ():
-        for missing in OF_THE_CLUSTER if isinstance(each, dict) else ():
+        for missing in CLUSTER_ATTRIBUTES if isinstance(each, dict) else ():
             each.setdefault(missing, UNKNOWN)
     if kind.startswith("aws_") and folder.more_tags:
         values["tags"] = UNKNOWN
-    named: dict[str, Any] = named_as_pulumi(values)
-    kept = _kept(block, folder.module) or protected(KINDS[kind], named)
-    made = Resource(KINDS[kind], f"{kind}.{name}", named, kept)
+    named: dict[str, Any] = with_pulumi_names(values)
+    is_protected_resource = _prevents_destroy(block, folder.module) or is_protected(
+        KINDS[kind], named
+    )
+    resource = Resource(KINDS[kind], f"{kind}.{name}", named, is_protected_resource)
     yield Item(
-        made,
+        resource,
         replace(place, pulumi_name=pulumi_name, own_name=terraform_name),
-        laid=_laid(made, block, folder.opening) if kind == _RELEASE else None,
+        merged_resource=_merged(resource, block, folder.opening) if kind == _RELEASE else None,
     )
 
 
@@ -301,24 +316,24 @@ def _one_role(written: HclTerm) -> str:
     return ".".join(steps) if steps[:1] == [_ROLE] and field in _OF_ONE_ROLE else ""
 
 
-def _laid(release: Resource, block: HclBlock, opening: Module) -> Resource | None:
+def _merged(release: Resource, block: HclBlock, opening: Module) -> Resource | None:
     """A release with the values in files that it names; None where it names none in view."""
-    opening.opened.clear()
+    opening.opened_files.clear()
     values = _chart_values(block, opening, (), Places())
-    if not opening.opened:
+    if not opening.opened_files:
         return None
-    known = {**release.properties, "values": values, _NAMED: [*opening.opened]}
+    known = {**release.properties, "values": values, _NAMED: [*opening.opened_files]}
     return replace(release, properties=known)
 
 
-def _kept(block: HclBlock, module: Module) -> bool | None:
+def _prevents_destroy(block: HclBlock, module: Module) -> bool | None:
     """True where Terraform itself refuses to delete it."""
-    said = [b.attributes.get("prevent_destroy") for b in block.blocks if b.type == "lifecycle"]
-    return True if any(each and module.value(each.value) is True for each in said) else None
+    settings = [b.attributes.get("prevent_destroy") for b in block.blocks if b.type == "lifecycle"]
+    return True if any(each and module.value(each.value) is True for each in settings) else None
 
 
 def _object(
-    file: str, block: HclBlock, module: Module, place: FilePlace, into: Places
+    file: str, block: HclBlock, module: Module, place: FileLocation, into: Places
 ) -> Iterator[Item]:
     """An object of Kubernetes, as values or as text."""
     written = block.attributes.get(str(place.prefix[-1]))
@@ -339,15 +354,15 @@ def _source(file: str, block: HclBlock) -> str:
 
 def _inside(block: HclBlock, module: Module, path: Path, into: Places) -> dict[str, Any]:
     """Attributes and blocks as a plan has them: each block in a list, what is null left out."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, attribute in block.attributes.items():
         if not (block.labels and name in _META):  # in a block below, `count` is the cloud's own
             into.mark((*path, name), attribute.line, attribute.column)
             value = module.value(attribute.value, (*path, name), into)
-            found |= {name: value} if value is not None else {}
+            results |= {name: value} if value is not None else {}
     for each in block.blocks:
         if each.type not in _META_BLOCKS and each.type != "dynamic":
-            listed: list[Any] = found.setdefault(each.type, [])
+            listed: list[Any] = results.setdefault(each.type, [])
             here = (*path, each.type, len(listed))
             into.mark((*path, each.type), each.line, each.column)
             into.mark(here, each.line, each.column)
@@ -355,15 +370,15 @@ def _inside(block: HclBlock, module: Module, path: Path, into: Places) -> dict[s
     for each in block.blocks:
         if each.type == "dynamic" and each.labels:
             into.mark((*path, each.labels[0]), each.line, each.column)
-            found[each.labels[0]] = UNKNOWN
-    return found
+            results[each.labels[0]] = UNKNOWN
+    return results
 
 
 def _chart_values(block: HclBlock, module: Module, path: Path, into: Places) -> Any:
     """What Helm makes of `values` and `set`, the last of them counting most, also for where it stands."""
-    given = block.attributes.get("values")
-    if given is not None:
-        into.mark(path, given.line, given.column)
+    values_attribute = block.attributes.get("values")
+    if values_attribute is not None:
+        into.mark(path, values_attribute.line, values_attribute.column)
     layers: list[Any] = []
     for each in reversed(block.blocks):
         if each.type in _SETS:
@@ -376,17 +391,17 @@ def _chart_values(block: HclBlock, module: Module, path: Path, into: Places) -> 
     for name in _SETS:  # a list of objects, as version 3 of the provider has it
         if attribute := block.attributes.get(name):
             layers += reversed(_set_all(attribute.value, module, path, into))
-    if given is not None:
-        layers += reversed(_texts(given.value, module, path, into))
-    return overlaid([*reversed(layers)], deep=True)
+    if values_attribute is not None:
+        layers += reversed(_texts(values_attribute.value, module, path, into))
+    return merge_overlays([*reversed(layers)], deep=True)
 
 
 def _texts(written: HclTerm, module: Module, path: Path, into: Places) -> list[Any]:
-    found: list[Any] = []
+    results: list[Any] = []
     if written.form is HclForm.LIST:
         for each in reversed(written.parts):
-            found += reversed(module.decoded(each, path, into))
-        return found[::-1]
+            results += reversed(module.decoded(each, path, into))
+        return results[::-1]
     listed = module.value(written)
     if not isinstance(listed, list):
         return [UNKNOWN]
@@ -396,15 +411,15 @@ def _texts(written: HclTerm, module: Module, path: Path, into: Places) -> list[A
 def _set_all(written: HclTerm, module: Module, path: Path, into: Places) -> list[Any]:
     if written.form is not HclForm.LIST:
         return [UNKNOWN]
-    found: list[Any] = []
+    results: list[Any] = []
     for each in written.parts:
         entry = module.value(each)
-        found.append(
+        results.append(
             _set(entry, path, each.line, each.column, into)
             if isinstance(entry, Mapping)
             else UNKNOWN
         )
-    return found
+    return results
 
 
 def _set(entry: Mapping[str, Any], path: Path, line: int, column: int, into: Places) -> Any:
@@ -412,6 +427,8 @@ def _set(entry: Mapping[str, Any], path: Path, line: int, column: int, into: Pla
     name, value = entry.get("name"), entry.get("value")
     if not isinstance(name, str) or UNKNOWN_PART in name:
         return UNKNOWN
-    steps, value = steps_of(name, value if entry.get("type") == "string" else typed(value))
+    steps, value = steps_of(
+        name, value if entry.get("type") == "string" else parse_set_value(value)
+    )
     into.mark((*path, *steps), line, column)
-    return nested(steps, value)
+    return nested_value(steps, value)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.lint.items import FilePlace
+from gpuyard.lint.items import FileLocation
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules.rule import UnknownValue
 
@@ -92,29 +92,29 @@ _NODES = "node_affinity"
 _SECRET, _PLAIN = "Secret", "stringData"
 
 
-def written_object(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def kubernetes_object(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The object of a resource of this type."""
     version, name = OBJECTS[kind]
-    made = _mapping(values, within="")
-    if name == _SECRET and "data" in made:
-        made[_PLAIN] = made.pop("data")  # the provider encodes it
-    return {"apiVersion": version, "kind": name, **made}
+    fields = _mapping(values, within="")
+    if name == _SECRET and "data" in fields:
+        fields[_PLAIN] = fields.pop("data")  # the provider encodes it
+    return {"apiVersion": version, "kind": name, **fields}
 
 
-def in_words_of(kind: str, place: FilePlace) -> FilePlace:
+def object_location(kind: str, place: FileLocation) -> FileLocation:
     """Where fields of such an object stand, and what they are called there."""
     name = _secret_name if OBJECTS[kind][1] == _SECRET else kubernetes_name
     return replace(place, pulumi_name=name, own_name=provider_name)
 
 
 def _mapping(values: Mapping[str, Any], within: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for key, value in values.items():
-        kept = _value(key, value, within)
-        if kept is not None:
+        converted = _value(key, value, within)
+        if converted is not None:
             blocks = isinstance(value, list | UnknownValue)
-            found[kubernetes_name(key) if blocks else _camel(key)] = kept
-    return PartlyKnown(found) if isinstance(values, PartlyKnown) else found
+            results[kubernetes_name(key) if blocks else _camel(key)] = converted
+    return PartlyKnown(results) if isinstance(values, PartlyKnown) else results
 
 
 def _value(key: str, value: Any, within: str) -> Any:

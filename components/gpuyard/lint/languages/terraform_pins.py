@@ -33,9 +33,9 @@ def admits_before(constraint: str, since: _Version) -> bool:
     return any(_ends_before(part, since) for part in constraint.split(","))
 
 
-def _constraints(said: object) -> list[str]:
+def _constraints(requirement: object) -> list[str]:
     """The constraint, as it was written before Terraform 0.13 or beside a source."""
-    constraint = said.get("version") if isinstance(said, dict) else said
+    constraint = requirement.get("version") if isinstance(requirement, dict) else requirement
     return [constraint] if isinstance(constraint, str) else []
 
 
@@ -48,8 +48,8 @@ def _ends_before(part: str, since: _Version) -> bool:
         case (
             "~>"
         ):  # the last number may grow, and the others not: of a single one all may come after
-            kept = numbers[: min(len(numbers), _WITH_A_PATCH) - 1]
-            return bool(kept) and (*kept[:-1], kept[-1] + 1) <= since
+            fixed_numbers = numbers[: min(len(numbers), _WITH_A_PATCH) - 1]
+            return bool(fixed_numbers) and (*fixed_numbers[:-1], fixed_numbers[-1] + 1) <= since
         case "<":
             return numbers <= since
         case _:

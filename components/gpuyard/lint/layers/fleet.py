@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.lint.items import FilePlace, Item
-from gpuyard.lint.languages.hcl_values import overlaid
+from gpuyard.lint.items import FileLocation, Item
+from gpuyard.lint.languages.hcl_values import merge_overlays
 from gpuyard.manifests.fields import UNKNOWN, mapping, mappings, text
 from gpuyard.rules.rule import Resource
 
@@ -25,21 +25,21 @@ def is_bundle(value: Any) -> bool:
     )
 
 
-def release_of_bundle(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+def bundle_release(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
     """The chart, where it is taken from a repository: of one in a folder nobody reads the version."""
     helm = mapping(value, "helm")
     chart = text(helm, "chart")
     if helm.get("repo") or chart.startswith("oci://"):
-        given: Any = mapping(helm, "values")
+        chart_values: Any = mapping(helm, "values")
         if any(helm.get(key) for key in _ELSEWHERE):
-            given = UNKNOWN
+            chart_values = UNKNOWN
         else:
             more = [each.get("helm") for each in mappings(value, "targetCustomizations")]
             over = [_unknown(mapping(each, "values")) for each in more if isinstance(each, Mapping)]
-            given = overlaid([given, *over], deep=True)
-        said = {"chart": chart, "version": text(helm, "version"), "values": given}
+            chart_values = merge_overlays([chart_values, *over], deep=True)
+        properties = {"chart": chart, "version": text(helm, "version"), "values": chart_values}
         below = replace(place, prefix=(*place.prefix, "helm"))
-        yield Item(Resource("helm:Chart", text(helm, "releaseName") or chart, said), below)
+        yield Item(Resource("helm:Chart", text(helm, "releaseName") or chart, properties), below)
 
 
 def _unknown(value: Any) -> Any:

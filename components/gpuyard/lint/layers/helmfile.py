@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.errors import UsageError
-from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.items import FileLocation, Item
 from gpuyard.lint.languages.commands import MOST_BYTES, HelmCommand
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
-from gpuyard.lint.languages.helm_sets import nested, steps_of
+from gpuyard.lint.languages.helm_sets import nested_value, steps_of
 from gpuyard.manifests.fields import UNKNOWN, items, mapping, mappings, text
 from gpuyard.rules.rule import Resource
 from gpuyard.spec.yaml_tree import parse_documents
@@ -36,7 +36,7 @@ def is_helmfile(value: Any) -> bool:
     )
 
 
-def releases_of_helmfile(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+def helmfile_releases(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
     """Charts in exact versions that are surely installed, with values that stand in the helmfile alone.
 
     Of another version `helmfile.lock` may say which it is.
@@ -44,17 +44,17 @@ def releases_of_helmfile(value: Mapping[str, Any], place: FilePlace) -> Iterator
     for number, each in enumerate(items(value, "releases")):
         chart, version = text(each, "chart"), text(each, "version")
         if _is_installed(each) and not chart.startswith(".") and _EXACT.fullmatch(version):
-            given = items(each, "values")
-            alone = len(given) <= 1 and all(isinstance(one, Mapping) for one in given)
-            values = given if alone and not _adds(each) else UNKNOWN
-            said = {"chart": chart, "version": version, "values": values}
+            layers = items(each, "values")
+            alone = len(layers) <= 1 and all(isinstance(one, Mapping) for one in layers)
+            values = layers if alone and not _adds(each) else UNKNOWN
+            properties = {"chart": chart, "version": version, "values": values}
             below = replace(place, prefix=(*place.prefix, "releases", number))
-            yield Item(Resource("helm:Chart", text(each, "name"), said), below)
+            yield Item(Resource("helm:Chart", text(each, "name"), properties), below)
 
 
 def _is_installed(release: Any) -> bool:
-    given = mapping(release)
-    return given.get("installed", True) is True and not given.get("condition")
+    value = mapping(release)
+    return value.get("installed", True) is True and not value.get("condition")
 
 
 def _adds(release: Mapping[str, Any]) -> bool:
@@ -64,8 +64,8 @@ def _adds(release: Mapping[str, Any]) -> bool:
 
 def helmfile_commands(data: bytes, file: str) -> list[HelmCommand]:
     """What helmfile hands to Helm, once for each environment."""
-    near = "/".join(file.rsplit("/", 2)[-2:])  # helmfile.d/gpus.yaml, too
-    if "helmfile" not in near or len(data) > MOST_BYTES:
+    path_end = "/".join(file.rsplit("/", 2)[-2:])  # helmfile.d/gpus.yaml, too
+    if "helmfile" not in path_end or len(data) > MOST_BYTES:
         return []
     documents = _documents(data, file)
     named = [str(name) for each in documents for name in mapping(each, "environments")]
@@ -88,15 +88,15 @@ def _documents(data: bytes, file: str) -> list[Any]:
 
 
 def _commands(release: Mapping[Any, Any], environments: list[str]) -> Iterator[HelmCommand]:
-    given = items(release, "values")
-    after = next((i for i in range(len(given), 0, -1) if isinstance(given[i - 1], str)), 0)
-    sets = [each for each in given[after:] if isinstance(each, Mapping)]
+    value = items(release, "values")
+    after = next((i for i in range(len(value), 0, -1) if isinstance(value[i - 1], str)), 0)
+    sets = [each for each in value[after:] if isinstance(each, Mapping)]
     sets += [
-        nested(*steps_of(text(each, "name"), each.get("value", UNKNOWN)))
+        nested_value(*steps_of(text(each, "name"), each.get("value", UNKNOWN)))
         for each in mappings(release, "set")
     ]
     for name in environments:
-        files = tuple(_known(each, name) for each in given if isinstance(each, str))
+        files = tuple(_known(each, name) for each in value if isinstance(each, str))
         if release.get("installed") is False:  # nobody takes them
             yield HelmCommand("", None, files, (UNKNOWN,))
             continue

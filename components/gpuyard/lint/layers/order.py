@@ -9,19 +9,26 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.inside import OF_ARGO, of_parameter
-from gpuyard.lint.layers.sets import filled, variants_of
-from gpuyard.lint.layers.view import KUSTOMIZE, Layer, LayersView, beside, of_repository, parsed
+from gpuyard.lint.embedded_values import OF_ARGO, parameter_values
+from gpuyard.lint.layers.sets import render_elements, variants_of
+from gpuyard.lint.layers.view import (
+    KUSTOMIZE,
+    Layer,
+    LayersView,
+    parsed,
+    repository_path,
+    sibling_file,
+)
 from gpuyard.manifests.fields import UNKNOWN, items, mapping, mappings, text
 from gpuyard.rules.subjects.components import at_path
 
 FLUX = "helm.toolkit.fluxcd.io/HelmRelease"
-LAID = (FLUX, KUSTOMIZE, *OF_ARGO)
+OVERLAY_ORDER = (FLUX, KUSTOMIZE, *OF_ARGO)
 """Kinds of which the order is known."""
 _CHART, _VALUES = "Chart.yaml", "values.yaml"
 
 
-def layers_of(
+def values_layers(
     kind: str, properties: Mapping[str, Any], base: Path, file: str, view: LayersView
 ) -> list[Layer]:
     """The values of the chart at a path of one release, the lowest first."""
@@ -32,25 +39,25 @@ def layers_of(
         return [*under, Layer(mapping(spec, "values"), own=True)]
     if kind == KUSTOMIZE:
         return list(_of_kustomize(chart, file, view))
-    return list(of_argo(chart, view))
+    return list(argo_layers(chart, view))
 
 
-def layers_of_each(
+def values_layers_by_release(
     kind: str, properties: Mapping[str, Any], base: Path, file: str, view: LayersView
 ) -> Iterator[list[Layer]]:
     """The same of each release that a set makes; a path that fits no file is left as it is."""
     if kind not in OF_ARGO[1:]:
-        yield layers_of(kind, properties, base, file, view)
+        yield values_layers(kind, properties, base, file, view)
         return
     listed = [text(each) for each in items(at_path(properties, (*base, "helm", "valueFiles")))]
-    for given in variants_of(properties, listed, view.names):
-        chart = mapping(filled(at_path(properties, base), given))
-        yield list(of_argo(chart, view))
+    for value in variants_of(properties, listed, view.names):
+        chart = mapping(render_elements(at_path(properties, base), value))
+        yield list(argo_layers(chart, view))
 
 
 def _of_kustomize(chart: Mapping[Any, Any], file: str, view: LayersView) -> Iterator[Layer]:
-    given, inline = chart.get("valuesFile"), Layer(mapping(chart, "valuesInline"), own=True)
-    first = view.layer(beside(file, text(given))) if given else Layer({}, own=True)
+    value, inline = chart.get("valuesFile"), Layer(mapping(chart, "valuesInline"), own=True)
+    first = view.layer(sibling_file(file, text(value))) if value else Layer({}, own=True)
     wins = chart.get("valuesMerge")
     if not inline.value or wins in (None, "override"):
         yield from (first, inline)
@@ -59,10 +66,10 @@ def _of_kustomize(chart: Mapping[Any, Any], file: str, view: LayersView) -> Iter
     else:
         yield from (inline, first)
     for each in items(chart, "additionalValuesFiles"):
-        yield view.layer(beside(file, text(each)))
+        yield view.layer(sibling_file(file, text(each)))
 
 
-def of_argo(chart: Mapping[Any, Any], view: LayersView) -> Iterator[Layer]:
+def argo_layers(chart: Mapping[Any, Any], view: LayersView) -> Iterator[Layer]:
     """Those of one source of an Application, the lowest first."""
     helm, folder = mapping(chart, "helm"), folder_of(text(chart, "path"), view)
     if folder is not None:
@@ -70,30 +77,30 @@ def of_argo(chart: Mapping[Any, Any], view: LayersView) -> Iterator[Layer]:
         yield from [own] if own.value is not UNKNOWN else []
     for each in items(helm, "valueFiles"):
         yield view.layer(_named(text(each), folder, view))
-    whole = mapping(helm, "valuesObject")
-    if whole:
-        yield Layer(whole, own=True)
+    values_object = mapping(helm, "valuesObject")
+    if values_object:
+        yield Layer(values_object, own=True)
     elif helm.get("values"):
         yield Layer(parsed(text(helm, "values")), own=True)
     for each in mappings(helm, "parameters"):
-        yield Layer(of_parameter(each))
+        yield Layer(parameter_values(each))
     for each in mappings(helm, "fileParameters"):
-        yield Layer(of_parameter({**each, "value": UNKNOWN}))
+        yield Layer(parameter_values({**each, "value": UNKNOWN}))
 
 
 def folder_of(path: str, view: LayersView) -> str | None:
     """The folder of a chart in view, by its path in a repository."""
     clean = posixpath.normpath(path).strip("/") if path else ""
-    found = of_repository(posixpath.join(clean, _CHART), view.names) if clean else None
-    return None if found is None else posixpath.dirname(found)
+    result = repository_path(posixpath.join(clean, _CHART), view.names) if clean else None
+    return None if result is None else posixpath.dirname(result)
 
 
-def _named(given: str, folder: str | None, view: LayersView) -> str | None:
+def _named(value: str, folder: str | None, view: LayersView) -> str | None:
     """A file of another source, `$values/…`, or one of the chart's own."""
-    if given.startswith("$"):
-        return of_repository(posixpath.normpath(given.partition("/")[2]), view.names)
-    if folder is None or "://" in given:
+    if value.startswith("$"):
+        return repository_path(posixpath.normpath(value.partition("/")[2]), view.names)
+    if folder is None or "://" in value:
         return None
-    if given.startswith("/"):
-        return of_repository(posixpath.normpath(given.lstrip("/")), view.names)
-    return posixpath.normpath(posixpath.join(folder, given))
+    if value.startswith("/"):
+        return repository_path(posixpath.normpath(value.lstrip("/")), view.names)
+    return posixpath.normpath(posixpath.join(folder, value))

@@ -19,14 +19,14 @@ Words = Mapping[str, str]
 def elements_of(properties: Mapping[str, Any]) -> list[tuple[int, int, Words]] | None:
     """Of a set that lists all that it makes: generator, number and words of each; None of any other."""
     generators = mappings(properties, "spec", "generators")
-    found: list[tuple[int, int, Words]] = []
+    results: list[tuple[int, int, Words]] = []
     for at, generator in enumerate(generators):
         elements = mapping(generator, "list").get("elements")
         if not isinstance(elements, list) or "elementsYaml" in mapping(generator, "list"):
             return None
         for number, each in enumerate(elements):
-            found.append((at, number, dict(_words(each))))
-    return found or None
+            results.append((at, number, dict(_dotted_values(each))))
+    return results or None
 
 
 def variants_of(
@@ -46,20 +46,22 @@ def variants_of(
     return list({tuple(sorted(each.items())): each for each in fits}.values())[:_MOST] or [{}]
 
 
-def filled(value: Any, words: Words) -> Any:
+def render_elements(value: Any, words: Words) -> Any:
     """The same with words in place of those of a template."""
     if isinstance(value, str):
         return substituted(_WORD, lambda found: words.get(found[1], found[0]), value)
     if isinstance(value, Mapping):
-        return {key: filled(each, words) for key, each in value.items()} if words else value
-    return [filled(each, words) for each in value] if isinstance(value, list) else value
+        return (
+            {key: render_elements(each, words) for key, each in value.items()} if words else value
+        )
+    return [render_elements(each, words) for each in value] if isinstance(value, list) else value
 
 
-def _words(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
+def _dotted_values(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
     """`values.zone` for what stands below another."""
     if isinstance(value, Mapping):
         for key, each in value.items():
-            yield from _words(each, f"{before}.{key}" if before else str(key))
+            yield from _dotted_values(each, f"{before}.{key}" if before else str(key))
     elif isinstance(value, str | int):
         yield before, str(value)
 
@@ -70,16 +72,18 @@ def _fitting(path: str, names: Collection[str]) -> Iterator[Words]:
         return
     at, pattern = 0, ""
     seen: list[str] = []
-    for found in _WORD.finditer(path):
-        pattern += re.escape(path[at : found.start()])
+    for word_match in _WORD.finditer(path):
+        pattern += re.escape(path[at : word_match.start()])
         pattern += (
-            rf"(?P=w{seen.index(found[1])})" if found[1] in seen else f"(?P<w{len(seen)}>[^/]+)"
+            rf"(?P=w{seen.index(word_match[1])})"
+            if word_match[1] in seen
+            else f"(?P<w{len(seen)}>[^/]+)"
         )
-        seen += [] if found[1] in seen else [found[1]]
-        at = found.end()
+        seen += [] if word_match[1] in seen else [word_match[1]]
+        at = word_match.end()
     pattern += re.escape(path[at:])
     below = pattern.partition("/")[2] if path.startswith("$") else pattern
-    whole = re.compile(rf"(?:.*/)?{below}")
+    path_pattern = re.compile(rf"(?:.*/)?{below}")
     for name in names:
-        if match := whole.fullmatch(name):
+        if match := path_pattern.fullmatch(name):
             yield {word: match[f"w{number}"] for number, word in enumerate(seen)}

@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.inside import OF_ARGO
-from gpuyard.lint.items import FilePlace, FilesRead, Item
-from gpuyard.lint.languages.hcl_values import overlaid
-from gpuyard.lint.layers.order import FLUX, folder_of, of_argo
-from gpuyard.lint.layers.sets import elements_of, filled
+from gpuyard.lint.embedded_values import OF_ARGO
+from gpuyard.lint.items import FileLocation, Item, LintInput
+from gpuyard.lint.languages.hcl_values import merge_overlays
+from gpuyard.lint.layers.order import FLUX, argo_layers, folder_of
+from gpuyard.lint.layers.sets import elements_of, render_elements
 from gpuyard.lint.layers.view import Layer, LayersView, documents_in, parsed
 from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, mapping, mappings, text
 from gpuyard.rules.rule import Resource
-from gpuyard.rules.subjects.components import at_path, charts_at
+from gpuyard.rules.subjects.components import at_path, chart_references
 from gpuyard.spec.yaml_tree import Document
 
 _RELEASE = "helm:Chart"
@@ -27,30 +27,30 @@ _FILES = frozenset({"GitRepository", "Bucket"})
 _ELSEWHERE = re.compile(r"(?:https?|oci)://")
 
 
-def with_versions_elsewhere(
-    found: FilesRead, names: Collection[str], text_of: Callable[[str], str]
-) -> FilesRead:
+def with_remote_versions(
+    result: LintInput, names: Collection[str], text_of: Callable[[str], str]
+) -> LintInput:
     """The same, with each of these as a release of its own, where it is written."""
-    view = LayersView(names, text_of, found.items)
+    view = LayersView(names, text_of, result.items)
     more: dict[tuple[str, Path], Item] = {}
-    for item in found.items:
+    for item in result.items:
         try:
-            if item.place.file in found.samples:
+            if item.place.file in result.samples:
                 continue
             for each in (*_of_elements(item, view), *_of_folders(item, view)):
                 more.setdefault((each.place.file, each.place.prefix), each)
         except NotEvaluatedError:
             continue  # what it takes, nobody knows yet
-    return replace(found, items=(*found.items, *more.values()))
+    return replace(result, items=(*result.items, *more.values()))
 
 
-def _release(chart: str, version: str, values: Any, place: FilePlace) -> Item:
-    said = {"chart": chart, "version": version, "values": values}
-    return Item(Resource(_RELEASE, chart, said), place)
+def _release(chart: str, version: str, values: Any, place: FileLocation) -> Item:
+    properties = {"chart": chart, "version": version, "values": values}
+    return Item(Resource(_RELEASE, chart, properties), place)
 
 
-def _together(layers: Iterable[Layer]) -> Any:
-    return overlaid([each.value for each in layers], deep=True)
+def _combined(layers: Iterable[Layer]) -> Any:
+    return merge_overlays([each.value for each in layers], deep=True)
 
 
 def _of_elements(item: Item, view: LayersView) -> Iterator[Item]:
@@ -58,31 +58,33 @@ def _of_elements(item: Item, view: LayersView) -> Iterator[Item]:
     kind, properties = item.resource.group_kind, item.resource.properties
     if kind != OF_ARGO[1] or _is_narrowed(properties):
         return
-    for base in charts_at(kind, properties):
+    for base in chart_references(kind, properties):
         source = mapping(at_path(properties, base))
         chart, version = text(source, "chart"), text(source, "targetRevision")
         for at, number, words in elements_of(properties) or () if "{{" in version else ():
-            named = filled(chart, words).rpartition("/")[2]
-            given = filled(version, words)
-            key = next((key for key in words if filled(version, {key: ""}) != version), "")
-            if named and "{{" not in f"{named}{given}":
+            named = render_elements(chart, words).rpartition("/")[2]
+            value = render_elements(version, words)
+            key = next((key for key in words if render_elements(version, {key: ""}) != version), "")
+            if named and "{{" not in f"{named}{value}":
                 path: Path = ("spec", "generators", at, "list", "elements", number, *key.split("."))
-                values = _together(of_argo(mapping(filled(source, words)), view))
-                yield _release(named, given, values, _at(item.place, path))
+                values = _combined(argo_layers(mapping(render_elements(source, words)), view))
+                yield _release(named, value, values, _at(item.place, path))
 
 
 def _is_narrowed(properties: Mapping[str, Any]) -> bool:
     """Whether something takes elements out, or writes some of them otherwise."""
     spec = mapping(properties, "spec")
-    given = [spec.get("templatePatch")]
+    filters = [spec.get("templatePatch")]
     for each in mappings(spec, "generators"):
-        given += [each.get("selector"), mapping(each, "list").get("template")]
-    return any(given)
+        filters += [each.get("selector"), mapping(each, "list").get("template")]
+    return any(filters)
 
 
-def _at(place: FilePlace, path: Path) -> FilePlace:
+def _at(place: FileLocation, path: Path) -> FileLocation:
     """A place that is told as one line."""
-    return FilePlace(place.file, place.document, (*place.prefix, *path), fixed=place.position(path))
+    return FileLocation(
+        place.file, place.document, (*place.prefix, *path), fixed=place.position(path)
+    )
 
 
 def _of_folders(item: Item, view: LayersView) -> Iterator[Item]:
@@ -93,10 +95,10 @@ def _of_folders(item: Item, view: LayersView) -> Iterator[Item]:
         of_files = mapping(spec, "sourceRef").get("kind") in _FILES
         folder = folder_of(text(spec, "chart"), view) if of_files else None
         yield from _dependencies(folder, UNKNOWN, view)
-    for base in charts_at(kind, properties) if kind in OF_ARGO else ():
+    for base in chart_references(kind, properties) if kind in OF_ARGO else ():
         source = mapping(at_path(properties, base))
         folder = folder_of(text(source, "path"), view)
-        yield from _dependencies(folder, _together(of_argo(source, view)), view)
+        yield from _dependencies(folder, _combined(argo_layers(source, view)), view)
 
 
 def _dependencies(folder: str | None, values: Any, view: LayersView) -> Iterator[Item]:
@@ -111,7 +113,7 @@ def _dependencies(folder: str | None, values: Any, view: LayersView) -> Iterator
         elsewhere = _ELSEWHERE.match(text(each, "repository"))
         copied = view.text_of(posixpath.join(folder, "charts", name, "Chart.yaml"))
         if elsewhere and not copied and not each.get("condition") and not each.get("tags"):
-            place = FilePlace(file, document, ("dependencies", number))
+            place = FileLocation(file, document, ("dependencies", number))
             own = values.get(name, {}) if isinstance(values, Mapping) else values
             yield _release(name, locked.get(name, version), own, place)
 
@@ -123,6 +125,6 @@ def _document(written: str, file: str) -> Document:
 
 def _locked(written: str) -> dict[str, str]:
     """By name: what `helm dependency update` has chosen."""
-    given = parsed(written)
-    chosen = mappings(given, "dependencies") if isinstance(given, Mapping) else []
+    value = parsed(written)
+    chosen = mappings(value, "dependencies") if isinstance(value, Mapping) else []
     return {text(each, "name"): text(each, "version") for each in chosen}

@@ -46,15 +46,15 @@ class LayersView:
             self.read[file] = parsed(self.text_of(file))
         return Layer(self.read[file], file)
 
-    def of_config(self, given: Mapping[Any, Any]) -> Layer:
+    def of_config(self, reference: Mapping[Any, Any]) -> Layer:
         """Values in a ConfigMap in view, or in one that a kustomization makes of a file."""
-        named = config_named(given)
-        found = list(islice(self._made(*named), 2)) if named else []
+        named = config_named(reference)
+        results = list(islice(self._layer_readers(*named), 2)) if named else []
         return (
-            found[0]() if len(found) == 1 else Layer(UNKNOWN)
+            results[0]() if len(results) == 1 else Layer(UNKNOWN)
         )  # of two nobody knows which is meant
 
-    def _made(self, name: str, key: str) -> Iterator[Callable[[], Layer]]:
+    def _layer_readers(self, name: str, key: str) -> Iterator[Callable[[], Layer]]:
         """How to read each that may be meant: reading is what takes time, where all have one name."""
         for item in self.items:
             properties = item.resource.properties
@@ -63,7 +63,7 @@ class LayersView:
                 yield partial(_written, written)
             elif item.resource.group_kind == KUSTOMIZE:
                 for file in _generated(properties, name, key):
-                    yield partial(self.layer, beside(item.place.file, file))
+                    yield partial(self.layer, sibling_file(item.place.file, file))
 
 
 def _written(text_of_values: str) -> Layer:
@@ -79,22 +79,22 @@ def _generated(properties: Mapping[str, Any], name: str, key: str) -> Iterator[s
                 yield path
 
 
-def config_named(given: Mapping[Any, Any]) -> tuple[str, str] | None:
+def config_named(reference: Mapping[Any, Any]) -> tuple[str, str] | None:
     """The ConfigMap from which an entry of Flux's valuesFrom takes whole values, and the key in it."""
-    if given.get("kind") != "ConfigMap" or given.get("targetPath"):
+    if reference.get("kind") != "ConfigMap" or reference.get("targetPath"):
         return None
-    return text(given, "name"), text(given, "valuesKey") or _KEY
+    return text(reference, "name"), text(reference, "valuesKey") or _KEY
 
 
-def beside(file: str, path: str) -> str:
+def sibling_file(file: str, path: str) -> str:
     """A file by the path that another names it with."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
 
 
-def of_repository(path: str, names: Collection[str]) -> str | None:
+def repository_path(path: str, names: Collection[str]) -> str | None:
     """A file by its path from the top of a repository; None where it could be several."""
-    found = [each for each in names if f"/{each}".endswith(f"/{path}")]
-    return path if path in names else found[0] if len(found) == 1 else None
+    results = [each for each in names if f"/{each}".endswith(f"/{path}")]
+    return path if path in names else results[0] if len(results) == 1 else None
 
 
 def documents_in(written: str, file: str) -> list[Document]:

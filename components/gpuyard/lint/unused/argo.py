@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gpuyard.lint.inside import OF_ARGO
-from gpuyard.lint.items import FilesRead
-from gpuyard.lint.together.kustomize import FLUX
-from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
-from gpuyard.lint.unused.named import upwards, without_named
+from gpuyard.lint.combined.kustomize import FLUX
+from gpuyard.lint.combined.kustomize import NAMES as KUSTOMIZATIONS
+from gpuyard.lint.embedded_values import OF_ARGO
+from gpuyard.lint.items import LintInput
+from gpuyard.lint.unused.referenced_files import parent_folders, unreferenced_paths
 from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
 
 _APPLICATION, _SET = OF_ARGO
@@ -65,17 +65,17 @@ class _Source:
         return not self.include or _fits(below, self.include)
 
 
-def passed_over(
-    reading: FilesRead, view: Sequence[str], text_of: Callable[[str], bytes]
+def undeployed_by_argo(
+    reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> set[str]:
     """Files that nobody deploys, since who takes their folder passes over them."""
-    sources = list(sources_of(reading))
+    sources = list(argo_sources(reading))
     chosen = {posixpath.dirname(f) for f in reading.files if posixpath.basename(f) in _CHOOSES}
     plain = [each for each in sources if not _is_chosen(each.path, chosen)]
     files = _objects(reading)
     # one that takes nothing there is was to take what is below
     plain = [each for each in plain if each.exclude or any(map(each.takes, files))]
-    found = {
+    results = {
         file: {file, *(each for each in _above(file) if not any(s.holds(each) for s in by))}
         for file, applied in files.items()
         if (by := [each for each in plain if each.passes_over(file)])
@@ -83,21 +83,21 @@ def passed_over(
         and not any(above in chosen for above in _above(file))
         and not any(each.takes(file) for each in sources)
     }
-    paths = {path for within in found.values() for path in within}
-    free = without_named(paths, reading, view, text_of)
-    gone = {file for file, within in found.items() if within <= free}
-    return gone | _excluded(reading, view, text_of)
+    paths = {path for within in results.values() for path in within}
+    unreferenced = unreferenced_paths(paths, reading, view, text_of)
+    undeployed = {file for file, within in results.items() if within <= unreferenced}
+    return undeployed | _excluded(reading, view, text_of)
 
 
-def _objects(reading: FilesRead) -> dict[str, bool]:
+def _objects(reading: LintInput) -> dict[str, bool]:
     """Files with objects, and whether these tell Argo CD something: who applies those, nobody knows."""
-    found: dict[str, bool] = {}
+    results: dict[str, bool] = {}
     for item in reading.items:
         own = "/" in item.resource.kind and ":" not in item.resource.kind
         if own and not item.described:
             tells = item.resource.group_kind in OF_ARGO
-            found[item.place.file] = found.get(item.place.file, False) or tells
-    return found
+            results[item.place.file] = results.get(item.place.file, False) or tells
+    return results
 
 
 def _is_chosen(path: str, chosen: set[str]) -> bool:
@@ -105,10 +105,10 @@ def _is_chosen(path: str, chosen: set[str]) -> bool:
 
 
 def _above(file: str) -> Iterator[str]:
-    return upwards(posixpath.dirname(file))
+    return parent_folders(posixpath.dirname(file))
 
 
-def sources_of(reading: FilesRead) -> Iterator[_Source]:
+def argo_sources(reading: LintInput) -> Iterator[_Source]:
     """Folders that Applications, and Kustomizations of Flux, take."""
     for item in reading.items:
         kind = item.resource.group_kind
@@ -116,16 +116,16 @@ def sources_of(reading: FilesRead) -> Iterator[_Source]:
             continue
         with suppress(NotEvaluatedError):  # in Terraform, what a variable decides
             spec = mapping(item.resource.properties, "spec")
-            given = [mapping(spec, "source"), *mappings(spec, "sources")]
+            sources = [mapping(spec, "source"), *mappings(spec, "sources")]
             for each in (
-                given if kind == _APPLICATION else [{**spec, "directory": {"recurse": True}}]
+                sources if kind == _APPLICATION else [{**spec, "directory": {"recurse": True}}]
             ):
                 yield from _source(each)
 
 
-def _source(given: Mapping[Any, Any]) -> Iterator[_Source]:
-    directory = mapping(given, "directory")
-    path = posixpath.normpath(text(given, "path") or ".").strip("/")
+def _source(source: Mapping[Any, Any]) -> Iterator[_Source]:
+    directory = mapping(source, "directory")
+    path = posixpath.normpath(text(source, "path") or ".").strip("/")
     if path != "." and not set("${*") & set(path):
         yield _Source(
             path,
@@ -147,32 +147,34 @@ def _fits(below: str, pattern: str) -> bool:
 # ── the directories of a set ──
 
 
-def _excluded(reading: FilesRead, view: Sequence[str], text_of: Callable[[str], bytes]) -> set[str]:
+def _excluded(reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]) -> set[str]:
     """Files in folders that the generator of a set leaves out, where nothing else names these."""
     generators = list(_generators(reading))
     folders = {above for file in reading.files for above in _above(file)} if generators else set()
-    gone = {
+    excluded = {
         each
         for each in folders
         if any(_is_one(each, out) for _, out in generators)
-        and not any(_is_one(each, taken) and not _is_one(each, out) for taken, out in generators)
+        and not any(
+            _is_one(each, included) and not _is_one(each, out) for included, out in generators
+        )
     }
-    within = tuple(f"{each}/" for each in without_named(gone, reading, view, text_of))
+    within = tuple(f"{each}/" for each in unreferenced_paths(excluded, reading, view, text_of))
     return {file for file in reading.files if within and file.startswith(within)}
 
 
-def _generators(reading: FilesRead) -> Iterator[tuple[list[str], list[str]]]:
+def _generators(reading: LintInput) -> Iterator[tuple[list[str], list[str]]]:
     """Of each generator from directories: the patterns that it takes, and those that it leaves out."""
     for item in reading.items:
         if item.resource.group_kind == _SET:
             with suppress(NotEvaluatedError):
                 for each in mappings(mapping(item.resource.properties, "spec"), "generators"):
-                    taken: list[str] = []
+                    included: list[str] = []
                     out: list[str] = []
-                    for given in mappings(each, "git", "directories"):
-                        named = posixpath.normpath(text(given, "path") or ".").strip("/")
-                        (out if is_true(given.get("exclude")) else taken).append(named)
-                    yield taken, out
+                    for value in mappings(each, "git", "directories"):
+                        named = posixpath.normpath(text(value, "path") or ".").strip("/")
+                        (out if is_true(value.get("exclude")) else included).append(named)
+                    yield included, out
 
 
 def _is_one(folder: str, patterns: Sequence[str]) -> bool:
@@ -181,7 +183,7 @@ def _is_one(folder: str, patterns: Sequence[str]) -> bool:
 
 def _is_like(folder: str, pattern: str) -> bool:
     """Whether a folder, from the top of the repository, is one of a pattern."""
-    wanted, parts = pattern.split("/"), folder.split("/")
-    if len(wanted) > len(parts) or (len(wanted) == 1 and len(parts) != 1):
+    pattern_parts, parts = pattern.split("/"), folder.split("/")
+    if len(pattern_parts) > len(parts) or (len(pattern_parts) == 1 and len(parts) != 1):
         return False
-    return all(map(fnmatchcase, parts[len(parts) - len(wanted) :], wanted))
+    return all(map(fnmatchcase, parts[len(parts) - len(pattern_parts) :], pattern_parts))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.items import FilesRead, Item
-from gpuyard.lint.languages.script_text import is_prose
-from gpuyard.lint.layers.parents import decided, switches_of
+from gpuyard.lint.items import Item, LintInput
+from gpuyard.lint.languages.script_text import is_documentation
+from gpuyard.lint.layers.parent_charts import is_subchart_enabled, subchart_conditions
 from gpuyard.lint.layers.view import documents_in
 from gpuyard.manifests.fields import items, mappings, text
 from gpuyard.rules.subjects.components import at_path
@@ -39,22 +39,24 @@ class _Dependency:
     """Where the values would switch it on."""
 
 
-def without_those_off(
-    found: FilesRead, names: Collection[str], text_of: Callable[[str], str]
-) -> FilesRead:
+def drop_disabled_subcharts(
+    result: LintInput, names: Collection[str], text_of: Callable[[str], str]
+) -> LintInput:
     """The same without the values of charts that nobody installs."""
     charts = sorted(each for each in names if posixpath.basename(each) == _CHART)
     off = [each for chart in charts for each in _off(chart, names, text_of)]
     off = _left_off(off, names, text_of)
-    files = {item.place.file for item in found.items} if off else ()
+    files = {item.place.file for item in result.items} if off else ()
     parts = {
         file: [
             part for each in off if _is_beside(file, each) for part in _lines(each, text_of(file))
         ]
         for file in files
     }
-    kept = [item for item in found.items if not _is_within(item, parts.get(item.place.file, ()))]
-    return found if len(kept) == len(found.items) else replace(found, items=tuple(kept))
+    retained = [
+        item for item in result.items if not _is_within(item, parts.get(item.place.file, ()))
+    ]
+    return result if len(retained) == len(result.items) else replace(result, items=tuple(retained))
 
 
 def _off(
@@ -62,22 +64,22 @@ def _off(
 ) -> Iterator[_Dependency]:
     """Dependencies that the values beside a chart switch off."""
     written, folder = text_of(chart), posixpath.dirname(chart)
-    beside = [name for each in _VALUES if (name := posixpath.join(folder, each)) in names]
-    if not beside or not any(word in written for word in _WORDS):
+    values_files = [name for each in _VALUES if (name := posixpath.join(folder, each)) in names]
+    if not values_files or not any(word in written for word in _WORDS):
         return
-    values = _value(text_of(beside[0]))
+    values = _value(text_of(values_files[0]))
     dependencies = mappings(_value(written), "dependencies")
     several = Counter(str(each.get("name")) for each in dependencies)
     for each in dependencies:
         if several[str(each.get("name"))] > 1:
             continue  # variants, of which whoever installs the chart takes one
         tags = [(_TAGS, tag) for tag in items(each, _TAGS) if isinstance(tag, str)]
-        first = decided(each, values)
-        given = [at_path(values, path) for path in tags]
-        off = first is False or (first is None and False in given and True not in given)
+        first = is_subchart_enabled(each, values)
+        tag_values = [at_path(values, path) for path in tags]
+        off = first is False or (first is None and False in tag_values and True not in tag_values)
         if off and (key := text(each, "alias") or text(each, "name")):
-            asked = [path for path in (*switches_of(each), *tags) if path != ("",)]
-            yield _Dependency(folder, key, tuple(asked))
+            switch_paths = [path for path in (*subchart_conditions(each), *tags) if path != ("",)]
+            yield _Dependency(folder, key, tuple(switch_paths))
 
 
 def _value(written: str) -> Any:
@@ -126,43 +128,43 @@ def _left_off(
     off: list[_Dependency], names: Collection[str], text_of: Callable[[str], str]
 ) -> list[_Dependency]:
     """Those that nothing in view switches on."""
-    words = {_word(path) for each in off for path in each.switches}
+    words = {_search_key(path) for each in off for path in each.switches}
     for file in names:
         if not off:
             break
-        told = _Text(file, text_of(file))
+        document = _Text(file, text_of(file))
         # a repository may have a hundred of them, and most files name none
-        said = {word for word in words if word in told.written}
-        if said:
-            off = [each for each in off if not _switches_on(told, each, said)]
+        present = {word for word in words if word in document.written}
+        if present:
+            off = [each for each in off if not _switches_on(document, each, present)]
     return off
 
 
-def _word(path: Path) -> str:
+def _search_key(path: Path) -> str:
     """What a file has that says something of a switch: `enabled` alone stands in most."""
     return str(path[-2:][0])
 
 
-def _switches_on(told: _Text, of: _Dependency, said: Collection[str]) -> bool:
+def _switches_on(document: _Text, of: _Dependency, present: Collection[str]) -> bool:
     """Whether a file may say so; its templates only ask."""
-    asked = [path for path in of.switches if _word(path) in said]
+    switches = [path for path in of.switches if _search_key(path) in present]
     templates = posixpath.join(of.folder, "templates", "")
-    if told.file.startswith(templates) or told.file == posixpath.join(of.folder, _CHART):
+    if document.file.startswith(templates) or document.file == posixpath.join(of.folder, _CHART):
         return False
-    return any(_says_on(told, path) for path in asked)
+    return any(_says_on(document, path) for path in switches)
 
 
-def _says_on(told: _Text, path: Path) -> bool:
+def _says_on(document: _Text, path: Path) -> bool:
     last, above = str(path[-1]), str(path[-2]) if len(path) > 1 else ""
-    if last not in told.written:
+    if last not in document.written:
         return False
-    prose = is_prose(told.file)
-    if _is_said(told.written, ".".join(map(str, path)), prose=prose):
+    prose = is_documentation(document.file)
+    if _is_set_in(document.written, ".".join(map(str, path)), prose=prose):
         return True
-    return not prose and any(_has(each.value, above, last) for each in told.documents())
+    return not prose and any(_has(each.value, above, last) for each in document.documents())
 
 
-def _is_said(written: str, dotted: str, *, prose: bool) -> bool:
+def _is_set_in(written: str, dotted: str, *, prose: bool) -> bool:
     """Whether a line has the path as `--set` or a parameter has it, and does not say false."""
     if dotted not in written:
         return False

@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from gpuyard.errors import UsageError
-from gpuyard.lint.items import FilesRead
-from gpuyard.lint.unused.named import without_named
+from gpuyard.lint.items import LintInput
+from gpuyard.lint.unused.referenced_files import unreferenced_paths
 from gpuyard.manifests.fields import items, mappings
 from gpuyard.spec.yaml_tree import parse_documents
 
@@ -16,8 +16,8 @@ _RELEASES = "releases"
 _OFF = b"installed:"
 
 
-def ignored_by_fleet(
-    reading: FilesRead, view: Sequence[str], text_of: Callable[[str], bytes]
+def fleet_ignored_files(
+    reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> set[str]:
     """Files in folders of Fleet that a .fleetignore beside or above them has, by name or pattern."""
     of_fleet = {posixpath.dirname(f) for f in view if posixpath.basename(f) == _FLEET}
@@ -26,12 +26,12 @@ def ignored_by_fleet(
         folder: list(_lines(text_of(posixpath.join(folder, _IGNORES))))
         for folder in {each for folders in within.values() for each in folders}
     }
-    found = {
+    results = {
         file
         for file, folders in within.items()
         if any(_is_ignored(file, folder, patterns[folder]) for folder in folders)
     }
-    return without_named(found, reading, view, text_of)
+    return unreferenced_paths(results, reading, view, text_of)
 
 
 def _above(file: str) -> Iterator[str]:
@@ -58,8 +58,8 @@ def _is_ignored(file: str, folder: str, patterns: Sequence[str]) -> bool:
     )
 
 
-def not_installed(
-    reading: FilesRead, view: Sequence[str], text_of: Callable[[str], bytes]
+def disabled_releases(
+    reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> set[str]:
     """Values of releases that helmfile would uninstall, where nothing else takes them."""
     files = [each for each in view if posixpath.basename(each).startswith("helmfile")]
@@ -70,7 +70,7 @@ def not_installed(
         for release in _releases(text):
             (off if release.get("installed") is False else on).update(_values(release, file))
     others = [each for each in view if each not in written]
-    return without_named((off - on) & {*reading.files}, reading, others, text_of)
+    return unreferenced_paths((off - on) & {*reading.files}, reading, others, text_of)
 
 
 def _releases(text: bytes) -> Iterator[Mapping[Any, Any]]:

@@ -1,6 +1,6 @@
 """Cluster Autoscaler on EKS: whether the platform brings it. GKE has its own."""
 
-from gpuyard.findings import Finding, note
+from gpuyard.findings import Finding, info
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -28,11 +28,11 @@ def check_autoscaler(draft: Draft) -> list[Finding]:
     spec = draft.spec
     if spec.cloud is not Cloud.AWS or installs_autoscaler(spec):
         return []
-    names = [pool.name for pool in draft.sound.values() if pool.scaling is Scaling.AUTOSCALER]
+    names = [pool.name for pool in draft.valid_pools.values() if pool.scaling is Scaling.AUTOSCALER]
     if not names:
         return []
     return [
-        note(
+        info(
             "scaling.yours",
             ("pools",),
             f"node groups of {', '.join(names)} carry the tags that Cluster Autoscaler reads, and a cluster"

@@ -1,21 +1,21 @@
 """Capacity blocks that a stack file buys: what is agreed to, what it costs, and when it is over.
 
 AWS takes all of the price at once and gives none of it back, so a block is bought by its own consent alone:
-`buys` beside an offer, with the sum that AWS asks. What is agreed to once is bought once: the resource is
+`purchase` beside an offer, with the sum that AWS asks. What is agreed to once is bought once: the resource is
 named for the offer, and the cloud is asked before whether anybody has bought it already.
 """
 
 from collections.abc import Iterator
 from datetime import timedelta
 
-from gpuyard.catalogue.buying import BLOCK_SIZES, EC2_OFFERING, EC2_RESERVATION, ULTRASERVERS
 from gpuyard.catalogue.commitments import CommitmentPrice, capacity_block
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
-from gpuyard.plan.capacity.ladder import agreed_usd_per_hour
+from gpuyard.catalogue.purchasing import BLOCK_SIZES, EC2_OFFERING, EC2_RESERVATION, ULTRASERVERS
+from gpuyard.findings import Finding, Fix, Path, error, format_list, info, warning
+from gpuyard.plan.capacity.capacity_options import contract_usd_per_hour
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
-from gpuyard.spec.pools import BlockPurchase, Pool, Rung
+from gpuyard.spec.pools import BlockPurchase, CapacityOptionSpec, Pool
 
 _HOURS = tuple(days * 24 for days in BLOCK_SIZES.days)
 _FAR = 2
@@ -25,76 +25,76 @@ _FAR = 2
 def check_blocks(draft: Draft) -> list[Finding]:
     """Every block: bought by consent alone, while it lasts, at a price that can be meant."""
     findings: list[Finding] = []
-    for pool, rung, path in _blocks(draft):
+    for pool, option, path in _blocks(draft):
         if draft.spec.cloud is not Cloud.AWS:
-            findings += [_elsewhere(rung, path)] if rung.buys else []
+            findings += [_wrong_cloud(option, path)] if option.purchase else []
             continue
-        wrong = list(_unagreed(pool, rung, path)) or list(_over(draft, rung, path))
-        findings += wrong or _said(draft, pool, rung, path)
+        wrong = list(_unagreed(pool, option, path)) or list(_over(draft, option, path))
+        findings += wrong or _purchase_findings(draft, pool, option, path)
     return findings
 
 
-def _blocks(draft: Draft) -> Iterator[tuple[Pool, Rung, Path]]:
+def _blocks(draft: Draft) -> Iterator[tuple[Pool, CapacityOptionSpec, Path]]:
     for number, pool in enumerate(draft.spec.pools):
-        for index, rung in enumerate(pool.capacity):
-            if rung.mode is Capacity.BLOCK or rung.buys is not None:
-                yield pool, rung, ("pools", number, "capacity", index)
+        for index, option in enumerate(pool.capacity):
+            if option.mode is Capacity.BLOCK or option.purchase is not None:
+                yield pool, option, ("pools", number, "capacity", index)
 
 
-def _refused(path: Path, problem: str, given: str, allowed: str, fix: Fix) -> Finding:
-    return refuse("capacity.block_agreed", path, problem, given=given, allowed=allowed, fix=fix)
+def _refused(path: Path, problem: str, value: str, allowed: str, fix: Fix) -> Finding:
+    return error("capacity.block_agreed", path, problem, value=value, allowed=allowed, fix=fix)
 
 
-def _elsewhere(rung: Rung, path: Path) -> Finding:
+def _wrong_cloud(option: CapacityOptionSpec, path: Path) -> Finding:
     return _refused(
         path,
         "only AWS sells blocks by an offer that a stack file can buy",
-        f"{rung.mode.value} {rung.reservation}",
-        "a reservation that is there, without `buys`",
-        Fix(says="remove buys, and name what you have reserved", at=(*path, "buys")),
+        f"{option.mode.value} {option.reservation}",
+        "a reservation that is there, without `purchase`",
+        Fix(message="remove buys, and name what you have reserved", at=(*path, "purchase")),
     )
 
 
-def _unagreed(pool: Pool, rung: Rung, path: Path) -> Iterator[Finding]:
+def _unagreed(pool: Pool, option: CapacityOptionSpec, path: Path) -> Iterator[Finding]:
     """An offer that nobody agreed to, or an agreement to what is no offer, or is not sold."""
-    held = rung.reservation or ""
-    offered = bool(EC2_OFFERING.pattern.fullmatch(held)) and rung.mode is Capacity.BLOCK
-    if rung.buys is None and offered:
+    reservation = option.reservation or ""
+    offered = bool(EC2_OFFERING.pattern.fullmatch(reservation)) and option.mode is Capacity.BLOCK
+    if option.purchase is None and offered:
         yield _refused(
             path,
-            f"{held} is an offer: a deployment would buy {rung.nodes} nodes,"
-            f" {_about(pool, rung)}paid at once and never given back",
-            held,
-            "buys: {hours: HOURS, starts: DAY, usd: PRICE} beside it, as AWS offers it; or a block you have,"
+            f"{reservation} is an offer: a deployment would buy {option.nodes} nodes,"
+            f" {_about(pool, option)}paid at once and never given back",
+            reservation,
+            "purchase: {hours: HOURS, starts: DAY, usd: PRICE} beside it, as AWS offers it; or a block you have,"
             f" such as {EC2_RESERVATION.example}",
-            Fix(says="agree to it with `buys`, or name a block that is bought already"),
+            Fix(message="agree to it with `purchase`, or name a block that is bought already"),
         )
-    elif rung.buys is not None and not offered:
+    elif option.purchase is not None and not offered:
         yield _refused(
             path,
-            f"{held or rung.mode.value} is no offer, so there is nothing to buy",
-            f"{rung.mode.value} {held}".strip(),
+            f"{reservation or option.mode.value} is no offer, so there is nothing to buy",
+            f"{option.mode.value} {reservation}".strip(),
             f"an offer of a capacity block, such as {EC2_OFFERING.example}",
-            Fix(says="remove buys", at=(*path, "buys")),
+            Fix(message="remove buys", at=(*path, "purchase")),
         )
-    elif rung.buys is not None and not ULTRASERVERS.keys().isdisjoint(pool.machines):
+    elif option.purchase is not None and not ULTRASERVERS.keys().isdisjoint(pool.machines):
         yield _refused(
             path,
-            f"{listed(pool.machines)} is sold as whole UltraServers, whose offers are not of machines",
-            held,
-            "the reservation of an UltraServer that was bought by hand, without `buys`",
-            Fix(says="remove buys, and name what you have bought"),
+            f"{format_list(pool.machines)} is sold as whole UltraServers, whose offers are not of machines",
+            reservation,
+            "the reservation of an UltraServer that was bought by hand, without `purchase`",
+            Fix(message="remove buys, and name what you have bought"),
         )
-    elif rung.buys is not None and rung.buys.hours not in _HOURS:
-        longer = next((hours for hours in _HOURS if hours > rung.buys.hours), _HOURS[-1])
+    elif option.purchase is not None and option.purchase.hours not in _HOURS:
+        longer = next((hours for hours in _HOURS if hours > option.purchase.hours), _HOURS[-1])
         yield _refused(
             path,
-            f"EC2 sells no block of {rung.buys.hours} hours: 1 to 14 days, then weeks, 26 of them at most",
-            f"hours: {rung.buys.hours}",
+            f"EC2 sells no block of {option.purchase.hours} hours: 1 to 14 days, then weeks, 26 of them at most",
+            f"hours: {option.purchase.hours}",
             f"whole days, such as {longer} hours",
             Fix(
-                says=f"write {longer}, if the offer says so",
-                at=(*path, "buys", "hours"),
+                message=f"write {longer}, if the offer says so",
+                at=(*path, "purchase", "hours"),
                 value=longer,
             ),
         )
@@ -104,79 +104,83 @@ def _list_price(pool: Pool) -> CommitmentPrice | None:
     return capacity_block(pool.machines[0]) if pool.machines else None
 
 
-def _about(pool: Pool, rung: Rung) -> str:
+def _about(pool: Pool, option: CapacityOptionSpec) -> str:
     """What a day of it costs by the list."""
     price = _list_price(pool)
     if price is None:
         return ""
-    day = price.usd_per_hour.high * (rung.nodes or 0) * 24
+    day = price.usd_per_hour.high * (option.nodes or 0) * 24
     return f"about ${day:,.0f} a day by the list, "
 
 
-def _over(draft: Draft, rung: Rung, path: Path) -> Iterator[Finding]:
+def _over(draft: Draft, option: CapacityOptionSpec, path: Path) -> Iterator[Finding]:
     """Nothing runs on a block that is over. AWS forgets it, and a stack that does too would buy anew."""
-    buys = rung.buys
+    buys = option.purchase
     if buys is None or draft.today is None:
         return
     ends = buys.starts + timedelta(hours=buys.hours)
     if draft.today > ends:
-        yield refuse(
+        yield error(
             "capacity.block_over",
             path,
-            f"the block of {rung.reservation} ended on {ends}: no node comes of it,"
+            f"the block of {option.reservation} ended on {ends}: no node comes of it,"
             " and AWS has nothing left to sell under this offer",
-            given=f"{buys.hours} hours from {buys.starts}",
+            value=f"{buys.hours} hours from {buys.starts}",
             allowed=f"a block that lasts beyond {draft.today}",
-            fix=Fix(says="remove the rung, and give the pool other nodes"),
+            fix=Fix(message="remove the rung, and give the pool other nodes"),
         )
 
 
-def _said(draft: Draft, pool: Pool, rung: Rung, path: Path) -> list[Finding]:
+def _purchase_findings(
+    draft: Draft, pool: Pool, option: CapacityOptionSpec, path: Path
+) -> list[Finding]:
     """What a purchase costs, and what the platform costs without it, before it begins and after it ends."""
-    buys = rung.buys
+    buys = option.purchase
     if buys is None:
         return []
-    found = list(_unlikely(pool, rung, buys, path))
+    results = list(_unlikely(pool, option, buys, path))
     hourly = buys.usd / buys.hours
     floor = draft.bill.floor
-    beside = (
+    remainder = (
         ""
         if floor.usd is None
         else f"; all else costs ${max(floor.usd - hourly, 0):,.2f} an hour at least"
     )
-    found.append(
-        note(
+    results.append(
+        info(
             "capacity.block_buys",
             path,
-            f"the first deployment buys {rung.nodes} of {listed(pool.machines)} for {buys.hours} hours from"
+            f"the first deployment buys {option.nodes} of {format_list(pool.machines)} for {buys.hours} hours from"
             f" {buys.starts}: ${buys.usd:,.2f} at once, ${hourly:,.2f} an hour while it lasts and nothing"
-            f" before and after{beside}, with and without it",
-            given=f"{rung.reservation}, ${buys.usd:,.2f}",
+            f" before and after{remainder}, with and without it",
+            value=f"{option.reservation}, ${buys.usd:,.2f}",
             fix=Fix(
-                says="nothing, where it is meant: it is bought once; a destroy, or the rung taken out, gives"
+                message="nothing, where it is meant: it is bought once; a destroy, or the rung taken out, gives"
                 " no money back"
             ),
         )
     )
-    return found
+    return results
 
 
-def _unlikely(pool: Pool, rung: Rung, buys: BlockPurchase, path: Path) -> Iterator[Finding]:
+def _unlikely(
+    pool: Pool, option: CapacityOptionSpec, buys: BlockPurchase, path: Path
+) -> Iterator[Finding]:
     price = _list_price(pool)
     if price is None:
         return
     usd = price.usd_per_hour.high
-    agreed = agreed_usd_per_hour(rung)
+    agreed = contract_usd_per_hour(option)
     if agreed is not None and not usd / _FAR <= agreed <= usd * _FAR:
-        whole = usd * (rung.nodes or 0) * buys.hours
-        yield warn(
+        total_usd = usd * (option.nodes or 0) * buys.hours
+        yield warning(
             "capacity.block_price",
-            (*path, "buys", "usd"),
+            (*path, "purchase", "usd"),
             f"${agreed:,.2f} for an hour of {pool.machines[0]} is far from the price of the list, ${usd:,.2f}"
             f" in {price.region} {price.usd_per_hour.source.when}",
-            given=f"{buys.usd:g}",
-            allowed=f"about ${whole:,.0f} for all of it, {rung.nodes} nodes for {buys.hours} hours",
+            value=f"{buys.usd:g}",
+            allowed=f"about ${total_usd:,.0f} for all of it, {option.nodes} nodes for {buys.hours} hours",
             fix=Fix(
-                says="compare it with the UpfrontFee of the offer: it is for all nodes and all hours"
+                message="compare it with the UpfrontFee of the offer: it is for all nodes and all hours"
             ),
         )

@@ -70,10 +70,10 @@ def read_cron(text: str) -> Cron | str:
         return f"{len(parts)} fields, cron has five: minute, hour, day of month, month, day of week"
     sets: list[frozenset[int]] = []
     for field, part in zip(FIELDS, parts, strict=True):
-        found = _values(field, part.lower())
-        if isinstance(found, str):
-            return f"{field.name} `{part}`: {found}"
-        sets.append(found)
+        result = _values(field, part.lower())
+        if isinstance(result, str):
+            return f"{field.name} `{part}`: {result}"
+        sets.append(result)
     minutes, hours, days, months, weekdays = sets
     return Cron(
         minutes=tuple(sorted(h * 60 + m for h in hours for m in minutes)),
@@ -94,7 +94,7 @@ def kubernetes_cron(text: str) -> str:
     return " ".join([*text.lower().split()[:-1], weekdays])
 
 
-def runs(cron: Cron, length: float, days: int) -> Iterator[tuple[float, float]]:
+def run_times(cron: Cron, length: float, days: int) -> Iterator[tuple[float, float]]:
     """Runs of minutes in which the window holds; starts that fall into a run lengthen it."""
     run: tuple[float, float] | None = None
     for number in range(days):
@@ -118,7 +118,7 @@ def _any(text: str) -> bool:
 
 
 def _values(field: _Field, text: str) -> frozenset[int] | str:
-    found: set[int] = set()
+    results: set[int] = set()
     for part in text.split(","):
         span, slash, step = part.partition("/")
         if slash and not (step.isdecimal() and int(step[:6])):
@@ -135,8 +135,8 @@ def _values(field: _Field, text: str) -> frozenset[int] | str:
             first, last = begin, field.high if slash and not dash else end
         if first > last:
             return "the range runs backwards"
-        found |= set(range(first, last + 1, int(step[:6]) if slash else 1))
-    return frozenset(found)
+        results |= set(range(first, last + 1, int(step[:6]) if slash else 1))
+    return frozenset(results)
 
 
 def _value(field: _Field, text: str) -> int | None:

@@ -7,14 +7,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
-from gpuyard.catalogue.kubernetes.interruptions import GOES, NOTICE_SECONDS
+from gpuyard.catalogue.kubernetes.interruptions import INTERRUPTIBLE_MODES, NOTICE_SECONDS
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.catalogue.software.programs import PYTHON
-from gpuyard.findings import Finding, Fix, Path, listed, note, warn
-from gpuyard.plan.capacity.moving_up import moves
+from gpuyard.findings import Finding, Fix, Path, format_list, info, warning
+from gpuyard.plan.capacity.failback import has_failback
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import InterruptionPlan, PoolInterruption, PoolPlan, ShapePlan, SpotLoss
+from gpuyard.plan.records import (
+    InterruptionPlan,
+    PoolInterruption,
+    PoolPlan,
+    ShapePlan,
+    SpotDisruption,
+)
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.queueing import InterruptionSpec
@@ -30,39 +36,49 @@ def decide_interruption(draft: Draft) -> tuple[Draft, list[Finding]]:
     Another cluster's jobs are that cluster's.
     """
     spec = draft.spec
-    pools = tuple(_pool(draft, pool) for pool in draft.sound.values() if goes(pool))
-    ladders = tuple(pool.name for pool in draft.sound.values() if _sold_in_ways(spec.cloud, pool))
+    pools = tuple(
+        _pool(draft, pool) for pool in draft.valid_pools.values() if is_interruptible(pool)
+    )
+    ladders = tuple(
+        pool.name for pool in draft.valid_pools.values() if _sold_in_ways(spec.cloud, pool)
+    )
     if not (pools or ladders) or not spec.teams or draft.queueing.dispatch:
         return draft, []
     image = PYTHON.at(spec.mirror.images if spec.mirror else None)
-    asked = InterruptionPlan(image=image, pools=pools, ladders=ladders)
-    return replace(draft, interruption=asked), []
+    interruption = InterruptionPlan(image=image, pools=pools, ladders=ladders)
+    return replace(draft, interruption=interruption), []
 
 
 def _sold_in_ways(cloud: Cloud, pool: PoolPlan) -> bool:
     """Whether a node may be bought in a lower way than the best, and the cloud's label says in which."""
-    ways = {(rung.mode, rung.reservation) for rung in pool.ladder}
+    ways = {(option.mode, option.reservation) for option in pool.capacity_options}
     return cloud in {Cloud.AWS, Cloud.GCP} and len(ways) > 1
 
 
-def goes(pool: PoolPlan) -> bool:
+def is_interruptible(pool: PoolPlan) -> bool:
     """Whether nodes go while jobs run: as they are bought, by a Karpenter that AWS tells, or to move up."""
-    return bool(_ways(pool)) or pool.scaling is Scaling.KARPENTER or moves(pool)
+    return bool(_ways(pool)) or pool.scaling is Scaling.KARPENTER or has_failback(pool)
 
 
 def _ways(pool: PoolPlan) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(rung.mode for rung in pool.ladder if rung.mode in GOES))
+    return tuple(
+        dict.fromkeys(
+            option.mode for option in pool.capacity_options if option.mode in INTERRUPTIBLE_MODES
+        )
+    )
 
 
 def _pool(draft: Draft, pool: PoolPlan) -> PoolInterruption:
-    spot = [rung.most for rung in pool.ladder if rung.mode == Capacity.SPOT]
+    spot = [option.max_nodes for option in pool.capacity_options if option.mode == Capacity.SPOT]
     notice = NOTICE_SECONDS.get(pool.machine.cloud) if spot else None
-    said = draft.spec.queueing.interruption
+    interruption = draft.spec.queueing.interruption
     loss = None
-    if said and notice is not None:
+    if interruption and notice is not None:
         jobs = [_gpus(pool, shape) for shape in draft.shapes if shape.pool == pool.name]
-        loss = _loss(said, notice, max(jobs, default=sum(spot) * pool.gpus_per_node))
-    return PoolInterruption(pool=pool.name, ways=_ways(pool), notice_seconds=notice, loss=loss)
+        loss = _loss(interruption, notice, max(jobs, default=sum(spot) * pool.gpus_per_node))
+    return PoolInterruption(
+        pool=pool.name, capacity_options=_ways(pool), notice_seconds=notice, loss=loss
+    )
 
 
 def _gpus(pool: PoolPlan, shape: ShapePlan) -> int:
@@ -71,80 +87,86 @@ def _gpus(pool: PoolPlan, shape: ShapePlan) -> int:
     return shape.nodes * max(1, int(shape.per_node * share))
 
 
-def _loss(said: InterruptionSpec, notice: int, gpus: int) -> SpotLoss:
+def _loss(interruption: InterruptionSpec, notice: int, gpus: int) -> SpotDisruption:
     """A notice comes at any moment between two checkpoints, and the one being written then is of no use."""
-    if said.saves_on_notice and _has_time(said, notice):
-        return SpotLoss(expected_minutes=0, worst_minutes=0, gpus=gpus)
-    writing = said.save_seconds / 60
-    every = said.save_every_minutes
-    return SpotLoss(expected_minutes=every / 2 + writing, worst_minutes=every + writing, gpus=gpus)
+    if interruption.checkpoint_on_notice and _has_time(interruption, notice):
+        return SpotDisruption(expected_minutes=0, worst_minutes=0, gpus=gpus)
+    writing = interruption.checkpoint_seconds / 60
+    every = interruption.checkpoint_interval_minutes
+    return SpotDisruption(
+        expected_minutes=every / 2 + writing, worst_minutes=every + writing, gpus=gpus
+    )
 
 
-def _has_time(said: InterruptionSpec, notice: int) -> bool:
-    return said.save_seconds <= notice - LOOK_SECONDS
+def _has_time(interruption: InterruptionSpec, notice: int) -> bool:
+    return interruption.checkpoint_seconds <= notice - LOOK_SECONDS
 
 
 def check_interruption(draft: Draft) -> list[Finding]:
     """Jobs that fail by a notice, more lost than may be, and a checkpoint for which there is no time."""
-    said = draft.spec.queueing.interruption
+    interruption = draft.spec.queueing.interruption
     plan = draft.interruption
     if plan is None:
         return []
-    words = [*_no_time(said, plan), *_loses(said, plan)] if said else []
+    words = [*_no_time(interruption, plan), *_loses(interruption, plan)] if interruption else []
     return [*_fails(draft.spec.kubernetes, plan), *words]
 
 
 def _fails(kubernetes: str, plan: InterruptionPlan) -> Iterator[Finding]:
     if not plan.pools or kubernetes not in KUBERNETES_MINORS or changes_jobs(kubernetes):
         return
-    yield note(
+    yield info(
         "spot.fails_jobs",
         ("kubernetes",),
         f"Kubernetes {kubernetes} cannot tell jobs that a pod which goes with its node is no failure: those"
-        f" in {listed(each.pool for each in plan.pools)} without a podFailurePolicy may end there by their"
+        f" in {format_list(each.pool for each in plan.pools)} without a podFailurePolicy may end there by their"
         " backoffLimit, before they are queued again",
-        given=kubernetes,
+        value=kubernetes,
         allowed=f"1.{MUTATES_SINCE} or newer",
-        fix=Fix(says=f"move to 1.{MUTATES_SINCE}, or have every job ignore DisruptionTarget"),
+        fix=Fix(message=f"move to 1.{MUTATES_SINCE}, or have every job ignore DisruptionTarget"),
     )
 
 
-def _no_time(said: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Finding]:
+def _no_time(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Finding]:
     short = [
         each
         for each in plan.pools
-        if each.notice_seconds is not None and not _has_time(said, each.notice_seconds)
+        if each.notice_seconds is not None and not _has_time(interruption, each.notice_seconds)
     ]
-    if said.saves_on_notice and short:
+    if interruption.checkpoint_on_notice and short:
         least = min(each.notice_seconds or 0 for each in short) - LOOK_SECONDS
-        yield warn(
+        yield warning(
             "spot.no_time",
-            (*_SAID, "saves_on_notice"),
-            f"a notice leaves pods of {listed(each.pool for each in short)} {least} seconds, and writing a"
-            f" checkpoint takes {said.save_seconds}: they are ended while they write it",
-            given=f"save_seconds: {said.save_seconds}",
-            allowed=f"save_seconds: {least} or less",
-            fix=Fix(says="write false", at=(*_SAID, "saves_on_notice"), value=False),
+            (*_SAID, "checkpoint_on_notice"),
+            f"a notice leaves pods of {format_list(each.pool for each in short)} {least} seconds, and writing a"
+            f" checkpoint takes {interruption.checkpoint_seconds}: they are ended while they write it",
+            value=f"checkpoint_seconds: {interruption.checkpoint_seconds}",
+            allowed=f"checkpoint_seconds: {least} or less",
+            fix=Fix(message="write false", at=(*_SAID, "checkpoint_on_notice"), value=False),
         )
 
 
-def _loses(said: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Finding]:
-    lost = [(each, each.loss) for each in plan.pools if each.loss]
-    over = [(each, loss) for each, loss in lost if loss.expected_minutes > said.most_lost_minutes]
+def _loses(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Finding]:
+    losses = [(each, each.loss) for each in plan.pools if each.loss]
+    over = [
+        (each, loss)
+        for each, loss in losses
+        if loss.expected_minutes > interruption.max_lost_minutes
+    ]
     if not over:
         return
     most = max((loss for _, loss in over), key=lambda loss: loss.expected_gpu_hours)
-    every = int((said.most_lost_minutes - said.save_seconds / 60) * 2)
-    at = (*_SAID, "save_every_minutes")
-    yield warn(
+    every = int((interruption.max_lost_minutes - interruption.checkpoint_seconds / 60) * 2)
+    at = (*_SAID, "checkpoint_interval_minutes")
+    yield warning(
         "spot.loses",
         at,
-        f"a spot notice in {listed(each.pool for each, _ in over)} is expected to lose"
+        f"a spot notice in {format_list(each.pool for each, _ in over)} is expected to lose"
         f" {most.expected_minutes:.0f} minutes of work, {most.expected_gpu_hours:,.0f} GPU hours of a job on"
         f" {most.gpus:,} GPUs",
-        given=f"{said.save_every_minutes} minutes",
-        allowed=f"at most {said.most_lost_minutes} minutes lost: a checkpoint every {every} minutes"
+        value=f"{interruption.checkpoint_interval_minutes} minutes",
+        allowed=f"at most {interruption.max_lost_minutes} minutes lost: a checkpoint every {every} minutes"
         if every > 0
-        else f"at most {said.most_lost_minutes} minutes lost: a checkpoint that is written sooner",
-        fix=Fix(says=f"write {every}", at=at, value=every) if every > 0 else None,
+        else f"at most {interruption.max_lost_minutes} minutes lost: a checkpoint that is written sooner",
+        fix=Fix(message=f"write {every}", at=at, value=every) if every > 0 else None,
     )

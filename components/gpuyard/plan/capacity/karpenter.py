@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from gpuyard.catalogue.kubernetes.karpenter import IMAGE_FAMILY
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
+from gpuyard.findings import Finding, Fix, Path, error, format_list, info
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
@@ -19,15 +19,15 @@ def installs_karpenter(spec: PlatformSpec) -> bool:
     return any(scaling_of(spec.cloud, pool) is Scaling.KARPENTER for pool in spec.pools)
 
 
-def pools_not_made(spec: PlatformSpec) -> list[Finding]:
+def unsupported_pools(spec: PlatformSpec) -> list[Finding]:
     """Refuse pools whose nodes nothing would make: Karpenter of a cluster that exists is not ours."""
     return [
-        refuse(
+        error(
             "scaling.karpenter",
             ("pools", index, "scaling"),
             "Karpenter is not deployed in a cluster that exists, where one may run already, and yours is"
             f" given no NodePool: nobody would add nodes to {pool.name}",
-            given="karpenter",
+            value="karpenter",
             allowed="autoscaler, or one number of nodes; karpenter in a cluster of ours",
             fix=_autoscaler(("pools", index)),
         )
@@ -41,14 +41,14 @@ def selects_reservations(pools: Iterable[PoolPlan]) -> bool:
 
     With the gate Karpenter launches all other nodes outside of reservations (ODCR_SOURCE).
     """
-    return any(rung.reservation for pool in pools for rung in pool.ladder)
+    return any(option.reservation for pool in pools for option in pool.capacity_options)
 
 
 def check_karpenter(draft: Draft) -> list[Finding]:
     """Whatever a pool asks for, and Karpenter does not do, is said of that pool."""
     if not installs_karpenter(draft.spec):
         return []
-    found: list[Finding] = []
+    results: list[Finding] = []
     ours = [
         (planned, ("pools", index))
         for index, pool in enumerate(draft.spec.pools)
@@ -56,46 +56,46 @@ def check_karpenter(draft: Draft) -> list[Finding]:
     ]
     gate = selects_reservations(planned for planned, _ in ours)
     for planned, path in ours:
-        found += _of_pool(planned, path)
-        found += _open_reservations(planned, path) if gate else ()
-    return found
+        results += _of_pool(planned, path)
+        results += _open_reservations(planned, path) if gate else ()
+    return results
 
 
 def _of_pool(planned: PoolPlan, path: Path) -> Iterator[Finding]:
     software = planned.node_software
     if software is not None and not software.variant.startswith(IMAGE_FAMILY):
-        yield refuse(
+        yield error(
             "scaling.image",
             (*path, "image"),
             f"Karpenter would boot whatever is published last: no release of {software.image} is pinned here",
-            given=software.image,
+            value=software.image,
             allowed="al2023-nvidia; scaling: autoscaler boots the others",
-            fix=Fix(says="remove `image`", at=(*path, "image")),
+            fix=Fix(message="remove `image`", at=(*path, "image")),
         )
-    if planned.scale.overlay:
-        yield note(
+    if planned.autoscaler_hints.overlay:
+        yield info(
             "scaling.overlay",
             (*path, "sharing"),
-            f"Karpenter learns of {', '.join(planned.scale.overlay)} from a NodeOverlay, an alpha"
+            f"Karpenter learns of {', '.join(planned.autoscaler_hints.overlay)} from a NodeOverlay, an alpha"
             " feature whose gate is turned on",
-            given=planned.sharing.value,
+            value=planned.sharing.value,
             allowed="scaling: autoscaler learns of it from tags",
         )
 
 
 def _open_reservations(planned: PoolPlan, path: Path) -> Iterator[Finding]:
-    if any(rung.mode == Capacity.ON_DEMAND for rung in planned.ladder):
-        yield note(
+    if any(option.mode == Capacity.ON_DEMAND for option in planned.capacity_options):
+        yield info(
             "capacity.open_reservations",
             (*path, "capacity"),
             "Karpenter launches on-demand nodes with reservation preference none, because the stack names a"
-            f" reservation: an open reservation of {listed(planned.machines)} stays billed and empty",
-            given=listed(planned.capacity),
+            f" reservation: an open reservation of {format_list(planned.machines)} stays billed and empty",
+            value=format_list(planned.capacity),
             allowed="a rung for each reservation that Karpenter is to use",
-            fix=Fix(says="add {reserved: ID, nodes: COUNT} for each open reservation"),
+            fix=Fix(message="add {reserved: ID, nodes: COUNT} for each open reservation"),
         )
 
 
 def _autoscaler(path: Path) -> Fix:
     at = (*path, "scaling")
-    return Fix(says="write scaling: autoscaler", at=at, value=Scaling.AUTOSCALER.value)
+    return Fix(message="write scaling: autoscaler", at=at, value=Scaling.AUTOSCALER.value)

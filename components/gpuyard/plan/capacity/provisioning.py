@@ -6,7 +6,6 @@ that were asked for, and the autoscaler would start nodes for the others once mo
 
 from collections.abc import Iterable, Mapping
 
-from gpuyard.catalogue.buying import FLEX_START
 from gpuyard.catalogue.kubernetes.autoscalers import (
     GKE_NODE_LABEL,
     NO_RETRY,
@@ -15,7 +14,8 @@ from gpuyard.catalogue.kubernetes.autoscalers import (
     VALID_SECONDS,
 )
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
+from gpuyard.catalogue.purchasing import FLEX_START
+from gpuyard.findings import Finding, Fix, Path, error, info, warning
 from gpuyard.names import GPU_CLAIM
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.scaling import scaling_of
@@ -42,13 +42,15 @@ SIMULATED_PARAMETERS = {**PARAMETERS, Provisioning.ATOMIC: {VALID_SECONDS: "5"}}
 """On fake nodes the whole story is to be seen within a minute."""
 
 
-def plan_checks(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> tuple[CheckPlan, ...]:
+def plan_admission_checks(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> tuple[CheckPlan, ...]:
     """One check for each way to ask that a pool uses."""
-    asked: dict[Provisioning, list[PoolPlan]] = {}
+    pools_by_class: dict[Provisioning, list[PoolPlan]] = {}
     for pool in pools:
         if pool.provisioning:
-            asked.setdefault(pool.provisioning, []).append(pool)
-    return tuple(_check(spec, word, asked[word]) for word in Provisioning if word in asked)
+            pools_by_class.setdefault(pool.provisioning, []).append(pool)
+    return tuple(
+        _check(spec, word, pools_by_class[word]) for word in Provisioning if word in pools_by_class
+    )
 
 
 def _check(spec: PlatformSpec, word: Provisioning, pools: list[PoolPlan]) -> CheckPlan:
@@ -56,7 +58,7 @@ def _check(spec: PlatformSpec, word: Provisioning, pools: list[PoolPlan]) -> Che
     resources = sorted({a.resource for pool in pools for a in pool.advertised})
     return CheckPlan(
         name=f"{spec.name}-{word}",
-        word=word,
+        provisioning=word,
         provisioning_class=PROVISIONING_CLASSES[word],
         parameters=(SIMULATED_PARAMETERS if fake else PARAMETERS)[word],
         # claims stand in no container's requests: with a list, Kueue would ask for nothing
@@ -73,15 +75,15 @@ def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findi
     if pool.provisioning is None:
         return _flex_start(spec, pool, path)
     word, at = pool.provisioning.value, (*path, "provisioning")
-    without = Fix(says="remove it", at=at)
+    without = Fix(message="remove it", at=at)
     if spec.queueing.clusters:
         return [
-            refuse(
+            error(
                 "provisioning.clusters",
                 at,
                 "jobs run on other clusters, and Kueue takes no queue that both sends jobs away"
                 " and asks an autoscaler here",
-                given=word,
+                value=word,
                 allowed="provisioning in the stack files of those clusters",
                 fix=without,
             )
@@ -99,24 +101,24 @@ def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[F
         return []
     if scaling is Scaling.FIXED:
         return [
-            warn(
+            warning(
                 "provisioning.fixed",
                 at,
                 "its nodes are all there: whether there is room, a queue knows without asking",
-                given=word,
+                value=word,
                 allowed="a pool that scales",
-                fix=Fix(says="remove it", at=at),
+                fix=Fix(message="remove it", at=at),
             )
         ]
     return [] if spec.cloud is Cloud.GCP else [_flag(spec, word, at)]
 
 
 def _unanswered(word: str, at: Path, fix: Fix) -> Finding:
-    return refuse(
+    return error(
         "provisioning.karpenter",
         at,
         "Karpenter answers no ProvisioningRequest: every job would wait for ever",
-        given=f"{word} with scaling karpenter",
+        value=f"{word} with scaling karpenter",
         allowed="scaling: autoscaler",
         fix=fix,
     )
@@ -134,15 +136,15 @@ def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> F
         if spec.cloud is not Cloud.GCP
         else "GKE queues requests for flex-start nodes, and the pods of a request go to no other node"
     )
-    near = Provisioning.CHECK if scaling is Scaling.FIXED else Provisioning.ATOMIC
-    fix = Fix(says=f"write {near.value}", at=at, value=near.value)
+    suggestion = Provisioning.CHECK if scaling is Scaling.FIXED else Provisioning.ATOMIC
+    fix = Fix(message=f"write {suggestion.value}", at=at, value=suggestion.value)
     if scaling is Scaling.FIXED and spec.cloud is not Cloud.SIMULATED:
-        fix = Fix(says="remove it", at=at)
-    return refuse(
+        fix = Fix(message="remove it", at=at)
+    return error(
         "provisioning.queued",
         at,
         why,
-        given=", ".join(r.mode.value for r in pool.capacity),
+        value=", ".join(r.mode.value for r in pool.capacity),
         allowed="capacity: [flex-start] on gcp, other nodes in a pool of their own",
         fix=fix,
     )
@@ -151,12 +153,12 @@ def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> F
 def _flag(spec: PlatformSpec, word: str, at: Path) -> Finding:
     ours = installs_autoscaler(spec)
     flag = "" if ours else f"Cluster Autoscaler answers only when it runs with {REQUESTS_FLAG}; "
-    return note(
+    return info(
         "provisioning.flag",
         at,
         f"{flag}Kueue asks only when the definition of ProvisioningRequest was there before it started, and"
         " this release does not install that",
-        given=word,
+        value=word,
     )
 
 
@@ -166,16 +168,16 @@ def _flex_start(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
     flex = any(r.mode is Capacity.FLEX_START for r in pool.capacity)
     if gang is None or spec.cloud is not Cloud.GCP or not flex:
         return []
-    fix = Fix(says="make a pool of its own of the flex-start nodes, with provisioning: queued")
+    fix = Fix(message="make a pool of its own of the flex-start nodes, with provisioning: queued")
     if _sells_queued(spec, pool):
         at = (*path, "provisioning")
-        fix = Fix(says="write provisioning: queued", at=at, value=Provisioning.QUEUED.value)
+        fix = Fix(message="write provisioning: queued", at=at, value=Provisioning.QUEUED.value)
     return [
-        warn(
+        warning(
             "provisioning.flex_start",
             path,
             f"shape {gang.name} takes {gang.nodes} nodes, and flex-start nodes come one by one:"
-            f" each is paid, and its time ({FLEX_START.says}) runs, while it waits for the others",
+            f" each is paid, and its time ({FLEX_START.description}) runs, while it waits for the others",
             allowed="provisioning: queued, all nodes of a job at once",
             fix=fix,
         )

@@ -4,9 +4,9 @@ from gpuyard.catalogue.gke.classes import STAYS
 from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.pins import PINS
-from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, format_list, info, warning
 from gpuyard.names import GPU, GPU_CLAIM
-from gpuyard.plan.records import Advertised, ScaleKnowledge, Taint
+from gpuyard.plan.records import Advertised, AutoscalerHints, Taint
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.values import Range
@@ -29,7 +29,7 @@ def plan_scaling(
     labels: dict[str, str],
     taints: tuple[Taint, ...],
     advertised: tuple[Advertised, ...],
-) -> ScaleKnowledge:
+) -> AutoscalerHints:
     """What is known of a node at zero, and what must be said for it to be known.
 
     Karpenter knows whole GPUs of EC2 machine types; an overlay adds resources beside them, and replaces none.
@@ -50,7 +50,7 @@ def plan_scaling(
             hidden = (GPU_CLAIM,) if GPU_CLAIM in ours else ()
         elif cloud is Cloud.GCP:
             by, hidden = "cloud", tuple(a.resource for a in advertised) if ours else ()
-    return ScaleKnowledge(by=by, overlay=overlay, tags=tags, hidden=hidden)
+    return AutoscalerHints(source=by, overlay=overlay, tags=tags, undiscovered_resources=hidden)
 
 
 def _tags(
@@ -76,7 +76,7 @@ def check_scaling(
 ) -> list[Finding]:
     """Whoever adds nodes must count right what they hold."""
     scaling = scaling_of(spec.cloud, pool)
-    whole = any(a.resource == GPU for a in advertised)
+    has_whole_gpus = any(a.resource == GPU for a in advertised)
     if scaling is Scaling.KARPENTER and spec.cloud is Cloud.GCP:
         return [
             _autoscaler("GKE adds nodes to its own pools; Karpenter is for aws", "karpenter", path)
@@ -94,47 +94,47 @@ def check_scaling(
                 " what is not finished"
             )
             return [_autoscaler(why, "karpenter with dra", path)]
-        if whole and len(advertised) > 1:
-            left = next(a.per_node for a in advertised if a.resource == GPU)
+        if has_whole_gpus and len(advertised) > 1:
+            whole_gpus = next(a.per_node for a in advertised if a.resource == GPU)
             why = (
-                f"Karpenter counts {machine.gpus} whole GPUs in {machine.name}, {left} are left whole,"
+                f"Karpenter counts {machine.gpus} whole GPUs in {machine.name}, {whole_gpus} are left whole,"
                 " and no overlay can lower that: pods would wait for GPUs that are not there"
             )
             return [_autoscaler(why, "karpenter with some GPUs cut", path)]
     if scaling is Scaling.AUTOSCALER and (
         spec.cloud is Cloud.GCP or (spec.cloud is Cloud.AWS and pool.sharing.dra)
     ):
-        unseen = _unseen(advertised, path) if spec.cloud is Cloud.GCP else []
+        unseen = _unobserved(advertised, path) if spec.cloud is Cloud.GCP else []
         return [*_check_blind(pool, advertised, path), *unseen]
     return []
 
 
-def _autoscaler(why: str, given: str, path: Path) -> Finding:
-    return refuse(
+def _autoscaler(why: str, value: str, path: Path) -> Finding:
+    return error(
         "scaling.miscounts",
         (*path, "scaling"),
         why,
-        given=given,
+        value=value,
         allowed="scaling: autoscaler, or one number of nodes",
-        fix=Fix(says="write autoscaler", at=(*path, "scaling"), value="autoscaler"),
+        fix=Fix(message="write autoscaler", at=(*path, "scaling"), value="autoscaler"),
     )
 
 
-def _unseen(advertised: tuple[Advertised, ...], path: Path) -> list[Finding]:
+def _unobserved(advertised: tuple[Advertised, ...], path: Path) -> list[Finding]:
     """GKE's autoscaler empties a node whose GPUs nobody uses, and knows of whole ones alone."""
     hidden = [a.resource for a in advertised if a.resource != GPU]
     if not hidden:
         return []
     stays = f'{STAYS}: "false"'
     return [
-        note(
+        info(
             "scaling.unseen",
             (*path, "sharing"),
-            f"GKE's autoscaler reckons the use of a node by {GPU} alone: one of which only {listed(hidden)}"
+            f"GKE's autoscaler reckons the use of a node by {GPU} alone: one of which only {format_list(hidden)}"
             " is asked for counts as unused, and is emptied where its pods find room elsewhere",
-            given=", ".join(hidden),
+            value=", ".join(hidden),
             allowed="one number of nodes, from which none is taken away",
-            fix=Fix(says=f"give pods that must stay the annotation {stays}"),
+            fix=Fix(message=f"give pods that must stay the annotation {stays}"),
         )
     ]
 
@@ -145,12 +145,12 @@ def _check_blind(pool: Pool, advertised: tuple[Advertised, ...], path: Path) -> 
         return []
     nodes = Range(1, pool.nodes.high)
     return [
-        warn(
+        warning(
             "scaling.blind",
             (*path, "nodes"),
             f"the autoscaler learns of {', '.join(hidden)} from a node that runs: from zero it starts none",
-            given=str(pool.nodes),
+            value=str(pool.nodes),
             allowed=f"{nodes}: one node that always runs",
-            fix=Fix(says=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
+            fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
         )
     ]

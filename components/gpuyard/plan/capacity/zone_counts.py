@@ -4,7 +4,7 @@ One of GPUs is refused that would begin with more than it may have; of one for c
 """
 
 from gpuyard.catalogue.gke.nodes import REGIONAL_ZONES
-from gpuyard.findings import Finding, Fix, Path, note, refuse
+from gpuyard.findings import Finding, Fix, Path, error, info
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.values import Range
@@ -18,16 +18,16 @@ def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findin
         return []
     fewer = list(named[:most])
     return [
-        refuse(
+        error(
             "capacity.each_zone",
             (*path, "zones") if pool.zones else (*path, "nodes"),
             f"GKE makes the first nodes one in each zone, {zones} here, and the pool may have {most}",
-            given=", ".join(pool.zones) or f"{pool.nodes} in any of {zones} zones",
+            value=", ".join(pool.zones) or f"{pool.nodes} in any of {zones} zones",
             allowed=f"at most {most} {'zones' if most > 1 else 'zone'}, or nodes: 0..{most}",
-            fix=Fix(says=f"write zones: [{', '.join(fewer)}]", at=(*path, "zones"), value=fewer)
+            fix=Fix(message=f"write zones: [{', '.join(fewer)}]", at=(*path, "zones"), value=fewer)
             if fewer
             else Fix(
-                says="add zones: with those that sell the machine, no more than the pool has nodes"
+                message="add zones: with those that sell the machine, no more than the pool has nodes"
             ),
         )
     ]
@@ -39,14 +39,14 @@ def check_system_zones(spec: PlatformSpec, nodes: Range) -> list[Finding]:
     if spec.cloud is not Cloud.GCP or not nodes.low or nodes.high >= zones:
         return []
     return [
-        note(
+        info(
             "system.each_zone",
             ("system", "nodes"),
             f"GKE makes the first nodes one in each zone: {zones} run and are paid, and the bill counts"
             f" {nodes}",
-            given=str(nodes),
+            value=str(nodes),
             allowed=f"{zones} or more, or fewer zones of the cluster",
-            fix=Fix(says=f"write {zones}", at=("system", "nodes"), value=zones),
+            fix=Fix(message=f"write {zones}", at=("system", "nodes"), value=zones),
         )
     ]
 

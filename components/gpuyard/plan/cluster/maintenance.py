@@ -9,8 +9,8 @@ from gpuyard.catalogue.gke.maintenance import (
     LONGEST_FREEZE_DAYS,
     MOST_FREEZES,
 )
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Freeze, Maintenance
@@ -25,7 +25,7 @@ def check_maintenance(draft: Draft) -> list[Finding]:
     """GKE wants hours in which it may upgrade, and takes no more and no longer freezes than it says."""
     if draft.spec.cloud is not Cloud.GCP:
         return []
-    window = cluster_of(draft.spec).maintenance
+    window = cluster_spec(draft.spec).maintenance
     return [*_too_short(window), *_too_many(window.freezes), *_freezes(window.freezes)]
 
 
@@ -34,25 +34,25 @@ def _too_short(window: Maintenance) -> Iterator[Finding]:
     hours = _WEEKS * days * window.hours
     if hours < LEAST_HOURS:
         needed = -(-LEAST_HOURS // (_WEEKS * days))
-        yield refuse(
+        yield error(
             "cluster.maintenance",
             _PATH,
             f"GKE wants {LEAST_HOURS} hours for upgrades within any 32 days",
-            given=f"{hours} hours",
+            value=f"{hours} hours",
             allowed=f"{needed} hours on each of these days, or more days",
-            fix=Fix(says=f"write hours: {needed}", at=(*_PATH, "hours"), value=needed),
+            fix=Fix(message=f"write hours: {needed}", at=(*_PATH, "hours"), value=needed),
         )
 
 
 def _too_many(freezes: tuple[Freeze, ...]) -> Iterator[Finding]:
     if len(freezes) > MOST_FREEZES:
-        yield refuse(
+        yield error(
             "cluster.freeze",
             _FREEZES,
             "GKE takes no further freeze in which nothing is upgraded",
-            given=f"{len(freezes)} freezes",
+            value=f"{len(freezes)} freezes",
             allowed=f"{MOST_FREEZES} at a time",
-            fix=Fix(says="remove those that are over, or that come last"),
+            fix=Fix(message="remove those that are over, or that come last"),
         )
 
 
@@ -61,42 +61,42 @@ def _freezes(freezes: tuple[Freeze, ...]) -> Iterator[Finding]:
     for i, freeze in enumerate(freezes):
         yield from _of_days(freeze, (*_FREEZES, i))
         if names[freeze.name] > 1 and freeze.name in {f.name for f in freezes[:i]}:
-            yield refuse(
+            yield error(
                 "cluster.freeze",
                 (*_FREEZES, i, "name"),
                 "GKE keeps freezes by their names: of two with one name it has the last",
-                given=freeze.name,
+                value=freeze.name,
                 allowed="a name of its own for each freeze",
-                fix=Fix(says="write another name"),
+                fix=Fix(message="write another name"),
             )
 
 
 def _of_days(freeze: Freeze, path: Path) -> Iterator[Finding]:
-    days = (freeze.ends - freeze.begins).days
+    days = (freeze.end - freeze.start).days
     if days <= 0:
-        yield refuse(
+        yield error(
             "cluster.maintenance",
-            (*path, "ends"),
+            (*path, "end"),
             "a freeze ends after the day on which it begins",
-            given=str(freeze.ends),
-            allowed=f"a day after {freeze.begins}",
-            fix=Fix(says="write the first day on which GKE may upgrade again"),
+            value=str(freeze.end),
+            allowed=f"a day after {freeze.start}",
+            fix=Fix(message="write the first day on which GKE may upgrade again"),
         )
     elif days > LONGEST_FREEZE_DAYS:
-        yield refuse(
+        yield error(
             "cluster.freeze",
-            (*path, "ends"),
+            (*path, "end"),
             "GKE takes no freeze of so many days",
-            given=f"{days} days",
+            value=f"{days} days",
             allowed=f"{LONGEST_FREEZE_DAYS} days, better {LONG_FREEZE_DAYS}",
-            fix=Fix(says="write an earlier day"),
+            fix=Fix(message="write an earlier day"),
         )
     elif days > LONG_FREEZE_DAYS:
-        yield warn(
+        yield warning(
             "cluster.freeze",
-            (*path, "ends"),
+            (*path, "end"),
             f"GKE took freezes of {LONG_FREEZE_DAYS} days at most, and says of longer ones to avoid them",
-            given=f"{days} days",
+            value=f"{days} days",
             allowed=f"{LONG_FREEZE_DAYS} days for sure, {LONGEST_FREEZE_DAYS} at most",
-            fix=Fix(says="write an earlier day"),
+            fix=Fix(message="write an earlier day"),
         )

@@ -17,15 +17,15 @@ from gpuyard.catalogue.cluster.networks import (
 )
 from gpuyard.catalogue.fabric import interfaces
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.plan.cluster.endpoint_access import check_cluster_zones
 from gpuyard.plan.cluster.ranges import (
-    cluster_of,
-    ranges_of,
+    cluster_ranges,
+    cluster_spec,
+    cluster_zones,
     subnet_ranges,
-    zones_of,
     zones_with_subnets,
 )
-from gpuyard.plan.cluster.reach import check_cluster_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
 
@@ -37,16 +37,16 @@ def check_ranges(draft: Draft) -> list[Finding]:
     """Each range as the cloud takes it, and none of them in another."""
     if not _is_made(draft):
         return []
-    sizes, ranges = RANGES[draft.spec.cloud.value], ranges_of(draft.spec)
+    sizes, ranges = RANGES[draft.spec.cloud.value], cluster_ranges(draft.spec)
     known = {word: cidr for word, cidr in ranges.items() if word in sizes}
     findings = [_size(word, cidr, sizes[word]) for word, cidr in known.items()]
-    found = [finding for finding in findings if finding]
-    return found or list(_overlaps(draft, known))
+    results = [finding for finding in findings if finding]
+    return results or list(_overlaps(draft, known))
 
 
 def _is_made(draft: Draft) -> bool:
     """Whether the platform has a cluster made for it, on a cloud."""
-    return draft.spec.cloud.value in RANGES and not cluster_of(draft.spec).existing
+    return draft.spec.cloud.value in RANGES and not cluster_spec(draft.spec).existing
 
 
 def _size(word: str, cidr: str, sizes: RangeSizes) -> Finding | None:
@@ -60,39 +60,44 @@ def _size(word: str, cidr: str, sizes: RangeSizes) -> Finding | None:
     if fits:
         return None
     path = (*_NETWORK, word)
-    return refuse(
+    return error(
         "cluster.range",
         path,
         "the cloud has no room for this range here, or takes it from nobody",
-        given=cidr,
+        value=cidr,
         allowed=f"/{sizes.widest} to /{sizes.narrowest}, inside {', '.join(inside)}",
-        fix=Fix(says=f"remove it: {sizes.default} is taken then", at=path),
+        fix=Fix(message=f"remove it: {sizes.default} is taken then", at=path),
     )
 
 
 def _overlaps(draft: Draft, ranges: dict[str, str]) -> Iterator[Finding]:
     """Every second one of two that overlap: the same address would be a node's and a service's."""
-    said = cluster_of(draft.spec).network.model_fields_set
-    for one, other in combinations(sorted(ranges, key=lambda w: (w not in said, w)), 2):
+    given = cluster_spec(draft.spec).network.model_fields_set
+    for one, other in combinations(sorted(ranges, key=lambda w: (w not in given, w)), 2):
         if IPv4Network(ranges[one]).overlaps(IPv4Network(ranges[other])):
-            word = other if other in said else one
+            word = other if other in given else one
             rest = one if word == other else other
-            yield refuse(
+            yield error(
                 "cluster.range",
                 (*_NETWORK, word),
                 f"this range and that of `{rest}`, {ranges[rest]}, have addresses in common",
-                given=ranges[word],
+                value=ranges[word],
                 allowed=f"a range apart from {ranges[rest]}",
-                fix=Fix(says="write a range of its own"),
+                fix=Fix(message="write a range of its own"),
             )
 
 
 # ── room ──────────────────────────────────────────────────────────────────────────────────────────
 def check_addresses(draft: Draft) -> list[Finding]:
     """Every node that there may be finds its addresses."""
-    if not _is_made(draft) or not draft.whole or check_ranges(draft) or check_cluster_zones(draft):
+    if (
+        not _is_made(draft)
+        or not draft.all_pools_valid
+        or check_ranges(draft)
+        or check_cluster_zones(draft)
+    ):
         return []
-    ranges = ranges_of(draft.spec)
+    ranges = cluster_ranges(draft.spec)
     if "cidr" not in ranges:
         return []
     return list(
@@ -109,39 +114,41 @@ def addresses_of_node(machine: Machine | None) -> int:
 def _on_aws(draft: Draft, cidr: str) -> Iterator[Finding]:
     """A pool of one zone has the subnet of that zone; all pools together have all subnets."""
     system = draft.spec.system.nodes.high * addresses_of_node(None) if draft.spec.system else 0
-    wanted = {p.name: p.nodes.high * addresses_of_node(p.machine) for p in draft.sound.values()}
+    addresses_by_pool = {
+        p.name: p.nodes.high * addresses_of_node(p.machine) for p in draft.valid_pools.values()
+    }
     subnets = subnet_ranges(cidr, zones_with_subnets(draft.spec))
-    room = {z: private.num_addresses - EC2_TAKEN for z, (private, _) in subnets.items()}
-    for zone in zones_of(draft.spec):
-        inside = [p.name for p in draft.sound.values() if p.zones == (zone,)]
-        needs = sum(wanted[name] for name in inside)
-        if needs > room[zone]:
+    free = {z: private.num_addresses - EC2_TAKEN for z, (private, _) in subnets.items()}
+    for zone in cluster_zones(draft.spec):
+        inside = [p.name for p in draft.valid_pools.values() if p.zones == (zone,)]
+        needs = sum(addresses_by_pool[name] for name in inside)
+        if needs > free[zone]:
             yield _too_small(
-                draft, "cidr", f"{', '.join(inside)} in {zone}", needs, room[zone], "its subnet has"
+                draft, "cidr", f"{', '.join(inside)} in {zone}", needs, free[zone], "its subnet has"
             )
-    needs = sum(wanted.values()) + system
-    if needs > sum(room.values()):
-        yield _too_small(draft, "cidr", "all nodes", needs, sum(room.values()), "its subnets have")
+    needs = sum(addresses_by_pool.values()) + system
+    if needs > sum(free.values()):
+        yield _too_small(draft, "cidr", "all nodes", needs, sum(free.values()), "its subnets have")
 
 
 def _on_gcp(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Finding]:
     """Every node has an address, and a block for its pods; an upgrade adds a node before one goes."""
-    nodes = sum(p.nodes.high + 1 for p in draft.sound.values())
+    nodes = sum(p.nodes.high + 1 for p in draft.valid_pools.values())
     nodes += draft.spec.system.nodes.high + 1 if draft.spec.system else 0
-    for word, each, taken in (("cidr", 1, GCE_TAKEN), ("pods", GKE_NODE_PODS, 0)):
-        room = IPv4Network(ranges[word]).num_addresses - taken
-        if nodes * each > room:
-            yield _too_small(draft, word, f"{nodes} nodes", nodes * each, room, "it has")
+    for word, each, reserved in (("cidr", 1, GCE_TAKEN), ("pods", GKE_NODE_PODS, 0)):
+        free = IPv4Network(ranges[word]).num_addresses - reserved
+        if nodes * each > free:
+            yield _too_small(draft, word, f"{nodes} nodes", nodes * each, free, "it has")
 
 
-def _too_small(draft: Draft, word: str, who: str, needs: int, room: int, has: str) -> Finding:
-    cidr, widest = ranges_of(draft.spec)[word], RANGES[draft.spec.cloud.value][word].widest
+def _too_small(draft: Draft, word: str, who: str, needs: int, free: int, has: str) -> Finding:
+    cidr, widest = cluster_ranges(draft.spec)[word], RANGES[draft.spec.cloud.value][word].widest
     ways = "a larger range, " if IPv4Network(cidr).prefixlen > widest else ""
-    return refuse(
+    return error(
         "cluster.addresses",
         (*_NETWORK, word),
-        f"{who} take {needs:,} addresses at their most, and {has} {room:,}",
-        given=cidr,
+        f"{who} take {needs:,} addresses at their most, and {has} {free:,}",
+        value=cidr,
         allowed=f"room for {needs:,} addresses",
-        fix=Fix(says=f"write {ways}fewer nodes or more zones, or bring a network: id"),
+        fix=Fix(message=f"write {ways}fewer nodes or more zones, or bring a network: id"),
     )

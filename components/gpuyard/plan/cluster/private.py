@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpuyard.findings import Finding, Fix, note
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.findings import Finding, Fix, info
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Apply
 
@@ -13,17 +13,17 @@ _OPENS = {
 }
 
 
-def from_inside_only(spec: PlatformSpec) -> Iterator[Finding]:
+def private_endpoint_findings(spec: PlatformSpec) -> Iterator[Finding]:
     """Of a platform that nothing refuses `up` makes the cloud's part from anywhere, the rest from inside."""
-    endpoint = cluster_of(spec).endpoint
-    made = spec.cloud in _OPENS and not spec.cluster_exists and spec.apply is Apply.CLUSTER
-    if made and not endpoint.public and not endpoint.dns:
-        yield note(
+    endpoint = cluster_spec(spec).endpoint
+    is_managed = spec.cloud in _OPENS and not spec.cluster_exists and spec.apply is Apply.CLUSTER
+    if is_managed and not endpoint.public and not endpoint.dns:
+        yield info(
             "cluster.private",
             ("cluster", "endpoint") if spec.cluster else ("cluster",),
             "the Kubernetes API answers in the cluster's own network only: from elsewhere `up` makes the"
             " cloud's part, and then reaches nothing inside",
             fix=Fix(
-                says=f"run `up` in that network or one joined to it, or add {_OPENS[spec.cloud]}"
+                message=f"run `up` in that network or one joined to it, or add {_OPENS[spec.cloud]}"
             ),
         )

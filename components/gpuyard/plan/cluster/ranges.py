@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network
 
-from gpuyard.catalogue.buying import EC2_ZONE
 from gpuyard.catalogue.cluster.networks import RANGES
+from gpuyard.catalogue.purchasing import EC2_ZONE
 from gpuyard.findings import Path
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import ClusterSpec
@@ -23,31 +23,31 @@ _NOTHING_SAID = ClusterSpec.model_construct()
 """Made once: each copies all its defaults, and a plan asks a dozen times."""
 
 
-def cluster_of(spec: PlatformSpec) -> ClusterSpec:
+def cluster_spec(spec: PlatformSpec) -> ClusterSpec:
     """What the stack file says of the cluster, with the defaults of what it does not."""
     return spec.cluster or _NOTHING_SAID
 
 
-def ranges_of(spec: PlatformSpec) -> Mapping[str, str]:
+def cluster_ranges(spec: PlatformSpec) -> Mapping[str, str]:
     """By word, the ranges that the network will have: what is written, else the default.
 
     A network that is there already has ranges that nobody here knows; on aws it takes those of its
     services where it is told to, on gcp pods and services get ranges in it all the same.
     """
-    network = cluster_of(spec).network
-    said = {"cidr": network.cidr, "pods": network.pods, "services": network.services}
+    network = cluster_spec(spec).network
+    given = {"cidr": network.cidr, "pods": network.pods, "services": network.services}
     sizes = RANGES.get(spec.cloud.value, {})
-    made = {} if network.id and "pods" not in sizes else sizes
-    defaults = {word: size.default for word, size in made.items()}
+    managed = {} if network.id and "pods" not in sizes else sizes
+    defaults = {word: size.default for word, size in managed.items()}
     if network.id:
         defaults.pop("cidr", None)
-    return defaults | {word: cidr for word, cidr in said.items() if cidr is not None}
+    return defaults | {word: cidr for word, cidr in given.items() if cidr is not None}
 
 
-def zones_named(spec: PlatformSpec) -> dict[str, Path]:
+def configured_zones(spec: PlatformSpec) -> dict[str, Path]:
     """Each zone that the stack file names, of its cluster and of its pools, and the first place that does."""
     paths: dict[str, Path] = {}
-    for number, zone in enumerate(cluster_of(spec).zones):
+    for number, zone in enumerate(cluster_spec(spec).zones):
         paths.setdefault(zone, ("cluster", "zones", number))
     for index, pool in enumerate(spec.pools):
         for number, zone in enumerate(pool.zones):
@@ -55,10 +55,10 @@ def zones_named(spec: PlatformSpec) -> dict[str, Path]:
     return paths
 
 
-def zones_of(spec: PlatformSpec) -> tuple[str, ...]:
+def cluster_zones(spec: PlatformSpec) -> tuple[str, ...]:
     """The zones of the cluster, as far as they are named: its own, else those of the pools."""
-    said = dict.fromkeys(cluster_of(spec).zones)
-    return tuple(said or sorted({zone for pool in spec.pools for zone in pool.zones}))
+    zones = dict.fromkeys(cluster_spec(spec).zones)
+    return tuple(zones or sorted({zone for pool in spec.pools for zone in pool.zones}))
 
 
 def is_local_zone(zone: str) -> bool:
@@ -74,7 +74,7 @@ def without_local_zones(zones: Iterable[str]) -> list[str]:
 
 def zones_with_subnets(spec: PlatformSpec) -> tuple[str, ...]:
     """The same for EKS, which wants two availability zones: what is missing has no name yet."""
-    named = zones_of(spec)
+    named = cluster_zones(spec)
     missing = EKS_ZONES - len(without_local_zones(named))
     return (*named, *(f"{ANOTHER_ZONE}-{n}" for n in range(1, 1 + missing)))
 
@@ -92,7 +92,7 @@ def subnet_ranges(
     public = list(eighths[_PUBLIC_SLOT].subnets(prefixlen_diff=_SLOTS_BITS))
     slots: dict[str, int] = {}
     for zone in sorted(zones, key=is_local_zone):
-        wanted = ord(zone[-1]) - ord("a")
+        preferred_slot = ord(zone[-1]) - ord("a")
         free = [n for n in reversed(range(_PUBLIC_SLOT)) if n not in slots.values()]
-        slots[zone] = wanted if wanted in free else free[0]
+        slots[zone] = preferred_slot if preferred_slot in free else free[0]
     return {zone: (eighths[slot], public[slot]) for zone, slot in slots.items()}

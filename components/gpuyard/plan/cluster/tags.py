@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from gpuyard.catalogue.cluster.tags import RESERVED, TAGS, TagLimits, aws_letters, gcp_key
-from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
 
@@ -24,51 +24,51 @@ def check_tags(draft: Draft) -> list[Finding]:
 
 
 def _too_many(cloud: Cloud, tags: Mapping[str, str], limits: TagLimits) -> Iterator[Finding]:
-    room = limits.most - limits.ours
-    if len(tags) > room:
-        yield refuse(
+    limit = limits.maximum - limits.reserved_by_gpuyard
+    if len(tags) > limit:
+        yield error(
             "tags.too_many",
             _TAGS,
-            f"a resource has {limits.most} tags at most on {cloud.value}, of which the platform and the cloud"
-            f" take up to {limits.ours}",
-            given=f"{len(tags)} tags",
-            allowed=f"{room} tags",
-            fix=Fix(says=f"remove {len(tags) - room} of them"),
+            f"a resource has {limits.maximum} tags at most on {cloud.value}, of which the platform and the cloud"
+            f" take up to {limits.reserved_by_gpuyard}",
+            value=f"{len(tags)} tags",
+            allowed=f"{limit} tags",
+            fix=Fix(message=f"remove {len(tags) - limit} of them"),
         )
 
 
 def _forms(tags: Mapping[str, str], limits: TagLimits) -> Iterator[Finding]:
     for key, value in tags.items():
-        if (near := _near_key(key, limits)) != key:
-            renamed = {near if k == key else k: v for k, v in tags.items()}
-            usable = near and near not in tags
-            yield refuse(
+        if (suggestion := _near_key(key, limits)) != key:
+            renamed = {suggestion if k == key else k: v for k, v in tags.items()}
+            usable = suggestion and suggestion not in tags
+            yield error(
                 "tags.form",
                 (*_TAGS, key),
                 "no key of a tag on aws",
-                given=key,
+                value=key,
                 allowed=f"{_ALLOWED}, at most {limits.key}; none begins with {RESERVED}",
-                fix=Fix(says=f"write {near}", at=_TAGS, value=renamed)
+                fix=Fix(message=f"write {suggestion}", at=_TAGS, value=renamed)
                 if usable
-                else Fix(says="remove it", at=(*_TAGS, key)),
+                else Fix(message="remove it", at=(*_TAGS, key)),
             )
-        if (near := aws_letters(value)) != value:
-            yield refuse(
+        if (suggestion := aws_letters(value)) != value:
+            yield error(
                 "tags.form",
                 (*_TAGS, key),
                 "no value of a tag on aws",
-                given=value,
+                value=value,
                 allowed=_ALLOWED,
-                fix=Fix(says=f"write {near}", at=(*_TAGS, key), value=near),
+                fix=Fix(message=f"write {suggestion}", at=(*_TAGS, key), value=suggestion),
             )
 
 
 def _near_key(key: str, limits: TagLimits) -> str:
     """The key as AWS would take it; "" when nothing is left."""
-    near = aws_letters(key)
-    while near.lower().startswith(RESERVED):
-        near = near[len(RESERVED) :]
-    return near[: limits.key]
+    suggestion = aws_letters(key)
+    while suggestion.lower().startswith(RESERVED):
+        suggestion = suggestion[len(RESERVED) :]
+    return suggestion[: limits.key]
 
 
 def _twins(tags: Mapping[str, str]) -> Iterator[Finding]:
@@ -77,11 +77,11 @@ def _twins(tags: Mapping[str, str]) -> Iterator[Finding]:
     for key in tags:
         label = gcp_key(key)
         if first.setdefault(label, key) != key:
-            yield refuse(
+            yield error(
                 "tags.same",
                 (*_TAGS, key),
                 f"it becomes the label {label} on gcp, as {first[label]} does",
-                given=key,
+                value=key,
                 allowed="keys that differ in small letters, figures, dashes and underscores",
-                fix=Fix(says="remove it, or write another key", at=(*_TAGS, key)),
+                fix=Fix(message="remove it, or write another key", at=(*_TAGS, key)),
             )

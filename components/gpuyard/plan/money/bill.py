@@ -13,22 +13,27 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
-from gpuyard.catalogue.regions import in_region
-from gpuyard.findings import listed
+from gpuyard.catalogue.regions import prices_in_region
+from gpuyard.findings import format_list
 from gpuyard.names import SYSTEM_POOL
-from gpuyard.plan.capacity.warm import warm_node_hours_per_week
-from gpuyard.plan.money.commitments import Committed, Taken, cover, plan_commitments
-from gpuyard.plan.money.fees import left_out, plan_fees
-from gpuyard.plan.money.prices import node_price, rung_price
-from gpuyard.plan.money.rungs import (
-    NodesByRung,
-    PricedRung,
+from gpuyard.plan.capacity.keep_warm import warm_node_hours_per_week
+from gpuyard.plan.money.capacity_prices import (
+    NodesByOption,
+    PricedOption,
     always_paid,
-    dearest_first,
-    in_order,
+    in_preference_order,
     most_covered,
+    most_expensive_first,
 )
-from gpuyard.plan.money.team_shares import plan_shares
+from gpuyard.plan.money.commitments import (
+    CommittedNodes,
+    UsedCommitments,
+    apply_commitments,
+    plan_commitments,
+)
+from gpuyard.plan.money.fees import excluded_fees, plan_fees
+from gpuyard.plan.money.prices import capacity_option_price, node_price
+from gpuyard.plan.money.team_shares import plan_cost_shares
 from gpuyard.plan.records import (
     Bill,
     BillLine,
@@ -39,7 +44,7 @@ from gpuyard.plan.records import (
     total_of_nodes,
 )
 from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import Pool, Rung, System
+from gpuyard.spec.pools import CapacityOptionSpec, Pool, System
 from gpuyard.spec.sections import Prices
 from gpuyard.spec.values import Range
 
@@ -57,16 +62,16 @@ class _Part:
     pool: str
     machine: Machine
     nodes: Range
-    steps: tuple[PricedRung, ...]
+    steps: tuple[PricedOption, ...]
     one_machine: bool
     running: float
     used: float
-    floor: NodesByRung
-    expected: NodesByRung
-    worst: NodesByRung
+    floor: NodesByOption
+    expected: NodesByOption
+    worst: NodesByOption
     note: str = ""
 
-    def covered(self, nodes: NodesByRung) -> float:
+    def covered(self, nodes: NodesByOption) -> float:
         """How many of the nodes a commitment may pay for."""
         return sum(n for n, s in zip(nodes, self.steps, strict=True) if s.covered)
 
@@ -74,9 +79,9 @@ class _Part:
         """The same at worst: nodes that could be neither another machine nor bought in another way."""
         if not self.one_machine:
             return 0.0
-        if all(s.covered for s in self.steps if not s.held):
+        if all(s.covered for s in self.steps if not s.is_prepaid):
             return self.covered(self.worst)
-        return float(sum(s.cap or 0 for s in self.steps if s.held and s.covered))
+        return float(sum(s.cap or 0 for s in self.steps if s.is_prepaid and s.covered))
 
 
 def bill_of(
@@ -89,14 +94,14 @@ def bill_of(
     """The bill; of pools that stand elsewhere it has lines without cost, or they would be paid twice."""
     if not spec.queueing.clusters:
         return plan_bill(spec, list(pools), system, quotas, region)
-    nothing = {"warm": (), "capacity": (Rung(mode=Capacity.ON_DEMAND),)}
+    nothing = {"keep_warm": (), "capacity": (CapacityOptionSpec(mode=Capacity.ON_DEMAND),)}
     empty = spec.model_copy(
         update={"pools": tuple(p.model_copy(update=nothing) for p in spec.pools)}
     )
     absent = [replace(p, nodes=Range(0, 0), start_nodes=0) for p in pools]
     bill = plan_bill(empty, absent, system, quotas, region)
     names = {pool.name for pool in pools}
-    where = f"billed by the stacks of {listed(w.name for w in spec.queueing.clusters)}"
+    where = f"billed by the stacks of {format_list(w.name for w in spec.queueing.clusters)}"
     lines = [replace(line, note=where) if line.pool in names else line for line in bill.lines]
     return replace(bill, lines=tuple(lines))
 
@@ -110,8 +115,8 @@ def plan_bill(
 ) -> Bill:
     """The bill of all pools and the system nodes, and each team's share of it."""
     percent = utilisation_percent(spec)
-    parts = _parts(spec, pools, system and in_region(system, region), percent / 100, region)
-    committed = cover(
+    parts = _parts(spec, pools, system and prices_in_region(system, region), percent / 100, region)
+    committed = apply_commitments(
         spec.prices,
         floor=[(p.machine.name, p.covered(p.floor)) for p in parts],
         expected=[(p.machine.name, p.covered(p.expected)) for p in parts],
@@ -124,15 +129,17 @@ def plan_bill(
         [(p.pool, p.machine, most_covered(p.steps, p.nodes.high), p.nodes.high) for p in parts],
     )
     fees = plan_fees(spec)
-    beside = {
+    overhead = {
         case: _sum([*(c.idle(case) for c in commitments), *(fee.total(case) for fee in fees)])
         for case in ("floor", "expected", "worst")
     }
-    totals = {case: _sum(getattr(line, case) for line in lines) + beside[case] for case in beside}
+    totals = {
+        case: _sum(getattr(line, case) for line in lines) + overhead[case] for case in overhead
+    }
     return Bill(
         lines=lines,
         commitments=commitments,
-        shares=plan_shares(spec, pools, quotas, lines, beside),
+        shares=plan_cost_shares(spec, pools, quotas, lines, overhead),
         floor=totals["floor"],
         expected=totals["expected"],
         worst=totals["worst"],
@@ -140,7 +147,7 @@ def plan_bill(
         simulated=spec.cloud is Cloud.SIMULATED,
         region=region,
         fees=fees,
-        left_out=left_out(spec),
+        left_out=excluded_fees(spec),
     )
 
 
@@ -159,11 +166,11 @@ def _parts(
     spec: PlatformSpec,
     pools: list[PoolPlan],
     system: Machine | None,
-    used: float,
+    usage: float,
     region: str | None,
 ) -> list[_Part]:
     by_name = {p.name: p for p in spec.pools}
-    parts = [_pool_part(spec.prices, by_name[p.name], p, used, region) for p in pools]
+    parts = [_pool_part(spec.prices, by_name[p.name], p, usage, region) for p in pools]
     if spec.system and system:
         parts.insert(0, _system_part(spec.prices, system, spec.system))
     return parts
@@ -171,8 +178,8 @@ def _parts(
 
 def _system_part(prices: Prices | None, machine: Machine, system: System) -> _Part:
     """Controllers do not follow the use of GPUs: the minimum is expected to do."""
-    steps = (PricedRung(node_price(prices, machine, Capacity.ON_DEMAND), None, held=False),)
-    low = in_order(steps, system.nodes.low)
+    steps = (PricedOption(node_price(prices, machine, Capacity.ON_DEMAND), None, is_prepaid=False),)
+    low = in_preference_order(steps, system.nodes.low)
     return _Part(
         pool=SYSTEM_POOL,
         machine=machine,
@@ -183,56 +190,62 @@ def _system_part(prices: Prices | None, machine: Machine, system: System) -> _Pa
         used=0,
         floor=low,
         expected=low,
-        worst=in_order(steps, system.nodes.high),
+        worst=in_preference_order(steps, system.nodes.high),
     )
 
 
 def _pool_part(
-    prices: Prices | None, spec: Pool, pool: PoolPlan, used: float, region: str | None
+    prices: Prices | None, spec: Pool, pool: PoolPlan, usage: float, region: str | None
 ) -> _Part:
     rows = [m for name in pool.machines if (m := find_machine(name))] or [pool.machine]
-    machines = [in_region(machine, region) for machine in rows]
+    machines = [prices_in_region(machine, region) for machine in rows]
     steps = _steps(prices, spec, machines)
-    in_use = used * pool.nodes.high
+    in_use = usage * pool.nodes.high
     running = max(float(pool.start_nodes), in_use)
     running += warm_node_hours_per_week(spec, above=running) / HOURS_PER_WEEK
-    kept = always_paid(steps)
+    paid_when_idle = always_paid(steps)
     once = [
-        f"{r.reservation} is paid once, for {r.buys.hours} hours, whatever a month of it would cost"
+        f"{r.reservation} is paid once, for {r.purchase.hours} hours, whatever a month of it would cost"
         for r in spec.capacity
-        if r.buys
+        if r.purchase
     ]
     return _Part(
         pool=pool.name,
-        machine=in_region(pool.machine, region),
+        machine=prices_in_region(pool.machine, region),
         nodes=pool.nodes,
         steps=steps,
         one_machine=len(machines) == 1,
         running=running,
         used=in_use,
-        floor=in_order(steps, pool.start_nodes),
-        expected=in_order(steps, running),
-        worst=dearest_first(steps, pool.nodes.high),
-        note="; ".join([f"{kept} reserved nodes are paid even when idle", *once]) if kept else "",
+        floor=in_preference_order(steps, pool.start_nodes),
+        expected=in_preference_order(steps, running),
+        worst=most_expensive_first(steps, pool.nodes.high),
+        note="; ".join([f"{paid_when_idle} reserved nodes are paid even when idle", *once])
+        if paid_when_idle
+        else "",
     )
 
 
-def _steps(prices: Prices | None, spec: Pool, machines: list[Machine]) -> tuple[PricedRung, ...]:
+def _steps(prices: Prices | None, spec: Pool, machines: list[Machine]) -> tuple[PricedOption, ...]:
     """The ladder; one that ends before the maximum is refused elsewhere."""
     return tuple(
-        PricedRung(_rung_price(prices, machines, r), r.nodes, held=r.reservation is not None)
+        PricedOption(
+            _rung_price(prices, machines, r), r.nodes, is_prepaid=r.reservation is not None
+        )
         for r in spec.capacity
     )
 
 
-def _rung_price(prices: Prices | None, machines: list[Machine], rung: Rung) -> NodePrice:
+def _rung_price(
+    prices: Prices | None, machines: list[Machine], option: CapacityOptionSpec
+) -> NodePrice:
     """Of like machines the first is bought when it can be; the dearest at worst."""
-    each = [replace(rung_price(prices, m, rung), machine=m.name) for m in machines]
+    each = [replace(capacity_option_price(prices, m, option), machine=m.name) for m in machines]
     first, *others = each
     if not others:
         return first
-    asked = (region for price in each for region in price.regions)
-    where = tuple(dict.fromkeys(asked))
+    regions = (region for price in each for region in price.regions)
+    where = tuple(dict.fromkeys(regions))
     return replace(first, high=_highest(each), each=tuple(each), regions=where)
 
 
@@ -242,7 +255,7 @@ def _highest(prices: Iterable[NodePrice]) -> float | None:
     return None if len(known) < len(highs) else max(known)
 
 
-def _line(part: _Part, index: int, committed: Committed) -> BillLine:
+def _line(part: _Part, index: int, committed: CommittedNodes) -> BillLine:
     prices = tuple(s.price for s in part.steps)
     return BillLine(
         pool=part.pool,
@@ -263,14 +276,14 @@ def _line(part: _Part, index: int, committed: Committed) -> BillLine:
     )
 
 
-def _cost(part: _Part, nodes: NodesByRung, taken: Taken, end: str) -> Total:
+def _cost(part: _Part, nodes: NodesByOption, used: UsedCommitments, end: str) -> Total:
     """Committed nodes at the commitment's price, the others at theirs; reserved nodes are covered first."""
     price = attrgetter(end)
-    left, cost = taken.nodes, taken.cost(part.pool)
+    remaining, cost = used.nodes, used.cost(part.pool)
     for step, count in sorted(
-        zip(part.steps, nodes, strict=True), key=lambda each: not each[0].held
+        zip(part.steps, nodes, strict=True), key=lambda each: not each[0].is_prepaid
     ):
-        paid = min(left, count) if step.covered else 0.0
-        left -= paid
+        paid = min(remaining, count) if step.covered else 0.0
+        remaining -= paid
         cost += total_of_nodes(part.pool, count - paid, price(step.price))
     return cost

@@ -133,18 +133,18 @@ def team_changes(
     was, now = (_shares(p.bill.shares, case) for p in (before, after))
     return [
         BillChange(name, was.get(name), now.get(name))
-        for name in sorted({**was, **now}, key=lambda name: name == NOBODY)
+        for name in sorted({**was, **now}, key=lambda name: name == UNASSIGNED)
     ]
 
 
-NOBODY = "nobody's"
+UNASSIGNED = "nobody's"
 
 
 def _shares(shares: Sequence[Share], case: str) -> Mapping[str, Total]:
     """Without teams everything is nobody's, which says nothing."""
     if len(shares) == 1:
         return {}
-    return {NOBODY if s.team is None else s.team: monthly(getattr(s, case)) for s in shares}
+    return {UNASSIGNED if s.team is None else s.team: monthly(getattr(s, case)) for s in shares}
 
 
 def total_changes(before: PlatformPlan, after: PlatformPlan) -> list[BillChange]:

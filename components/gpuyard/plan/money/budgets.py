@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix, Path, Severity, listed, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, Severity, error, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.unit_costs import monthly
 from gpuyard.plan.records import Bill, Total
@@ -12,7 +12,7 @@ from gpuyard.plan.records import Bill, Total
 _ROUNDING_USD = 1e-6
 """Sums of prices carry the noise of binary fractions; a limit is broken by more than that."""
 
-_PRICES = Fix(says="write what these nodes cost you under `prices.machines`")
+_PRICES = Fix(message="write what these nodes cost you under `prices.machines`")
 
 
 def check_budgets(draft: Draft) -> list[Finding]:
@@ -28,7 +28,7 @@ def check_budgets(draft: Draft) -> list[Finding]:
     findings: list[Finding] = []
     unproved: dict[str, list[int]] = {}
     if spec.budget:
-        findings += _check_worst(spec.budget.worst_usd_per_hour, bill)
+        findings += _check_worst(spec.budget.max_usd_per_hour, bill)
     for index, team in enumerate(spec.teams):
         limit = team.budget_usd_per_month
         if limit is not None:
@@ -48,7 +48,7 @@ def check_budgets(draft: Draft) -> list[Finding]:
                 unproved.setdefault(why, []).append(index)
     findings += (_teams_unproved(draft, why, teams) for why, teams in unproved.items())
     # what waits for a pool is said of the pool: "is unknown" would send people to look for a price
-    return [f for f in findings if f.severity is Severity.REFUSE] if missing else findings
+    return [f for f in findings if f.severity is Severity.ERROR] if missing else findings
 
 
 def _without(cost: Total, missing: Iterable[str]) -> Total:
@@ -57,11 +57,11 @@ def _without(cost: Total, missing: Iterable[str]) -> Total:
 
 def _over(index: int, name: str, limit: float, bill: Bill, cost: Total) -> Finding:
     path: Path = ("teams", index, "budget_usd_per_month")
-    return refuse(
+    return error(
         "budget.team",
         path,
         f"the guarantees of {name} cost {cost.known_usd:,.0f} $/month at full use{_but(cost, bill)}",
-        given=f"{limit:,.0f} $/month",
+        value=f"{limit:,.0f} $/month",
         allowed=f"at least {ceil(cost.known_usd - _ROUNDING_USD):,} $/month, or smaller guarantees",
         fix=_fix(cost, bill, path),
     )
@@ -69,29 +69,29 @@ def _over(index: int, name: str, limit: float, bill: Bill, cost: Total) -> Findi
 
 def _teams_unproved(draft: Draft, why: str, indices: list[int]) -> Finding:
     """One finding for all teams whose budgets the same prices leave open, at the first of them."""
-    names = listed(draft.spec.teams[index].name for index in indices)
+    names = format_list(draft.spec.teams[index].name for index in indices)
     path: Path = ("teams", indices[0], "budget_usd_per_month")
-    return warn("budget.unproved", path, f"the guarantees of {names}: {why}", fix=_PRICES)
+    return warning("budget.unproved", path, f"the guarantees of {names}: {why}", fix=_PRICES)
 
 
 def _check_worst(limit: float, bill: Bill) -> list[Finding]:
-    path: Path = ("budget", "worst_usd_per_hour")
+    path: Path = ("budget", "max_usd_per_hour")
     cost = bill.worst
     if cost.known_usd - limit > _ROUNDING_USD:
         dearest = max(bill.lines, key=lambda line: line.worst.known_usd)
         return [
-            refuse(
+            error(
                 "budget.worst",
                 path,
                 f"with every node running the platform costs {cost.known_usd:,.2f} $/hour{_but(cost, bill)};"
                 f" the most of it is {dearest.pool}: {dearest.nodes.high} × {dearest.machine}",
-                given=f"{limit:,.2f} $/hour",
+                value=f"{limit:,.2f} $/hour",
                 allowed=f"at least {cost.known_usd:,.2f} $/hour, or fewer nodes",
                 fix=_fix(cost, bill, path),
             )
         ]
     if why := _unproved(cost, bill):
-        return [warn("budget.unproved", path, why, fix=_PRICES)]
+        return [warning("budget.unproved", path, why, fix=_PRICES)]
     return []
 
 
@@ -113,6 +113,6 @@ def _but(cost: Total, bill: Bill) -> str:
 def _fix(cost: Total, bill: Bill, path: Path) -> Fix:
     """The least limit that holds; of a sum that is not proved nobody knows it."""
     if _unproved(cost, bill):
-        return Fix(says=f"{_PRICES.says}, or take fewer nodes")
+        return Fix(message=f"{_PRICES.message}, or take fewer nodes")
     least = ceil(cost.known_usd - _ROUNDING_USD)
-    return Fix(says=f"write {least}", at=path, value=least)
+    return Fix(message=f"write {least}", at=path, value=least)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.findings import Finding, Fix, Path, warn
+from gpuyard.findings import Finding, Fix, Path, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.prices import commitment_price, node_price
 from gpuyard.plan.records import Bill, CommitmentLine, Covered, Total
@@ -16,7 +16,7 @@ from gpuyard.spec.sections import Prices
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class UsedCommitments:
     """What commitments pay for of one line."""
 
     nodes: float = 0.0
@@ -31,12 +31,12 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Committed:
+class CommittedNodes:
     """In each of the three cases, by line what commitments pay for; and by commitment and line how many."""
 
-    floor: tuple[Taken, ...]
-    expected: tuple[Taken, ...]
-    worst: tuple[Taken, ...]
+    floor: tuple[UsedCommitments, ...]
+    expected: tuple[UsedCommitments, ...]
+    worst: tuple[UsedCommitments, ...]
     floor_nodes: tuple[tuple[float, ...], ...]
     expected_nodes: tuple[tuple[float, ...], ...]
     worst_nodes: tuple[tuple[float, ...], ...]
@@ -46,13 +46,15 @@ Needs = Sequence[tuple[str, float]]
 """By line its machine, and how many of its nodes a commitment may pay for."""
 
 
-def cover(prices: Prices | None, *, floor: Needs, expected: Needs, worst: Needs) -> Committed:
+def apply_commitments(
+    prices: Prices | None, *, floor: Needs, expected: Needs, worst: Needs
+) -> CommittedNodes:
     """Hand out the commitments in their order, to the lines in theirs."""
     low, middle, high = (_handed_out(prices, needs) for needs in (floor, expected, worst))
-    return Committed(
-        floor=_taken(prices, low, len(floor)),
-        expected=_taken(prices, middle, len(expected)),
-        worst=_taken(prices, high, len(worst)),
+    return CommittedNodes(
+        floor=_used_by_line(prices, low, len(floor)),
+        expected=_used_by_line(prices, middle, len(expected)),
+        worst=_used_by_line(prices, high, len(worst)),
         floor_nodes=low,
         expected_nodes=middle,
         worst_nodes=high,
@@ -60,46 +62,46 @@ def cover(prices: Prices | None, *, floor: Needs, expected: Needs, worst: Needs)
 
 
 def _handed_out(prices: Prices | None, needs: Needs) -> tuple[tuple[float, ...], ...]:
-    left = [nodes for _, nodes in needs]
+    remaining = [nodes for _, nodes in needs]
     out = []
     for entry in prices.commitments if prices else ():
         rest = float(entry.nodes)
         row = []
         for index, (machine, _) in enumerate(needs):
-            taken = min(rest, left[index]) if machine == entry.machine else 0.0
-            left[index] -= taken
-            rest -= taken
-            row.append(taken)
+            used = min(rest, remaining[index]) if machine == entry.machine else 0.0
+            remaining[index] -= used
+            rest -= used
+            row.append(used)
         out.append(tuple(row))
     return tuple(out)
 
 
-def _taken(
+def _used_by_line(
     prices: Prices | None, rows: tuple[tuple[float, ...], ...], lines: int
-) -> tuple[Taken, ...]:
-    found = [Taken()] * lines
+) -> tuple[UsedCommitments, ...]:
+    result = [UsedCommitments()] * lines
     if prices is None:
-        return tuple(found)
+        return tuple(result)
     for entry, row in zip(prices.commitments, rows, strict=True):
         usd = commitment_price(prices, entry.machine, entry.years, entry.usd_per_hour).usd
         for index, nodes in enumerate(row):
             if nodes:
-                before = found[index]
+                before = result[index]
                 unknown = nodes if usd is None else 0.0
-                found[index] = Taken(
+                result[index] = UsedCommitments(
                     before.nodes + nodes,
                     before.usd + nodes * (usd or 0.0),
                     before.unknown + unknown,
                 )
-    return tuple(found)
+    return tuple(result)
 
 
-Most = Sequence[tuple[str, Machine, int, int]]
+CommittableNodes = Sequence[tuple[str, Machine, int, int]]
 """By line: pool, machine, the most nodes that commitments can pay for, all its nodes."""
 
 
 def plan_commitments(
-    prices: Prices | None, committed: Committed, most: Most
+    prices: Prices | None, committed: CommittedNodes, most: CommittableNodes
 ) -> tuple[CommitmentLine, ...]:
     """Every commitment, what it covers and what of it is idle."""
     if prices is None:
@@ -146,12 +148,12 @@ def plan_commitments(
 
 def check_commitments(draft: Draft) -> list[Finding]:
     """Commitments that are paid and never used, and those whose price nobody knows."""
-    if not draft.whole:
+    if not draft.all_pools_valid:
         return []
     findings: list[Finding] = []
     bill = draft.bill
     machines = {line.machine for line in bill.lines}
-    perhaps = {name for pool in draft.sound.values() for name in pool.machines} - machines
+    perhaps = {name for pool in draft.valid_pools.values() for name in pool.machines} - machines
     for index, line in enumerate(bill.commitments):
         path: Path = ("prices", "commitments", index)
         if line.machine not in {*MACHINES, *machines}:
@@ -163,13 +165,13 @@ def check_commitments(draft: Draft) -> list[Finding]:
             findings.append(_unused(line, path, used))
         if line.usd_per_node is None:
             findings.append(
-                warn(
+                warning(
                     "prices.commitment_unpriced",
                     path,
                     f"what {line.machine} costs with a commitment of {_years(line.years)} is unknown,"
                     " so its nodes are in no sum of the bill",
                     allowed="usd_per_hour: what your contract says",
-                    fix=Fix(says="add usd_per_hour"),
+                    fix=Fix(message="add usd_per_hour"),
                 )
             )
     return findings
@@ -181,28 +183,28 @@ def _years(years: int) -> str:
 
 def _no_pool(line: CommitmentLine, path: Path, bill: Bill) -> Finding:
     machines = dict.fromkeys(x.machine for x in bill.lines)
-    return warn(
+    return warning(
         "prices.no_pool",
         (*path, "machine"),
         f"no pool has this machine: {line.nodes} committed nodes are paid for and never used",
-        given=line.machine,
+        value=line.machine,
         allowed=", ".join(machines),
-        fix=Fix(says="remove it, or add a pool with this machine", at=path),
+        fix=Fix(message="remove it, or add a pool with this machine", at=path),
     )
 
 
 def _unused(line: CommitmentLine, path: Path, used: int) -> Finding:
     fix = (
-        Fix(says=f"write {used}", at=(*path, "nodes"), value=used)
+        Fix(message=f"write {used}", at=(*path, "nodes"), value=used)
         if used
-        else Fix(says="remove it", at=path)
+        else Fix(message="remove it", at=path)
     )
-    return warn(
+    return warning(
         "prices.unused_commitment",
         (*path, "nodes"),
         f"{line.nodes - used} of them are paid for and never used, with every node running too: pools can"
         f" have {used} {line.machine} that are reserved or on demand and not committed before",
-        given=str(line.nodes),
+        value=str(line.nodes),
         allowed=f"at most {used}" if used else "none; spot nodes do not count",
         fix=fix,
     )

@@ -8,7 +8,7 @@ from gpuyard.catalogue.fees import CLUSTER_FEES, ClusterFee, standard_ended
 from gpuyard.plan.records import Fee
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
-LEFT_OUT = (
+EXCLUDED_FEES = (
     "root disks",
     "traffic and public addresses",
     "load balancers",
@@ -25,11 +25,11 @@ def plan_fees(spec: PlatformSpec) -> tuple[Fee, ...]:
     if spec.cloud is Cloud.SIMULATED:
         return ()
     if mine is not None:
-        return (_yours(mine, listed),)
+        return (_user_provided(mine, listed),)
     return (_listed(spec, listed),) if listed and not spec.cluster_exists else ()
 
 
-def _yours(usd: float, listed: ClusterFee | None) -> Fee:
+def _user_provided(usd: float, listed: ClusterFee | None) -> Fee:
     return Fee(
         service=listed.service if listed else "your own",
         floor_usd=usd,
@@ -60,6 +60,6 @@ def _listed(spec: PlatformSpec, fee: ClusterFee) -> Fee:
     )
 
 
-def left_out(spec: PlatformSpec) -> tuple[str, ...]:
+def excluded_fees(spec: PlatformSpec) -> tuple[str, ...]:
     """What the cloud bills and no sum has; of nodes of your own nobody knows what else they cost."""
-    return LEFT_OUT if spec.cloud.value in CLUSTER_FEES else ()
+    return EXCLUDED_FEES if spec.cloud.value in CLUSTER_FEES else ()

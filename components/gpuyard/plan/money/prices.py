@@ -12,23 +12,25 @@ from datetime import date
 
 from gpuyard.catalogue.commitments import LOOKED_FOR, capacity_block, commitments_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
-from gpuyard.findings import Finding, Fix, Path, refuse
-from gpuyard.plan.capacity.ladder import agreed_usd_per_hour
+from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.plan.capacity.capacity_options import contract_usd_per_hour
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import NodePrice
-from gpuyard.spec.nearest import nearest
-from gpuyard.spec.pools import Rung
+from gpuyard.spec.pools import CapacityOptionSpec
 from gpuyard.spec.sections import MachinePrice, Prices
+from gpuyard.spec.suggestions import nearest_name
 
 _YOURS = "your price"
 
 
-def rung_price(prices: Prices | None, machine: Machine, rung: Rung) -> NodePrice:
+def capacity_option_price(
+    prices: Prices | None, machine: Machine, option: CapacityOptionSpec
+) -> NodePrice:
     """What a node of a rung costs: of a block that is bought, what was agreed to."""
-    agreed = agreed_usd_per_hour(rung)
+    agreed = contract_usd_per_hour(option)
     if agreed is not None:
-        return _fixed(machine, rung.mode, agreed, f"agreed to for {rung.reservation}")
-    return node_price(prices, machine, rung.mode)
+        return _fixed(machine, option.mode, agreed, f"agreed to for {option.reservation}")
+    return node_price(prices, machine, option.mode)
 
 
 def node_price(prices: Prices | None, machine: Machine, mode: Capacity) -> NodePrice:
@@ -160,11 +162,11 @@ class CommittedPrice:
 
 
 def commitment_price(
-    prices: Prices, machine: str, years: int, given: float | None
+    prices: Prices, machine: str, years: int, value: float | None
 ) -> CommittedPrice:
     """The price of a commitment: your own, else the catalogue's of that term, else unknown."""
-    if given is not None:
-        return CommittedPrice(given, _YOURS)
+    if value is not None:
+        return CommittedPrice(value, _YOURS)
     mine = prices.machines.get(machine)
     if mine and mine.reserved is not None:
         return CommittedPrice(mine.reserved, f"{_YOURS} for reserved nodes")
@@ -183,7 +185,7 @@ def commitment_price(
 def check_prices(draft: Draft) -> list[Finding]:
     """Every machine that `prices` names is one of the catalogue, or one that a pool describes."""
     prices = draft.spec.prices
-    if prices is None or not draft.whole:
+    if prices is None or not draft.all_pools_valid:
         return []
     named: list[tuple[Path, str]] = [
         *((("prices", "machines", name), name) for name in prices.machines),
@@ -192,30 +194,34 @@ def check_prices(draft: Draft) -> list[Finding]:
             for index, entry in enumerate(prices.commitments)
         ),
     ]
-    own = [p.machine.name for p in draft.sound.values()]
+    own = [p.machine.name for p in draft.valid_pools.values()]
     own += [draft.system.name] if draft.system else []
     known = list(dict.fromkeys([*MACHINES, *own]))
-    pools = {name: p.machine.name for name, p in draft.sound.items()}
+    pools = {name: p.machine.name for name, p in draft.valid_pools.items()}
     return [
-        _unknown_machine(path, name, pools.get(name) or nearest(name, known))
+        _unknown_machine(path, name, pools.get(name) or nearest_name(name, known))
         for path, name in named
         if name not in known
     ]
 
 
-def _unknown_machine(path: Path, name: str, near: str | None) -> Finding:
+def _unknown_machine(path: Path, name: str, suggestion: str | None) -> Finding:
     """A price under a wrong name; under that of a pool, the machine's was meant."""
     entry = path[:2] == ("prices", "commitments")
     fix = None
-    if near:
-        fix = Fix(says=f"write {near}", at=path, value=near) if entry else Fix(says=f"write {near}")
+    if suggestion:
+        fix = (
+            Fix(message=f"write {suggestion}", at=path, value=suggestion)
+            if entry
+            else Fix(message=f"write {suggestion}")
+        )
     else:
-        fix = Fix(says="remove it", at=path[:3])
-    return refuse(
+        fix = Fix(message="remove it", at=path[:3])
+    return error(
         "prices.unknown_machine",
         path,
         "no machine of that name in the catalogue or among the pools, so the price would change nothing",
-        given=name,
+        value=name,
         allowed="a machine type, or the name the plan gives a described machine",
         fix=fix,
     )

@@ -1,6 +1,6 @@
 """Whether the prices in the bill are those of the region that the platform is in."""
 
-from gpuyard.findings import Finding, Fix, listed, warn
+from gpuyard.findings import Finding, Fix, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Bill
 
@@ -12,15 +12,15 @@ def check_price_regions(draft: Draft) -> list[Finding]:
         return []
     where = " and ".join(bill.elsewhere)
     return [
-        warn(
+        warning(
             "prices.region",
             ("cloud",),
-            f"the platform is in {region.name} ({region.said_by}), and these are reckoned at prices of"
-            f" {where}: {listed(_machines(bill))}",
-            given=f"prices of {where}",
+            f"the platform is in {region.name} ({region.source}), and these are reckoned at prices of"
+            f" {where}: {format_list(_machines(bill))}",
+            value=f"prices of {where}",
             allowed=f"prices of {region.name}; the catalogue knows none of these there",
             fix=Fix(
-                says="write what you pay under `prices.machines`; `gpuyard check --live` asks whether they"
+                message="write what you pay under `prices.machines`; `gpuyard check --live` asks whether they"
                 " are sold there"
             ),
         )

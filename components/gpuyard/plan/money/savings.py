@@ -11,7 +11,7 @@ from datetime import date
 
 from gpuyard.catalogue.commitments import CommitmentPrice, commitments_of, unpriced_of
 from gpuyard.catalogue.machines import Capacity, find_machine
-from gpuyard.catalogue.regions import in_region
+from gpuyard.catalogue.regions import prices_in_region
 from gpuyard.plan.money.prices import node_price
 from gpuyard.plan.records import Bill, BillLine
 from gpuyard.spec.platform import HOURS_PER_MONTH
@@ -49,23 +49,23 @@ class NoPrice:
 
 def savings(prices: Prices | None, bill: Bill) -> tuple[tuple[Saving, ...], tuple[NoPrice, ...]]:
     """For every pool with nodes at the price on demand: what is sold, and what of it has no known price."""
-    found: list[Saving] = []
+    results: list[Saving] = []
     unknown: dict[str, NoPrice] = {}
     for line in bill.lines:
         if int(line.open_expected) < 1:
             continue
-        found += _of(prices, line, bill.region)
+        results += _of(prices, line, bill.region)
         if missing := [u for u in unpriced_of(line.machine) if u.years]:
             names = tuple(u.named for u in missing)
             unknown[line.machine] = NoPrice(line.machine, names, missing[0].since)
-    return tuple(found), tuple(unknown.values())
+    return tuple(results), tuple(unknown.values())
 
 
 def _of(prices: Prices | None, line: BillLine, region: str | None) -> Iterable[Saving]:
     machine = find_machine(line.machine)
     if machine is None:
         return
-    machine = in_region(machine, region)
+    machine = prices_in_region(machine, region)
     if now := node_price(prices, machine, Capacity.ON_DEMAND).high:
         for commitment in commitments_of(line.machine):
             # a commitment of one region against the price on demand of another saves nothing that is known

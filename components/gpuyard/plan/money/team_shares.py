@@ -10,21 +10,21 @@ from gpuyard.plan.records import BillLine, PoolPlan, Quota, Share, Total
 from gpuyard.spec.platform import HOURS_PER_MONTH, PlatformSpec
 
 _CASES = ("floor", "expected", "worst")
-Portions = Mapping[str, float]
+CostShares = Mapping[str, float]
 """By pool, how much of it: 0 to 1."""
 
 
-def plan_shares(
+def plan_cost_shares(
     spec: PlatformSpec,
     pools: Sequence[PoolPlan],
     quotas: Mapping[int, Sequence[Quota]],
     lines: Sequence[BillLine],
-    beside: Mapping[str, Total],
+    others: Mapping[str, Total],
 ) -> tuple[Share, ...]:
     """One for each team, and nobody's last: with system nodes and what is paid beside nodes that run."""
     by_pool = {line.pool: line for line in lines}
     of_one = _of_one(pools)
-    given = {pool.name: 0.0 for pool in pools}
+    shared_by_pool = {pool.name: 0.0 for pool in pools}
     shares = []
     for index, team in enumerate(spec.teams):
         portions: dict[str, float] = {}
@@ -33,13 +33,13 @@ def plan_shares(
                 part = quota.nominal * of_one[quota.pool, quota.resource]
                 portions[quota.pool] = portions.get(quota.pool, 0.0) + part
         for name, part in portions.items():
-            given[name] += part
+            shared_by_pool[name] += part
         shares.append(_share(team.name, portions, by_pool))
-    rest = {line.pool: 1.0 - given.get(line.pool, 0.0) for line in lines}
+    rest = {line.pool: 1.0 - shared_by_pool.get(line.pool, 0.0) for line in lines}
     # a pool that is guaranteed to the last slice leaves the rounding of its parts, and nothing to pay
     rest = {name: part for name, part in rest.items() if part > _ROUNDING}
     nobodys = _share(None, rest, by_pool)
-    totals = {case: getattr(nobodys, case) + beside[case] for case in _CASES}
+    totals = {case: getattr(nobodys, case) + others[case] for case in _CASES}
     return (*shares, Share(team=None, **totals))
 
 
@@ -48,15 +48,15 @@ _ROUNDING = 1e-9
 
 def _of_one(pools: Iterable[PoolPlan]) -> dict[tuple[str, str], float]:
     """How much of the pool's GPUs one of a resource is; nothing of a pool that never has nodes."""
-    found = {}
+    results = {}
     for pool in pools:
         gpus = pool.gpus_per_node * pool.machine.gpu_fraction * pool.nodes.high
-        for offer in pool.counted:
-            found[pool.name, offer.resource] = float(offer.gpu_share / gpus) if gpus else 0.0
-    return found
+        for offer in pool.counted_resources:
+            results[pool.name, offer.resource] = float(offer.gpu_share / gpus) if gpus else 0.0
+    return results
 
 
-def _share(team: str | None, portions: Portions, lines: Mapping[str, BillLine]) -> Share:
+def _share(team: str | None, portions: CostShares, lines: Mapping[str, BillLine]) -> Share:
     return Share(
         team=team,
         floor=_sum(lines[p].floor.times(part) for p, part in portions.items()),

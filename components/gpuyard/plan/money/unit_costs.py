@@ -34,7 +34,9 @@ def unit_costs(plan: PlatformPlan) -> tuple[UnitCost, ...]:
             gpu_share=str(a.gpu_share),
             usd_per_hour=_part(pool, a, lines[pool.name].usd_per_node),
             usd_per_hour_in_use=_part(
-                pool, a, _in_use(lines[pool.name].expected_usd, lines[pool.name].used_nodes)
+                pool,
+                a,
+                _usd_per_used_node(lines[pool.name].expected_usd, lines[pool.name].used_nodes),
             ),
         )
         for pool in plan.pools
@@ -42,7 +44,7 @@ def unit_costs(plan: PlatformPlan) -> tuple[UnitCost, ...]:
     )
 
 
-def _in_use(usd: float | None, nodes: float) -> float | None:
+def _usd_per_used_node(usd: float | None, nodes: float) -> float | None:
     """What a node in use costs; nobody can say where none is."""
     return None if usd is None or nodes == 0 else usd / nodes
 

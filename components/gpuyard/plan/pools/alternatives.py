@@ -14,26 +14,30 @@ _FOR_SHAPES = ("m7i.", "n2-standard-")
 """What stands for a machine that is only described."""
 
 
-def of_size(
+def machines_of_size(
     machine: Machine, cloud: Cloud, modes: Iterable[Capacity], *, with_gpu: bool
 ) -> Machine | None:
     """The machine with GPUs, or without, whose CPUs and memory are most like these."""
-    found = [m for m in _on_sale(cloud, modes) if m.is_gpu_machine is with_gpu]
+    results = [m for m in _on_sale(cloud, modes) if m.is_gpu_machine is with_gpu]
     if with_gpu:
-        found = [m for m in found if m.gpu_fraction == 1 and m.arch == machine.arch]
-    return min(found, key=lambda m: _apart(m, machine.vcpus, machine.memory_gib), default=None)
+        results = [m for m in results if m.gpu_fraction == 1 and m.arch == machine.arch]
+    return min(
+        results, key=lambda m: _size_distance(m, machine.vcpus, machine.memory_gib), default=None
+    )
 
 
 def with_gpus(
     gpu: Gpu, gpus: int, vcpus: int, cloud: Cloud, modes: Iterable[Capacity]
 ) -> Machine | None:
     """The machine with as many of these whole GPUs, or the next more."""
-    found = [
+    results = [
         m
         for m in _on_sale(cloud, modes)
         if m.gpu is not None and m.gpu.name == gpu.name and m.gpu_fraction == 1 and m.gpus >= gpus
     ]
-    return min(found, key=lambda m: (m.gpus, *_apart(m, vcpus, m.memory_gib)), default=None)
+    return min(
+        results, key=lambda m: (m.gpus, *_size_distance(m, vcpus, m.memory_gib)), default=None
+    )
 
 
 def smallest_system(shape: HostShape, cloud: Cloud) -> Machine | None:
@@ -51,23 +55,23 @@ def _usual(cloud: Cloud) -> Iterator[Machine]:
     return (m for m in _on_sale(cloud, [Capacity.ON_DEMAND]) if m.name.startswith(_FOR_SHAPES))
 
 
-def take(machine: Machine | None, path: Path) -> Fix | None:
+def suggest_machine(machine: Machine | None, path: Path) -> Fix | None:
     """The fix that names a machine."""
     if machine is None:
         return None
-    return Fix(says=f"write {machine.name}", at=path, value=machine.name)
+    return Fix(message=f"write {machine.name}", at=path, value=machine.name)
 
 
 def _on_sale(cloud: Cloud, modes: Iterable[Capacity]) -> Iterator[Machine]:
     """Machines of this cloud that are sold in each of these ways; of all clouds on nodes of one's own."""
     seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
-    wanted = set(modes)
+    required_modes = set(modes)
     for machine in MACHINES.values():
-        if seller is None or (machine.cloud == seller and wanted <= machine.sold):
+        if seller is None or (machine.cloud == seller and required_modes <= machine.sold):
             yield machine
 
 
-def _apart(machine: Machine, vcpus: int, memory_gib: int) -> tuple[int, int, bool, str]:
+def _size_distance(machine: Machine, vcpus: int, memory_gib: int) -> tuple[int, int, bool, str]:
     """How far a machine is from a size; of two that are as far the usual one, then the name decides."""
     unusual = not machine.name.startswith(SYSTEM_FAMILIES)
     return abs(machine.vcpus - vcpus), abs(machine.memory_gib - memory_gib), unusual, machine.name

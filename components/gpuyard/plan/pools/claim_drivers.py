@@ -3,10 +3,10 @@
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.kubernetes.claims import FIRST_DRIVER
 from gpuyard.catalogue.software.versions import is_version, parse_version
-from gpuyard.findings import Finding, Fix, listed, refuse
+from gpuyard.findings import Finding, Fix, error, format_list
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import DRIVERS
-from gpuyard.plan.pools.node_images import unfit_driver
+from gpuyard.plan.pools.node_images import incompatible_driver
 
 
 def check_claim_drivers(draft: Draft) -> list[Finding]:
@@ -18,7 +18,9 @@ def check_claim_drivers(draft: Draft) -> list[Finding]:
     if pinned is None or not is_version("driver", pinned) or not _older(pinned):
         return []
     served = [
-        p for p in draft.sound.values() if p.node_software and p.node_software.driver == pinned
+        p
+        for p in draft.valid_pools.values()
+        if p.node_software and p.node_software.driver == pinned
     ]
     claimed = [pool.name for pool in served if pool.dra]
     if not claimed:
@@ -27,15 +29,15 @@ def check_claim_drivers(draft: Draft) -> list[Finding]:
     gpus = [pool.machine.gpu for pool in served if pool.machine.gpu]
     fit = next((v for v in DRIVERS if _serves(v, gpus)), None)
     return [
-        refuse(
+        error(
             "dra.driver",
             at,
-            f"GPUs of {listed(claimed)} are claimed, and a driver before {FIRST_DRIVER} answers no claims",
-            given=pinned,
+            f"GPUs of {format_list(claimed)} are claimed, and a driver before {FIRST_DRIVER} answers no claims",
+            value=pinned,
             allowed=f"driver {FIRST_DRIVER} or later, or pools without sharing: dra",
-            fix=Fix(says=f'write "{fit}"', at=at, value=fit)
+            fix=Fix(message=f'write "{fit}"', at=at, value=fit)
             if fit
-            else Fix(says=f"remove `sharing: dra` of {listed(claimed)}"),
+            else Fix(message=f"remove `sharing: dra` of {format_list(claimed)}"),
         )
     ]
 
@@ -46,4 +48,4 @@ def _older(version: str) -> bool:
 
 
 def _serves(version: str, gpus: list[Gpu]) -> bool:
-    return not _older(version) and not any(unfit_driver(gpu, version) for gpu in gpus)
+    return not _older(version) and not any(incompatible_driver(gpu, version) for gpu in gpus)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpuyard.catalogue.cluster.disks import disk_bounds
 from gpuyard.catalogue.software.images import NodeImage
-from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 
@@ -17,18 +17,18 @@ def check_disk(
     size = pool.disk_gib
     if bounds is None or size is None:
         return
-    near = max(bounds.least, min(size, bounds.most or size))
-    if near == size:
+    suggestion = max(bounds.least, min(size, bounds.most or size))
+    if suggestion == size:
         return
     where = (*path, "disk_gib")
     on = f"{image.name} on {spec.cloud.value}" if image else spec.cloud.value
-    yield refuse(
+    yield error(
         "pool.disk_size",
         where,
         f"no node of {on} starts on a disk of this size",
-        given=f"{size:,} GiB",
+        value=f"{size:,} GiB",
         allowed=f"{bounds.least:,} to {bounds.most:,} GiB"
         if bounds.most
         else f"{bounds.least:,} GiB or more",
-        fix=Fix(says=f"write {near}", at=where, value=near),
+        fix=Fix(message=f"write {suggestion}", at=where, value=suggestion),
     )

@@ -4,7 +4,7 @@ from gpuyard.catalogue.cluster.nccl import ADAPTERS, RECORDS
 from gpuyard.catalogue.fabric import ASAPD_LITE, GPUDIRECT, direct_fabric
 from gpuyard.catalogue.gke.nodes import is_metal
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path, warn
+from gpuyard.findings import Finding, Fix, Path, warning
 from gpuyard.names import RDMA
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import NcclPlan, PoolPlan
@@ -25,7 +25,7 @@ def check_fabric_zones(draft: Draft) -> list[Finding]:
         _no_fabric(pool, machine, fabric, ("pools", index, "zones"))
         for index, pool in pools
         if pool and pool.nodes.high > 1 and len(pool.zones) != 1
-        for machine, fabric in _lost(pool)[:1]
+        for machine, fabric in _single_zone_fabrics(pool)[:1]
     ]
 
 
@@ -35,15 +35,15 @@ def check_asapd_lite(draft: Draft) -> list[Finding]:
         return []
     pools = [(index, draft.pools.get(one.name)) for index, one in enumerate(draft.spec.pools)]
     return [
-        warn(
+        warning(
             "fabric.asapd_lite",
             ("pools", index, "machine"),
             f"the MRDMA NICs of {pool.machine.name} have no RDMA until the DaemonSet asapd-lite has"
             " configured them, and the platform does not install it",
-            given=pool.machine.name,
+            value=pool.machine.name,
             allowed="a pool of one node, or asapd-lite on every node of the pool",
             fix=Fix(
-                says=f"apply {ASAPD_LITE} of GoogleCloudPlatform/container-engine-accelerators in kube-system"
+                message=f"apply {ASAPD_LITE} of GoogleCloudPlatform/container-engine-accelerators in kube-system"
             ),
         )
         for index, pool in pools
@@ -51,24 +51,24 @@ def check_asapd_lite(draft: Draft) -> list[Finding]:
     ]
 
 
-def _lost(pool: PoolPlan) -> list[tuple[str, str]]:
+def _single_zone_fabrics(pool: PoolPlan) -> list[tuple[str, str]]:
     """Machines of a pool whose fabric is a network of one zone, and what it is called."""
-    found = ((name, GPUDIRECT.get(name)) for name in pool.machines)
-    return [(name, direct.name) for name, direct in found if direct and direct.profile]
+    results = ((name, GPUDIRECT.get(name)) for name in pool.machines)
+    return [(name, direct.name) for name, direct in results if direct and direct.profile]
 
 
 def _no_fabric(pool: PoolPlan, machine: str, fabric: str, path: Path) -> Finding:
     first = pool.zones[0] if pool.zones else None
-    return warn(
+    return warning(
         "fabric.one_zone",
         path,
         f"the network of {fabric} lies in one zone: {machine} nodes that may start in several are outside it,"
         " and their GPUs reach each other through TCP alone",
-        given=", ".join(pool.zones) or "any zone of the region",
+        value=", ".join(pool.zones) or "any zone of the region",
         allowed="one zone; nodes of other zones are another pool",
-        fix=Fix(says=f"write zones: [{first}]", at=path, value=[first])
+        fix=Fix(message=f"write zones: [{first}]", at=path, value=[first])
         if first
-        else Fix(says="add zones: [ZONE] with a zone that has the machine"),
+        else Fix(message="add zones: [ZONE] with a zone that has the machine"),
     )
 
 
@@ -83,12 +83,12 @@ def plan_nccl(pool: Pool, machine: Machine) -> NcclPlan | None:
     if pool.fabric and pool.fabric.hcas:
         variables[ADAPTERS] = f"={','.join(pool.fabric.hcas)}"
     needs = record.needs
-    if hands_out(pool.fabric):
+    if has_device_plugin(pool.fabric):
         needs = f"{needs}; {RDMA}: 1 among the limits of the container"
     return NcclPlan(fabric=record.fabric, variables=variables, script=record.script, needs=needs)
 
 
-def hands_out(fabric: FabricSpec | None) -> bool:
+def has_device_plugin(fabric: FabricSpec | None) -> bool:
     """Whether a device plugin of ours gives a pool's adapters to pods that ask; one node's too."""
     if fabric is None or fabric.kind is FabricKind.ETHERNET:
         return False

@@ -14,17 +14,21 @@ from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import (
     DEPLOY_LABEL,
     IMAGES,
+    ComponentOwner,
     NodeImage,
-    Owner,
     SoftwarePart,
     images_of,
 )
 from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS, Pin
 from gpuyard.catalogue.software.versions import is_version, parse_version
-from gpuyard.findings import Finding, Fix, refuse, warn
-from gpuyard.plan.pools.node_images import driver_misfit, misfits, unfit_driver
+from gpuyard.findings import Finding, Fix, error, warning
+from gpuyard.plan.pools.node_images import (
+    driver_incompatibility,
+    incompatibilities,
+    incompatible_driver,
+)
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
-from gpuyard.plan.sharing.claims import answers_claims, installs_claims
+from gpuyard.plan.sharing.claims import installs_claims, serves_claims
 from gpuyard.plan.software.support import check_pins
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import FabricKind
@@ -50,17 +54,20 @@ class ImagedPool:
     @property
     def gets_driver(self) -> bool:
         """Whether the operator brings the driver."""
-        return self.image.owners[SoftwarePart.DRIVER] is Owner.OPERATOR
+        return self.image.owners[SoftwarePart.DRIVER] is ComponentOwner.OPERATOR
 
 
-def agree(
+def plan_node_software(
     spec: PlatformSpec, pools: Sequence[ImagedPool]
 ) -> tuple[dict[str, NodeSoftware], list[Finding]]:
     """What brings which part to each pool's nodes, by pool, seen over all pools of the cluster."""
     driver, findings = _driver(spec, pools)
     owners = {pool.name: _owners(spec, pool) for pool in pools}
     needed = {
-        part for own in owners.values() for part, owner in own.items() if owner is Owner.OPERATOR
+        part
+        for own in owners.values()
+        for part, owner in own.items()
+        if owner is ComponentOwner.OPERATOR
     }
     software = {
         pool.name: NodeSoftware(
@@ -75,29 +82,31 @@ def agree(
     return software, findings + _settings(pools) + _vulnerable(spec, pools)
 
 
-def _owners(spec: PlatformSpec, pool: ImagedPool) -> Mapping[SoftwarePart, Owner]:
+def _owners(spec: PlatformSpec, pool: ImagedPool) -> Mapping[SoftwarePart, ComponentOwner]:
     """Claimed GPUs are handed out by the DRA driver, and put into pods by the container runtime."""
     if pool.sharing != SharingMethod.DRA:
         return pool.image.owners
     claimed = {
-        SoftwarePart.DEVICE_PLUGIN: Owner.DRA_DRIVER,
-        SoftwarePart.MIG_MANAGER: Owner.DRA_DRIVER,
+        SoftwarePart.DEVICE_PLUGIN: ComponentOwner.DRA_DRIVER,
+        SoftwarePart.MIG_MANAGER: ComponentOwner.DRA_DRIVER,
     }
-    if answers_claims(spec) and _operator_brings(pool.image, SoftwarePart.TOOLKIT):
-        claimed[SoftwarePart.TOOLKIT] = Owner.RUNTIME  # which reads CDI
+    if serves_claims(spec) and _operator_brings(pool.image, SoftwarePart.TOOLKIT):
+        claimed[SoftwarePart.TOOLKIT] = ComponentOwner.RUNTIME  # which reads CDI
     return {**pool.image.owners, **claimed}
 
 
 def _operator_brings(image: NodeImage, part: SoftwarePart) -> bool:
-    return image.owners[part] is Owner.OPERATOR
+    return image.owners[part] is ComponentOwner.OPERATOR
 
 
-def _kept_off(owners: Mapping[SoftwarePart, Owner], needed: set[SoftwarePart]) -> dict[str, str]:
+def _kept_off(
+    owners: Mapping[SoftwarePart, ComponentOwner], needed: set[SoftwarePart]
+) -> dict[str, str]:
     """Labels against what the operator brings to other nodes, and these have from elsewhere."""
     return {
         DEPLOY_LABEL[part]: "false"
         for part in SoftwarePart
-        if part in needed and owners[part] is not Owner.OPERATOR
+        if part in needed and owners[part] is not ComponentOwner.OPERATOR
     }
 
 
@@ -109,13 +118,13 @@ def _driver(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> tuple[str | None
     pinned = spec.software.get("driver")
     if pinned is not None and is_version("driver", pinned):
         return pinned, _judge_pin(pinned, served) or _faults(pinned, served)
-    left = list(DRIVERS)
+    remaining = list(DRIVERS)
     for pool, gpu in served.items():
-        fit = [version for version in left if not unfit_driver(gpu, version)]
+        fit = [version for version in remaining if not incompatible_driver(gpu, version)]
         if not fit:
             return None, [_disagree(spec, pool, served)]
-        left = fit
-    chosen = next((version for version in left if not _faulty(version, served)), left[0])
+        remaining = fit
+    chosen = next((version for version in remaining if not _faulty(version, served)), remaining[0])
     return chosen, _faults(chosen, served)
 
 
@@ -125,19 +134,23 @@ _Served = Mapping[ImagedPool, Gpu]
 
 def _judge_pin(pinned: str, served: _Served) -> list[Finding]:
     """A driver that the stack file pins, against the GPUs that get it: the first it does not fit."""
-    unfit = [(pool, why) for pool, gpu in served.items() if (why := unfit_driver(gpu, pinned))]
+    unfit = [
+        (pool, why) for pool, gpu in served.items() if (why := incompatible_driver(gpu, pinned))
+    ]
     if not unfit:
         return []
     pool, why = unfit[0]
-    fit = [v for v in DRIVERS if not any(unfit_driver(each, v) for each in served.values())]
+    fit = [v for v in DRIVERS if not any(incompatible_driver(each, v) for each in served.values())]
     at = ("software", "driver")
     fix = (
-        Fix(says=f'write "{fit[0]}"', at=at, value=fit[0])
+        Fix(message=f'write "{fit[0]}"', at=at, value=fit[0])
         if fit
-        else Fix(says="leave it out, and give a pool an image that holds its own driver")
+        else Fix(message="leave it out, and give a pool an image that holds its own driver")
     )
-    found = driver_misfit(why, at, f"{served[pool].name} of pools[{pool.index}] needs {why}")
-    return [replace(found, given=pinned, allowed=", ".join(fit) or why.needs, fix=fix)]
+    result = driver_incompatibility(
+        why, at, f"{served[pool].name} of pools[{pool.index}] needs {why}"
+    )
+    return [replace(result, value=pinned, allowed=", ".join(fit) or why.needs, fix=fix)]
 
 
 def _faulty(version: str, served: _Served) -> list[ImagedPool]:
@@ -153,14 +166,14 @@ def _faulty(version: str, served: _Served) -> list[ImagedPool]:
 def _faults(version: str, served: _Served) -> list[Finding]:
     """Warn of the driver that the operator brings; an image that holds its own driver is not concerned."""
     return [
-        warn(
+        warning(
             "driver.efa",
             ("pools", pool.index, "image"),
             f"driver {version} has known faults with EFA on {pool.machine.name}",
-            given=version,
+            value=version,
             allowed="another driver branch, or an image that holds its own driver",
             fix=Fix(
-                says="write al2023-nvidia",
+                message="write al2023-nvidia",
                 at=("pools", pool.index, "image"),
                 value="al2023-nvidia",
             ),
@@ -181,17 +194,17 @@ def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Finding:
         for other in reversed(needs)
         for image in images_of(spec.cloud.value)
         if not _operator_brings(image, SoftwarePart.DRIVER)
-        and not misfits(image, other.machine, other.sharing)
+        and not incompatibilities(image, other.machine, other.sharing)
     )
-    return refuse(
+    return error(
         "driver.pools_disagree",
         ("pools", pool.index),
         "the GPU Operator brings one driver to all nodes, and none serves these pools: "
         + ", ".join(f"{o.name} ({served[o].name}) needs {what}" for o, what in needs.items()),
-        given=", ".join(DRIVERS),
+        value=", ".join(DRIVERS),
         allowed="pools that one driver serves, or an image that holds its own",
         fix=Fix(
-            says=f"write image: {image.name} for {other.name}",
+            message=f"write image: {image.name} for {other.name}",
             at=("pools", other.index, "image"),
             value=image.name,
         ),
@@ -217,26 +230,29 @@ def _vulnerable(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> list[Finding
 
 
 def _known(image: NodeImage) -> Finding | None:
-    found = check_pins([Pin("driver", image.driver, image.source)]) if image.driver else []
-    return next(iter(found), None)
+    result = check_pins([Pin("driver", image.driver, image.source)]) if image.driver else []
+    return next(iter(result), None)
 
 
 def _other_driver(spec: PlatformSpec, pools: Sequence[ImagedPool], known: Finding) -> Finding:
     image, at = pools[0].image, ("pools", pools[0].index, "image")
     safe = [each for each in images_of(spec.cloud.value) if not _known(each)]
-    others = {
-        pool.name: next(i.name for i in safe if not misfits(i, pool.machine, pool.sharing))
+    compatible_images = {
+        pool.name: next(
+            i.name for i in safe if not incompatibilities(i, pool.machine, pool.sharing)
+        )
         for pool in pools
     }
-    one = others[pools[0].name] if len(pools) == 1 else None
-    return warn(
+    one = compatible_images[pools[0].name] if len(pools) == 1 else None
+    return warning(
         "image.vulnerable",
         at,
         f"driver {image.driver} of {image.name} {known.problem}",
-        given=image.name,
+        value=image.name,
         allowed=f"an image with driver {known.allowed}",
         fix=Fix(
-            says="write " + ", ".join(f"image: {i} for {name}" for name, i in others.items()),
+            message="write "
+            + ", ".join(f"image: {i} for {name}" for name, i in compatible_images.items()),
             at=at if one else None,
             value=one,
         ),
@@ -256,17 +272,17 @@ def _settings(pools: Sequence[ImagedPool]) -> list[Finding]:
 def _other_settings(pool: ImagedPool, first: ImagedPool) -> Finding:
     """The image of one pool for the other, whichever of the two it fits."""
     image, at, write = pool.image, pool, first.image
-    if misfits(write, pool.machine, pool.sharing):
+    if incompatibilities(write, pool.machine, pool.sharing):
         at, write = first, image
-    return refuse(
+    return error(
         "image.pools_disagree",
         ("pools", pool.index),
         f"{image.name} needs other settings of the GPU Operator than {first.image.name} of"
         f" {first.name}, and they hold for the whole cluster",
-        given=", ".join(sorted({*image.settings, *first.image.settings})),
+        value=", ".join(sorted({*image.settings, *first.image.settings})),
         allowed=f"{image.name} for all pools, or {first.image.name}",
         fix=Fix(
-            says=f"write image: {write.name} for {at.name}",
+            message=f"write image: {write.name} for {at.name}",
             at=("pools", at.index, "image"),
             value=write.name,
         ),
@@ -281,7 +297,7 @@ def operator_parts(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> OperatorPar
     brought = {
         part
         for part in SoftwarePart
-        if any(s.owners[part.value] == Owner.OPERATOR.value for _, s in booted)
+        if any(s.owners[part.value] == ComponentOwner.OPERATOR.value for _, s in booted)
     }
     claims, settings = installs_claims(spec), dict[str, str]()
     for _, each in booted:
@@ -291,7 +307,7 @@ def operator_parts(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> OperatorPar
     served = [
         (pool, s)
         for pool, s in booted
-        if s.owners[SoftwarePart.DRIVER.value] == Owner.OPERATOR.value
+        if s.owners[SoftwarePart.DRIVER.value] == ComponentOwner.OPERATOR.value
     ]
     return OperatorParts(
         enabled={part.value: part in brought for part in SoftwarePart},

@@ -11,7 +11,7 @@ from gpuyard.catalogue.kubernetes.api import (
     LONGEST_LABEL_PREFIX,
 )
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.names import (
     CLOUD_LABEL_DOMAINS,
     FABRIC_LABEL,
@@ -46,15 +46,15 @@ def check_labels(cloud: str, pool: Pool, path: Path) -> Iterator[Finding]:
 def hardware_labels(pool: Pool, machines: Sequence[Machine]) -> dict[str, str]:
     """Labels for NVLink and the network fabric that hold for every machine of the pool."""
     first, *others = (_hardware(pool, machine) for machine in machines)
-    return {key: value for key, value in first if all((key, value) in other for other in others)}
+    return {key: value for key, value in first if all((key, value) in labels for labels in others)}
 
 
 def _hardware(pool: Pool, machine: Machine) -> list[tuple[str, str]]:
     direct, gpus = direct_fabric(machine), nvlink_gpus(machine)
     fabric = pool.fabric.kind.value if pool.fabric else direct.name.lower() if direct else ""
     generation = machine.gpu.nvlink_generation if machine.gpu and machine.gpus > 1 else None
-    found = {FABRIC_LABEL: fabric, NVLINK_LABEL: generation, NVLINK_GPUS_LABEL: gpus}
-    return [(key, str(value)) for key, value in found.items() if value]
+    results = {FABRIC_LABEL: fabric, NVLINK_LABEL: generation, NVLINK_GPUS_LABEL: gpus}
+    return [(key, str(value)) for key, value in results.items() if value]
 
 
 def _within(domain: str, domains: tuple[str, ...]) -> bool:
@@ -76,43 +76,43 @@ def _near_name(text: str) -> str:
 
 
 def _reserved(domain: str, owner: str, key: str, where: Path) -> Finding:
-    return refuse(
+    return error(
         "pool.label_reserved",
         where,
         f"labels of {domain} are set by {owner}",
-        given=key,
+        value=key,
         allowed="labels of a domain of yours, or without one",
-        fix=Fix(says="remove it", at=where),
+        fix=Fix(message="remove it", at=where),
     )
 
 
 def _bad_key(pool: Pool, key: str, where: Path) -> Finding:
     domain, _, name = key.rpartition("/")
     prefix = f"{domain.lower()}/" if _is_prefix(domain.lower()) else ""
-    near = prefix + _near_name(name)
-    renamed = {near if k == key else k: v for k, v in pool.labels.items()}
-    usable = near != prefix and near not in pool.labels
-    return refuse(
+    suggestion = prefix + _near_name(name)
+    renamed = {suggestion if k == key else k: v for k, v in pool.labels.items()}
+    usable = suggestion != prefix and suggestion not in pool.labels
+    return error(
         "pool.label_key",
         where,
         "no key of a label in Kubernetes",
-        given=key,
+        value=key,
         allowed=f"NAME or DOMAIN/NAME; a name has {GRAMMAR}",
-        fix=Fix(says=f"write {near}", at=where[:-1], value=renamed)
+        fix=Fix(message=f"write {suggestion}", at=where[:-1], value=renamed)
         if usable
-        else Fix(says="remove it", at=where),
+        else Fix(message="remove it", at=where),
     )
 
 
 def _bad_value(value: str, where: Path) -> Finding:
-    near = _near_name(value)
-    return refuse(
+    suggestion = _near_name(value)
+    return error(
         "pool.label_value",
         where,
         "no value of a label in Kubernetes",
-        given=value,
+        value=value,
         allowed=GRAMMAR,
-        fix=Fix(says=f"write {near}", at=where, value=near)
-        if near
-        else Fix(says="remove it", at=where),
+        fix=Fix(message=f"write {suggestion}", at=where, value=suggestion)
+        if suggestion
+        else Fix(message="remove it", at=where),
     )

@@ -10,11 +10,11 @@ from gpuyard.catalogue.machines import (
     machine_names,
 )
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path, refuse
-from gpuyard.plan.pools.alternatives import of_size, take, with_gpus
-from gpuyard.spec.nearest import meant_by, nearest, one_of
+from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.plan.pools.alternatives import machines_of_size, suggest_machine, with_gpus
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool
+from gpuyard.spec.suggestions import format_options, nearest_name, suggested_names
 
 _SHOWN_NAMES = 6
 
@@ -27,25 +27,25 @@ def choose_machines(
     A machine whose name has a fix is taken for the one that was meant, so that all else about the pool can be
     said beside the slip; where nobody can say which was meant there is none.
     """
-    modes = [rung.mode for rung in pool.capacity]
+    modes = [option.mode for option in pool.capacity]
     if isinstance(pool.machine, MachineShape):
         return _described(pool.machine, spec.cloud, modes, (*path, "machine"))
-    found: list[Machine] = []
+    results: list[Machine] = []
     findings: list[Finding] = []
     listed = not isinstance(pool.machine, str)
     for index, name in enumerate(pool.machines):
         where = (*path, "machine", index) if listed else (*path, "machine")
-        machine, problems = sold_here(name, spec.cloud, modes, where, with_gpu=True)
+        machine, problems = find_machine_in_cloud(name, spec.cloud, modes, where, with_gpu=True)
         if machine is not None and not machine.is_gpu_machine:
             alone = len(pool.machines) == 1
-            instead = of_size(machine, spec.cloud, modes, with_gpu=True) if alone else None
+            instead = machines_of_size(machine, spec.cloud, modes, with_gpu=True) if alone else None
             problems = [_no_gpu(machine, instead, where, alone=alone)]
             machine = None
         findings += problems
         meant = machine or _meant(problems)
-        found += [meant] if meant else []
-    unlike = _unlike(found, (*path, "machine"))
-    return tuple(found[:1] if unlike else found), [*findings, *unlike]
+        results += [meant] if meant else []
+    unlike = _unlike(results, (*path, "machine"))
+    return tuple(results[:1] if unlike else results), [*findings, *unlike]
 
 
 def _meant(problems: list[Finding]) -> Machine | None:
@@ -59,23 +59,23 @@ def _described(
 ) -> tuple[tuple[Machine, ...], list[Finding]]:
     gpu, problems = find_gpu(shape.gpu), list[Finding]()
     if gpu is None:
-        meant = meant_by(shape.gpu, gpu_spellings())
-        near = meant[0] if len(meant) == 1 else None
+        meant = suggested_names(shape.gpu, gpu_spellings())
+        suggestion = meant[0] if len(meant) == 1 else None
         problems = [
-            refuse(
+            error(
                 "pool.gpu_unknown",
                 (*path, "gpu"),
                 "no GPU of that name in the catalogue",
-                given=shape.gpu,
+                value=shape.gpu,
                 allowed=", ".join(gpu_spellings()),
-                fix=Fix(says=f"write {near}", at=(*path, "gpu"), value=near)
-                if near
-                else Fix(says=f"write {one_of(meant)}")
+                fix=Fix(message=f"write {suggestion}", at=(*path, "gpu"), value=suggestion)
+                if suggestion
+                else Fix(message=f"write {format_options(meant)}")
                 if meant
                 else None,
             )
         ]
-        gpu = find_gpu(near) if near else None
+        gpu = find_gpu(suggestion) if suggestion else None
     if gpu is None:
         return (), problems
     if cloud in {Cloud.AWS, Cloud.GCP}:
@@ -100,18 +100,18 @@ def _not_sold(
     gpu: Gpu, shape: MachineShape, cloud: Cloud, modes: list[Capacity], path: Path
 ) -> tuple[tuple[Machine, ...], list[Finding]]:
     """A cloud has types; the one that is most like what is described was meant."""
-    alike = with_gpus(gpu, shape.gpus, shape.cpu, cloud, modes)
-    problem = refuse(
+    nearest = with_gpus(gpu, shape.gpus, shape.cpu, cloud, modes)
+    problem = error(
         "pool.machine_described",
         path,
         f"{cloud.value} sells machine types; a described machine is for clusters of your own",
         allowed="a machine type",
-        fix=take(alike, path),
+        fix=suggest_machine(nearest, path),
     )
-    return (alike,) if alike else (), [problem]
+    return (nearest,) if nearest else (), [problem]
 
 
-def sold_here(
+def find_machine_in_cloud(
     name: str, cloud: Cloud, modes: list[Capacity], path: Path, *, with_gpu: bool
 ) -> tuple[Machine | None, list[Finding]]:
     """A catalogued machine that this cloud sells; only machines of the wanted kind are suggested."""
@@ -124,23 +124,25 @@ def sold_here(
         return None, [_a_gpu(gpu, name, names, seller, path)]
     if name.lower() in UNDESCRIBED:
         return None, [_undescribed(name, names, path)]
-    near = nearest(name, names)
-    shown = ", ".join(([near] if near else []) + [n for n in names if n != near][:_SHOWN_NAMES])
+    suggestion = nearest_name(name, names)
+    shown = ", ".join(
+        ([suggestion] if suggestion else []) + [n for n in names if n != suggestion][:_SHOWN_NAMES]
+    )
     problem = (
         "no such machine in the catalogue"
         if machine is None
         else f"{machine.cloud} sells it, {cloud.value} does not"
     )
     return None, [
-        refuse(
+        error(
             "pool.machine_unknown" if machine is None else "pool.machine_cloud",
             path,
             problem,
-            given=name,
+            value=name,
             allowed=f"{shown}, … ({len(names)} in the catalogue)",
-            fix=Fix(says=f"write {near}", at=path, value=near)
-            if near
-            else take(_alike(machine, cloud, modes, with_gpu=with_gpu), path),
+            fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
+            if suggestion
+            else suggest_machine(_closest_machine(machine, cloud, modes, with_gpu=with_gpu), path),
         )
     ]
 
@@ -149,14 +151,14 @@ def _a_gpu(gpu: Gpu, name: str, names: list[str], seller: str | None, path: Path
     """The GPU's name where the machine's belongs: machines that have it are shown."""
     having = [n for n in names if (has := MACHINES[n].gpu) is not None and has.name == gpu.name]
     described = f"describe it: {{gpu: {gpu.name}, gpus: 8, cpu: 192, memory_gib: 2048}}"
-    says = ["write the type of machine"] if having else []
-    return refuse(
+    advice = ["write the type of machine"] if having else []
+    return error(
         "pool.machine_unknown",
         path,
         "this is a GPU, and a machine is wanted",
-        given=name,
+        value=name,
         allowed=", ".join(having) or f"{seller or 'the catalogue'} has no machine with it",
-        fix=Fix(says=", or ".join(says if seller else [*says, described]))
+        fix=Fix(message=", or ".join(advice if seller else [*advice, described]))
         if having or not seller
         else None,
     )
@@ -164,20 +166,20 @@ def _a_gpu(gpu: Gpu, name: str, names: list[str], seller: str | None, path: Path
 
 def _undescribed(name: str, names: list[str], path: Path) -> Finding:
     source = UNDESCRIBED[name.lower()]
-    return refuse(
+    return error(
         "pool.machine_unknown",
         path,
         "the memory and network of this machine are unknown: no public listing had them on"
         f" {source.checked_on}, and nothing can be proved of it",
-        given=name,
+        value=name,
         allowed=f"a machine of the catalogue, which has {len(names)}",
-        fix=Fix(says="choose another machine: `gpuyard offers` ranks them"),
+        fix=Fix(message="choose another machine: `gpuyard offers` ranks them"),
     )
 
 
 def nearest_machine(name: str, cloud: Cloud, *, with_gpu: bool) -> str | None:
     """The machine of this cloud whose name is nearest to what was written."""
-    return nearest(name, _names(cloud, with_gpu=with_gpu))
+    return nearest_name(name, _names(cloud, with_gpu=with_gpu))
 
 
 def _names(cloud: Cloud, *, with_gpu: bool) -> list[str]:
@@ -185,7 +187,7 @@ def _names(cloud: Cloud, *, with_gpu: bool) -> list[str]:
     return [n for n in machine_names(seller) if MACHINES[n].is_gpu_machine is with_gpu]
 
 
-def _alike(
+def _closest_machine(
     machine: Machine | None, cloud: Cloud, modes: list[Capacity], *, with_gpu: bool
 ) -> Machine | None:
     """What this cloud sells that is most like a machine of another cloud."""
@@ -193,19 +195,21 @@ def _alike(
         return None
     if machine.gpu is not None and with_gpu:
         return with_gpus(machine.gpu, machine.gpus, machine.vcpus, cloud, modes)
-    return of_size(machine, cloud, modes, with_gpu=with_gpu)
+    return machines_of_size(machine, cloud, modes, with_gpu=with_gpu)
 
 
 def _no_gpu(machine: Machine, instead: Machine | None, path: Path, *, alone: bool) -> Finding:
     """In a list it is one too many; alone, a machine of its size with GPUs was meant."""
-    return refuse(
+    return error(
         "pool.no_gpu",
         path,
         "this machine has no GPU",
-        given=machine.name,
+        value=machine.name,
         allowed="a GPU machine; machines without belong to `system`",
-        fix=take(instead, path)
-        or (Fix(says="name a machine with GPUs") if alone else Fix(says="remove it", at=path)),
+        fix=suggest_machine(instead, path)
+        or (
+            Fix(message="name a machine with GPUs") if alone else Fix(message="remove it", at=path)
+        ),
     )
 
 
@@ -215,16 +219,16 @@ def _unlike(machines: list[Machine], path: Path) -> list[Finding]:
     if len(kinds) <= 1:
         return []
     first = machines[0]
-    given = ", ".join(
+    value = ", ".join(
         f"{m.name} ({m.gpus} × {m.gpu.name if m.gpu else '-'}, {m.arch})" for m in machines
     )
     return [
-        refuse(
+        error(
             "pool.machines_unlike",
             path,
             "the machines of one pool must have the same GPUs, as many, and the same architecture",
-            given=given,
+            value=value,
             allowed=f"machines like {first.name}",
-            fix=Fix(says="make a pool of each kind", at=path, value=first.name),
+            fix=Fix(message="make a pool of each kind", at=path, value=first.name),
         )
     ]

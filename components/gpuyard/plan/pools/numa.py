@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan
 from gpuyard.spec.pools import Pool
@@ -25,8 +25,8 @@ def check_numa(draft: Draft) -> list[Finding]:
         if pool is None or one.numa is not Numa.SINGLE:
             continue
         path: Path = ("pools", index, "numa")
-        found = _too_wide(pool, draft.shapes, path) or _risk(pool, path)
-        findings += [found] if found else []
+        result = _too_wide(pool, draft.shapes, path) or _risk(pool, path)
+        findings += [result] if result else []
     return findings
 
 
@@ -43,19 +43,23 @@ def _parts(pool: PoolPlan, most: int) -> str:
 
 def _too_wide(pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path) -> Finding | None:
     most = _in_one(pool)
-    whole = pool.unit("")
-    mine = [s for s in shapes if s.pool == pool.name and whole and s.resource == whole.resource]
+    whole_gpus = pool.unit("")
+    mine = [
+        s
+        for s in shapes
+        if s.pool == pool.name and whole_gpus and s.resource == whole_gpus.resource
+    ]
     wide = max(mine, key=lambda s: s.per_node, default=None)
     if most is None or wide is None or wide.per_node <= most:
         return None
-    return refuse(
+    return error(
         "numa.single_node",
         path,
         f"{_parts(pool, most)}; a pod of shape {wide.name} takes {wide.per_node}, and the kubelet would"
         " refuse it",
-        given="single-numa-node",
+        value="single-numa-node",
         allowed=f"restricted, or pods with at most {most} GPUs",
-        fix=Fix(says="write restricted", at=path, value="restricted"),
+        fix=Fix(message="write restricted", at=path, value="restricted"),
     )
 
 
@@ -69,11 +73,11 @@ def _risk(pool: PoolPlan, path: Path) -> Finding | None:
         else _parts(pool, most)
     )
     bound = "more GPUs than one of them has" if most is None else f"more than {most} GPUs"
-    return warn(
+    return warning(
         "numa.single_node",
         path,
         f"{why}: the kubelet refuses every pod with {bound}, and the job fails",
-        given="single-numa-node",
+        value="single-numa-node",
         allowed="restricted: it aligns what can be aligned, and refuses no whole node",
-        fix=Fix(says="write restricted", at=path, value="restricted"),
+        fix=Fix(message="write restricted", at=path, value="restricted"),
     )

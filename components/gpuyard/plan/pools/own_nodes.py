@@ -1,6 +1,6 @@
 """Nodes that exist already: found by labels of their own, on a cluster of your own."""
 
-from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, info, warning
 from gpuyard.names import POOL_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -23,28 +23,28 @@ def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]
     findings: list[Finding] = []
     if pool.select and spec.cloud is not Cloud.NONE:
         findings.append(
-            refuse(
+            error(
                 "pool.select_cloud",
                 (*path, "select"),
                 f"nodes that exist already are selected; on {spec.cloud.value} the pool makes its nodes",
                 allowed="select with cloud: none",
-                fix=Fix(says="remove `select`", at=(*path, "select")),
+                fix=Fix(message="remove `select`", at=(*path, "select")),
             )
         )
     elif pool.select and pool.scaling is not None and pool.scaling is not Scaling.FIXED:
         findings.append(
-            refuse(
+            error(
                 "pool.select_scaling",
                 (*path, "scaling"),
                 "nodes that are selected exist already: nobody adds any",
-                given=pool.scaling.value,
+                value=pool.scaling.value,
                 allowed="scaling: fixed, or none",
-                fix=Fix(says="write fixed", at=(*path, "scaling"), value="fixed"),
+                fix=Fix(message="write fixed", at=(*path, "scaling"), value="fixed"),
             )
         )
     elif pool.select and pool.sharing.shares:
         findings.append(
-            note(
+            info(
                 "pool.select_labels",
                 (*path, "select"),
                 "these nodes must carry the labels that `gpuyard plan -v` lists, or their GPUs stay whole;"
@@ -63,45 +63,45 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
         return []
     if spec.cloud in {Cloud.AWS, Cloud.GCP}:
         return [
-            refuse(
+            error(
                 "pool.fabric_cloud",
                 here,
                 f"on {spec.cloud.value} the machine type says how nodes reach each other",
-                given=fabric.kind.value,
+                value=fabric.kind.value,
                 allowed="fabric on a cluster of your own",
-                fix=Fix(says="remove `fabric`", at=here),
+                fix=Fix(message="remove `fabric`", at=here),
             )
         ]
     if fabric.kind is FabricKind.ETHERNET and fabric.hcas:
         return [
-            refuse(
+            error(
                 "pool.fabric_adapters",
                 (*here, "hcas"),
                 "over plain Ethernet no adapter goes past the host's TCP, so none is named",
-                given=", ".join(fabric.hcas),
+                value=", ".join(fabric.hcas),
                 allowed="hcas with infiniband or roce",
-                fix=Fix(says="remove `hcas`", at=(*here, "hcas")),
+                fix=Fix(message="remove `hcas`", at=(*here, "hcas")),
             )
         ]
     if twice := sorted({h for h in fabric.hcas if fabric.hcas.count(h) > 1}):
         once = list(dict.fromkeys(fabric.hcas))
         return [
-            refuse(
+            error(
                 "pool.fabric_adapters",
                 (*here, "hcas"),
                 f"an adapter stands there twice: {', '.join(twice)}",
-                given=", ".join(fabric.hcas),
+                value=", ".join(fabric.hcas),
                 allowed="each adapter once",
-                fix=Fix(says=f"write {', '.join(once)}", at=(*here, "hcas"), value=once),
+                fix=Fix(message=f"write {', '.join(once)}", at=(*here, "hcas"), value=once),
             )
         ]
     if fabric.kind is not FabricKind.ETHERNET and not fabric.hcas:
         return [
-            note(
+            info(
                 "pool.fabric_adapters",
                 here,
                 "without `hcas`, NCCL takes every adapter it finds, also one that is not beside a GPU",
-                given=fabric.kind.value,
+                value=fabric.kind.value,
             )
         ]
     return []
@@ -123,21 +123,21 @@ def check_selectors(draft: Draft) -> list[Finding]:
 
 def _overlap(pool: Pool, other: Pool, path: Path) -> Finding:
     mine, theirs = pool.select.items(), other.select.items()
-    given = ", ".join(f"{key}={value}" for key, value in mine)
+    labels = ", ".join(f"{key}={value}" for key, value in mine)
     allowed = "a label with another value in each pool"
     if mine >= theirs or theirs >= mine:
         inner, outer = (pool, other) if mine >= theirs else (other, pool)
-        return refuse(
+        return error(
             "pool.select_overlap",
             path,
             f"every node of {inner.name} is also one of {outer.name}: its GPUs would be counted twice",
-            given=given,
+            value=labels,
             allowed=allowed,
         )
-    return warn(
+    return warning(
         "pool.select_overlap",
         path,
         f"a node with the labels of both {other.name} and {pool.name} would be counted twice",
-        given=given,
+        value=labels,
         allowed=allowed,
     )

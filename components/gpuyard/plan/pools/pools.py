@@ -7,7 +7,7 @@ from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.node_pools import ACCELERATOR_LABEL, added_taints
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import NodeImage
-from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.names import (
     GPU,
     GPU_TAINT_VALUE,
@@ -17,39 +17,44 @@ from gpuyard.names import (
     POOL_LABEL,
     SYSTEM_POOL,
 )
+from gpuyard.plan.capacity.capacity_checks import check_capacity_options
+from gpuyard.plan.capacity.capacity_options import format_capacity_options, plan_capacity_options
 from gpuyard.plan.capacity.compute_classes import class_label, class_of, class_taint
-from gpuyard.plan.capacity.ladder import plan_ladder, show_ladder
-from gpuyard.plan.capacity.ladder_proofs import check_ladder
+from gpuyard.plan.capacity.keep_warm import check_keep_warm
 from gpuyard.plan.capacity.provisioning import check_provisioning
 from gpuyard.plan.capacity.scaling import check_scaling, plan_scaling, scaling_of
 from gpuyard.plan.capacity.upgrades import check_upgrade, plan_upgrade
-from gpuyard.plan.capacity.warm import check_warm
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.pools.allocatable import karpenter_overhead, plan_allocatable
 from gpuyard.plan.pools.disks import check_disk
-from gpuyard.plan.pools.dumps.levels import levels_of
-from gpuyard.plan.pools.dumps.machine import check_dump, completed, dump_of, measured
 from gpuyard.plan.pools.fabrics import plan_nccl
 from gpuyard.plan.pools.flavor_topology import flavor_name, plan_placement
-from gpuyard.plan.pools.gpu_operator import ImagedPool, agree
+from gpuyard.plan.pools.gpu_operator import ImagedPool, plan_node_software
+from gpuyard.plan.pools.inventories.levels import topology_levels
+from gpuyard.plan.pools.inventories.machine import (
+    check_inventory,
+    complete_pool,
+    inventory_of,
+    with_numa_nodes,
+)
 from gpuyard.plan.pools.labels import check_labels, hardware_labels
 from gpuyard.plan.pools.machines import choose_machines
 from gpuyard.plan.pools.node_images import check_pods, choose_image
 from gpuyard.plan.pools.numa import plan_numa
 from gpuyard.plan.pools.own_nodes import check_own_nodes, node_selector
-from gpuyard.plan.pools.room import karpenter_overhead, plan_room
 from gpuyard.plan.pools.topology import plan_topology
 from gpuyard.plan.records import NodeSoftware, PoolPlan, Taint
 from gpuyard.plan.renames import rename_fix
-from gpuyard.plan.sharing.by_gke import handed_out
 from gpuyard.plan.sharing.compute_slices import compute_slices
 from gpuyard.plan.sharing.configuration_names import mig_config_name, plugin_config_name
 from gpuyard.plan.sharing.dra import check_dra, dra_labels, plan_dra
+from gpuyard.plan.sharing.gke_sharing import gke_advertised
 from gpuyard.plan.sharing.sharing import SharedGpus, share_gpus
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import Provisioning
 
-Pools = dict[str, PoolPlan | None]
+DecidedPools = dict[str, PoolPlan | None]
 """By name; None for a pool of whose nodes nobody can say what they have, so that nothing else blames it."""
 
 
@@ -67,8 +72,10 @@ class _Choice:
 def decide_pools(draft: Draft) -> tuple[Draft, list[Finding]]:
     """Every pool, or every reason why not: chosen one by one, agreed together, and then recorded."""
     spec = draft.spec
-    chosen, findings = _choose_all(spec, draft.broken)
-    software, problems = agree(spec, [i for c in chosen.values() if c and (i := _imaged(c))])
+    chosen, findings = _choose_all(spec, draft.invalid_fields)
+    software, problems = plan_node_software(
+        spec, [i for c in chosen.values() if c and (i := _imaged(c))]
+    )
     overhead = karpenter_overhead(
         machine
         for choice in chosen.values()
@@ -88,14 +95,14 @@ def _choose_all(
     """By name; of two pools with one name the first, and None where nobody can say what its nodes have."""
     chosen: dict[str, _Choice | None] = {}
     findings: list[Finding] = []
-    taken = {SYSTEM_POOL}
+    used = {SYSTEM_POOL}
     for index, pool in enumerate(spec.pools):
         choice, problems = _choose(spec, pool, index)
-        if pool.name in chosen or pool.name == SYSTEM_POOL or pool.stable_name in taken:
+        if pool.name in chosen or pool.name == SYSTEM_POOL or pool.stable_name in used:
             findings.append(_name_taken(pool, spec, ("pools", index)))
             chosen.setdefault(pool.name, None)
         else:
-            taken.add(pool.stable_name)
+            used.add(pool.stable_name)
             chosen[pool.name] = None if index in broken else choice
         findings += problems
     return chosen, findings
@@ -113,46 +120,46 @@ def _imaged(choice: _Choice) -> ImagedPool | None:
 def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
     ours = {pool.name, pool.stable_name}
     others = [p for p in spec.pools if p is not pool]
-    taken = {p.name for p in others} | {p.stable_name for p in others} | {SYSTEM_POOL}
+    used = {p.name for p in others} | {p.stable_name for p in others} | {SYSTEM_POOL}
     reason = (
         "the system nodes have it"
         if SYSTEM_POOL in ours
         else "another pool has it, now or formerly"
     )
-    return refuse(
+    return error(
         "pool.duplicate",
         (*path, "name"),
         f"the name is taken: {reason}",
-        given=" formerly ".join(dict.fromkeys([pool.name, pool.stable_name])),
+        value=" formerly ".join(dict.fromkeys([pool.name, pool.stable_name])),
         allowed="a name of its own for each pool",
-        fix=rename_fix(pool, taken, path),
+        fix=rename_fix(pool, used, path),
     )
 
 
 def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None, list[Finding]]:
     path: Path = ("pools", index)
-    written, pool = pool, completed(pool)
+    written, pool = pool, complete_pool(pool)
     fixed = scaling_of(spec.cloud, pool) is Scaling.FIXED
     findings = [
         *check_labels(spec.cloud.value, pool, path),
         *_check_range(pool, path),
         *check_own_nodes(spec, pool, path),
         *check_dra(spec, pool, path),
-        *check_warm(pool, path, fixed=fixed),
+        *check_keep_warm(pool, path, fixed=fixed),
     ]
     machines, problems = choose_machines(spec, pool, path)
     findings += problems
     if not machines:
         return None, findings
-    findings += check_dump(spec, written, machines[0], path)
-    machines = tuple(measured(machine, dump_of(pool)) for machine in machines)
-    findings += check_ladder(spec, pool, machines, path)
+    findings += check_inventory(spec, written, machines[0], path)
+    machines = tuple(with_numa_nodes(machine, inventory_of(pool)) for machine in machines)
+    findings += check_capacity_options(spec, pool, machines, path)
     gpus, problems = share_gpus(pool.sharing, machines[0], (*path, "sharing"))
     findings += problems
     if gpus is None:
         return None, findings
     image, unimaged = choose_image(spec, pool, machines[0], gpus.method, path)
-    gpus, problems = handed_out(image, gpus, machines[0], (*path, "sharing"))
+    gpus, problems = gke_advertised(image, gpus, machines[0], (*path, "sharing"))
     findings += problems
     findings += check_scaling(spec, pool, machines[0], gpus.advertised, path)
     findings += check_provisioning(spec, pool, path)
@@ -172,18 +179,20 @@ def _record(
     stable = pool.stable_name
     mig_config = mig_config_name(stable, gpus)
     plugin_config = plugin_config_name(stable, gpus)
-    ladder = plan_ladder(spec, pool, machines[0])
+    ladder = plan_capacity_options(spec, pool, machines[0])
     chosen = class_of(spec, pool)
-    told = {**class_label(chosen), **(software.labels if software else {})}
-    labels = _labels(spec, pool, machines, (mig_config, plugin_config), told)
+    software_labels = {**class_label(chosen), **(software.labels if software else {})}
+    labels = _labels(spec, pool, machines, (mig_config, plugin_config), software_labels)
     taints = (
         *_taints(stable, gpus.method, fenced=bool(pool.owners)),
         *_cloud_taints(spec, pool, machines[0]),
         *class_taint(chosen),
     )
     selector = {**node_selector(pool), **class_label(chosen)}
-    dump = dump_of(pool)
-    levels = plan_topology(spec.cloud, machines[0], pool.zones, levels_of(dump) if dump else ())
+    dump = inventory_of(pool)
+    levels = plan_topology(
+        spec.cloud, machines[0], pool.zones, topology_levels(dump) if dump else ()
+    )
     topology = plan_placement(spec, pool, levels)
     return PoolPlan(
         name=pool.name,
@@ -193,11 +202,11 @@ def _record(
         nodes=pool.nodes,
         start_nodes=pool.nodes.high if scaling is Scaling.FIXED else pool.nodes.low,
         scaling=scaling,
-        capacity=tuple(show_ladder(ladder)),
-        ladder=ladder,
+        capacity=tuple(format_capacity_options(ladder)),
+        capacity_options=ladder,
         zones=pool.zones,
-        warm=pool.warm,
-        upkeep=pool.upkeep,
+        keep_warm=pool.keep_warm,
+        disruption_window=pool.disruption_window,
         sharing=gpus.method,
         mig_strategy="mixed" if mig_config else "none",
         replicas=gpus.replicas,
@@ -208,8 +217,8 @@ def _record(
         taints=taints,
         advertised=gpus.advertised,
         node_selector=selector,
-        scale=plan_scaling(spec.cloud, scaling, labels, taints, gpus.advertised),
-        room=plan_room(machines[0], overhead if scaling is Scaling.KARPENTER else 0),
+        autoscaler_hints=plan_scaling(spec.cloud, scaling, labels, taints, gpus.advertised),
+        allocatable=plan_allocatable(machines[0], overhead if scaling is Scaling.KARPENTER else 0),
         numa=plan_numa(pool, machines[0]),
         topology_levels=levels,
         fabric=pool.fabric,
@@ -217,7 +226,7 @@ def _record(
         nccl=plan_nccl(pool, machines[0]),
         node_software=software,
         owners=tuple(dict.fromkeys(pool.owners)),
-        stop=pool.stop or "",
+        stop_policy=pool.stop_policy or "",
         compute_slices=compute_slices(spec, gpus, machines[0]),
         flavor=flavor_name(stable, topology, selector, taints),
         topology=topology,
@@ -232,7 +241,7 @@ def _labels(
     pool: Pool,
     machines: tuple[Machine, ...],
     configurations: tuple[str | None, str],
-    told: Mapping[str, str],
+    software_labels: Mapping[str, str],
 ) -> dict[str, str]:
     """What nodes carry; `told` comes of their class and their image."""
     mig_config, plugin_config = configurations
@@ -251,7 +260,7 @@ def _labels(
         and machine.gpu
     ):
         ours[ACCELERATOR_LABEL] = f"nvidia-{machine.gpu.name.lower()}"
-    return dict(sorted({**pool.labels, **ours, **told}.items()))
+    return dict(sorted({**pool.labels, **ours, **software_labels}.items()))
 
 
 def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[Taint, ...]:
@@ -261,7 +270,11 @@ def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[T
     would otherwise start one node for a pod of each kind.
     """
     gpu = Taint(GPU, GPU_TAINT_VALUE)
-    return (gpu,) if method.counted_whole and not fenced else (gpu, Taint(POOL_LABEL, stable_name))
+    return (
+        (gpu,)
+        if method.is_counted_as_whole_gpu and not fenced
+        else (gpu, Taint(POOL_LABEL, stable_name))
+    )
 
 
 def _cloud_taints(spec: PlatformSpec, pool: Pool, machine: Machine) -> tuple[Taint, ...]:
@@ -276,14 +289,14 @@ def _check_range(pool: Pool, path: Path) -> list[Finding]:
     if (pool.scaling is not Scaling.FIXED and not pool.select) or pool.nodes.low == pool.nodes.high:
         return []
     return [
-        refuse(
+        error(
             "pool.fixed_range",
             (*path, "nodes"),
             "a pool that does not scale has one number of nodes",
-            given=str(pool.nodes),
+            value=str(pool.nodes),
             allowed="one number: as many as exist"
             if pool.select
             else "one number, or scaling: karpenter or autoscaler",
-            fix=Fix(says=f"write {pool.nodes.high}", at=(*path, "nodes"), value=pool.nodes.high),
+            fix=Fix(message=f"write {pool.nodes.high}", at=(*path, "nodes"), value=pool.nodes.high),
         )
     ]

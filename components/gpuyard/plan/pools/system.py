@@ -6,11 +6,16 @@ from gpuyard.catalogue.gke.nodes import ARM_UNTAINTED_SINCE, is_arm_host
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
 from gpuyard.catalogue.software.pins import is_before
 from gpuyard.catalogue.sources import EC2_OFFERS, Source
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, warning
 from gpuyard.plan.capacity.zone_counts import check_system_zones
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.pools.alternatives import largest_system, of_size, smallest_system, take
-from gpuyard.plan.pools.machines import nearest_machine, sold_here
+from gpuyard.plan.pools.alternatives import (
+    largest_system,
+    machines_of_size,
+    smallest_system,
+    suggest_machine,
+)
+from gpuyard.plan.pools.machines import find_machine_in_cloud, nearest_machine
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import HostShape
 from gpuyard.spec.values import Range
@@ -30,17 +35,21 @@ def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
     if find_machine(system.machine) is None:
         findings = [_unknown(spec, system.machine)]
         return replace(draft, system=_unpriced(spec, system.machine, 0, 0)), findings
-    machine, findings = sold_here(system.machine, spec.cloud, _MODES, _PATH, with_gpu=False)
+    machine, findings = find_machine_in_cloud(
+        system.machine, spec.cloud, _MODES, _PATH, with_gpu=False
+    )
     if machine is not None and machine.is_gpu_machine:
-        findings.append(_idle_gpus(machine, of_size(machine, spec.cloud, _MODES, with_gpu=False)))
+        findings.append(
+            _idle_gpus(machine, machines_of_size(machine, spec.cloud, _MODES, with_gpu=False))
+        )
     return replace(draft, system=machine), findings
 
 
 def check_system(draft: Draft) -> list[Finding]:
     """Refuse a cluster that we make in a cloud without nodes for its controllers."""
     spec = draft.spec
-    made = spec.cloud in {Cloud.AWS, Cloud.GCP} and not spec.cluster_exists
-    if not made:
+    is_managed = spec.cloud in {Cloud.AWS, Cloud.GCP} and not spec.cluster_exists
+    if not is_managed:
         return []
     if spec.system is not None:
         nodes, machine = spec.system.nodes, spec.system.machine
@@ -51,13 +60,13 @@ def check_system(draft: Draft) -> list[Finding]:
         ]
     machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
     return [
-        refuse(
+        error(
             "system.missing",
             ("system",),
             f"on {spec.cloud.value} no node exists before the pools; controllers need nodes without GPUs",
             allowed="system: {machine: TYPE, nodes: 2..3}",
             fix=Fix(
-                says=f"add system: {{machine: {machine}, nodes: 2..3}}",
+                message=f"add system: {{machine: {machine}, nodes: 2..3}}",
                 at=("system",),
                 value={"machine": machine, "nodes": "2..3"},
             ),
@@ -72,13 +81,13 @@ def _too_few(spec: PlatformSpec, nodes: Range) -> list[Finding]:
         return []
     enough = f"2..{nodes.high}" if nodes.high > _ENOUGH else str(_ENOUGH)
     return [
-        refuse(
+        error(
             "system.no_nodes",
             ("system", "nodes"),
             f"on {spec.cloud.value} no node would be there for controllers and add-ons, which wait for one",
-            given=str(nodes),
+            value=str(nodes),
             allowed="1 or more from the beginning; 2 keep the controllers up when one goes",
-            fix=Fix(says=f"write {enough}", at=("system", "nodes"), value=enough),
+            fix=Fix(message=f"write {enough}", at=("system", "nodes"), value=enough),
         )
     ]
 
@@ -90,14 +99,14 @@ def _arm_too_early(spec: PlatformSpec, machine: str | HostShape) -> list[Finding
     if not is_before(spec.kubernetes, ARM_UNTAINTED_SINCE):
         return []
     return [
-        refuse(
+        error(
             "system.arm_taint",
             _PATH,
             f"GKE {spec.kubernetes} taints every Arm node, and controllers tolerate no taint:"
             " they would find no node",
-            given=machine,
+            value=machine,
             allowed=f"a machine that is not of Arm, or kubernetes {ARM_UNTAINTED_SINCE} or newer",
-            fix=Fix(says="write e2-standard-4", at=_PATH, value="e2-standard-4"),
+            fix=Fix(message="write e2-standard-4", at=_PATH, value="e2-standard-4"),
         )
     ]
 
@@ -129,38 +138,38 @@ def _unpriced(spec: PlatformSpec, name: str, vcpus: int, memory_gib: int) -> Mac
 
 
 def _unknown(spec: PlatformSpec, name: str) -> Finding:
-    near = nearest_machine(name, spec.cloud, with_gpu=False)
-    return warn(
+    suggestion = nearest_machine(name, spec.cloud, with_gpu=False)
+    return warning(
         "system.machine_unknown",
         _PATH,
         "no such machine in the catalogue: if it exists, it will do, and the bill is without its price",
-        given=name,
+        value=name,
         allowed="a machine of the catalogue, its price under `prices`, or {cpu, memory_gib}",
-        fix=Fix(says=f"write {near}", at=_PATH, value=near)
-        if near
-        else Fix(says="write its price: prices: {machines: {NAME: USD an hour}}"),
+        fix=Fix(message=f"write {suggestion}", at=_PATH, value=suggestion)
+        if suggestion
+        else Fix(message="write its price: prices: {machines: {NAME: USD an hour}}"),
     )
 
 
 def _idle_gpus(machine: Machine, instead: Machine | None) -> Finding:
     gpus = f"{machine.gpus} × {machine.gpu.name}" if machine.gpu else ""
-    return warn(
+    return warning(
         "system.gpu_machine",
         _PATH,
         f"system nodes run controllers and no jobs: {gpus} a node would be paid and never used",
-        given=machine.name,
+        value=machine.name,
         allowed="a machine without GPUs",
-        fix=take(instead, _PATH),
+        fix=suggest_machine(instead, _PATH),
     )
 
 
 def _too_large(cloud: Cloud, shape: HostShape) -> Finding:
     largest = largest_system(cloud)
-    return refuse(
+    return error(
         "system.too_large",
         _PATH,
         "no usual machine has as much; controllers need far less, and the name of a machine is taken too",
-        given=f"{shape.cpu} CPUs, {shape.memory_gib} GiB",
+        value=f"{shape.cpu} CPUs, {shape.memory_gib} GiB",
         allowed=f"at most {largest.vcpus} CPUs and {largest.memory_gib} GiB, or a machine's name",
-        fix=take(largest, _PATH),
+        fix=suggest_machine(largest, _PATH),
     )

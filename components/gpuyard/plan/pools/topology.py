@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from gpuyard.catalogue.buying import ZONES, Form
 from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.purchasing import ZONES, IdFormat
 from gpuyard.catalogue.topology import network_labels, with_clique
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, warning
 from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.labels import GRAMMAR, is_name
@@ -51,18 +51,18 @@ def check_zones(draft: Draft) -> list[Finding]:
     findings: list[Finding] = []
     for number, pool in enumerate(draft.spec.pools):
         path: Path = ("pools", number, "zones")
-        found = [_check_zone(draft, form, zone, (*path, i)) for i, zone in enumerate(pool.zones)]
-        findings += _kept(pool, [f for f in found if f], path)
+        results = [_check_zone(draft, form, zone, (*path, i)) for i, zone in enumerate(pool.zones)]
+        findings += _with_zone_fixes(pool, [f for f in results if f], path)
     return findings
 
 
-def _check_zone(draft: Draft, form: Form | None, zone: str, path: Path) -> Finding | None:
+def _check_zone(draft: Draft, form: IdFormat | None, zone: str, path: Path) -> Finding | None:
     if form is None:
         return None if is_name(zone) else _no_label(zone, path)
     read = form.pattern.fullmatch(zone)
     if read is None:
-        near = zone.lower() if form.pattern.fullmatch(zone.lower()) else None
-        return _no_zone(draft.spec.cloud, zone, form.example, near, path)
+        lowered = zone.lower() if form.pattern.fullmatch(zone.lower()) else None
+        return _no_zone(draft.spec.cloud, zone, form.example, lowered, path)
     if draft.region and read["region"] != draft.region.name:
         return _other_region(zone, draft.region, path)
     if problem := unknown_region(read["region"], draft.spec.cloud.value):
@@ -70,61 +70,61 @@ def _check_zone(draft: Draft, form: Form | None, zone: str, path: Path) -> Findi
     return None
 
 
-def _kept(pool: Pool, found: list[Finding], path: Path) -> list[Finding]:
+def _with_zone_fixes(pool: Pool, results: list[Finding], path: Path) -> list[Finding]:
     """Where a zone is to go, all that are no zones go with it: a fix leaves nothing of its kind behind."""
-    wrong = {f.path[-1] for f in found}
+    wrong = {f.path[-1] for f in results}
     keep = [zone for index, zone in enumerate(pool.zones) if index not in wrong]
     fix = (
-        Fix(says=f"keep {', '.join(keep)}", at=path, value=keep)
+        Fix(message=f"keep {', '.join(keep)}", at=path, value=keep)
         if keep
-        else Fix(says="remove `zones`, or write those that you mean", at=path)
+        else Fix(message="remove `zones`, or write those that you mean", at=path)
     )
-    return [replace(f, fix=fix) if f.fix and f.fix.value is None else f for f in found]
+    return [replace(f, fix=fix) if f.fix and f.fix.value is None else f for f in results]
 
 
-def _no_zone(cloud: Cloud, zone: str, example: str, near: str | None, path: Path) -> Finding:
-    says = f"write {near}" if near else "remove it, or write the zone that you mean"
-    return refuse(
+def _no_zone(cloud: Cloud, zone: str, example: str, suggestion: str | None, path: Path) -> Finding:
+    message = f"write {suggestion}" if suggestion else "remove it, or write the zone that you mean"
+    return error(
         "pool.zone",
         path,
         f"not the name of a zone on {cloud.value}",
-        given=zone,
+        value=zone,
         allowed=f"such as {example}",
-        fix=Fix(says=says, at=path, value=near),
+        fix=Fix(message=message, at=path, value=suggestion),
     )
 
 
-def _no_region(zone: str, problem: str, near: str, path: Path) -> Finding:
-    return refuse(
+def _no_region(zone: str, problem: str, suggestion: str, path: Path) -> Finding:
+    return error(
         "pool.zone",
         path,
         problem,
-        given=zone,
-        allowed=f"zones of a region that there is{f', such as {near}' if near else ''}",
-        fix=Fix(says="remove it, or write the zone that you mean", at=path),
+        value=zone,
+        allowed=f"zones of a region that there is{f', such as {suggestion}' if suggestion else ''}",
+        fix=Fix(message="remove it, or write the zone that you mean", at=path),
     )
 
 
 def _no_label(zone: str, path: Path) -> Finding:
     """On nodes of one's own a zone is whatever their label says, and a label takes no more than this."""
-    return refuse(
+    return error(
         "pool.zone",
         path,
         "no node can carry this zone in its label",
-        given=zone,
+        value=zone,
         allowed=GRAMMAR,
-        fix=Fix(says="remove it, or write the zone that you mean", at=path),
+        fix=Fix(message="remove it, or write the zone that you mean", at=path),
     )
 
 
 def _other_region(zone: str, region: Region, path: Path) -> Finding:
-    return refuse(
+    return error(
         "pool.zone",
         path,
-        f"this zone is not in {region.name} ({region.said_by}): a cluster lies in one region",
-        given=zone,
+        f"this zone is not in {region.name} ({region.source}): a cluster lies in one region",
+        value=zone,
         allowed=f"zones of {region.name}",
-        fix=Fix(says="remove it", at=path),
+        fix=Fix(message="remove it", at=path),
     )
 
 
@@ -151,20 +151,20 @@ def _zones_of_fabric(pool: Pool, fabric: str, shape: ShapePlan, path: Path) -> F
     )
     allowed = "one zone; a second one is a second pool"
     if not pool.zones:
-        return warn(
+        return warning(
             "fabric.zones",
             path,
             f"{problem}: without zones, nodes may start in several",
-            given="any zone of the region",
+            value="any zone of the region",
             allowed=allowed,
-            fix=Fix(says="add zones: [ZONE] with the zone that has the capacity"),
+            fix=Fix(message="add zones: [ZONE] with the zone that has the capacity"),
         )
     first = pool.zones[0]
-    return refuse(
+    return error(
         "fabric.zones",
         (*path, "zones"),
         problem,
-        given=", ".join(pool.zones),
+        value=", ".join(pool.zones),
         allowed=allowed,
-        fix=Fix(says=f"write zones: [{first}]", at=(*path, "zones"), value=[first]),
+        fix=Fix(message=f"write zones: [{first}]", at=(*path, "zones"), value=[first]),
     )

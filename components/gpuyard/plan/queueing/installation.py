@@ -1,6 +1,6 @@
 """Kueue installation: one that we install, the simulated cluster's, or one that is there already."""
 
-from gpuyard.findings import Finding, Fix, Path, note, refuse
+from gpuyard.findings import Finding, Fix, Path, error, info
 from gpuyard.names import GPU_CLAIM, MIG_SLICES
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.kueue import GATES, WITHOUT_QUOTA
@@ -27,13 +27,13 @@ def check_kueue(draft: Draft) -> list[Finding]:
 
 
 def _second() -> Finding:
-    return refuse(
+    return error(
         "kueue.simulated",
         _PATH,
         "a simulated cluster brings Kueue itself, and one cluster has one Kueue",
-        given="true",
+        value="true",
         allowed="false, or nothing",
-        fix=Fix(says="remove it", at=_PATH),
+        fix=Fix(message="remove it", at=_PATH),
     )
 
 
@@ -53,7 +53,7 @@ def _needed_of_another(spec: PlatformSpec) -> Finding:
         needs.append("integrations.frameworks with pod")
     if spec.queueing.fair_sharing:
         needs.append("fairSharing.preemptionStrategies")
-    return note(
+    return info(
         "kueue.existing",
         _PATH,
         "Kueue keeps the configuration it has, and without these settings in it jobs of this platform wait"

@@ -32,10 +32,10 @@ FRAMEWORKS = tuple(kind.removeprefix("apps/").lower() for kind in QUEUED)
 
 def queued_by_group() -> dict[str, list[str]]:
     """Their plurals by API group."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for kind, plural in sorted(QUEUED.items()):
-        found.setdefault(kind.rpartition("/")[0], []).append(plural)
-    return found
+        results.setdefault(kind.rpartition("/")[0], []).append(plural)
+    return results
 
 
 START_MINUTES = 30
@@ -56,7 +56,7 @@ def start_minutes(spec: PlatformSpec) -> int:
     return spec.queueing.start_within_minutes or default
 
 
-def in_words(seconds: int) -> str:
+def format_duration(seconds: int) -> str:
     """`1 minute`, `30 minutes`, `1 hour`, `90 minutes`."""
     size, unit = (3600, "hour") if seconds % 3600 == 0 else (60, "minute")
     count = seconds // size

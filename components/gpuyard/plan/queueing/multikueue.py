@@ -8,7 +8,7 @@ those that are asked, and the first whose own queue admits it runs it.
 from collections.abc import Sequence
 
 from gpuyard.catalogue.kubernetes.kueue import ALL_AT_ONCE, IN_STEPS, STEP
-from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, format_list, info, warning
 from gpuyard.names import MULTIKUEUE_SECRET_KEY
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import DispatchPlan, WorkerPlan
@@ -50,20 +50,20 @@ def check_clusters(draft: Draft) -> list[Finding]:
     spec = draft.spec
     if not spec.queueing.clusters:
         return []
-    findings = _twice(spec.queueing.clusters)
+    findings = _duplicates(spec.queueing.clusters)
     for index, pool in enumerate(spec.pools):
         path: Path = ("pools", index)
-        findings += _elsewhere((*path, "topology"), "pods are placed", asked=pool.topology)
-        findings += _elsewhere((*path, "sharing"), "claims are met", asked=pool.sharing.dra)
+        findings += _unsupported_field((*path, "topology"), "pods are placed", asked=pool.topology)
+        findings += _unsupported_field((*path, "sharing"), "claims are met", asked=pool.sharing.dra)
     for index, team in enumerate(spec.teams):
-        findings += _elsewhere(
+        findings += _unsupported_field(
             ("teams", index, "idle"), "idle GPUs are seen", asked=bool(team.idle)
         )
     findings += _check_budgets(spec)
     return [*findings, _needs(spec)]
 
 
-def _twice(workers: Sequence[WorkerCluster]) -> list[Finding]:
+def _duplicates(workers: Sequence[WorkerCluster]) -> list[Finding]:
     findings: list[Finding] = []
     names = [w.name for w in workers]
     secrets = [w.secret for w in workers]
@@ -71,11 +71,11 @@ def _twice(workers: Sequence[WorkerCluster]) -> list[Finding]:
         path: Path = ("queueing", "clusters", index)
         if worker.name in names[:index]:
             findings.append(
-                refuse(
+                error(
                     "clusters.duplicate",
                     (*path, "name"),
                     "another cluster has the name",
-                    given=worker.name,
+                    value=worker.name,
                     allowed="a name of its own for each cluster",
                     fix=_other((*path, "name"), worker.name, names),
                 )
@@ -83,12 +83,12 @@ def _twice(workers: Sequence[WorkerCluster]) -> list[Finding]:
         if worker.secret in secrets[:index]:
             other = names[secrets.index(worker.secret)]
             findings.append(
-                refuse(
+                error(
                     "clusters.secret",
                     (*path, "secret"),
                     f"the secret leads to {other} already: one cluster would be asked twice for each job,"
                     " and what each of the two sends would be deleted as the other's",
-                    given=worker.secret,
+                    value=worker.secret,
                     allowed="a secret of its own for each cluster",
                     fix=_other((*path, "secret"), f"{worker.name}-kubeconfig", secrets),
                 )
@@ -96,25 +96,25 @@ def _twice(workers: Sequence[WorkerCluster]) -> list[Finding]:
     return findings
 
 
-def _other(path: Path, wish: str, taken: Sequence[str]) -> Fix:
+def _other(path: Path, wish: str, used: Sequence[str]) -> Fix:
     """The nearest that nobody has."""
-    free = wish if wish not in taken else free_name(wish, taken)
-    return Fix(says=f"write {free}", at=path, value=free)
+    free = wish if wish not in used else free_name(wish, used)
+    return Fix(message=f"write {free}", at=path, value=free)
 
 
-def _elsewhere(path: Path, what: str, *, asked: bool) -> list[Finding]:
+def _unsupported_field(path: Path, what: str, *, asked: bool) -> list[Finding]:
     """Refuse what is decided where the pods run."""
     word = path[-1]
     if not asked:
         return []
     return [
-        refuse(
+        error(
             "clusters.pool",
             path,
             f"{what} on the cluster that runs a job, and none runs here",
-            given="dra" if word == "sharing" else str(word),
+            value="dra" if word == "sharing" else str(word),
             allowed=f"`{word}` in the stack files of those clusters",
-            fix=Fix(says=f"remove `{word}`", at=path),
+            fix=Fix(message=f"remove `{word}`", at=path),
         )
     ]
 
@@ -128,12 +128,12 @@ def _check_budgets(spec: PlatformSpec) -> list[Finding]:
         if team.budget_usd_per_month is not None
     ]
     return [
-        warn(
+        warning(
             "clusters.budget",
             path,
             "the pools are billed by the clusters that have them, so this limit holds back nothing",
             allowed="a budget in the stack file of each of these clusters",
-            fix=Fix(says="remove it", at=path),
+            fix=Fix(message="remove it", at=path),
         )
         for path in paths
     ]
@@ -141,13 +141,13 @@ def _check_budgets(spec: PlatformSpec) -> list[Finding]:
 
 def _needs(spec: PlatformSpec) -> Finding:
     """What no proof of this stack file can see."""
-    names = listed(w.name for w in spec.queueing.clusters)
+    names = format_list(w.name for w in spec.queueing.clusters)
     homes = (
-        listed(f"{s.name} ({', '.join(t.queues)})" for t in spec.teams for s in t.spaces)
+        format_list(f"{s.name} ({', '.join(t.queues)})" for t in spec.teams for s in t.spaces)
         or "none, without teams"
     )
-    secrets = listed(w.secret for w in spec.queueing.clusters)
-    return note(
+    secrets = format_list(w.secret for w in spec.queueing.clusters)
+    return info(
         "clusters.workers",
         ("queueing", "clusters"),
         # the engine shows the beginning of a note only, so what somebody must still make comes first
@@ -155,5 +155,5 @@ def _needs(spec: PlatformSpec) -> Finding:
         f" `{MULTIKUEUE_SECRET_KEY}` and the role of docs/concepts/multikueue.md. Not seen from here: that a"
         f" Kueue runs in {names} with the same namespaces and queues: {homes}. Jobs and pods are sent,"
         " JobSets are not; a gang needs its place in one cluster",
-        given=names,
+        value=names,
     )

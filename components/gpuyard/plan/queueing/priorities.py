@@ -7,13 +7,13 @@ can be taken back, whatever its priority. A job without a priority counts as 0.
 
 from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
+from gpuyard.findings import Finding, Fix, error, format_list, info, warning
 from gpuyard.names import PRIORITY_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PriorityPlan
-from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.teams import Team
 
 WITHOUT = 0
@@ -29,15 +29,15 @@ def plan_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:
 def check_priorities(draft: Draft) -> list[Finding]:
     """Names nobody knows, values that decide nothing, and guarantees that evict themselves."""
     spec = draft.spec
-    findings = _alike(spec)
+    findings = _duplicate_values(spec)
     if spec.priorities and spec.queueing.preemption is Preemption.NEVER:
         findings.append(
-            note(
+            info(
                 "priority.order_only",
                 ("priorities",),
                 "with preemption: never a higher priority is first among those that wait,"
                 " and takes nothing from a job that runs",
-                given=", ".join(p.name for p in plan_priorities(spec)),
+                value=", ".join(p.name for p in plan_priorities(spec)),
             )
         )
     for index, team in enumerate(spec.teams):
@@ -52,20 +52,20 @@ def _by_label(spec: PlatformSpec) -> list[Finding]:
     if not mine or spec.kubernetes not in KUBERNETES_MINORS or changes_jobs(spec.kubernetes):
         return []
     return [
-        warn(
+        warning(
             "team.priority_by_label",
             ("kubernetes",),
-            f"Kubernetes {spec.kubernetes} cannot write a priority into jobs: those of {listed(mine)} have"
+            f"Kubernetes {spec.kubernetes} cannot write a priority into jobs: those of {format_list(mine)} have"
             f" their team's only when they name it themselves, with the label {PRIORITY_LABEL};"
             f" else they count as {WITHOUT}",
-            given=spec.kubernetes,
+            value=spec.kubernetes,
             allowed=f"1.{MUTATES_SINCE} or newer",
-            fix=Fix(says=f"move to 1.{MUTATES_SINCE}, or have every job name its priority"),
+            fix=Fix(message=f"move to 1.{MUTATES_SINCE}, or have every job name its priority"),
         )
     ]
 
 
-def _alike(spec: PlatformSpec) -> list[Finding]:
+def _duplicate_values(spec: PlatformSpec) -> list[Finding]:
     """Two names for one value: neither goes before the other."""
     findings: list[Finding] = []
     first: dict[int, str] = {}
@@ -75,13 +75,13 @@ def _alike(spec: PlatformSpec) -> list[Finding]:
             continue
         path = ("priorities", name)
         findings.append(
-            warn(
+            warning(
                 "priority.same",
                 path,
                 f"{name} and {first[value]} have the same value: neither goes before the other",
-                given=str(value),
+                value=str(value),
                 allowed="a value of its own for each priority",
-                fix=Fix(says=f"remove {name}, or give it another value"),
+                fix=Fix(message=f"remove {name}, or give it another value"),
             )
         )
     return findings
@@ -91,30 +91,30 @@ def _check_team(spec: PlatformSpec, index: int, team: Team, name: str) -> Findin
     path = ("teams", index, "priority")
     if name not in spec.priorities:
         names = [p.name for p in plan_priorities(spec)]
-        near = nearest(name, names)
-        return refuse(
+        suggestion = nearest_name(name, names)
+        return error(
             "team.priority_unknown",
             path,
             "no priority of that name",
-            given=name,
+            value=name,
             allowed=", ".join(names) or "names under `priorities`; there are none",
-            fix=Fix(says=f"write {near}", at=path, value=near)
-            if near
-            else Fix(says="remove it, or add it under `priorities`", at=path),
+            fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
+            if suggestion
+            else Fix(message="remove it, or add it under `priorities`", at=path),
         )
     value = spec.priorities[name]
     if value >= WITHOUT or spec.queueing.preemption is Preemption.NEVER:
         return None
     enough = [p for p in reversed(plan_priorities(spec)) if p.value >= WITHOUT]
     better = enough[0].name if enough else None
-    return warn(
+    return warning(
         "priority.below_none",
         path,
         f"jobs of {team.name} have {value} by default, less than a job that names no priority ({WITHOUT}):"
         " any such job in the team's queue evicts them, on the team's own guarantee too",
-        given=f"{name} ({value})",
+        value=f"{name} ({value})",
         allowed=f"a priority of {WITHOUT} or more as the default",
-        fix=Fix(says=f"write {better}", at=path, value=better)
+        fix=Fix(message=f"write {better}", at=path, value=better)
         if better
-        else Fix(says="remove it: without a default its jobs are equal", at=path),
+        else Fix(message="remove it: without a default its jobs are equal", at=path),
     )

@@ -16,8 +16,8 @@ from gpuyard.catalogue.kubernetes.kueue import (
     MAX_RESOURCES,
     MAX_RESOURCES_IN_ALL,
 )
-from gpuyard.findings import Finding, Fix, Path, refuse
-from gpuyard.plan.capacity.provisioning import plan_checks
+from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.plan.capacity.provisioning import plan_admission_checks
 from gpuyard.plan.draft import DecidedAmounts, Draft
 from gpuyard.plan.pools.flavor_topology import topologies
 from gpuyard.plan.queueing.installation import installs_kueue
@@ -47,7 +47,11 @@ def plan_flavor(pool: PoolPlan) -> FlavorPlan:
     """The flavor of a pool: its labels pick the nodes, its taints are tolerated for admitted pods."""
     topology = pool.topology.name if pool.topology else None
     return FlavorPlan(
-        pool.flavor, pool.node_selector, pool.taints, stopped=bool(pool.stop), topology=topology
+        pool.flavor,
+        pool.node_selector,
+        pool.taints,
+        stopped=bool(pool.stop_policy),
+        topology=topology,
     )
 
 
@@ -81,20 +85,22 @@ class _Groups:
         for other in others:
             first.pools += other.pools
             first.resources |= other.resources
-        first.resources |= dict.fromkeys(a.resource for a in pool.counted)
+        first.resources |= dict.fromkeys(a.resource for a in pool.counted_resources)
         changed = [r for other in others for r in other.resources]
         self.homes.update(dict.fromkeys(changed, first))
-        self.homes.update(dict.fromkeys((a.resource for a in pool.counted), first))
+        self.homes.update(dict.fromkeys((a.resource for a in pool.counted_resources), first))
         self.count += 1
 
     def _touched(self, pool: PoolPlan) -> list[_Group]:
-        found = (self.homes.get(a.resource) for a in pool.counted)
-        return list({id(g): g for g in found if g is not None}.values())
+        results = (self.homes.get(a.resource) for a in pool.counted_resources)
+        return list({id(g): g for g in results if g is not None}.values())
 
     def fits(self, pool: PoolPlan) -> bool:
         """Whether Kueue would still take them as one queue or cohort with this pool."""
         touched = self._touched(pool)
-        resources = {a.resource for a in pool.counted}.union(*(g.resources for g in touched))
+        resources = {a.resource for a in pool.counted_resources}.union(
+            *(g.resources for g in touched)
+        )
         flavors = 1 + sum(len(g.pools) for g in touched)
         added = len(resources) - sum(len(g.resources) for g in touched)
         return (
@@ -126,7 +132,7 @@ def _resource_order(name: str) -> tuple[int, str]:
 
 def decide_queueing(draft: Draft) -> tuple[Draft, list[Finding]]:
     """The cohort tree with what no team is guaranteed, and a flavor for every pool."""
-    spec, pools = draft.spec, list(draft.sound.values())
+    spec, pools = draft.spec, list(draft.valid_pools.values())
     plan = QueueingPlan(
         cohorts=(*_unassigned(spec, pools, draft.spare), *_cohorts(draft, pools)),
         flavors=tuple(plan_flavor(p) for p in pools),
@@ -137,9 +143,9 @@ def decide_queueing(draft: Draft) -> tuple[Draft, list[Finding]]:
         slices_of=all_profiles(pools),
         install=installs_kueue(spec),
         dispatch=plan_dispatch(spec),
-        stop=spec.queueing.stop or "",
+        stop_policy=spec.queueing.stop_policy or "",
         topologies=topologies(pools),
-        checks=plan_checks(spec, pools),
+        checks=plan_admission_checks(spec, pools),
         start_minutes=start_minutes(spec),
         usage_half_life_hours=spec.queueing.usage_half_life_hours,
     )
@@ -152,12 +158,14 @@ def _cohorts(draft: Draft, pools: Sequence[PoolPlan]) -> list[CohortPlan]:
     A limit is one of a resource in a pool, so a cohort that has some lists all that its teams have a quota
     of, as its own with the amount 0; for what its limits do not name they are 0.
     """
-    spec, found = draft.spec, []
+    spec, result = draft.spec, []
     for one in draft.cohorts:
         cohort, parent = spec.queueing.cohorts[one.index], one.parent
         limited = cohort.borrow is not None or cohort.lend is not None
-        mine = [p for p in pools if any((p.name, a.resource) in one.used for a in p.counted)]
-        found.append(
+        mine = [
+            p for p in pools if any((p.name, a.resource) in one.used for a in p.counted_resources)
+        ]
+        result.append(
             CohortPlan(
                 name=cohort_object(spec.name, cohort.name),
                 parent=spec.name
@@ -175,19 +183,19 @@ def _cohorts(draft: Draft, pools: Sequence[PoolPlan]) -> list[CohortPlan]:
                         lend=one.lend[p.name, a.resource],
                     )
                     for p in (mine if limited else ())
-                    for a in p.counted
+                    for a in p.counted_resources
                 ),
             )
         )
-    return found
+    return result
 
 
 def _unassigned(
     spec: PlatformSpec, pools: Sequence[PoolPlan], spare: DecidedAmounts
 ) -> tuple[CohortPlan, ...]:
     """The root, and as many children as it takes to hold what nobody is guaranteed."""
-    left = {key: amount for key, amount in spare.items() if amount > 0}
-    spare_pools = {name for name, _ in left}
+    remaining = {key: amount for key, amount in spare.items() if amount > 0}
+    spare_pools = {name for name, _ in remaining}
     with_spare = [p for p in pools if p.name in spare_pools]
     chunks: list[list[PoolPlan]] = [[]]
     groups = _Groups()
@@ -206,13 +214,13 @@ def _unassigned(
                 Quota(
                     pool=p.name,
                     resource=a.resource,
-                    nominal=left[p.name, a.resource],
+                    nominal=remaining[p.name, a.resource],
                     borrow=0,
                     lend=None,
                 )
                 for p in chunk
-                for a in p.counted
-                if (p.name, a.resource) in left
+                for a in p.counted_resources
+                if (p.name, a.resource) in remaining
             ),
         )
         for index, chunk in enumerate(chunks)
@@ -223,13 +231,13 @@ def check_cohort_sizes(draft: Draft) -> list[Finding]:
     """Kueue refuses a cohort beyond its limits: say so before it does."""
     positions = {cohort.name: i for i, cohort in enumerate(draft.spec.queueing.cohorts)}
     return [
-        refuse(
+        error(
             "queue.flavors",
             ("queueing", "cohorts", positions[cohort.title]),
             f"Kueue's cohort {cohort.title} would be too big for limits: {why}",
-            given=f"{sum(len(group.flavors) for group in cohort.resource_groups)} pools",
+            value=f"{sum(len(group.flavors) for group in cohort.resource_groups)} pools",
             allowed="fewer pools for its teams, or no borrow and lend of its own",
-            fix=Fix(says="remove its borrow and lend, or give its teams fewer pools"),
+            fix=Fix(message="remove its borrow and lend, or give its teams fewer pools"),
         )
         for cohort in draft.queueing.cohorts
         if cohort.title and (why := _too_big(cohort.resource_groups))
@@ -265,7 +273,7 @@ def _excesses(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
 
 def check_flavors(draft: Draft) -> list[Finding]:
     """Kueue refuses a queue beyond its limits: say so before it does."""
-    pools = draft.sound
+    pools = draft.valid_pools
     return [
         _too_many(team, plan, pools, ("teams", index), why)
         for index, (team, plan) in enumerate(zip(draft.spec.teams, draft.teams, strict=True))
@@ -276,13 +284,13 @@ def check_flavors(draft: Draft) -> list[Finding]:
 def _too_many(
     team: Team, plan: TeamPlan, pools: Mapping[str, PoolPlan], path: Path, why: str
 ) -> Finding:
-    return refuse(
+    return error(
         "queue.flavors",
         (*path, "guarantee"),
         f"the Kueue queue of team {team.name} would be too big: {why}",
-        given=f"{sum(len(group.flavors) for group in plan.resource_groups)} pools",
+        value=f"{sum(len(group.flavors) for group in plan.resource_groups)} pools",
         allowed="fewer pools for one team; pools that are alike can be one pool",
-        fix=_fewer_borrowed(team, plan, pools, (*path, "borrow")) or _merged(plan, pools),
+        fix=_fewer_borrowed(team, plan, pools, (*path, "borrow")) or _merge_pools_fix(plan, pools),
     )
 
 
@@ -290,21 +298,21 @@ def _fewer_borrowed(
     team: Team, plan: TeamPlan, pools: Mapping[str, PoolPlan], path: Path
 ) -> Fix | None:
     """Without the last pools it only borrows from, as many as it takes; None when that is not enough."""
-    used = list(dict.fromkeys(q.pool for q in plan.quotas))
+    pool_names = list(dict.fromkeys(q.pool for q in plan.quotas))
     guaranteed = {q.pool for q in plan.quotas if q.nominal}
     dropped: list[str] = []
-    for name in reversed([name for name in used if name not in guaranteed]):
+    for name in reversed([name for name in pool_names if name not in guaranteed]):
         dropped.append(name)
-        if not _too_big(resource_groups(pools[n] for n in used if n not in dropped)):
-            kept = {k: n for k, n in team.borrow.items() if k.partition("/")[0] not in dropped}
-            says = f"do not borrow from {', '.join(reversed(dropped))}"
-            return Fix(says=says, at=path, value=kept)
+        if not _too_big(resource_groups(pools[n] for n in pool_names if n not in dropped)):
+            retained = {k: n for k, n in team.borrow.items() if k.partition("/")[0] not in dropped}
+            message = f"do not borrow from {', '.join(reversed(dropped))}"
+            return Fix(message=message, at=path, value=retained)
     return None
 
 
-def _merged(plan: TeamPlan, pools: Mapping[str, PoolPlan]) -> Fix:
+def _merge_pools_fix(plan: TeamPlan, pools: Mapping[str, PoolPlan]) -> Fix:
     """Name the largest group of its pools that differ in nothing but name and size."""
-    alike: dict[object, list[str]] = {}
+    pools_by_kind: dict[object, list[str]] = {}
     for name in dict.fromkeys(q.pool for q in plan.quotas):
         pool = pools[name]
         kind = (
@@ -315,9 +323,9 @@ def _merged(plan: TeamPlan, pools: Mapping[str, PoolPlan]) -> Fix:
             pool.advertised,
             pool.owners,
         )
-        alike.setdefault(kind, []).append(name)
-    most = max(alike.values(), key=len)
+        pools_by_kind.setdefault(kind, []).append(name)
+    most = max(pools_by_kind.values(), key=len)
     if len(most) == 1:
-        return Fix(says="give the team fewer pools")
+        return Fix(message="give the team fewer pools")
     shown = ", ".join(most[:_SHOWN]) + (f" and {len(most) - _SHOWN} more" if most[_SHOWN:] else "")
-    return Fix(says=f"make one pool of {shown}: they are alike")
+    return Fix(message=f"make one pool of {shown}: they are alike")

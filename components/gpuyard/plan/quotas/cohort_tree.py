@@ -23,10 +23,10 @@ class Limit(dict[Key, int | None]):
     """The most that passes between a cohort and the one above, by pool and resource; None: all there is."""
 
     def __init__(
-        self, amounts: Mapping[Key, int | None] | None = None, *, unsaid: int | None = None
+        self, amounts: Mapping[Key, int | None] | None = None, *, unset: int | None = None
     ) -> None:
         super().__init__(amounts or {})
-        self.unsaid = unsaid
+        self.unsaid = unset
 
     def __missing__(self, key: Key) -> int | None:
         """Of what the limit does not name."""
@@ -43,7 +43,7 @@ class CohortTree:
     """The most it has from above."""
     lend: Limit = field(default_factory=Limit)
     """The most that those above have of it."""
-    stock: QuotaAmounts = field(default_factory=lambda: defaultdict(int))
+    nominal: QuotaAmounts = field(default_factory=lambda: defaultdict(int))
     """What it holds, once all below it have passed on what they lend."""
 
     @property
@@ -54,33 +54,33 @@ class CohortTree:
             yield node
             node = node.parent
 
-    def pass_on(self) -> None:
+    def propagate(self) -> None:
         """Count what it lends as what the cohort above holds; after all below it, and once only."""
         if self.parent is not None:
-            add(self.parent.stock, {key: self.passed(key) for key in tuple(self.stock)})
+            add(self.parent.nominal, {key: self.passed(key) for key in tuple(self.nominal)})
 
-    def kept(self, key: Key) -> int:
+    def not_lent(self, key: Key) -> int:
         """Of what it holds, what it does not lend."""
         lend = self.lend[key]
-        return 0 if lend is None else max(0, self.stock[key] - lend)
+        return 0 if lend is None else max(0, self.nominal[key] - lend)
 
     def passed(self, key: Key) -> int:
         """Of what it holds, what those above can have."""
-        return self.stock[key] - self.kept(key)
+        return self.nominal[key] - self.not_lent(key)
 
-    def outside(self, key: Key) -> int:
+    def available_outside(self, key: Key) -> int:
         """What it could borrow if nobody else had anything, whatever its own limit; nothing for the root."""
-        return 0 if self.parent is None else self.parent.most(key) - self.passed(key)
+        return 0 if self.parent is None else self.parent.max_usage(key) - self.passed(key)
 
-    def most(self, key: Key) -> int:
+    def max_usage(self, key: Key) -> int:
         """What it could have if nobody else had anything."""
-        outside, borrow = self.outside(key), self.borrow[key]
-        return self.stock[key] + (outside if borrow is None else min(outside, borrow))
+        outside, borrow = self.available_outside(key), self.borrow[key]
+        return self.nominal[key] + (outside if borrow is None else min(outside, borrow))
 
     def is_bound(self, key: Key) -> bool:
         """Whether its own limit keeps it from more: there is more outside than it may borrow."""
         borrow = self.borrow[key]
-        return borrow is not None and borrow < self.outside(key)
+        return borrow is not None and borrow < self.available_outside(key)
 
 
 def add(total: QuotaAmounts, amounts: Mapping[Key, int]) -> None:

@@ -8,11 +8,11 @@ called `PLATFORM.COHORT`; names of the stack file have no dot, so no two of them
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.renames import free_name
-from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.teams import Team
 
 ROOT = None
@@ -26,7 +26,7 @@ def cohort_object(platform: str, cohort: str) -> str:
     return f"{platform}.{cohort}"
 
 
-def home_of(spec: PlatformSpec, team: Team) -> str:
+def cohort_of(spec: PlatformSpec, team: Team) -> str:
     """The object of the cohort that a team is in."""
     return spec.name if team.cohort is None else cohort_object(spec.name, team.cohort)
 
@@ -37,12 +37,12 @@ class Tree:
 
     parents: tuple[CohortIndex, ...]
     """By cohort."""
-    homes: tuple[CohortIndex, ...]
+    cohort_by_team: tuple[CohortIndex, ...]
     """By team."""
-    upward: tuple[int, ...]
+    bottom_up: tuple[int, ...]
     """Every cohort, after all cohorts below it."""
 
-    def above(self, node: CohortIndex) -> list[CohortIndex]:
+    def self_and_ancestors(self, node: CohortIndex) -> list[CohortIndex]:
         """The cohort itself and all above it, the root last."""
         found: list[CohortIndex] = [node]
         while node is not None:
@@ -70,7 +70,7 @@ def _by_name(spec: PlatformSpec) -> tuple[dict[str, int], list[CohortIndex]]:
 def _circles(parents: Sequence[CohortIndex]) -> list[list[int]]:
     """Cohorts that are above themselves: each circle once, from its first cohort upwards."""
     done: set[int] = set()
-    found: list[list[int]] = []
+    results: list[list[int]] = []
     for start in range(len(parents)):
         path: list[int] = []
         node: CohortIndex = start
@@ -80,9 +80,9 @@ def _circles(parents: Sequence[CohortIndex]) -> list[list[int]]:
         if node in path:
             circle = path[path.index(node) :]
             first = circle.index(min(circle))
-            found.append(circle[first:] + circle[:first])
+            results.append(circle[first:] + circle[:first])
         done.update(path)
-    return found
+    return results
 
 
 def _upward(parents: Sequence[CohortIndex]) -> tuple[int, ...]:
@@ -108,13 +108,13 @@ def check_cohorts(draft: Draft) -> list[Finding]:
         elif cohort.name in seen:
             free = free_name(cohort.name, {*names, spec.name})
             findings.append(
-                refuse(
+                error(
                     "cohort.duplicate",
                     (*path, "name"),
                     "another cohort has the name",
-                    given=cohort.name,
+                    value=cohort.name,
                     allowed="a name of its own for each cohort",
-                    fix=Fix(says=f"write {free}", at=(*path, "name"), value=free),
+                    fix=Fix(message=f"write {free}", at=(*path, "name"), value=free),
                 )
             )
         seen.add(cohort.name)
@@ -136,68 +136,68 @@ def _root_name(spec: PlatformSpec, index: int, names: Sequence[str]) -> Finding:
         if cohort.parent == spec.name
     ]
     free = free_name(spec.name, names)
-    fix = Fix(says=f"write {free}", at=path, value=free)
+    fix = Fix(message=f"write {free}", at=path, value=free)
     if named:
-        fix = Fix(says=f"write {free}, in {listed(named)} too")
-    return refuse(
+        fix = Fix(message=f"write {free}, in {format_list(named)} too")
+    return error(
         "cohort.root",
         path,
         "the platform's own cohort, above all others, has the platform's name",
-        given=spec.name,
+        value=spec.name,
         allowed="any other name",
         fix=fix,
     )
 
 
-def _unknown(platform: str, given: str, names: Sequence[str], path: Path) -> Finding:
-    if given == platform:
-        fix = Fix(says="remove it: the platform's own cohort is the default", at=path)
-    elif near := nearest(given, list(names)):
-        fix = Fix(says=f"write {near}", at=path, value=near)
+def _unknown(platform: str, value: str, names: Sequence[str], path: Path) -> Finding:
+    if value == platform:
+        fix = Fix(message="remove it: the platform's own cohort is the default", at=path)
+    elif suggestion := nearest_name(value, list(names)):
+        fix = Fix(message=f"write {suggestion}", at=path, value=suggestion)
     else:
-        fix = Fix(says="remove it, or add the cohort to queueing.cohorts", at=path)
-    return refuse(
+        fix = Fix(message="remove it, or add the cohort to queueing.cohorts", at=path)
+    return error(
         "cohort.unknown",
         path,
         "no cohort of that name; Kueue would make one, apart from all others",
-        given=given,
-        allowed=listed(names) or "names in queueing.cohorts; there are none",
+        value=value,
+        allowed=format_list(names) or "names in queueing.cohorts; there are none",
         fix=fix,
     )
 
 
 def _check_circles(spec: PlatformSpec) -> list[Finding]:
     cohorts = spec.queueing.cohorts
-    found: list[Finding] = []
+    results: list[Finding] = []
     for circle in _circles(_by_name(spec)[1]):
         path: Path = ("queueing", "cohorts", circle[0], "parent")
         way = " in ".join(cohorts[index].name for index in (*circle, circle[0]))
-        found.append(
-            refuse(
+        results.append(
+            error(
                 "cohort.circle",
                 path,
                 f"the cohort is inside itself: {way}; Kueue stops every queue of such a tree",
-                given=str(cohorts[circle[0]].parent),
+                value=str(cohorts[circle[0]].parent),
                 allowed="a parent that is not below it",
-                fix=Fix(says="remove it: then its parent is the platform's own cohort", at=path),
+                fix=Fix(message="remove it: then its parent is the platform's own cohort", at=path),
             )
         )
-    return found
+    return results
 
 
 def _check_empty(spec: PlatformSpec) -> list[Finding]:
     """Warn of cohorts without a team, in them or below."""
     tree = read_tree(spec)
-    used = {node for home in set(tree.homes) for node in tree.above(home)}
+    nonempty = {node for home in set(tree.cohort_by_team) for node in tree.self_and_ancestors(home)}
     return [
-        warn(
+        warning(
             "cohort.nobody",
             ("queueing", "cohorts", index),
             f"no team is in cohort {cohort.name}, nor in one below it: it does nothing",
-            given=cohort.name,
+            value=cohort.name,
             allowed="cohorts that a team names",
-            fix=Fix(says=f"write cohort: {cohort.name} in a team, or remove it"),
+            fix=Fix(message=f"write cohort: {cohort.name} in a team, or remove it"),
         )
         for index, cohort in enumerate(spec.queueing.cohorts)
-        if index not in used
+        if index not in nonempty
     ]

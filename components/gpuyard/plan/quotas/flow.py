@@ -14,16 +14,16 @@ class Flow:
     """The cohorts of a stack file, with what each holds."""
 
     def __init__(
-        self, tree: Tree, spare: Mapping[Key, int], lent: Sequence[Mapping[Key, int]]
+        self, tree: Tree, spare: Mapping[Key, int], shared: Sequence[Mapping[Key, int]]
     ) -> None:
         self.tree = tree
         self.cohorts: dict[CohortIndex, CohortTree] = {ROOT: CohortTree()}
         """By place in the stack file. Those below must have passed theirs on before one's stock is whole."""
-        for cohort in reversed(tree.upward):
+        for cohort in reversed(tree.bottom_up):
             self.cohorts[cohort] = CohortTree(parent=self.cohorts[tree.parents[cohort]])
-        add(self.cohorts[ROOT].stock, spare)
-        for home, amounts in zip(tree.homes, lent, strict=True):
-            add(self.cohorts[home].stock, amounts)
+        add(self.cohorts[ROOT].nominal, spare)
+        for home, amounts in zip(tree.cohort_by_team, shared, strict=True):
+            add(self.cohorts[home].nominal, amounts)
 
 
 def summed(amounts: Iterable[Mapping[Key, int]]) -> QuotaAmounts:

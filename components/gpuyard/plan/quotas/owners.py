@@ -7,17 +7,17 @@ stands in the common cohort, and only its owners' queues can reach it (docs/deci
 
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import PoolPlan, Quota, within_reach
-from gpuyard.spec.nearest import nearest
+from gpuyard.plan.records import PoolPlan, Quota, usable_pools
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.suggestions import nearest_name
 
-Owners = Mapping[str, frozenset[str]]
+PoolOwners = Mapping[str, frozenset[str]]
 """Teams by the name of the pool that is theirs; a pool that is everybody's is not in it."""
 
 
-def known_owners(spec: PlatformSpec) -> Owners:
+def known_owners(spec: PlatformSpec) -> PoolOwners:
     """Who owns what. A pool with an owner nobody knows judges no team: the name itself is refused."""
     teams = {team.name for team in spec.teams}
     return {p.name: frozenset(p.owners) for p in spec.pools if p.owners and teams >= {*p.owners}}
@@ -37,36 +37,38 @@ def check_owner_names(draft: Draft) -> list[Finding]:
 def _unknown(
     owners: Sequence[str], unknown: Sequence[str], teams: Sequence[str], path: Path
 ) -> Finding:
-    meant = {owner: nearest(owner, teams) for owner in unknown}
+    meant = {owner: nearest_name(owner, teams) for owner in unknown}
     right = dict.fromkeys(name for owner in owners if (name := meant.get(owner, owner)))
-    said = [
-        f"write {near}" if near else f"remove {owner}, or add the team"
-        for owner, near in meant.items()
+    fixes = [
+        f"write {suggestion}" if suggestion else f"remove {owner}, or add the team"
+        for owner, suggestion in meant.items()
     ]
-    return refuse(
+    return error(
         "pool.owner_unknown",
         path,
         "no team of that name",
-        given=", ".join(unknown),
+        value=", ".join(unknown),
         allowed=", ".join(teams) or "names of teams; there are none",
-        fix=Fix(says="; ".join(said), at=path, value=list(right) or None),
+        fix=Fix(message="; ".join(fixes), at=path, value=list(right) or None),
     )
 
 
-def not_theirs(owners: Owners, pool: str, team: str, text: str, path: Path) -> Finding | None:
+def unowned_pool_error(
+    owners: PoolOwners, pool: str, team: str, text: str, path: Path
+) -> Finding | None:
     """Refuse a claim on a pool that is dedicated to others."""
     if team in owners.get(pool, {team}):
         return None
     names = ", ".join(sorted(owners[pool]))
     kind = path[2]
     verb = {"guarantee": "be guaranteed", "borrow": "borrow", "lend": "lend"}[str(kind)]
-    return refuse(
+    return error(
         "pool.owner",
         path,
         f"{pool} is dedicated to {names}: {team} cannot {verb} anything of it",
-        given=text,
+        value=text,
         allowed=f"pools without owners, or with {team} among them",
-        fix=Fix(says=f"remove it, or add {team} to the owners of {pool}", at=path),
+        fix=Fix(message=f"remove it, or add {team} to the owners of {pool}", at=path),
     )
 
 
@@ -80,14 +82,14 @@ def check_left_over(draft: Draft) -> list[Finding]:
         plan = draft.pools.get(pool.name)
         if not pool.owners or plan is None or not {*pool.owners} <= set(indexes):
             continue
-        lost = {
+        unclaimed = {
             a.resource: spare[pool.name, a.resource]
-            for a in plan.counted
+            for a in plan.counted_resources
             if spare[pool.name, a.resource] > 0 and (pool.name, a.resource) not in borrowed
         }
-        if lost:
+        if unclaimed:
             owner = _best_owner(pool.owners, indexes, pool.name, quotas)
-            findings.append(_left_over(spec, plan, indexes[owner], lost, ("pools", position)))
+            findings.append(_left_over(spec, plan, indexes[owner], unclaimed, ("pools", position)))
     return findings
 
 
@@ -100,27 +102,27 @@ def _best_owner(
     """One that uses the pool already: another might stand too close to it."""
 
     def uses(owner: str) -> bool:
-        return pool in within_reach(quotas[indexes[owner]])
+        return pool in usable_pools(quotas[indexes[owner]])
 
     return next((owner for owner in owners if uses(owner)), owners[0])
 
 
 def _left_over(
-    spec: PlatformSpec, pool: PoolPlan, team: int, lost: Mapping[str, int], path: Path
+    spec: PlatformSpec, pool: PoolPlan, team: int, unclaimed: Mapping[str, int], path: Path
 ) -> Finding:
-    amounts = ", ".join(f"{amount} {resource}" for resource, amount in lost.items())
+    amounts = ", ".join(f"{amount} {resource}" for resource, amount in unclaimed.items())
     whose = " or ".join(dict.fromkeys(spec.pools[int(path[1])].owners))
-    more = {pool.key(resource): amount for resource, amount in lost.items()}
+    more = {pool.key(resource): amount for resource, amount in unclaimed.items()}
     say = ", ".join(f"{key}: {amount}" for key, amount in more.items())
-    return warn(
+    return warning(
         "pool.left_over",
         path,
         f"{pool.name} is dedicated to {whose}, and nobody else can use it, but {amounts}"
         " of it are guaranteed to nobody and no owner may borrow them",
-        given=amounts,
+        value=amounts,
         allowed="every part of a dedicated pool guaranteed to an owner, or borrowed by one",
         fix=Fix(
-            says=f"let {spec.teams[team].name} borrow {{{say}}}, or give the pool fewer nodes",
+            message=f"let {spec.teams[team].name} borrow {{{say}}}, or give the pool fewer nodes",
             at=("teams", team, "borrow"),
             value=dict(spec.teams[team].borrow) | more,
         ),

@@ -9,15 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, info, warning
 from gpuyard.plan.draft import CohortDraft, Draft
-from gpuyard.plan.pools.pools import Pools
-from gpuyard.plan.quotas.cohort_limits import CohortClaims, bind, check_limits
+from gpuyard.plan.pools.pools import DecidedPools
+from gpuyard.plan.quotas.cohort_limits import CohortClaims, apply_limits, check_limits
 from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
 from gpuyard.plan.quotas.cohorts import CohortIndex, read_tree
-from gpuyard.plan.quotas.entries import Claim, NoClaim, capacity, grant, per_node, read_claim, up_to
+from gpuyard.plan.quotas.entries import (
+    InvalidQuotaEntry,
+    QuotaEntry,
+    at_most,
+    capacity,
+    grant_quota,
+    parse_quota_entry,
+    per_node,
+)
 from gpuyard.plan.quotas.flow import Flow, summed
-from gpuyard.plan.quotas.owners import known_owners, not_theirs
+from gpuyard.plan.quotas.owners import known_owners, unowned_pool_error
 from gpuyard.plan.records import Quota
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
@@ -34,14 +42,14 @@ class QuotaPlan:
     """What no team is guaranteed."""
     flow: Flow
     """What passes between cohorts."""
-    understood: bool
+    are_quotas_resolved: bool
     """False when a claim means something that is not counted here: a misspelt pool or unit."""
 
-    def room_to_borrow(self, team: int, quota: Quota) -> int:
+    def borrowable(self, team: int, quota: Quota) -> int:
         """What the team of this quota could borrow beyond what it may, with everybody else idle."""
         own = quota.nominal if quota.lend is None else quota.lend
-        home = self.flow.tree.homes[team]
-        return self.flow.cohorts[home].most((quota.pool, quota.resource)) - own - quota.borrow
+        home = self.flow.tree.cohort_by_team[team]
+        return self.flow.cohorts[home].max_usage((quota.pool, quota.resource)) - own - quota.borrow
 
 
 def decide_quotas(draft: Draft) -> tuple[Draft, list[Finding]]:
@@ -51,8 +59,8 @@ def decide_quotas(draft: Draft) -> tuple[Draft, list[Finding]]:
         draft,
         quotas=quotas.by_team,
         spare=quotas.spare,
-        understood=quotas.understood,
-        room_to_borrow=quotas.room_to_borrow,
+        are_quotas_resolved=quotas.are_quotas_resolved,
+        room_to_borrow=quotas.borrowable,
         cohorts=_cohorts(quotas),
     )
     return decided, findings
@@ -62,8 +70,8 @@ def _cohorts(quotas: QuotaPlan) -> tuple[CohortDraft, ...]:
     """The cohorts of the stack file, parents first."""
     flow = quotas.flow
     used: dict[CohortIndex, set[tuple[str, str]]] = defaultdict(set)
-    for team, home in enumerate(flow.tree.homes):
-        for node in flow.tree.above(home):
+    for team, home in enumerate(flow.tree.cohort_by_team):
+        for node in flow.tree.self_and_ancestors(home):
             used[node].update((q.pool, q.resource) for q in quotas.by_team[team])
     return tuple(
         CohortDraft(
@@ -73,49 +81,51 @@ def _cohorts(quotas: QuotaPlan) -> tuple[CohortDraft, ...]:
             lend=flow.cohorts[index].lend,
             used=frozenset(used[index]),
         )
-        for index in reversed(flow.tree.upward)
+        for index in reversed(flow.tree.bottom_up)
     )
 
 
-def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[QuotaPlan, list[Finding]]:
+def plan_quotas(spec: PlatformSpec, pools: DecidedPools) -> tuple[QuotaPlan, list[Finding]]:
     """What every team is guaranteed, may borrow and lends, and every finding about it."""
     of_teams = _read_teams(spec, pools)
     of_cohorts = CohortClaims(spec, pools)
     claims, findings = of_teams.by_kind, [*of_teams.findings, *of_cohorts.findings]
     understood = not (of_teams.misspelt or of_cohorts.misspelt)
-    nominal, problems = grant(
+    nominal, problems = grant_quota(
         claims["guarantee"], lambda claim, r: capacity(claim.pool, r), _too_much, per_owner=False
     )
     findings += problems
-    lend, problems = grant(
+    lend, problems = grant_quota(
         claims["lend"], lambda claim, r: nominal[claim.owner].get((claim.pool.name, r), 0), _no_more
     )
     findings += problems
-    given = summed(nominal.values())
+    guaranteed = summed(nominal.values())
     spare = {
         (pool.name, offer.resource): capacity(pool, offer.resource)
-        - given.get((pool.name, offer.resource), 0)
+        - guaranteed.get((pool.name, offer.resource), 0)
         for pool in pools.values()
         if pool is not None
-        for offer in pool.counted
+        for offer in pool.counted_resources
     }
-    lent = [(nominal if t.lend is None else lend)[i] for i, t in enumerate(spec.teams)]
+    shared = [(nominal if t.lend is None else lend)[i] for i, t in enumerate(spec.teams)]
     tree = read_tree(spec)
-    flow = Flow(tree, spare, lent)
-    findings += bind(flow, of_cohorts)
+    flow = Flow(tree, spare, shared)
+    findings += apply_limits(flow, of_cohorts)
 
-    def within_reach(claim: Claim, resource: str) -> int:
+    def within_reach(claim: QuotaEntry, resource: str) -> int:
         key = (claim.pool.name, resource)
-        return flow.cohorts[tree.homes[claim.owner]].most(key) - lent[claim.owner].get(key, 0)
+        return flow.cohorts[tree.cohort_by_team[claim.owner]].max_usage(key) - shared[
+            claim.owner
+        ].get(key, 0)
 
-    def out_of_reach(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
+    def out_of_reach(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
         why = _bound(spec, flow, claim, resource)
-        return _out_of_reach(claim, resource, limit, taken, fits, why)
+        return _out_of_reach(claim, resource, limit, used, fits, why)
 
-    borrow, problems = grant(claims["borrow"], within_reach, out_of_reach)
+    borrow, problems = grant_quota(claims["borrow"], within_reach, out_of_reach)
     findings += problems
     findings += check_limits(flow, of_cohorts, borrow)
-    findings += _start_notes(given, pools, spec)
+    findings += _start_notes(guaranteed, pools, spec)
     positions = {name: i for i, name in enumerate(pools)}
     quotas = {
         i: _quotas(team, pools, positions, nominal[i], borrow[i], lend[i])
@@ -124,10 +134,10 @@ def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[QuotaPlan, list[Findi
     return QuotaPlan(quotas, spare, flow, understood), findings
 
 
-def _bound(spec: PlatformSpec, flow: Flow, claim: Claim, resource: str) -> str:
+def _bound(spec: PlatformSpec, flow: Flow, claim: QuotaEntry, resource: str) -> str:
     """The cohort whose limit keeps a team from having more, in words; "" when none does."""
     key = (claim.pool.name, resource)
-    for node in flow.tree.above(flow.tree.homes[claim.owner]):
+    for node in flow.tree.self_and_ancestors(flow.tree.cohort_by_team[claim.owner]):
         if node is not None and (cohort := flow.cohorts[node]).is_bound(key):
             name = spec.queueing.cohorts[node].name
             return f", because its cohort {name} borrows {cohort.borrow[key]} at most"
@@ -138,15 +148,15 @@ def _bound(spec: PlatformSpec, flow: Flow, claim: Claim, resource: str) -> str:
 class _TeamClaims:
     """What all teams claim, as far as it is understood."""
 
-    by_kind: dict[str, list[Claim]]
+    by_kind: dict[str, list[QuotaEntry]]
     """By guarantee, borrow and lend."""
     findings: list[Finding]
     misspelt: bool = False
     """True when an entry means something that is not counted here."""
 
 
-def _read_teams(spec: PlatformSpec, pools: Pools) -> _TeamClaims:
-    found = _TeamClaims({"guarantee": [], "borrow": [], "lend": []}, [])
+def _read_teams(spec: PlatformSpec, pools: DecidedPools) -> _TeamClaims:
+    result = _TeamClaims({"guarantee": [], "borrow": [], "lend": []}, [])
     owners = known_owners(spec)
     for index, team in enumerate(spec.teams):
         for kind, shares in (
@@ -156,75 +166,80 @@ def _read_teams(spec: PlatformSpec, pools: Pools) -> _TeamClaims:
         ):
             for text in shares:
                 path: Path = ("teams", index, kind, text)
-                read = read_claim(shares, text, pools, index, path)
-                if isinstance(read, NoClaim):
-                    found.misspelt = found.misspelt or read.misspelt
-                    found.findings += [read.problem] if read.problem else []
-                elif refusal := not_theirs(owners, read.pool.name, team.name, text, path):
-                    found.findings.append(refusal)
+                read = parse_quota_entry(shares, text, pools, index, path)
+                if isinstance(read, InvalidQuotaEntry):
+                    result.misspelt = result.misspelt or read.is_misspelled
+                    result.findings += [read.problem] if read.problem else []
+                elif refusal := unowned_pool_error(owners, read.pool.name, team.name, text, path):
+                    result.findings.append(refusal)
                 else:
-                    found.by_kind[kind].append(read)
-    return found
+                    result.by_kind[kind].append(read)
+    return result
 
 
-def _too_much(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
+def _too_much(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
     pool, amount = claim.pool, claim.count * claim.per_unit[resource]
     each = per_node(pool, resource)
-    need = ceil((taken + amount) / each)
+    need = ceil((used + amount) / each)
     high = pool.nodes.high
     nodes = "its only node" if high == 1 else f"all {high} nodes"
-    others = f", other guarantees take {taken} of them" if taken else ""
+    taken = f", other guarantees take {used} of them" if used else ""
     more = f", or let {pool.name} have {need} nodes" if need <= MAX_NODES else ""
-    return refuse(
+    return error(
         "quota.over_capacity",
         claim.path,
-        f"{pool.name} holds {limit} {resource} with {nodes} ({each} a node){others}",
-        given=claim.shown(resource),
-        allowed=f"{limit - taken} {resource}",
-        fix=Fix(says=f"guarantee {fits}{more}", at=claim.path, value=fits),
+        f"{pool.name} holds {limit} {resource} with {nodes} ({each} a node){taken}",
+        value=claim.formatted(resource),
+        allowed=f"{limit - used} {resource}",
+        fix=Fix(message=f"guarantee {fits}{more}", at=claim.path, value=fits),
     )
 
 
-def _no_more(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
-    before = f" and lends {taken} of them already" if taken else ""
+def _no_more(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
+    before = f" and lends {used} of them already" if used else ""
     problem = f"the team is guaranteed {limit} {resource} of {claim.pool.name}{before}; it cannot lend more"
-    most = f"{limit - taken}"
-    return refuse("lend.over_guarantee", claim.path, problem, **up_to(claim, resource, most, fits))
+    most = f"{limit - used}"
+    return error("lend.over_guarantee", claim.path, problem, **at_most(claim, resource, most, fits))
 
 
 def _out_of_reach(
-    claim: Claim, resource: str, limit: int, taken: int, fits: int, why: str
+    claim: QuotaEntry, resource: str, limit: int, used: int, fits: int, why: str
 ) -> Finding:
     """A borrowing limit that could never be reached, even with everybody else idle.
 
     It is cut to what can be: a guarantee that grows takes from what others may borrow, and refuses nobody.
     """
-    before = f", and the team borrows {taken} of them already" if taken else ""
+    before = f", and the team borrows {used} of them already" if used else ""
     problem = (
         f"of {claim.pool.name} other teams lend and nobody has {limit} {resource} at most{before}"
         if not why
         else f"of {claim.pool.name} the team can borrow {limit} {resource} at most{why}{before}"
     )
-    most = f"{limit - taken}"
+    most = f"{limit - used}"
     problem += ": the rest of it has no effect"
-    return warn("borrow.never", claim.path, problem, **up_to(claim, resource, most, fits))
+    return warning("borrow.never", claim.path, problem, **at_most(claim, resource, most, fits))
 
 
-def _start_notes(given: QuotaAmounts, pools: Pools, spec: PlatformSpec) -> list[Finding]:
+def _start_notes(
+    guaranteed: QuotaAmounts, pools: DecidedPools, spec: PlatformSpec
+) -> list[Finding]:
     """Guarantees beyond the nodes that run from the beginning: say how many must start first."""
     findings: list[Finding] = []
     positions = {pool.name: i for i, pool in enumerate(spec.pools)}
     for pool in pools.values():
         if pool is None:
             continue
-        need = max(ceil(given.get((pool.name, a.resource), 0) / a.per_node) for a in pool.counted)
+        need = max(
+            ceil(guaranteed.get((pool.name, a.resource), 0) / a.per_node)
+            for a in pool.counted_resources
+        )
         if pool.start_nodes < need:
             findings.append(
-                note(
+                info(
                     "quota.nodes_to_start",
                     ("pools", positions[pool.name], "nodes"),
                     _to_start(pool.name, need, pool.start_nodes),
-                    given=str(pool.nodes),
+                    value=str(pool.nodes),
                 )
             )
     return findings
@@ -243,7 +258,7 @@ def _to_start(pool: str, need: int, running: int) -> str:
 
 def _quotas(
     team: Team,
-    pools: Pools,
+    pools: DecidedPools,
     positions: Mapping[str, int],
     nominal: QuotaAmounts,
     borrow: QuotaAmounts,
@@ -251,8 +266,8 @@ def _quotas(
 ) -> tuple[Quota, ...]:
     """In the order of the pools and of what their nodes advertise, whatever the order of the keys."""
     mine = sorted({pool for pool, _ in (*nominal, *borrow)}, key=positions.__getitem__)
-    used = (p for name in mine if (p := pools[name]))
-    keys = ((p.name, a.resource) for p in used for a in p.counted)
+    quota_pools = (p for name in mine if (p := pools[name]))
+    keys = ((p.name, a.resource) for p in quota_pools for a in p.counted_resources)
     return tuple(
         Quota(
             pool=key[0],

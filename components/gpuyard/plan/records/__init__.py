@@ -7,7 +7,7 @@ from gpuyard.plan.records.idle import (
 from gpuyard.plan.records.interruption import (
     InterruptionPlan,
     PoolInterruption,
-    SpotLoss,
+    SpotDisruption,
 )
 from gpuyard.plan.records.money import (
     Bill,
@@ -21,13 +21,13 @@ from gpuyard.plan.records.money import (
     total_of_nodes,
 )
 from gpuyard.plan.records.nodes import (
+    Allocatable,
+    AutoscalerHints,
+    CapacityOption,
     DraPlan,
     Ec2Purchase,
     GkePurchase,
-    LadderRung,
     NcclPlan,
-    NodeRoom,
-    ScaleKnowledge,
     TopologyPlan,
 )
 from gpuyard.plan.records.platform import (
@@ -54,7 +54,7 @@ from gpuyard.plan.records.queues import (
     Quota,
     ResourceGroup,
     WorkerPlan,
-    within_reach,
+    usable_pools,
 )
 from gpuyard.plan.records.storage import (
     CheckpointsPlan,
@@ -71,20 +71,23 @@ from gpuyard.plan.records.teams import (
 )
 from gpuyard.plan.records.validation import (
     STARTS_WITH,
-    CheckedAgain,
-    LoweredFloor,
+    AcceptedThreshold,
     PoolCheck,
-    ReadFloor,
+    ReadThreshold,
+    RecurringCheck,
     ValidationPlan,
 )
 
 __all__ = [
     "STARTS_WITH",
+    "AcceptedThreshold",
     "Advertised",
+    "Allocatable",
+    "AutoscalerHints",
     "Bill",
     "BillLine",
+    "CapacityOption",
     "CheckPlan",
-    "CheckedAgain",
     "CheckpointsPlan",
     "CohortLimit",
     "CohortPlan",
@@ -103,13 +106,10 @@ __all__ = [
     "IdlePlan",
     "IdleTeam",
     "InterruptionPlan",
-    "LadderRung",
     "LimitsPlan",
-    "LoweredFloor",
     "NamespacePlan",
     "NcclPlan",
     "NodePrice",
-    "NodeRoom",
     "NodeSoftware",
     "OperatorParts",
     "PlatformPlan",
@@ -119,13 +119,13 @@ __all__ = [
     "PriorityPlan",
     "QueueingPlan",
     "Quota",
-    "ReadFloor",
+    "ReadThreshold",
+    "RecurringCheck",
     "ResourceGroup",
-    "ScaleKnowledge",
     "ShapePlan",
     "Share",
     "Slice",
-    "SpotLoss",
+    "SpotDisruption",
     "StoragePlan",
     "StorePlan",
     "Taint",
@@ -135,5 +135,5 @@ __all__ = [
     "ValidationPlan",
     "WorkerPlan",
     "total_of_nodes",
-    "within_reach",
+    "usable_pools",
 ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpotLoss:
+class SpotDisruption:
     """What one notice loses of a job, where the stack file says how often jobs save."""
 
     expected_minutes: float
@@ -24,11 +24,11 @@ class PoolInterruption:
     """A pool whose nodes may be taken back."""
 
     pool: str
-    ways: tuple[str, ...]
+    capacity_options: tuple[str, ...]
     """Rungs of its ladder of which nodes go."""
     notice_seconds: int | None
     """What a spot notice leaves to pods; None without spot, and of machines that no cloud sells."""
-    loss: SpotLoss | None
+    loss: SpotDisruption | None
     """None without spot, and where nothing is said of checkpoints."""
 
 

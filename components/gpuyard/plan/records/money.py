@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.plan.records.shown import shown
+from gpuyard.plan.records.formatting import displayed
 from gpuyard.spec.values import Range
 
 
@@ -18,7 +18,7 @@ class Total:
     """Nodes whose price is unknown."""
 
     @property
-    @shown
+    @displayed
     def usd(self) -> float | None:
         """The whole sum; None when a part of it is unknown, so that nobody takes the rest for it."""
         return None if self.unknown else self.known_usd
@@ -93,19 +93,19 @@ class BillLine:
     note: str = ""
 
     @property
-    @shown
+    @displayed
     def floor_usd(self) -> float | None:
         """With the pool at its minimum; None when a part is unknown."""
         return self.floor.usd
 
     @property
-    @shown
+    @displayed
     def expected_usd(self) -> float | None:
         """The same as expected."""
         return self.expected.usd
 
     @property
-    @shown
+    @displayed
     def worst_usd(self) -> float | None:
         """The same with the pool at its maximum."""
         return self.worst.usd
@@ -146,7 +146,7 @@ class CommitmentLine:
     idle_worst: float
 
     @property
-    @shown
+    @displayed
     def break_even_percent(self) -> float | None:
         """Share of the time a node must run for the commitment to be cheaper than on demand."""
         if self.usd_per_node is None or not self.on_demand_usd:
@@ -164,19 +164,19 @@ class CommitmentLine:
         return f"commitment to {self.machine}"
 
     @property
-    @shown
+    @displayed
     def idle_floor_usd(self) -> float | None:
         """What the idle nodes cost an hour at the floor."""
         return self.idle("floor").usd
 
     @property
-    @shown
+    @displayed
     def idle_expected_usd(self) -> float | None:
         """The same as expected."""
         return self.idle("expected").usd
 
     @property
-    @shown
+    @displayed
     def idle_worst_usd(self) -> float | None:
         """The same at worst."""
         return self.idle("worst").usd
@@ -239,15 +239,15 @@ class Bill:
     """What the cloud bills as well, and no sum has."""
 
     @property
-    @shown
+    @displayed
     def priced_in(self) -> tuple[str, ...]:
         """Regions whose prices of the catalogue are in the sums."""
-        asked = [r for line in self.lines for p in line.prices for r in p.regions]
-        asked += [c.region for c in self.commitments if c.region]
-        return tuple(sorted(set(asked)))
+        regions = [r for line in self.lines for p in line.prices for r in p.regions]
+        regions += [c.region for c in self.commitments if c.region]
+        return tuple(sorted(set(regions)))
 
     @property
-    @shown
+    @displayed
     def elsewhere(self) -> tuple[str, ...]:
         """Those of them that the platform is not in; a local zone is in the region it is named for."""
         if self.region is None:
@@ -256,25 +256,25 @@ class Bill:
         return tuple(r for r in self.priced_in if r != here and not r.startswith(f"{here}-"))
 
     @property
-    @shown
+    @displayed
     def floor_usd(self) -> float | None:
         """The floor; None when a part of it is unknown."""
         return self.floor.usd
 
     @property
-    @shown
+    @displayed
     def expected_usd(self) -> float | None:
         """The expected hour, in the same way."""
         return self.expected.usd
 
     @property
-    @shown
+    @displayed
     def worst_usd(self) -> float | None:
         """The worst hour, in the same way."""
         return self.worst.usd
 
     @property
-    @shown
+    @displayed
     def unknown(self) -> tuple[str, ...]:
         """Pools and commitments with a price that is unknown: that part of them is in no sum."""
         named = (*self.floor.unknown, *self.expected.unknown, *self.worst.unknown)

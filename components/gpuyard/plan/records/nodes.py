@@ -36,7 +36,7 @@ class GkePurchase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoughtBlock:
+class CapacityBlock:
     """A capacity block that the platform buys, as somebody agreed to it."""
 
     hours: int
@@ -45,24 +45,24 @@ class BoughtBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LadderRung:
+class CapacityOption:
     """One way to buy nodes of a pool, in the words of its cloud."""
 
     mode: str
     reservation: str | None
-    most: int
+    max_nodes: int
     """The most nodes from this rung."""
     bounded: bool
     """False when only the pool's own maximum bounds it."""
     placement: str
     """cluster (EC2), compact or nvlink (GCE) when the nodes are to stand close together, else none."""
-    stays: str
+    lifetime: str
     """How long nodes stay at most, in words; empty while they are paid."""
     aws: Ec2Purchase | None = None
     gcp: GkePurchase | None = None
-    up: tuple[str, ...] = ()
+    failback: tuple[str, ...] = ()
     """Where to what runs here is moved once there are nodes again, best first; empty: it stays here."""
-    buys: BoughtBlock | None = None
+    purchase: CapacityBlock | None = None
     """The block of this offer is bought; None: what is named is there already, or nothing is held."""
 
 
@@ -70,35 +70,35 @@ class LadderRung:
 class UpgradePlan:
     """How nodes are made anew, where a cloud does it."""
 
-    unavailable: int | None
+    max_unavailable: int | None
     """Nodes out of work at once; None: a tenth of an EKS group."""
-    surge: int
+    max_surge: int
     """Nodes made before old ones go."""
     blue_green: bool
     drain_minutes: int
     """How long pods have to end."""
     force: bool
     """Whether a pod that is not out in time goes with its node."""
-    says: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleKnowledge:
+class AutoscalerHints:
     """What whoever adds nodes can know of one that does not run yet."""
 
-    by: str
+    source: str
     """nobody, cloud, overlay, tags or yours: who tells it."""
     overlay: Mapping[str, int]
     """What a Karpenter NodeOverlay must add to the machine type: resources by name."""
     tags: Mapping[str, str]
     """Tags of the auto-scaling group, from which Cluster Autoscaler learns labels, taints and resources."""
-    hidden: tuple[str, ...]
+    undiscovered_resources: tuple[str, ...]
     """Resources it learns of only from a node that runs."""
 
     @property
     def from_zero(self) -> bool:
         """True when every resource is known without a node."""
-        return not self.hidden
+        return not self.undiscovered_resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ class TopologyPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRoom:
+class Allocatable:
     """What of a node is left for pods, after the system's share."""
 
     cpu: int

@@ -47,7 +47,7 @@ class ShapePlan:
     resource: str
     per_node: int
     nodes: int
-    from_zero: bool
+    scales_from_zero: bool
     pods_per_node: int = 1
     """How many such pods one node of the pool holds."""
     bound_by: str = ""
@@ -105,7 +105,7 @@ class PlatformPlan:
         waits = any(each.pool == pool.name and each.gate == "taint" for each in checks)
         return (STARTS_WITH,) if waits else ()
 
-    def starts_with(self, pool: PoolPlan) -> tuple[Taint, ...]:
+    def initial_taints(self, pool: PoolPlan) -> tuple[Taint, ...]:
         """All taints that a node of the pool is made with."""
         return (*pool.taints, *self.startup_taints(pool))
 

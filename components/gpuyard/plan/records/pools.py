@@ -7,18 +7,25 @@ from typing import Literal
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
+from gpuyard.plan.records.formatting import displayed
 from gpuyard.plan.records.nodes import (
+    Allocatable,
+    AutoscalerHints,
+    CapacityOption,
     DraPlan,
-    LadderRung,
     NcclPlan,
-    NodeRoom,
-    ScaleKnowledge,
     TopologyPlan,
     UpgradePlan,
 )
-from gpuyard.plan.records.shown import shown
 from gpuyard.spec.pools import Scaling
-from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, Upkeep, WarmWindow
+from gpuyard.spec.sections import (
+    DisruptionWindow,
+    FabricSpec,
+    KeepWarmWindow,
+    Numa,
+    PoolStopPolicy,
+    Provisioning,
+)
 from gpuyard.spec.values import Range
 
 
@@ -94,12 +101,12 @@ class PoolPlan:
     scaling: Scaling
     capacity: tuple[str, ...]
     """The ladder in words, best first."""
-    ladder: tuple[LadderRung, ...]
+    capacity_options: tuple[CapacityOption, ...]
     """The same, as each cloud is told."""
     zones: tuple[str, ...]
-    warm: tuple[WarmWindow, ...]
-    """Hours in which nodes are kept; `gpuyard.plan.capacity.warm` sums them."""
-    upkeep: Upkeep | None
+    keep_warm: tuple[KeepWarmWindow, ...]
+    """Hours in which nodes are kept; `gpuyard.plan.capacity.keep_warm` sums them."""
+    disruption_window: DisruptionWindow | None
     """When nodes that are used may be replaced; None where none may."""
     sharing: SharingMethod
     mig_strategy: str
@@ -115,8 +122,8 @@ class PoolPlan:
     advertised: tuple[Advertised, ...]
     node_selector: Mapping[str, str]
     """Labels that tell the pool's nodes: ours, or those of nodes that exist already."""
-    scale: ScaleKnowledge
-    room: NodeRoom
+    autoscaler_hints: AutoscalerHints
+    allocatable: Allocatable
     numa: Numa
     """The kubelet's topology policy."""
     topology_levels: tuple[str, ...]
@@ -131,7 +138,7 @@ class PoolPlan:
     """None on simulated nodes, which boot from nothing."""
     owners: tuple[str, ...] = ()
     """Teams the pool is dedicated to; empty: everybody's."""
-    stop: PoolStop | Literal[""] = ""
+    stop_policy: PoolStopPolicy | Literal[""] = ""
     """hold: no new job starts in it; empty: none."""
     flavor: str
     """Its name in the queues."""
@@ -147,27 +154,27 @@ class PoolPlan:
     """What queues count instead of the slices of each profile; None where they count what nodes advertise."""
 
     @property
-    @shown
-    def counted(self) -> tuple[Advertised, ...]:
+    @displayed
+    def counted_resources(self) -> tuple[Advertised, ...]:
         """What guarantees and queues count: what nodes advertise, or compute slices and whole GPUs."""
         if self.compute_slices is None:
             return self.advertised
         return (self.compute_slices, *(a for a in self.advertised if a.unit == ""))
 
     @property
-    @shown
+    @displayed
     def cpu_per_gpu(self) -> int:
         """CPU threads for each GPU, when its pods share the node's evenly."""
-        return self.room.cpu // self.machine.gpus
+        return self.allocatable.cpu // self.machine.gpus
 
     @property
-    @shown
+    @displayed
     def memory_gib_per_gpu(self) -> int:
         """Main memory in GiB for each GPU, shared evenly."""
-        return self.room.memory_gib // self.machine.gpus
+        return self.allocatable.memory_gib // self.machine.gpus
 
     @property
-    @shown
+    @displayed
     def gpus_per_node(self) -> int:
         """Physical GPUs in one node."""
         return self.machine.gpus
@@ -178,9 +185,11 @@ class PoolPlan:
 
     def counted_unit(self, name: str) -> Advertised | None:
         """The resource that guarantees count by this unit, None when there is no such."""
-        return next((a for a in self.counted if a.unit == name), None)
+        return next((a for a in self.counted_resources if a.unit == name), None)
 
     def key(self, resource: str) -> str:
         """What a stack file calls one of a resource: `train`, `serve/3g.20gb`."""
-        unit = next(a.unit for a in (*self.advertised, *self.counted) if a.resource == resource)
+        unit = next(
+            a.unit for a in (*self.advertised, *self.counted_resources) if a.resource == resource
+        )
         return f"{self.name}/{unit}" if unit else self.name

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gpuyard.plan.records.formatting import displayed
 from gpuyard.plan.records.nodes import TopologyPlan
 from gpuyard.plan.records.pools import Taint
-from gpuyard.plan.records.shown import shown
 from gpuyard.spec.queueing import PoolChoice, Preemption
 from gpuyard.spec.sections import Provisioning
 from gpuyard.spec.teams import Stop
@@ -24,7 +24,7 @@ class Quota:
     """None: all of it."""
 
 
-def within_reach(quotas: Iterable[Quota]) -> list[str]:
+def usable_pools(quotas: Iterable[Quota]) -> list[str]:
     """The pools of which these quotas can give anything, each once."""
     return list(dict.fromkeys(q.pool for q in quotas if q.nominal or q.borrow))
 
@@ -92,7 +92,7 @@ class CheckPlan:
 
     name: str
     """Of the admission check, and of its configuration."""
-    word: Provisioning
+    provisioning: Provisioning
     """What the stack file calls it."""
     provisioning_class: str
     parameters: Mapping[str, str]
@@ -149,7 +149,7 @@ class QueueingPlan:
     """As the stack file says it, for all queues; None: `plan.queueing.pool_choice` says it for each."""
     priorities: tuple[PriorityPlan, ...] = ()
     """The highest first."""
-    stop: Stop | Literal[""] = ""
+    stop_policy: Stop | Literal[""] = ""
     """For every queue; empty: none."""
     slices_of: Mapping[str, int] = field(default_factory=dict)
     """Compute slices by profile resource, where queues count those instead of profiles."""
@@ -167,7 +167,7 @@ class QueueingPlan:
     """Where jobs are sent; None: they run here, and the pools have nodes."""
 
     @property
-    @shown
+    @displayed
     def unassigned(self) -> tuple[Quota, ...]:
         """What no team is guaranteed; whose queue has the pool may borrow it within its limits."""
         return tuple(q for c in self.cohorts for q in c.quotas)

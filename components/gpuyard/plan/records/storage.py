@@ -25,7 +25,7 @@ class StorePlan:
     zone: str | None
     protect: bool
     """Whether the engine refuses to delete it."""
-    kept: str
+    retention: str
     """For how long what is lost can be had back."""
     usd_per_month: float | None
     """None where it is unpriced: paid by use, or no price is known."""
@@ -68,7 +68,7 @@ class CheckpointsPlan:
 
     bucket: str | None
     """One that exists; None where one is made."""
-    keep_days: int
+    retention_days: int
     teams: tuple[str, ...]
     """Those that have a place in it, by their first names, which are the places' names."""
 

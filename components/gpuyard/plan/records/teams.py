@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpuyard.names import LOCAL_QUEUE
+from gpuyard.plan.records.formatting import displayed
 from gpuyard.plan.records.queues import Quota, ResourceGroup
-from gpuyard.plan.records.shown import shown
 from gpuyard.spec.teams import Isolation, PodSecurity, Stop
 
 
@@ -31,7 +31,7 @@ class LimitsPlan:
     """Of each kind that members make."""
     container: HostAmount
     """The most for one container: the largest node, or all that the team may have."""
-    said: tuple[str, ...]
+    explicit_fields: tuple[str, ...]
     """Which of the words the stack file gives; the others are derived."""
 
 
@@ -87,7 +87,7 @@ class TeamPlan:
     """All its queues, by name, and their weights."""
     cohort: str = ""
     """The object of the cohort its queue is in."""
-    stop: Stop | Literal[""] = ""
+    stop_policy: Stop | Literal[""] = ""
     """The stronger of the platform's and its own; empty: none."""
     viewers: tuple[str, ...] = ()
     protect: bool = True
@@ -99,19 +99,21 @@ class TeamPlan:
     """Networks outside the cluster that its pods may send to."""
 
     @property
-    @shown
+    @displayed
     def has_default(self) -> bool:
         """Whether jobs that name no queue get one."""
         return LOCAL_QUEUE in self.queues
 
     @property
-    def home(self) -> NamespacePlan:
+    def default_namespace(self) -> NamespacePlan:
         """Where its jobs are that name no namespace."""
         return self.namespaces[0]
 
     def space(self, name: str) -> NamespacePlan:
         """Its namespace of that name; its home for what is in none of them."""
-        return next((space for space in self.namespaces if space.name == name), self.home)
+        return next(
+            (space for space in self.namespaces if space.name == name), self.default_namespace
+        )
 
     def quota(self, pool: str, resource: str) -> Quota | None:
         """The team's quota of a resource in a pool."""

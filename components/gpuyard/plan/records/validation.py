@@ -16,19 +16,19 @@ class PoolCheck:
     pool: str
     nodes: int
     """How many of its nodes are checked before a deployment ends: those that run from the beginning."""
-    lacks: str
+    skip_reason: str
     """What keeps it from being made at all; empty where nothing does."""
     gate: str
     """What nodes wait for that come later: taint, label, or empty where they are not checked."""
     idle: str = "the profile quick puts no load on a GPU"
     """What keeps its GPUs from being put to work; empty where nothing does."""
-    between: str = "tcp"
+    transport: str = "tcp"
     """What its nodes reach each other by at work: efa, infiniband, roce or tcp."""
-    apart: str = ""
+    single_node_reason: str = ""
     """Why its nodes run collectives each for itself; empty where they run them together."""
-    untried: str = "the profile quick holds no share of a GPU"
+    shares_skip_reason: str = "the profile quick holds no share of a GPU"
     """What keeps its shares from being tried; empty where nothing does."""
-    unread: str = "the profile quick reads no volume"
+    volumes_skip_reason: str = "the profile quick reads no volume"
     """What keeps a node of it from reading volumes; empty where nothing does."""
     spare: int = 0
     """So many pods more than it has shares, to wait: 1, or 0 where such a pod would find another place."""
@@ -41,21 +41,21 @@ class PoolCheck:
     @property
     def tried(self) -> bool:
         """Whether a deployment tries its shares."""
-        return self.runs and not self.untried
+        return self.runs and not self.shares_skip_reason
 
     @property
     def reads(self) -> bool:
         """Whether one of its nodes reads volumes before a deployment ends."""
-        return self.runs and not self.unread
+        return self.runs and not self.volumes_skip_reason
 
     @property
     def runs(self) -> bool:
         """Whether a deployment checks any node of it."""
-        return self.nodes > 0 and not self.lacks
+        return self.nodes > 0 and not self.skip_reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadFloor:
+class ReadThreshold:
     """How fast one node reads a dataset at least."""
 
     name: str
@@ -65,7 +65,7 @@ class ReadFloor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoweredFloor:
+class AcceptedThreshold:
     """What one check asks of the nodes of a pool for a while, instead of more."""
 
     pool: str
@@ -80,7 +80,7 @@ class LoweredFloor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedAgain:
+class RecurringCheck:
     """When nodes that have passed are checked again."""
 
     cron: str
@@ -98,15 +98,15 @@ class ValidationPlan:
     image: str
     """What its pods run in; empty where none is named."""
     deadline_seconds: int
-    most_closed_percent: int
+    max_unavailable_percent: int
     """Of a pool's nodes that take jobs, how many failed checks may close."""
-    again: CheckedAgain | None
+    recurring: RecurringCheck | None
     textfile: str
     """Folder of a node for its node exporter; empty where none is named."""
     pools: tuple[PoolCheck, ...]
-    readings: tuple[ReadFloor, ...] = ()
+    readings: tuple[ReadThreshold, ...] = ()
     """The datasets that nodes read."""
-    accepted: tuple[LoweredFloor, ...] = ()
+    accepted_thresholds: tuple[AcceptedThreshold, ...] = ()
     """Floors that somebody has lowered; whether one is over, the check itself sees on its day."""
 
     @property

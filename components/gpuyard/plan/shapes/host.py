@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.findings import Finding, Fix, refuse, warn
+from gpuyard.findings import Finding, Fix, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import HostAmount, ShapePlan
 from gpuyard.spec.platform import PlatformSpec, Shape
 
-UNSAID = HostAmount(cpu=1, memory_gib=2)
+UNSPECIFIED = HostAmount(cpu=1, memory_gib=2)
 """What a container gets that names nothing, because where CPU is counted every pod must name some: a core
 to feed a GPU, and memory that many sidecars together still find on the smallest GPU node (16 GiB)."""
 
@@ -30,23 +30,23 @@ class HostNeed:
         return {"cpu": self.amount.cpu, "memory_gib": self.amount.memory_gib, "pods": self.pods}
 
 
-def need_of(shape: Shape) -> HostNeed:
+def host_need(shape: Shape) -> HostNeed:
     """A shape of whole GPUs says nothing of CPU; each of its pods has at least what it need not say."""
     pod = shape.per_pod
-    return HostNeed(shape.nodes, HostAmount(pod.cpu, pod.memory_gib) if pod else UNSAID)
+    return HostNeed(shape.nodes, HostAmount(pod.cpu, pod.memory_gib) if pod else UNSPECIFIED)
 
 
-def recorded(draft: Draft) -> Iterator[tuple[Shape, ShapePlan]]:
+def planned_shapes(draft: Draft) -> Iterator[tuple[Shape, ShapePlan]]:
     """Every shape that can start, as it was asked for and as it is planned."""
     by_name = {shape.name: shape for shape in draft.spec.shapes}
     return ((by_name[plan.name], plan) for plan in draft.shapes)
 
 
-SaidLimits = Mapping[str, Mapping[str, int]]
+ConfiguredLimits = Mapping[str, Mapping[str, int]]
 """By team what the stack file itself says of its limits, in its words."""
 
 
-def said_limits(spec: PlatformSpec) -> SaidLimits:
+def configured_limits(spec: PlatformSpec) -> ConfiguredLimits:
     """The limits that are written, not those that follow from quotas."""
     return {team.name: team.limits.model_dump(exclude_none=True) for team in spec.teams}
 
@@ -57,32 +57,32 @@ def _lacking(need: Mapping[str, int], limits: Mapping[str, int]) -> dict[str, in
 
 
 def within_limits(
-    shape: Shape, plan: ShapePlan, said: SaidLimits
+    shape: Shape, plan: ShapePlan, limits_by_team: ConfiguredLimits
 ) -> tuple[ShapePlan, tuple[str, ...]]:
     """A shape with the teams whose limits hold it, and those whose limits do not."""
-    need = need_of(shape).by_word()
-    short = tuple(name for name in plan.teams if _lacking(need, said[name]))
+    need = host_need(shape).by_word()
+    short = tuple(name for name in plan.teams if _lacking(need, limits_by_team[name]))
     if not short:
         return plan, ()
-    gone = frozenset(short)
-    teams = tuple(t for t in plan.teams if t not in gone)
+    removed = frozenset(short)
+    teams = tuple(t for t in plan.teams if t not in removed)
     return replace(
-        plan, teams=teams, guaranteed=tuple(t for t in plan.guaranteed if t not in gone)
+        plan, teams=teams, guaranteed=tuple(t for t in plan.guaranteed if t not in removed)
     ), short
 
 
 def check_own_limits(draft: Draft) -> list[Finding]:
     """Teams whose own limits keep them from a shape; refused where nobody else can start it."""
-    said = said_limits(draft.spec)
+    limits_by_team = configured_limits(draft.spec)
     lacking: dict[str, dict[str, int]] = {}
     kept_from: dict[str, list[str]] = {}
     alone: set[str] = set()
-    for shape, plan in recorded(draft):
-        need, short = need_of(shape).by_word(), draft.kept_from.get(plan.name, ())
+    for shape, plan in planned_shapes(draft):
+        need, short = host_need(shape).by_word(), draft.blocked_teams.get(plan.name, ())
         for name in short:
             kept_from.setdefault(name, []).append(plan.name)
             mine = lacking.setdefault(name, {})
-            for word, amount in _lacking(need, said[name]).items():
+            for word, amount in _lacking(need, limits_by_team[name]).items():
                 mine[word] = max(amount, mine.get(word, 0))
         if short and not plan.teams:
             alone.add(short[0])
@@ -110,16 +110,16 @@ def _too_small(
     shapes, need = lacks
     team, path = spec.teams[index], ("teams", index, "limits")
     limits = team.limits.model_dump(exclude_none=True)
-    wanted = ", ".join(f"{word}: {amount}" for word, amount in need.items())
-    given = ", ".join(f"{word}: {limits[word]}" for word in need)
+    needed = ", ".join(f"{word}: {amount}" for word, amount in need.items())
+    value = ", ".join(f"{word}: {limits[word]}" for word in need)
     words = "shape" if len(shapes) == 1 else "shapes"
     rest = " and no other team can start it" if nobody else ""
-    return (refuse if nobody else warn)(
+    return (error if nobody else warning)(
         kind,
         path,
         f"{team.name} has the GPUs for {words} {', '.join(shapes)}, but its limits do not hold what its pods"
         f" ask for beside them: Kubernetes would never make all of them{rest}",
-        given=given,
-        allowed=f"at least {wanted}",
-        fix=Fix(says=f"write {wanted}", at=path, value={**limits, **need}),
+        value=value,
+        allowed=f"at least {needed}",
+        fix=Fix(message=f"write {needed}", at=path, value={**limits, **need}),
     )

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.findings import Finding, Fix, note, refuse
+from gpuyard.findings import Finding, Fix, error, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, PoolPlan, Quota, ShapePlan
-from gpuyard.plan.shapes.shapes import choices, record
+from gpuyard.plan.shapes.shapes import candidate_pools, shape_plan
 from gpuyard.plan.sharing.compute_slices import in_quota
 from gpuyard.spec.platform import PlatformSpec, Shape
 from gpuyard.spec.queueing import Preemption
@@ -32,12 +32,12 @@ class _Chance:
         return self.need - self.quota.nominal - self.quota.borrow
 
 
-Holders = Mapping[tuple[str, str], Sequence[tuple[int, Quota]]]
+QuotaHolders = Mapping[tuple[str, str], Sequence[tuple[int, Quota]]]
 """Teams with their quota, by pool and resource: a thousand of them are looked through once."""
 
 
 def with_quota(
-    draft: Draft, index: int, plan: ShapePlan, holders: Holders
+    draft: Draft, index: int, plan: ShapePlan, holders: QuotaHolders
 ) -> tuple[ShapePlan | None, list[Finding]]:
     """A shape in the first pool in which a team can start it, with those who can; None where none can.
 
@@ -52,10 +52,10 @@ def with_quota(
         if able := [c for c in here if c.missing <= 0]:
             placed = _placed(spec, spec.shapes[index], able)
             return placed, [] if placed.guaranteed else [_only_borrowed(spec, index, placed)]
-    return None, [_no_quota(draft, index, plan, chances)] if draft.understood else []
+    return None, [_no_quota(draft, index, plan, chances)] if draft.are_quotas_resolved else []
 
 
-def quota_holders(quotas: Mapping[int, Sequence[Quota]]) -> Holders:
+def quota_holders(quotas: Mapping[int, Sequence[Quota]]) -> QuotaHolders:
     """Who has any quota of what."""
     holders: dict[tuple[str, str], list[tuple[int, Quota]]] = defaultdict(list)
     for team, mine in quotas.items():
@@ -65,12 +65,12 @@ def quota_holders(quotas: Mapping[int, Sequence[Quota]]) -> Holders:
 
 
 def _chances(
-    shape: Shape, pools: Mapping[str, PoolPlan | None], holders: Holders
+    shape: Shape, pools: Mapping[str, PoolPlan | None], holders: QuotaHolders
 ) -> Iterator[list[_Chance]]:
     """Pool by pool, the best first; in each what every team could have."""
-    asked = [p for name, p in pools.items() if p is not None and shape.pool in {None, name}]
+    allowed_pools = [p for name, p in pools.items() if p is not None and shape.pool in {None, name}]
     per_node = shape.gpus_per_node or 1
-    for pool, offer in choices(shape, asked):
+    for pool, offer in candidate_pools(shape, allowed_pools):
         resource, each = in_quota(pool, offer.resource)
         need = per_node * each
         yield [
@@ -81,7 +81,7 @@ def _chances(
 
 def _placed(spec: PlatformSpec, shape: Shape, able: Sequence[_Chance]) -> ShapePlan:
     return replace(
-        record(shape, able[0].pool, able[0].offer),
+        shape_plan(shape, able[0].pool, able[0].offer),
         teams=tuple(spec.teams[c.team].name for c in able),
         guaranteed=tuple(spec.teams[c.team].name for c in able if c.quota.nominal >= c.need),
     )
@@ -89,23 +89,23 @@ def _placed(spec: PlatformSpec, shape: Shape, able: Sequence[_Chance]) -> ShapeP
 
 def _only_borrowed(spec: PlatformSpec, index: int, plan: ShapePlan) -> Finding:
     need = plan.per_node * plan.nodes
-    lost = (
+    consequence = (
         "which is taken back when it is claimed"
         if spec.queueing.preemption is Preemption.RECLAIM
         else "so it waits until others are idle"
     )
-    return note(
+    return info(
         "shape.borrows",
         ("shapes", index),
         f"no guarantee in {plan.pool} holds {need} {plan.resource}:"
-        f" {', '.join(plan.teams)} can start it only with borrowed capacity, {lost}",
-        given=f"{need} {plan.resource}",
+        f" {', '.join(plan.teams)} can start it only with borrowed capacity, {consequence}",
+        value=f"{need} {plan.resource}",
     )
 
 
 def _no_quota(draft: Draft, index: int, plan: ShapePlan, chances: Sequence[_Chance]) -> Finding:
-    used = [c for c in chances if c.quota.nominal or c.quota.borrow]
-    best = min(used, key=lambda c: c.missing, default=None)
+    usable = [c for c in chances if c.quota.nominal or c.quota.borrow]
+    best = min(usable, key=lambda c: c.missing, default=None)
     if best is None:
         need, resource, pool = plan.per_node * plan.nodes, plan.resource, plan.pool
         most, who = 0, "no team has any of it, guaranteed or to borrow"
@@ -116,14 +116,14 @@ def _no_quota(draft: Draft, index: int, plan: ShapePlan, chances: Sequence[_Chan
             f"{draft.spec.teams[best.team].name} can have most, {best.quota.nominal} guaranteed"
             f" and {best.quota.borrow} borrowed"
         )
-    return refuse(
+    return error(
         "shape.no_quota",
         ("shapes", index),
         f"needs {need} {resource} of {pool} at once, which no team can have: {who}",
-        given=f"{need} {resource}",
+        value=f"{need} {resource}",
         allowed=f"at most {most} {resource}",
         fix=_nearest(draft, index, best)
-        or Fix(says=f"guarantee {need} {resource} of {pool} to a team, or let one borrow them"),
+        or Fix(message=f"guarantee {need} {resource} of {pool} to a team, or let one borrow them"),
     )
 
 
@@ -135,11 +135,11 @@ def _nearest(draft: Draft, index: int, best: _Chance | None) -> Fix | None:
     if best.missing <= draft.room_to_borrow(best.team, best.quota):
         more = team.borrow.get(key, 0) + best.missing
         return Fix(
-            says=f"let {team.name} borrow {key}: {more}",
+            message=f"let {team.name} borrow {key}: {more}",
             at=("teams", best.team, "borrow"),
             value=dict(team.borrow) | {key: more},
         )
     nodes = (best.quota.nominal + best.quota.borrow) // best.per_node
     if not nodes:
         return None
-    return Fix(says=f"write nodes: {nodes}", at=("shapes", index, "nodes"), value=nodes)
+    return Fix(message=f"write nodes: {nodes}", at=("shapes", index, "nodes"), value=nodes)

@@ -6,13 +6,13 @@ chart does, beside Google's driver, on nodes that the operator keeps off. Else i
 """
 
 from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image
-from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
+from gpuyard.findings import Finding, Fix, Path, error, format_list, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 
-CLAIMED = IMAGES["cos"]
+CLAIM_IMAGE = IMAGES["cos"]
 """The image of GKE whose driver Google's DaemonSet brings, where its own device plugin is off."""
 
 
@@ -24,10 +24,10 @@ def installs_claims(spec: PlatformSpec) -> bool:
 def installs_claim_driver(spec: PlatformSpec) -> bool:
     """Whether the driver of claims comes by its own chart: on GKE, beside the driver that Google installs."""
     on_gke = spec.cloud is Cloud.GCP and not joins_operator(spec)
-    return on_gke and bool(_claimed(spec)) and all(_image(p) is CLAIMED for p in _claimed(spec))
+    return on_gke and bool(_claimed(spec)) and all(_image(p) is CLAIM_IMAGE for p in _claimed(spec))
 
 
-def answers_claims(spec: PlatformSpec) -> bool:
+def serves_claims(spec: PlatformSpec) -> bool:
     """Whether what we install answers claims, by whichever of the two."""
     return installs_claims(spec) or installs_claim_driver(spec)
 
@@ -39,24 +39,24 @@ def _claimed(spec: PlatformSpec) -> list[Pool]:
 def _image(pool: Pool) -> NodeImage | None:
     """The image of a pool on GKE; without a word the one that a claimed pool gets."""
     if pool.image is None:
-        return CLAIMED
-    found = find_image(pool.image, Cloud.GCP.value)
-    return found[0] if found else None
+        return CLAIM_IMAGE
+    result = find_image(pool.image, Cloud.GCP.value)
+    return result[0] if result else None
 
 
 def _left_to_user(spec: PlatformSpec) -> str:
     """Why the driver is the user's to install; empty where it is not."""
-    if answers_claims(spec):
+    if serves_claims(spec):
         return ""
     if joins_operator(spec):
         return "the GPU Operator of the cluster is another's"
-    return f"the chart of NVIDIA's DRA driver goes beside Google's driver alone (image: {CLAIMED.name})"
+    return f"the chart of NVIDIA's DRA driver goes beside Google's driver alone (image: {CLAIM_IMAGE.name})"
 
 
 def check_claims_alone(draft: Draft) -> list[Finding]:
     """Refuse claims beside counted GPUs: the operator does one of them in a cluster."""
     spec = draft.spec
-    counted = [p.name for p in draft.sound.values() if p.dra is None and p.machine.gpus]
+    counted = [p.name for p in draft.valid_pools.values() if p.dra is None and p.machine.gpus]
     if not counted or not installs_claims(spec):
         return []
     findings: list[Finding] = []
@@ -64,14 +64,14 @@ def check_claims_alone(draft: Draft) -> list[Finding]:
         if pool.sharing.dra:
             at: Path = ("pools", index, "sharing")
             findings.append(
-                refuse(
+                error(
                     "dra.mixed",
                     at,
                     f"the GPU Operator either answers claims in a cluster or counts GPUs, and those of"
-                    f" {listed(counted)} are counted",
-                    given="dra",
+                    f" {format_list(counted)} are counted",
+                    value="dra",
                     allowed="dra for every pool, or for none; a cluster of its own for one of the two",
-                    fix=Fix(says="remove `sharing`", at=at),
+                    fix=Fix(message="remove `sharing`", at=at),
                 )
             )
     return findings
@@ -80,14 +80,14 @@ def check_claims_alone(draft: Draft) -> list[Finding]:
 def check_claims_driver(draft: Draft) -> list[Finding]:
     """Say where claims are planned for, and nothing that answers them is installed."""
     why = _left_to_user(draft.spec)
-    claimed = [pool.name for pool in draft.sound.values() if pool.dra]
+    claimed = [pool.name for pool in draft.valid_pools.values() if pool.dra]
     if not why or not claimed:
         return []
     return [
-        note(
+        info(
             "dra.yours",
             ("pools",),
-            f"{why}: until you install NVIDIA's DRA driver on nodes of {listed(claimed)}, every pod that"
+            f"{why}: until you install NVIDIA's DRA driver on nodes of {format_list(claimed)}, every pod that"
             " claims a GPU there waits",
         )
     ]

@@ -11,11 +11,11 @@ from fractions import Fraction
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
 from gpuyard.names import MIG_SLICES, SLICES_UNIT
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, GpuLayout, PoolPlan, Quota
-from gpuyard.plan.sharing.by_gke import partition_of
+from gpuyard.plan.sharing.gke_sharing import partition_of
 from gpuyard.plan.sharing.sharing import SharedGpus
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import MigQuota
@@ -32,7 +32,7 @@ def compute_slices(spec: PlatformSpec, shared: SharedGpus, machine: Machine) -> 
     """
     if spec.queueing.mig_quota is not MigQuota.SLICES or shared.method is not SharingMethod.MIG:
         return None
-    if shared.by_gke:
+    if shared.is_gke_managed:
         return None
     gpus = [(len(layout.gpus), _of_layout(layout, machine)) for layout in shared.layouts]
     in_all = sum(n * slices for n, slices in gpus)
@@ -47,8 +47,8 @@ def _of_layout(layout: GpuLayout, machine: Machine) -> int:
 def slices_of(profile: str, machine: Machine) -> int:
     """Compute slices of a profile; 0 for what is none."""
     product = machine.gpu.mig if machine.gpu else None
-    found = product.profile(profile) if product else None
-    return found.slices if found else 0
+    result = product.profile(profile) if product else None
+    return result.slices if result else 0
 
 
 def slices_of_one_gpu(pool: PoolPlan) -> int | None:
@@ -61,14 +61,14 @@ def profiles(pool: PoolPlan) -> dict[str, int]:
     """Compute slices by the resource of each profile; nothing where they are not counted."""
     if pool.compute_slices is None:
         return {}
-    found = {a.resource: slices_of(a.unit, pool.machine) for a in pool.advertised}
-    return {resource: slices for resource, slices in found.items() if slices}
+    results = {a.resource: slices_of(a.unit, pool.machine) for a in pool.advertised}
+    return {resource: slices for resource, slices in results.items() if slices}
 
 
 def all_profiles(pools: Iterable[PoolPlan]) -> dict[str, int]:
     """The same of all pools. A profile has its number in its name: no two pools disagree."""
-    found = {resource: n for pool in pools for resource, n in profiles(pool).items()}
-    return dict(sorted(found.items(), key=lambda each: each[::-1]))
+    results = {resource: n for pool in pools for resource, n in profiles(pool).items()}
+    return dict(sorted(results.items(), key=lambda each: each[::-1]))
 
 
 def in_quota(pool: PoolPlan, resource: str) -> tuple[str, int]:
@@ -91,18 +91,18 @@ def at_most(pool: PoolPlan, quota: Quota) -> Iterator[tuple[str, int]]:
 
 def by_slices(shares: Counts, pool: PoolPlan) -> dict[str, int]:
     """Amounts of a team in which slices of the pool's profiles became compute slices."""
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for key, count in shares.items():
         name, _, unit = key.partition("/")
         each = slices_of(unit, pool.machine) if name == pool.name else 0
         to = f"{name}/{SLICES_UNIT}" if each else key
-        found[to] = found.get(to, 0) + count * (each or 1)
-    return found
+        results[to] = results.get(to, 0) + count * (each or 1)
+    return results
 
 
 def check_slices(draft: Draft) -> list[Finding]:
     """What a number of slices does not say: which profile there is room for, and in which pool."""
-    spec, pools, quotas = draft.spec, draft.sound, draft.quotas
+    spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
     if spec.queueing.mig_quota is not MigQuota.SLICES:
         return []
     if not any(pool.compute_slices for pool in pools.values()):
@@ -119,15 +119,15 @@ def check_slices(draft: Draft) -> list[Finding]:
 def _nothing_to_count(spec: PlatformSpec, pools: Mapping[str, PoolPlan]) -> Finding:
     why = "no pool cuts its GPUs"
     if by_gke := [p.name for p in pools.values() if partition_of(p)]:
-        why = f"GKE cuts those of {listed(by_gke)}, and its slices have the name of GPUs"
+        why = f"GKE cuts those of {format_list(by_gke)}, and its slices have the name of GPUs"
     if shared := [p.name for p in spec.pools if p.sharing.mig and p.sharing.time_slicing]:
-        why = f"the slices of {listed(shared)} are shared by time, and shares are counted as such"
-    return warn(
+        why = f"the slices of {format_list(shared)} are shared by time, and shares are counted as such"
+    return warning(
         "slices.nothing",
         ("queueing", "mig_quota"),
         f"there are no slices to count: {why}",
-        given=MigQuota.SLICES.value,
-        fix=Fix(says="remove it", at=("queueing", "mig_quota")),
+        value=MigQuota.SLICES.value,
+        fix=Fix(message="remove it", at=("queueing", "mig_quota")),
     )
 
 
@@ -137,24 +137,32 @@ def _beyond(pool: PoolPlan) -> dict[str, tuple[int, int]]:
         return {}
     in_all = pool.compute_slices.per_node * pool.nodes.high
     known = profiles(pool)
-    found = {
+    results = {
         a.unit: (in_all // known[a.resource], a.per_node * pool.nodes.high)
         for a in pool.advertised
         if a.resource in known
     }
-    return {unit: (admits, there) for unit, (admits, there) in found.items() if admits > there}
+    return {
+        unit: (admits, existing)
+        for unit, (admits, existing) in results.items()
+        if admits > existing
+    }
 
 
 def _admits_too_much(pool: PoolPlan, more: Mapping[str, tuple[int, int]], path: Path) -> Finding:
-    shown = [f"{admits:,} {unit} where {there:,} exist" for unit, (admits, there) in more.items()]
-    return warn(
+    shown = [
+        f"{admits:,} {unit} where {existing:,} exist" for unit, (admits, existing) in more.items()
+    ]
+    return warning(
         "slices.no_profile",
         path,
         f"queues count the slices of {pool.name} whatever their profile, but its nodes are cut once:"
-        f" its quota admits {listed(shown)}. Pods beyond that hold quota and find no node",
-        given=", ".join(f"{a.per_node} × {a.unit}" for a in pool.advertised if a.unit) + " a node",
+        f" its quota admits {format_list(shown)}. Pods beyond that hold quota and find no node",
+        value=", ".join(f"{a.per_node} × {a.unit}" for a in pool.advertised if a.unit) + " a node",
         allowed="one profile in a pool, or mig_quota: profiles",
-        fix=Fix(says=f"cut {pool.name} into slices of one profile, or write mig_quota: profiles"),
+        fix=Fix(
+            message=f"cut {pool.name} into slices of one profile, or write mig_quota: profiles"
+        ),
     )
 
 
@@ -165,21 +173,21 @@ def _check_flavors(
     quotas: Iterable[Quota],
 ) -> list[Finding]:
     """Refuse a queue whose pools have different profiles: it looks at quota alone."""
-    used = dict.fromkeys(q.pool for q in quotas if q.resource == MIG_SLICES)
-    kinds = {name: frozenset(profiles(pools[name])) for name in used}
-    odd = [name for name, kind in kinds.items() if kind != kinds[next(iter(used))]]
+    pool_names = dict.fromkeys(q.pool for q in quotas if q.resource == MIG_SLICES)
+    kinds = {name: frozenset(profiles(pools[name])) for name in pool_names}
+    odd = [name for name, kind in kinds.items() if kind != kinds[next(iter(pool_names))]]
     if not odd:
         return []
     shown = [f"{name} has {', '.join(_units(pools[name]))}" for name in kinds]
     return [
-        refuse(
+        error(
             "slices.flavor",
             ("teams", index),
             f"the queue of {team.name} counts slices of pools that are cut differently ({'; '.join(shown)}):"
             " it sends a pod where quota is free, also where no node has its profile, and there it waits",
-            given=listed(used),
+            value=format_list(pool_names),
             allowed="slices of pools with the same profiles, or mig_quota: profiles",
-            fix=_one_kind(team, index, next(iter(used)), odd),
+            fix=_one_kind(team, index, next(iter(pool_names)), odd),
         )
     ]
 
@@ -191,7 +199,9 @@ def _units(pool: PoolPlan) -> list[str]:
 def _one_kind(team: Team, index: int, first: str, odd: list[str]) -> Fix:
     """Not to borrow from the pools unlike the first, where only that makes them part of the queue."""
     if any(key.partition("/")[0] in odd for key in (*team.guarantee, *(team.lend or {}))):
-        return Fix(says=f"give {team.name} slices of {first} or of {', '.join(odd)}, not of both")
-    kept = {key: n for key, n in team.borrow.items() if key.partition("/")[0] not in odd}
-    says = f"do not borrow from {', '.join(odd)}"
-    return Fix(says=says, at=("teams", index, "borrow"), value=kept)
+        return Fix(
+            message=f"give {team.name} slices of {first} or of {', '.join(odd)}, not of both"
+        )
+    retained = {key: n for key, n in team.borrow.items() if key.partition("/")[0] not in odd}
+    message = f"do not borrow from {', '.join(odd)}"
+    return Fix(message=message, at=("teams", index, "borrow"), value=retained)

@@ -13,14 +13,14 @@ _APART = "."
 
 def mig_config_name(pool: str, gpus: SharedGpus) -> str | None:
     """Of the layout of each GPU; None where no MIG manager cuts any."""
-    layouts = () if gpus.by_gke else gpus.layouts
+    layouts = () if gpus.is_gke_managed else gpus.layouts
     cut = {gpu: sorted(layout.counts.items()) for layout in layouts for gpu in layout.gpus}
     return f"{pool}{_APART}{short_digest(sorted(cut.items()))}" if cut else None
 
 
 def plugin_config_name(pool: str, gpus: SharedGpus) -> str:
     """Of what is shared, and how; the pool's own where GPUs are whole for the operator."""
-    if gpus.by_gke or (not gpus.layouts and gpus.replicas == 1):
+    if gpus.is_gke_managed or (not gpus.layouts and gpus.replicas == 1):
         return pool
     resources = sorted(each.resource for each in gpus.advertised)
     return f"{pool}{_APART}{short_digest(gpus.method.value, gpus.replicas, resources)}"

@@ -16,7 +16,7 @@ from gpuyard.catalogue.kubernetes.claims import (
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.charts import DRA_DRIVER_PIN
 from gpuyard.catalogue.software.pins import NEWEST_TRIED, PINS, is_before
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, warning
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM, GPU_PRESENT_LABEL, OPERANDS_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, DraPlan
@@ -38,7 +38,7 @@ def plan_dra(spec: PlatformSpec, pool: Pool, machine: Machine) -> DraPlan | None
     )
 
 
-def claimed(machine: Machine) -> Advertised:
+def advertised_claim(machine: Machine) -> Advertised:
     """A GPU that is claimed, under the name that queues count it by."""
     return Advertised(GPU_CLAIM, machine.gpus, "", machine.gpu_fraction)
 
@@ -70,14 +70,14 @@ def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
     findings: list[Finding] = []
     if is_before(spec.kubernetes, SERVED_SINCE):
         findings.append(
-            refuse(
+            error(
                 "dra.kubernetes",
                 here,
                 f"claims are served from Kubernetes {SERVED_SINCE} on (resource.k8s.io/v1)",
-                given=f"dra on {spec.kubernetes}",
+                value=f"dra on {spec.kubernetes}",
                 allowed=f"kubernetes {SERVED_SINCE} or newer",
                 fix=Fix(
-                    says=f'write kubernetes: "{NEWEST_TRIED}"',
+                    message=f'write kubernetes: "{NEWEST_TRIED}"',
                     at=("kubernetes",),
                     value=NEWEST_TRIED,
                 ),
@@ -92,14 +92,14 @@ def _check_owner(pool: Pool, path: Path) -> list[Finding]:
         return []
     where, labels = (*path, "select"), {**pool.select, DEVICE_PLUGIN_LABEL: "false"}
     return [
-        refuse(
+        error(
             "dra.device_plugin",
             where,
             "nodes that exist may run the device plugin: beside the DRA driver,"
             " each GPU would be handed out twice",
-            given=", ".join(f"{k}={v}" for k, v in pool.select.items()),
+            value=", ".join(f"{k}={v}" for k, v in pool.select.items()),
             allowed=f"nodes where the plugin is off, labelled {DEVICE_PLUGIN_LABEL}=false",
-            fix=Fix(says=f'add {DEVICE_PLUGIN_LABEL}: "false"', at=where, value=labels),
+            fix=Fix(message=f'add {DEVICE_PLUGIN_LABEL}: "false"', at=where, value=labels),
         )
     ]
 
@@ -115,14 +115,14 @@ def check_compute_domains(draft: Draft) -> list[Finding]:
         gpu = pool.machine.gpu.name if pool.machine.gpu else ""
         at: Path = ("pools", index, "sharing")
         findings.append(
-            warn(
+            warning(
                 "dra.compute_domain",
                 at,
                 f"shape {wide.name} takes {wide.nodes} nodes with {gpu}: their NVLink goes from node to node"
                 " for pods that claim a channel of one ComputeDomain, and for no others",
-                given=pool.sharing.value,
+                value=pool.sharing.value,
                 allowed="dra",
-                fix=Fix(says="write dra", at=at, value="dra"),
+                fix=Fix(message="write dra", at=at, value="dra"),
             )
         )
     return findings

@@ -22,26 +22,26 @@ class LayoutCounts:
     maximal_placements: int
 
 
-def place(product: MigProduct, counts: Mapping[str, int]) -> tuple[Slice, ...] | None:
+def place_profiles(product: MigProduct, counts: Mapping[str, int]) -> tuple[Slice, ...] | None:
     """Where every slice of this layout can sit, None when no arrangement exists.
 
     Unknown profiles make a layout impossible; ask `why_not` for the reason.
     """
-    wanted: list[MigProfile] = []
+    requested_profiles: list[MigProfile] = []
     for name, count in counts.items():
         profile = product.profile(name)
         if profile is None or count > profile.max_count:
             return None
-        wanted += [profile] * count
-    if _over_budget(product, wanted):
+        requested_profiles += [profile] * count
+    if _over_budget(product, requested_profiles):
         return None
     # widest first: the few places of a wide slice are tried before narrow ones take them
-    wanted.sort(key=lambda p: (-p.units, -p.slices, p.name))
-    spots = _arrange(tuple(wanted), 0)
+    requested_profiles.sort(key=lambda p: (-p.units, -p.slices, p.name))
+    spots = _arrange(tuple(requested_profiles), 0)
     if spots is None:
         return None
-    found = (Slice(p.name, s, p.units) for p, s in zip(wanted, spots, strict=True))
-    return tuple(sorted(found, key=lambda s: s.start))
+    results = (Slice(p.name, s, p.units) for p, s in zip(requested_profiles, spots, strict=True))
+    return tuple(sorted(results, key=lambda s: s.start))
 
 
 def _over_budget(product: MigProduct, profiles: list[MigProfile]) -> bool:
@@ -51,12 +51,12 @@ def _over_budget(product: MigProduct, profiles: list[MigProfile]) -> bool:
     )
 
 
-def _arrange(profiles: tuple[MigProfile, ...], taken: int) -> tuple[int, ...] | None:
+def _arrange(profiles: tuple[MigProfile, ...], occupied: int) -> tuple[int, ...] | None:
     if not profiles:
         return ()
     for start in profiles[0].starts:
         mask = _mask(profiles[0], start)
-        if not taken & mask and (rest := _arrange(profiles[1:], taken | mask)) is not None:
+        if not occupied & mask and (rest := _arrange(profiles[1:], occupied | mask)) is not None:
             return (start, *rest)
     return None
 
@@ -65,7 +65,7 @@ def _mask(profile: MigProfile, start: int) -> int:
     return ((1 << profile.units) - 1) << start
 
 
-def why_not(product: MigProduct, counts: Mapping[str, int]) -> str:
+def placement_error(product: MigProduct, counts: Mapping[str, int]) -> str:
     """The first reason why a layout is impossible, with its numbers; "" when it is possible."""
     if unknown := [name for name in counts if product.profile(name) is None]:
         return f"{product.gpu} has no profile {', '.join(unknown)}"
@@ -73,23 +73,26 @@ def why_not(product: MigProduct, counts: Mapping[str, int]) -> str:
     for name, count in counts.items():
         if count > profiles[name].max_count:
             return f"at most {profiles[name].max_count} × {name} fit on one {product.gpu}"
-    wanted = [profiles[name] for name, count in counts.items() for _ in range(count)]
-    if reason := _too_many(product, wanted):
+    requested_profiles = [profiles[name] for name, count in counts.items() for _ in range(count)]
+    if reason := _too_many(product, requested_profiles):
         return reason
-    if place(product, counts) is None:
-        starts = (f"{p.name} only at {_starts(p)}" for p in dict.fromkeys(wanted))
+    if place_profiles(product, counts) is None:
+        starts = (f"{p.name} only at {_starts(p)}" for p in dict.fromkeys(requested_profiles))
         return f"the slices fit by number, but not by place: {'; '.join(starts)}"
     return ""
 
 
-def _too_many(product: MigProduct, wanted: list[MigProfile]) -> str:
-    slices, units = sum(p.slices for p in wanted), sum(p.units for p in wanted)
+def _too_many(product: MigProduct, requested_profiles: list[MigProfile]) -> str:
+    slices, units = (
+        sum(p.slices for p in requested_profiles),
+        sum(p.units for p in requested_profiles),
+    )
     if slices > product.slices:
         return f"{slices} compute slices of {product.slices}"
     if units > product.units:
         alone = f"compute slices alone, {slices} of {product.slices}, would fit"
         return f"{units} memory units of {product.units} ({alone})"
-    if sum(p.media_exclusive for p in wanted) > 1:
+    if sum(p.media_exclusive for p in requested_profiles) > 1:
         return "two slices that each want the media engines for themselves"
     return ""
 
@@ -106,7 +109,7 @@ def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, 
     """
     wanted: dict[str, int] = {}
     for name, count in counts.items():
-        here = profile_meant(product, name)
+        here = suggested_profile(product, name)
         wanted[here] = wanted.get(here, 0) + count
     with_variants = any(p.variant and p.name in wanted for p in product.profiles)
     options = multisets(product, variants=with_variants)
@@ -114,14 +117,14 @@ def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, 
     def distance(option: Mapping[str, int]) -> tuple[int, int, str]:
         names = {*option, *wanted}
         changed = sum(abs(option.get(n, 0) - wanted.get(n, 0)) for n in names)
-        used = sum(p.units * option.get(p.name, 0) for p in product.profiles)
-        return (changed, -used, str(sorted(option.items())))
+        used_units = sum(p.units * option.get(p.name, 0) for p in product.profiles)
+        return (changed, -used_units, str(sorted(option.items())))
 
     best = min(options, key=distance)
     return {p.name: best[p.name] for p in product.profiles if p.name in best}
 
 
-def profile_meant(product: MigProduct, name: str) -> str:
+def suggested_profile(product: MigProduct, name: str) -> str:
     """The profile that a name stands for on this GPU; the name itself where nobody can say.
 
     `1g.5gb` of an A100 is `1g.10gb` of an H100, and so is what its slices are called as a resource,
@@ -131,18 +134,18 @@ def profile_meant(product: MigProduct, name: str) -> str:
     if product.profile(bare) is not None:
         return bare
     slices = bare.partition("g.")[0]
-    alike = [p for p in product.profiles if not p.variant and str(p.slices) == slices]
-    return min(alike, key=lambda p: p.units).name if alike else name
+    candidates = [p for p in product.profiles if not p.variant and str(p.slices) == slices]
+    return min(candidates, key=lambda p: p.units).name if candidates else name
 
 
 @lru_cache(maxsize=64)
 def multisets(product: MigProduct, *, variants: bool = False) -> tuple[Mapping[str, int], ...]:
     """Every legal non-empty layout as counts by profile."""
-    found = {
+    results = {
         tuple(sorted(_counts(layout).items())): None
         for layout in _placements(product, variants=variants)
     }
-    return tuple(dict(key) for key in found)
+    return tuple(dict(key) for key in results)
 
 
 def count_layouts(
@@ -182,15 +185,15 @@ def _placements(
     spots = [(p, s) for p in _offered(product, variants=variants) for s in p.starts]
 
     def extend(
-        chosen: tuple[tuple[MigProfile, int], ...], first: int, taken: int
+        chosen: tuple[tuple[MigProfile, int], ...], first: int, occupied: int
     ) -> Iterator[tuple[tuple[MigProfile, int], ...]]:
         for index in range(first, len(spots)):
             profile, start = spots[index]
-            if taken & _mask(profile, start) or not _may_add(product, chosen, profile):
+            if occupied & _mask(profile, start) or not _may_add(product, chosen, profile):
                 continue
             layout = (*chosen, spots[index])
             yield layout
-            yield from extend(layout, index + 1, taken | _mask(profile, start))
+            yield from extend(layout, index + 1, occupied | _mask(profile, start))
 
     yield from extend((), 0, 0)
 
@@ -225,7 +228,9 @@ def _is_maximal_placement(
     layout: tuple[tuple[MigProfile, int], ...],
     profiles: tuple[MigProfile, ...],
 ) -> bool:
-    taken = sum(_mask(p, s) for p, s in layout)
+    occupied = sum(_mask(p, s) for p, s in layout)
     return not any(
-        not taken & _mask(p, s) and _may_add(product, layout, p) for p in profiles for s in p.starts
+        not occupied & _mask(p, s) and _may_add(product, layout, p)
+        for p in profiles
+        for s in p.starts
     )

@@ -7,11 +7,11 @@ from fractions import Fraction
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
 from gpuyard.catalogue.sharing import SharingMethod, mps_clients
-from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.names import GPU, GPU_SHARED, SHARED_UNIT, shared
 from gpuyard.plan.records import Advertised, GpuLayout
-from gpuyard.plan.sharing.dra import claimed
-from gpuyard.plan.sharing.mig import nearest_layout, place, why_not
+from gpuyard.plan.sharing.dra import advertised_claim
+from gpuyard.plan.sharing.mig import nearest_layout, place_profiles, placement_error
 from gpuyard.spec.sharing import MigGroup, Sharing
 from gpuyard.spec.values import show_gpu_indexes
 
@@ -24,7 +24,7 @@ class SharedGpus:
     layouts: tuple[GpuLayout, ...]
     advertised: tuple[Advertised, ...]
     replicas: int
-    by_gke: bool = False
+    is_gke_managed: bool = False
     """GKE's own device plugin cuts and shares them, and no agent of the operator's is told how."""
 
 
@@ -35,7 +35,7 @@ def share_gpus(
     if machine.gpu_fraction != 1 and sharing != Sharing():
         return None, [_fraction(machine, path)]
     if sharing.dra:
-        return SharedGpus(SharingMethod.DRA, (), (claimed(machine),), 1), []
+        return SharedGpus(SharingMethod.DRA, (), (advertised_claim(machine),), 1), []
     if sharing.mig:
         return _share_slices(sharing, machine, path)
     if sharing.mps and (too_many := _mps_limit(sharing.mps, machine, path)):
@@ -48,8 +48,8 @@ def _share_whole(sharing: Sharing, machine: Machine) -> SharedGpus:
         method = SharingMethod.TIME_SLICING if sharing.time_slicing else SharingMethod.MPS
         share = Advertised(GPU_SHARED, machine.gpus * replicas, SHARED_UNIT, Fraction(1, replicas))
         return SharedGpus(method, (), (share,), replicas)
-    whole = Advertised(GPU, machine.gpus, "", machine.gpu_fraction)
-    return SharedGpus(SharingMethod.NONE, (), (whole,), 1)
+    whole_gpus = Advertised(GPU, machine.gpus, "", machine.gpu_fraction)
+    return SharedGpus(SharingMethod.NONE, (), (whole_gpus,), 1)
 
 
 def _share_slices(
@@ -65,16 +65,16 @@ def _share_slices(
         return None, findings
     if not layouts:  # `mig: {}`, or every group leaves its GPUs whole
         return _share_whole(sharing, machine), []
-    return _cut(layouts, machine, product, sharing.time_slicing), []
+    return _partition(layouts, machine, product, sharing.time_slicing), []
 
 
 def _fraction(machine: Machine, path: Path) -> Finding:
-    return refuse(
+    return error(
         "sharing.fraction",
         path,
         f"{machine.name} has {machine.gpu_fraction} of a GPU already; a part cannot be shared again",
         allowed="no sharing",
-        fix=Fix(says="remove `sharing`", at=path),
+        fix=Fix(message="remove `sharing`", at=path),
     )
 
 
@@ -82,13 +82,13 @@ def _mps_limit(replicas: int, machine: Machine, path: Path) -> Finding | None:
     limit = mps_clients(machine.gpu.compute_capability) if machine.gpu else None
     if machine.gpu is None or limit is None or replicas <= limit:
         return None
-    return refuse(
+    return error(
         "mps.clients",
         (*path, "mps"),
         f"{machine.gpu.name} (compute capability below 7.5) serves at most {limit} MPS clients",
-        given=str(replicas),
+        value=str(replicas),
         allowed=f"2 to {limit}",
-        fix=Fix(says=f"write mps: {limit}", at=(*path, "mps"), value=limit),
+        fix=Fix(message=f"write mps: {limit}", at=(*path, "mps"), value=limit),
     )
 
 
@@ -99,14 +99,14 @@ def _layouts(
     one = len(sharing.mig) == 1 and sharing.mig[0].gpus is None
     findings: list[Finding] = []
     layouts: list[GpuLayout] = []
-    taken: set[int] = set()
+    partitioned: set[int] = set()
     for index, group in enumerate(sharing.mig):
         gpus = group.gpus if group.gpus is not None else tuple(range(machine.gpus))
         here = path if one else (*path, index)
-        if problem := _wrong_gpus(group, gpus, machine, here, taken):
+        if problem := _wrong_gpus(group, gpus, machine, here, partitioned):
             findings.append(problem)
-        taken |= set(gpus)
-        placement = place(product, group.slices)
+        partitioned |= set(gpus)
+        placement = place_profiles(product, group.slices)
         if placement is None:
             findings.append(_impossible(group, product, here))
         elif placement:
@@ -115,89 +115,91 @@ def _layouts(
     return sorted(layouts, key=lambda x: x.gpus), findings
 
 
-def _cut(
+def _partition(
     layouts: list[GpuLayout], machine: Machine, product: MigProduct, replicas: int
 ) -> SharedGpus:
-    taken = {i for layout in layouts for i in layout.gpus}
-    advertised = _advertised(layouts, machine.gpus - len(taken), product, replicas)
+    partitioned = {i for layout in layouts for i in layout.gpus}
+    advertised = _advertised(layouts, machine.gpus - len(partitioned), product, replicas)
     method = SharingMethod.MIG_TIME_SLICING if replicas else SharingMethod.MIG
     return SharedGpus(method, tuple(layouts), advertised, replicas or 1)
 
 
 def _not_cuttable(machine: Machine, path: Path) -> Finding:
     name = machine.gpu.name if machine.gpu else machine.name
-    return refuse(
+    return error(
         "mig.not_possible",
         (*path, "mig"),
         f"{name} cannot be cut into MIG slices, or nobody has published how",
-        given=machine.name,
+        value=machine.name,
         allowed="MIG on " + ", ".join(MIG_PRODUCTS),
-        fix=Fix(says="share it by time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
+        fix=Fix(message="share it by time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
     )
 
 
 def _managed_coherently(machine: Machine, path: Path) -> Finding:
-    return refuse(
+    return error(
         "mig.cdmm",
         (*path, "mig"),
         f"the driver of {machine.name} nodes uses Coherent Driver-based Memory Management (CDMM), which does"
         " not support MIG",
-        given=machine.name,
+        value=machine.name,
         allowed="whole GPUs, time_slicing or mps",
-        fix=Fix(says="write time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
+        fix=Fix(message="write time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
     )
 
 
 def _wrong_gpus(
-    group: MigGroup, gpus: tuple[int, ...], machine: Machine, path: Path, taken: set[int]
+    group: MigGroup, gpus: tuple[int, ...], machine: Machine, path: Path, partitioned: set[int]
 ) -> Finding | None:
     absent = [i for i in gpus if i >= machine.gpus]
-    twice = [i for i in gpus if i in taken]
+    twice = [i for i in gpus if i in partitioned]
     if not absent and not twice:
         return None
     problem = "no such GPU in one node" if absent else "this GPU has a layout already"
-    left = tuple(i for i in gpus if i < machine.gpus and i not in taken)
-    shown = show_gpu_indexes(left) if left else ""
-    return refuse(
+    available = tuple(i for i in gpus if i < machine.gpus and i not in partitioned)
+    shown = show_gpu_indexes(available) if available else ""
+    return error(
         "mig.gpus",
         (*path, "gpus") if group.gpus is not None else path,
         f"{problem}: {', '.join(str(i) for i in absent or twice)}",
-        given=show_gpu_indexes(gpus),
+        value=show_gpu_indexes(gpus),
         allowed=f"0-{machine.gpus - 1}, each GPU in one layout",
-        fix=Fix(says=f"write {shown}", at=(*path, "gpus"), value=shown)
-        if left
-        else Fix(says="remove this layout", at=path),
+        fix=Fix(message=f"write {shown}", at=(*path, "gpus"), value=shown)
+        if available
+        else Fix(message="remove this layout", at=path),
     )
 
 
 def _impossible(group: MigGroup, product: MigProduct, path: Path) -> Finding:
-    near = nearest_layout(product, group.slices)
+    suggestion = nearest_layout(product, group.slices)
     value: dict[str, object] = (
         {"gpus": show_gpu_indexes(group.gpus)} if group.gpus is not None else {}
     )
-    return refuse(
+    return error(
         "mig.placement",
         path,
-        f"this layout does not fit on one {product.gpu}: {why_not(product, group.slices)}",
-        given=show_layout(group.slices),
+        f"this layout does not fit on one {product.gpu}: {placement_error(product, group.slices)}",
+        value=format_layout(group.slices),
         allowed=f"{product.slices} compute slices on {product.units} memory units;"
         f" `gpuyard mig {product.gpu}` lists every profile",
         fix=Fix(
-            says=f"the nearest that fits: {show_layout(near)}", at=path, value={**value, **near}
+            message=f"the nearest that fits: {format_layout(suggestion)}",
+            at=path,
+            value={**value, **suggestion},
         ),
     )
 
 
-def show_layout(counts: Mapping[str, int]) -> str:
+def format_layout(counts: Mapping[str, int]) -> str:
     """A layout as people write it."""
     return "{" + ", ".join(f"{name}: {count}" for name, count in counts.items()) + "}"
 
 
 def _advertised(
-    layouts: list[GpuLayout], whole: int, product: MigProduct, replicas: int
+    layouts: list[GpuLayout], whole_gpus: int, product: MigProduct, replicas: int
 ) -> tuple[Advertised, ...]:
     """Slices by profile in catalogue order, then GPUs that were left whole."""
-    found: list[Advertised] = []
+    results: list[Advertised] = []
     for profile in product.profiles:
         count = sum(len(x.gpus) * x.counts.get(profile.name, 0) for x in layouts)
         if not count:
@@ -207,15 +209,15 @@ def _advertised(
         if replicas:
             resource, unit = shared(resource), f"{unit}.shared"
         times = replicas or 1
-        found.append(Advertised(resource, count * times, unit, share / times))
-    if whole:
-        found.append(Advertised(GPU, whole, "", Fraction(1)))
-    return tuple(found)
+        results.append(Advertised(resource, count * times, unit, share / times))
+    if whole_gpus:
+        results.append(Advertised(GPU, whole_gpus, "", Fraction(1)))
+    return tuple(results)
 
 
 def _share(layout: GpuLayout, profile: str, product: MigProduct) -> Fraction:
     """GPUs that the slices of one profile take in a layout, so that the slices used pay for the whole GPU."""
     slices = {p.name: p.slices for p in product.profiles}
-    used = sum(slices[name] * count for name, count in layout.counts.items())
+    total_slices = sum(slices[name] * count for name, count in layout.counts.items())
     mine = slices[profile] * layout.counts.get(profile, 0)
-    return Fraction(mine * len(layout.gpus), used)
+    return Fraction(mine * len(layout.gpus), total_slices)

@@ -1,7 +1,7 @@
 """GPU Operator of a cluster: ours, or one that is there already and must be told what its nodes are to be."""
 
-from gpuyard.catalogue.software.images import Owner
-from gpuyard.findings import Finding, note
+from gpuyard.catalogue.software.images import ComponentOwner
+from gpuyard.findings import Finding, info
 from gpuyard.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -23,14 +23,14 @@ def check_operator(draft: Draft) -> list[Finding]:
     """Say what an operator that is there must read: it reads one configuration of each kind, of any name."""
     spec = draft.spec
     if not joins_operator(spec) or not any(
-        Owner.OPERATOR.value in pool.node_software.owners.values()
-        for pool in draft.sound.values()
+        ComponentOwner.OPERATOR.value in pool.node_software.owners.values()
+        for pool in draft.valid_pools.values()
         if pool.node_software
     ):
         return []
     mig, plugin = config_map_names(spec)
     return [
-        note(
+        info(
             "operator.existing",
             ("gpu_operator", "install"),
             f"the operator in {spec.gpu_operator.namespace} keeps its values, and nodes are what the plan"

@@ -9,11 +9,11 @@ from dataclasses import replace
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS, Pin, is_before
 from gpuyard.catalogue.software.versions import is_version
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, info, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.support import check_pins
-from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.suggestions import nearest_name
 
 
 def effective_pins(spec: PlatformSpec) -> dict[str, Pin]:
@@ -70,11 +70,11 @@ def check_software(draft: Draft) -> list[Finding]:
             findings += _life_cycle(version, pinned, path)
         if version != pinned.version:
             findings.append(
-                note(
+                info(
                     "software.untried",
                     path,
                     f"{pinned.version} was tried together with the other versions, {version} was not",
-                    given=version,
+                    value=version,
                 )
             )
     return findings
@@ -83,34 +83,34 @@ def check_software(draft: Draft) -> list[Finding]:
 def _unreadable(spec: PlatformSpec, name: str, version: str) -> Finding | None:
     path: Path = ("software", name)
     if name not in PINS:
-        near = nearest(name, list(PINS))
+        suggestion = nearest_name(name, list(PINS))
         rest = {k: v for k, v in spec.software.items() if k != name}
-        better = {**rest, near: version} if near and near not in rest else None
-        return refuse(
+        better = {**rest, suggestion: version} if suggestion and suggestion not in rest else None
+        return error(
             "software.unknown",
             path,
             "no component of that name",
-            given=name,
+            value=name,
             allowed=", ".join(PINS),
-            fix=Fix(says=f"write {near}", at=("software",), value=better)
+            fix=Fix(message=f"write {suggestion}", at=("software",), value=better)
             if better
-            else Fix(says="remove it", at=path),
+            else Fix(message="remove it", at=path),
         )
     if is_version(name, version):
         return None
     pinned = default_pins(spec.kubernetes)[name].version
-    return refuse(
+    return error(
         "software.version",
         path,
         f"no exact version of {name}",
-        given=version,
+        value=version,
         allowed=f"one release, such as {pinned}",
-        fix=Fix(says=f'write "{pinned}"', at=path, value=pinned),
+        fix=Fix(message=f'write "{pinned}"', at=path, value=pinned),
     )
 
 
 def _back(pinned: Pin, path: Path) -> Fix:
-    return Fix(says=f'write "{pinned.version}", the pinned one', at=path, value=pinned.version)
+    return Fix(message=f'write "{pinned.version}", the pinned one', at=path, value=pinned.version)
 
 
 def _fixed(finding: Finding, pinned: Pin) -> Finding:
@@ -122,20 +122,20 @@ def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) 
     from gpuyard.catalogue.software.compatibility import minors_of
 
     minors = minors_of(name, version)
-    if minor not in KUBERNETES_MINORS or minors is None or minors.hold(minor):
+    if minor not in KUBERNETES_MINORS or minors is None or minors.includes(minor):
         return []
     usual = minors_of(name, pinned.version)
-    if usual is None or usual.hold(minor):
+    if usual is None or usual.includes(minor):
         fix = _back(pinned, path)
     else:  # as DRA, which no default needs, or a minor that no version names
         first = usual.first if is_before(minor, usual.first or minor) else NEWEST_TRIED
-        fix = Fix(says=f'write kubernetes: "{first}"', at=("kubernetes",), value=first)
+        fix = Fix(message=f'write kubernetes: "{first}"', at=("kubernetes",), value=first)
     return [
-        refuse(
+        error(
             "software.kubernetes",
             path,
             f"{name} {version} is not made for Kubernetes {minor}",
-            given=version,
+            value=version,
             allowed=f"a version for Kubernetes {minor}; this one is for {minors}",
             fix=fix,
         )
@@ -150,11 +150,13 @@ def _life_cycle(version: str, pinned: Pin, path: Path) -> list[Finding]:
     match operator_status(version):
         case OperatorStatus.ENDED:
             problem = f"NVIDIA does not support the line {line} of the GPU Operator any more"
-            return [refuse("software.ended", path, problem, given=version, fix=_back(pinned, path))]
+            return [error("software.ended", path, problem, value=version, fix=_back(pinned, path))]
         case OperatorStatus.DEPRECATED:
             problem = f"NVIDIA only mends the line {line} of the GPU Operator; the next one ends it"
             return [
-                warn("software.deprecated", path, problem, given=version, fix=_back(pinned, path))
+                warning(
+                    "software.deprecated", path, problem, value=version, fix=_back(pinned, path)
+                )
             ]
         case _:
             return []

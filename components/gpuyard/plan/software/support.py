@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpuyard.catalogue.node_pools import gke_versions
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS, Pin, is_before
-from gpuyard.findings import Finding, Fix, Severity, refuse, warn
+from gpuyard.findings import Finding, Fix, Severity, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Scaling
@@ -34,23 +34,28 @@ def check_pins(
 
 @cache  # bulletins and pins are fixed, and a program may make a thousand plans
 def _check_pin(pin: Pin, today: date | None) -> Finding | None:
-    from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities, maintained
+    from gpuyard.catalogue.cves import (
+        branch_of,
+        known_vulnerabilities,
+        maintained,
+        minimum_fixed_version,
+    )
     from gpuyard.catalogue.software.support import driver_end
 
     branch = branch_of(pin.advised_as, pin.version)
-    path, given = ("software", pin.name), f"{pin.name} {pin.version}"
+    path, value = ("software", pin.name), f"{pin.name} {pin.version}"
     against = list(known_vulnerabilities(pin.advised_as, pin.version))
-    lowest = floor(pin.advised_as, branch)
+    lowest = minimum_fixed_version(pin.advised_as, branch)
     if against and lowest:
         more = f", and {len(against) - 1} more" if against[1:] else ""
-        bound = f"{lowest}" if lowest.above else f"{lowest} or later"
-        return refuse(
+        bound = f"{lowest}" if lowest.unaffected_above else f"{lowest} or later"
+        return error(
             "software.vulnerable",
             path,
             f"has a published vulnerability: {_named(against[0])}{more}",
-            given=given,
+            value=value,
             allowed=bound,
-            fix=Fix(says=f"take {pin.name} {bound}"),
+            fix=Fix(message=f"take {pin.name} {bound}"),
         )
     if branch and maintained(branch, today) is False:
         end = driver_end(branch, today)
@@ -59,12 +64,12 @@ def _check_pin(pin: Pin, today: date | None) -> Finding | None:
             if end
             else f"NVIDIA's newest driver bulletin has no fix for branch {branch}"
         )
-        return warn(
+        return warning(
             "software.branch_ended",
             path,
             f"{why}: nobody says it is safe",
-            given=given,
-            fix=Fix(says="take a driver of a branch that still gets fixes"),
+            value=value,
+            fix=Fix(message="take a driver of a branch that still gets fixes"),
         )
     return None
 
@@ -80,40 +85,40 @@ def check_minor(draft: Draft) -> list[Finding]:
         return _untried(draft)
     meant = _minor_meant(draft.spec.kubernetes)
     return [
-        refuse(
+        error(
             "kubernetes.unsupported",
             ("kubernetes",),
             "not a Kubernetes minor that the pinned components support",
-            given=draft.spec.kubernetes,
+            value=draft.spec.kubernetes,
             allowed=", ".join(f'"{v}"' for v in KUBERNETES_MINORS),
-            fix=Fix(says=f'write "{meant}"', at=("kubernetes",), value=meant),
+            fix=Fix(message=f'write "{meant}"', at=("kubernetes",), value=meant),
         )
     ]
 
 
 def check_machine_minors(draft: Draft) -> list[Finding]:
     """Refuse a Kubernetes minor in which GKE does not support the machine of a pool."""
-    spec, found = draft.spec, list[Finding]()
+    spec, result = draft.spec, list[Finding]()
     for index, pool in enumerate(spec.pools):
         planned = draft.pools.get(pool.name)
         versions = gke_versions(planned.machine) if planned and spec.cloud is Cloud.GCP else {}
         usable = [minor for minor in versions if minor in KUBERNETES_MINORS]
         if planned and usable and is_before(spec.kubernetes, usable[0]):
-            found.append(
-                refuse(
+            result.append(
+                error(
                     "kubernetes.machine",
                     ("pools", index, "machine"),
                     f"GKE supports {planned.machine.name} from version {versions[usable[0]]} on",
-                    given=f"Kubernetes {spec.kubernetes}",
+                    value=f"Kubernetes {spec.kubernetes}",
                     allowed=f"{', '.join(versions.values())}, or a later version of that minor",
                     fix=Fix(
-                        says=f'write kubernetes: "{usable[0]}"',
+                        message=f'write kubernetes: "{usable[0]}"',
                         at=("kubernetes",),
                         value=usable[0],
                     ),
                 )
             )
-    return found
+    return result
 
 
 _SCALERS = {Scaling.KARPENTER: "karpenter-aws", Scaling.AUTOSCALER: "cluster-autoscaler"}
@@ -126,7 +131,9 @@ def _untried(draft: Draft) -> list[Finding]:
     minor, cloud = draft.spec.kubernetes, draft.spec.cloud
     if cloud is Cloud.SIMULATED:
         return []
-    scalers = {pool.scaling for pool in draft.sound.values()} if cloud is not Cloud.GCP else set()
+    scalers = (
+        {pool.scaling for pool in draft.valid_pools.values()} if cloud is not Cloud.GCP else set()
+    )
     named = (
         f"{name} {PINS[name].version} ({minors})"
         for name in (
@@ -136,19 +143,19 @@ def _untried(draft: Draft) -> list[Finding]:
         )
         if name not in draft.spec.software
         and (minors := minors_of(name, _default(name, minor)))
-        and not minors.hold(minor)
+        and not minors.includes(minor)
     )
-    found = ", ".join(named)
-    if not found:
+    text = ", ".join(named)
+    if not text:
         return []
     return [
-        warn(
+        warning(
             "kubernetes.untried",
             ("kubernetes",),
-            f"the makers of these components do not name Kubernetes {minor}: {found}",
-            given=minor,
+            f"the makers of these components do not name Kubernetes {minor}: {text}",
+            value=minor,
             allowed=f'"{NEWEST_TRIED}", which all of them name',
-            fix=Fix(says=f'write "{NEWEST_TRIED}"', at=("kubernetes",), value=NEWEST_TRIED),
+            fix=Fix(message=f'write "{NEWEST_TRIED}"', at=("kubernetes",), value=NEWEST_TRIED),
         )
     ]
 
@@ -161,9 +168,9 @@ def _default(name: str, minor: str) -> str:
     ).version
 
 
-def _minor_meant(given: str) -> str:
+def _minor_meant(value: str) -> str:
     """The minor of a whole version, as of `kubectl version` (v1.35.2-eks-1a2b3c); else the newest tried."""
-    parts = given.removeprefix("v").split(".")
+    parts = value.removeprefix("v").split(".")
     minor = ".".join(parts[:2])
     return minor if minor in KUBERNETES_MINORS else NEWEST_TRIED
 
@@ -177,33 +184,33 @@ def check_kubernetes(draft: Draft) -> list[Finding]:
     cloud, minor, today = draft.spec.cloud, draft.spec.kubernetes, draft.today
     if today is None or cloud is Cloud.SIMULATED or minor not in KUBERNETES_MINORS:
         return []
-    judged = _judge(cloud, minor, today)
+    judged = _support_severity(cloud, minor, today)
     if judged is None:
         return []
     severity, problem = judged
-    fix = None if severity is Severity.NOTE else _fix(cloud, minor, today, severity)
-    if cloud is Cloud.NONE and severity is Severity.REFUSE:
-        severity = Severity.WARN  # the cluster has that version already
+    fix = None if severity is Severity.INFO else _fix(cloud, minor, today, severity)
+    if cloud is Cloud.NONE and severity is Severity.ERROR:
+        severity = Severity.WARNING  # the cluster has that version already
     return [
         Finding(
             id="kubernetes.support",
             severity=severity,
             path=("kubernetes",),
             problem=problem,
-            given=minor,
+            value=minor,
             fix=fix,
         )
     ]
 
 
-def _judge(cloud: Cloud, minor: str, today: date) -> tuple[Severity, str] | None:
+def _support_severity(cloud: Cloud, minor: str, today: date) -> tuple[Severity, str] | None:
     """How bad it is, in words; None when more than WARN_DAYS of standard support are left."""
     from gpuyard.catalogue.software.support import support
 
     service = _SERVICES[cloud]
     known = support(cloud.value, minor, today)
     if known is None:
-        return Severity.NOTE, f"until when {service} supports Kubernetes {minor} is unknown"
+        return Severity.INFO, f"until when {service} supports Kubernetes {minor} is unknown"
     if known.days_left > WARN_DAYS:
         return None
     window = known.window
@@ -211,42 +218,44 @@ def _judge(cloud: Cloud, minor: str, today: date) -> tuple[Severity, str] | None
     if known.days_left > 0:
         days = _days(known.days_left)
         return (
-            Severity.WARN,
+            Severity.WARNING,
             f"standard support by {service} ends on {window.standard_end}{doubt}, in {days}",
         )
     ended = f"standard support by {service} ended on {window.standard_end}{doubt}"
     if window.has_extended:
         return _judge_extended(known, ended)
-    return _ended(known), ended
+    return _ended_severity(known), ended
 
 
 def _judge_extended(known: "Support", ended: str) -> tuple[Severity, str]:
-    end, left = known.window.extended_end, known.extended_days_left
-    if left is None:
-        return Severity.WARN, f"{ended}; until when there is extended support is unknown"
-    if left > 0:
-        rest = f"extended support, for an extra charge, ends on {end}, in {_days(left)}"
-        return Severity.WARN, f"{ended}; {rest}"
-    return _ended(known), f"{ended}, and extended support on {end}"
+    end, days_left = known.window.extended_end, known.extended_days_left
+    if days_left is None:
+        return Severity.WARNING, f"{ended}; until when there is extended support is unknown"
+    if days_left > 0:
+        rest = f"extended support, for an extra charge, ends on {end}, in {_days(days_left)}"
+        return Severity.WARNING, f"{ended}; {rest}"
+    return _ended_severity(known), f"{ended}, and extended support on {end}"
 
 
-def _ended(known: "Support") -> Severity:
+def _ended_severity(known: "Support") -> Severity:
     """A date that its owner has not confirmed refuses nothing."""
-    return Severity.REFUSE if known.window.source.verified else Severity.WARN
+    return Severity.ERROR if known.window.source.verified else Severity.WARNING
 
 
 def _fix(cloud: Cloud, minor: str, today: date, severity: Severity) -> Fix | None:
     """The nearest newer minor with nothing to say against it, or at least with nothing as bad."""
     newer = KUBERNETES_MINORS[KUBERNETES_MINORS.index(minor) + 1 :]
-    judged = {each: _judge(cloud, each, today) for each in newer}
-    better = [each for each, said in judged.items() if said is None]
-    if severity is Severity.REFUSE:
-        better += [each for each, said in judged.items() if said and said[0] is not severity]
+    judged = {each: _support_severity(cloud, each, today) for each in newer}
+    better = [each for each, violation in judged.items() if violation is None]
+    if severity is Severity.ERROR:
+        better += [
+            each for each, violation in judged.items() if violation and violation[0] is not severity
+        ]
         if not better:
-            return Fix(says="take a newer release of gpuyard, with a newer Kubernetes in it")
+            return Fix(message="take a newer release of gpuyard, with a newer Kubernetes in it")
     if not better:
         return None
-    return Fix(says=f'write "{better[0]}"', at=("kubernetes",), value=better[0])
+    return Fix(message=f'write "{better[0]}"', at=("kubernetes",), value=better[0])
 
 
 def _days(count: int) -> str:

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from gpuyard.catalogue.cluster.stores import FILESTORE, FSX_LUSTRE, MANAGED_LUSTRE, StoreOffer
 from gpuyard.findings import Finding, Path
-from gpuyard.plan.cluster.ranges import zones_of
+from gpuyard.plan.cluster.ranges import cluster_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, StoragePlan
-from gpuyard.plan.storage.made import stores_made
+from gpuyard.plan.storage.managed_stores import managed_stores
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Dataset, DatasetKind, StoreTier
 
@@ -26,24 +26,29 @@ def datasets_of(draft: Draft) -> Iterator[tuple[Path, Dataset]]:
 
 def decide_storage(draft: Draft) -> tuple[Draft, list[Finding]]:
     """What is written, with what follows for the rest of it."""
-    said = draft.spec.storage
-    if said is None:
+    storage_spec = draft.spec.storage
+    if storage_spec is None:
         return draft, []
-    checkpoints = said.checkpoints
-    kept = (
+    checkpoints = storage_spec.checkpoints
+    checkpoints_plan = (
         CheckpointsPlan(
             bucket=checkpoints.bucket,
-            keep_days=checkpoints.keep_days,
+            retention_days=checkpoints.retention_days,
             teams=_first_names(draft.spec, checkpoints.teams or _all(draft.spec)),
         )
         if checkpoints
         else None
     )
-    made = tuple(_dataset(draft.spec, data) for _, data in datasets_of(draft))
+    datasets = tuple(_dataset(draft.spec, data) for _, data in datasets_of(draft))
     region = draft.region.name if draft.region else None
-    stores = stores_made(draft.spec.cloud, region, made, kept, protect=said.protect)
+    stores = managed_stores(
+        draft.spec.cloud, region, datasets, checkpoints_plan, protect=storage_spec.protect
+    )
     storage = StoragePlan(
-        datasets=made, checkpoints=kept, protect=said.protect, stores=tuple(stores)
+        datasets=datasets,
+        checkpoints=checkpoints_plan,
+        protect=storage_spec.protect,
+        stores=tuple(stores),
     )
     return replace(draft, storage=storage), []
 
@@ -56,7 +61,7 @@ def _dataset(spec: PlatformSpec, data: Dataset) -> DatasetPlan:
         size_gib=data.size_gib or _size(data, offer),
         tier=tier_of(data),
         throughput=throughput_of(data),
-        zone=zone_of(spec, data) if offer and offer.one_zone else None,
+        zone=zone_of(spec, data) if offer and offer.single_zone else None,
         bucket=data.bucket,
         cache_gib=data.cache_gib,
         read_mb_per_s=data.read_mb_per_s,
@@ -108,7 +113,7 @@ def offer_of(data: Dataset) -> StoreOffer | None:
 
 def zone_of(spec: PlatformSpec, data: Dataset) -> str | None:
     """The zone that it is put in: what is written, else the one of all pools, or of the cluster."""
-    named = zones_of(spec)
+    named = cluster_zones(spec)
     pools = {pool.zones for pool in spec.pools}
     [*first] = next(iter(pools)) if len(pools) == 1 else ()
     only = first if len(first) == 1 else named if len(named) == 1 else [None]

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from gpuyard.catalogue.kubernetes.openings import EPHEMERAL_DRIVERS, SYSTEM_CLASSES
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.catalogue.kubernetes.privileged_defaults import EPHEMERAL_DRIVERS, SYSTEM_CLASSES
+from gpuyard.findings import Finding, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.sections import Admission
 
@@ -16,10 +16,10 @@ def check_groups(draft: Draft) -> list[Finding]:
     findings: list[Finding] = []
     for index, team in enumerate(draft.spec.teams):
         for field, groups in (("groups", team.groups), ("viewers", team.viewers)):
-            found = [group for group in groups if _is_of_all(group)]
-            if found:
+            results = [group for group in groups if _is_of_all(group)]
+            if results:
                 path = ("teams", index, field)
-                findings.append(_group_of_all(team.name, path, groups, found))
+                findings.append(_group_of_all(team.name, path, groups, results))
     return findings
 
 
@@ -28,15 +28,15 @@ def _is_of_all(group: str) -> bool:
     return group.startswith(_SYSTEM) and not of_one_namespace
 
 
-def _group_of_all(team: str, path: Path, groups: Sequence[str], found: Sequence[str]) -> Finding:
-    return refuse(
+def _group_of_all(team: str, path: Path, groups: Sequence[str], results: Sequence[str]) -> Finding:
+    return error(
         "team.group_of_all",
         path,
         f"Kubernetes itself fills groups named {_SYSTEM}…, with anonymous callers, all who have signed in,"
         f" all service accounts, or admins: they would be members of {team}",
-        given=", ".join(found),
+        value=", ".join(results),
         allowed=f"groups of your identity provider, and {_ACCOUNTS_OF}NAMESPACE",
-        fix=_without(path, groups, found),
+        fix=_without(path, groups, results),
     )
 
 
@@ -49,11 +49,11 @@ def check_admission(draft: Draft) -> list[Finding]:
     if classes:
         path: Path = ("admission", "priority_classes")
         findings.append(
-            refuse(
+            error(
                 "admission.system_class",
                 path,
                 "pods of this class evict pods of every team and of the cluster, past every queue",
-                given=", ".join(classes),
+                value=", ".join(classes),
                 allowed="PriorityClasses of your own",
                 fix=_without(path, admission.priority_classes, classes),
             )
@@ -61,12 +61,12 @@ def check_admission(draft: Draft) -> list[Finding]:
     if drivers:
         path = ("admission", "csi_drivers")
         findings.append(
-            warn(
+            warning(
                 "admission.any_address",
                 path,
                 "without a claim this driver mounts whatever address a pod names: the node does it, past the"
                 " network policy of the team",
-                given=", ".join(drivers),
+                value=", ".join(drivers),
                 allowed="drivers that mount what an admin has described; claims need none to be listed",
                 fix=_without(path, admission.csi_drivers, drivers),
             )
@@ -74,6 +74,6 @@ def check_admission(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _without(path: Path, given: Sequence[str], found: Sequence[str]) -> Fix:
-    kept = [each for each in given if each not in found]
-    return Fix(says=f"remove {', '.join(found)}", at=path, value=kept)
+def _without(path: Path, prefixes: Sequence[str], results: Sequence[str]) -> Fix:
+    others = [each for each in prefixes if each not in results]
+    return Fix(message=f"remove {', '.join(results)}", at=path, value=others)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from gpuyard.catalogue.kubernetes.addresses import CLOUD_DNS, METADATA, NODE_DNS
-from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Egress
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -55,15 +55,15 @@ def _check(cidrs: Sequence[str], path: Path) -> list[Finding]:
     if not bare:
         return []
     return [
-        refuse(
+        error(
             "egress.metadata",
             path,
             "this is the cloud's metadata service: it gives the credentials of the node, and of everything"
             " the node may do, to every pod that can reach it",
-            given=", ".join(bare),
+            value=", ".join(bare),
             allowed="networks with something else in them; the metadata service is left out of each",
             fix=Fix(
-                says=f"remove {', '.join(bare)}",
+                message=f"remove {', '.join(bare)}",
                 at=path,
                 value=[cidr for cidr in cidrs if cidr not in bare],
             ),

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from gpuyard.catalogue.metrics import PROMETHEUS_OPERATED
 from gpuyard.catalogue.software.programs import PYTHON
-from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
+from gpuyard.findings import Finding, Fix, error, format_list, info, warning
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import IdlePlan, IdleTeam, PoolPlan, Quota, within_reach
+from gpuyard.plan.records import IdlePlan, IdleTeam, PoolPlan, Quota, usable_pools
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Prometheus
 from gpuyard.spec.teams import Idle
@@ -22,7 +22,7 @@ _MINUTES_A_DAY = 24 * 60
 
 def decide_idle(draft: Draft) -> tuple[Draft, list[Finding]]:
     """The program, when any team asks for it."""
-    return replace(draft, idle=_plan(draft.spec, draft.sound.values())), []
+    return replace(draft, idle=_plan(draft.spec, draft.valid_pools.values())), []
 
 
 def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
@@ -54,19 +54,21 @@ def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
 
 def check_idle(draft: Draft) -> list[Finding]:
     """What keeps idle reclaim from doing what the stack file says."""
-    spec, pools, quotas = draft.spec, draft.sound, draft.quotas
-    asked = [(index, team.name, team.idle) for index, team in enumerate(spec.teams) if team.idle]
-    if not asked:
+    spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
+    idle_teams = [
+        (index, team.name, team.idle) for index, team in enumerate(spec.teams) if team.idle
+    ]
+    if not idle_teams:
         return []
-    findings = _unmeasured(spec, asked[0][0])
-    for index, name, idle in asked:
+    findings = _unmeasured(spec, idle_teams[0][0])
+    for index, name, idle in idle_teams:
         findings += _minutes(spec, index, idle)
         findings += _blind(index, name, pools, quotas[index])
     if spec.cloud is Cloud.SIMULATED:
         findings.append(
-            note(
+            info(
                 "idle.simulated",
-                ("teams", asked[0][0], "idle"),
+                ("teams", idle_teams[0][0], "idle"),
                 "its schedule is made and paused: pods on simulated nodes run no program, and no GPU is there"
                 " to be measured",
             )
@@ -76,23 +78,25 @@ def check_idle(draft: Draft) -> list[Finding]:
 
 def _unmeasured(spec: PlatformSpec, index: int) -> list[Finding]:
     """Whose Prometheus is asked; this release installs none."""
-    asked = spec.observability.prometheus if spec.observability else None
-    if asked is Prometheus.EXISTING:
+    prometheus = spec.observability.prometheus if spec.observability else None
+    if prometheus is Prometheus.EXISTING:
         return []
-    why = "this release installs none" if asked is Prometheus.INSTALL else "there is to be none"
-    path = ("observability", "prometheus") if asked else ("observability",)
-    value = "existing" if asked else {"prometheus": "existing"}
+    why = (
+        "this release installs none" if prometheus is Prometheus.INSTALL else "there is to be none"
+    )
+    path = ("observability", "prometheus") if prometheus else ("observability",)
+    value = "existing" if prometheus else {"prometheus": "existing"}
     return [
-        refuse(
+        error(
             "idle.unmeasured",
             ("teams", index, "idle"),
             "what GPUs do is asked of a Prometheus"
-            + (f", and {why}" if asked else ", and the stack file names none")
+            + (f", and {why}" if prometheus else ", and the stack file names none")
             + ": nothing would ever be suspended",
-            given=f"observability.prometheus: {asked.value}" if asked else "",
+            value=f"observability.prometheus: {prometheus.value}" if prometheus else "",
             allowed="observability: {prometheus: existing}, with prometheus_address where it is not"
             f" {PROMETHEUS_OPERATED}",
-            fix=Fix(says="write observability: {prometheus: existing}", at=path, value=value),
+            fix=Fix(message="write observability: {prometheus: existing}", at=path, value=value),
         )
     ]
 
@@ -103,15 +107,15 @@ def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
     path = ("teams", index, "idle")
     if idle.grace_minutes < CHECK_MINUTES:
         findings.append(
-            warn(
+            warning(
                 "idle.grace",
                 (*path, "grace_minutes"),
                 f"the program looks every {CHECK_MINUTES} minutes: whoever is warned has"
                 f" {CHECK_MINUTES} minutes all the same",
-                given=str(idle.grace_minutes),
+                value=str(idle.grace_minutes),
                 allowed=f"{CHECK_MINUTES} or more",
                 fix=Fix(
-                    says=f"write {CHECK_MINUTES}",
+                    message=f"write {CHECK_MINUTES}",
                     at=(*path, "grace_minutes"),
                     value=CHECK_MINUTES,
                 ),
@@ -121,14 +125,14 @@ def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
     if days and idle.after_minutes > days * _MINUTES_A_DAY:
         most = days * _MINUTES_A_DAY
         findings.append(
-            refuse(
+            error(
                 "idle.retention",
                 (*path, "after_minutes"),
                 "measurements are gone before a GPU can have been idle for so long: nothing would ever be"
                 " suspended",
-                given=f"{idle.after_minutes} minutes, with retention_days: {days}",
+                value=f"{idle.after_minutes} minutes, with retention_days: {days}",
                 allowed=f"at most {most} minutes",
-                fix=Fix(says=f"write {most}", at=(*path, "after_minutes"), value=most),
+                fix=Fix(message=f"write {most}", at=(*path, "after_minutes"), value=most),
             )
         )
     return findings
@@ -138,15 +142,17 @@ def _blind(
     index: int, name: str, pools: Mapping[str, PoolPlan], quotas: Iterable[Quota]
 ) -> list[Finding]:
     """Pools in which less is seen of a pod than of a whole GPU."""
-    used = within_reach(quotas)
-    together = [p for p in used if pools[p].replicas > 1]
-    claimed = [p for p in used if pools[p].dra]
-    says = []
+    pool_names = usable_pools(quotas)
+    together = [p for p in pool_names if pools[p].replicas > 1]
+    claimed = [p for p in pool_names if pools[p].dra]
+    messages = []
     if together:
-        says.append(
-            f"in {listed(together)} a GPU is measured for all who share it, so {name}'s pods count as busy as"
+        messages.append(
+            f"in {format_list(together)} a GPU is measured for all who share it, so {name}'s pods count as busy as"
             " long as one of them is"
         )
     if claimed:
-        says.append(f"in {listed(claimed)} GPUs are claimed, and nothing of {name} is suspended")
-    return [note("idle.blind", ("teams", index, "idle"), "; ".join(says))] if says else []
+        messages.append(
+            f"in {format_list(claimed)} GPUs are claimed, and nothing of {name} is suspended"
+        )
+    return [info("idle.blind", ("teams", index, "idle"), "; ".join(messages))] if messages else []

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Finding, Fix, refuse
+from gpuyard.findings import Finding, Fix, error
 from gpuyard.plan.draft import Draft, TeamQuotas
-from gpuyard.plan.records import PoolPlan, Quota, within_reach
+from gpuyard.plan.records import PoolPlan, Quota, usable_pools
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation
 
@@ -35,13 +35,13 @@ _WORDS = {
 
 def check_isolation(draft: Draft) -> list[Finding]:
     """Refuse every pool that mixes a team with others more closely than it allows."""
-    spec, pools, quotas = draft.spec, draft.sound, draft.quotas
+    spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
     users = _users(quotas)
     findings: list[Finding] = []
     for index, team in enumerate(spec.teams):
         close = {
             name: [spec.teams[other].name for other in users[name] if other != index]
-            for name in within_reach(quotas[index])
+            for name in usable_pools(quotas[index])
             if _RANK[SEPARATION[pools[name].sharing]] < _RANK[team.isolation]
         }
         close = {name: sorted(others) for name, others in close.items() if others}
@@ -60,7 +60,7 @@ def _users(quotas: TeamQuotas) -> dict[str, list[int]]:
     """The teams, by index, that can have something of a pool."""
     users: dict[str, list[int]] = defaultdict(list)
     for index, mine in quotas.items():
-        for name in within_reach(mine):
+        for name in usable_pools(mine):
             users[name].append(index)
     return users
 
@@ -75,22 +75,22 @@ def _too_close(
 ) -> Finding:
     team = spec.teams[index]
     how = _WORDS.get(pool.sharing, pool.sharing)
-    return refuse(
+    return error(
         "tenancy.isolation",
         ("teams", index, "isolation"),
         f"{team.name} asks for isolation `{team.isolation.value}`, but in pool {pool.name} ({how})"
         f" its pods can stand beside those of {', '.join(others)}",
-        given=team.isolation.value,
+        value=team.isolation.value,
         allowed=f"a pool that no other team uses, or isolation: {SEPARATION[pool.sharing].value}",
         fix=Fix(
-            says=f"{_apart(spec, index, pool, quotas)}, or accept isolation: {loosest.value}",
+            message=f"{_own_pool_fix(spec, index, pool, quotas)}, or accept isolation: {loosest.value}",
             at=("teams", index, "isolation"),
             value=loosest.value,
         ),
     )
 
 
-def _apart(spec: PlatformSpec, index: int, pool: PoolPlan, quotas: TeamQuotas) -> str:
+def _own_pool_fix(spec: PlatformSpec, index: int, pool: PoolPlan, quotas: TeamQuotas) -> str:
     """How the team gets a pool of its own; with numbers of nodes where the pool has enough of them."""
     team = spec.teams[index].name
     mine = _nodes(pool, [quotas[index]])
@@ -99,10 +99,8 @@ def _apart(spec: PlatformSpec, index: int, pool: PoolPlan, quotas: TeamQuotas) -
     rest = _nodes(pool, [q for i, q in quotas.items() if i != index])
     if mine + rest > pool.nodes.high:
         return f"give {team} a pool of its own instead of {pool.name}"
-    left = pool.nodes.high - mine
-    return (
-        f"give {team} a pool of its own (owners: [{team}], nodes: {mine}), {pool.name} keeps {left}"
-    )
+    remaining = pool.nodes.high - mine
+    return f"give {team} a pool of its own (owners: [{team}], nodes: {mine}), {pool.name} keeps {remaining}"
 
 
 def _nodes(pool: PoolPlan, quotas: Sequence[Sequence[Quota]]) -> int:
@@ -117,5 +115,5 @@ def _nodes(pool: PoolPlan, quotas: Sequence[Sequence[Quota]]) -> int:
             )
             / a.per_node
         )
-        for a in pool.counted
+        for a in pool.counted_resources
     )

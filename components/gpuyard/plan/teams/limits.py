@@ -13,12 +13,12 @@ from gpuyard.findings import Finding
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.quotas.entries import per_node
 from gpuyard.plan.records import HostAmount, LimitsPlan, PoolPlan, Quota
-from gpuyard.plan.shapes.host import need_of, recorded
+from gpuyard.plan.shapes.host import host_need, planned_shapes
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Enforce
 from gpuyard.spec.teams import Team
 
-ASIDE = HostAmount(cpu=8, memory_gib=32)
+NON_GPU_OVERHEAD = HostAmount(cpu=8, memory_gib=32)
 """For pods without GPUs: a launcher, a notebook, a dashboard. Without it a team whose GPUs are all in use
 could not start any of them."""
 PODS_ASIDE, OBJECTS_ASIDE = 100, 500
@@ -41,28 +41,28 @@ def pods_wait(spec: PlatformSpec) -> bool:
     return spec.admission is None or spec.admission.enforce is Enforce.DENY
 
 
-def with_waiting(own: int) -> int:
+def with_queued_pods(own: int) -> int:
     """GPUs that run, and those of pods that wait beside them: a quota counts what Kueue holds by its gate."""
     return own and own + max(WAITING * own, LEAST_WAITING)
 
 
 def decide_limits(draft: Draft) -> tuple[Draft, list[Finding]]:
     """Of every team: what the stack file says, else enough for its GPUs and for each of its shapes."""
-    spec, pools = draft.spec, draft.sound
+    spec, pools = draft.spec, draft.valid_pools
     largest = HostAmount(
         max((p.machine.vcpus for p in pools.values()), default=0),
         max((p.machine.memory_gib for p in pools.values()), default=0),
     )
-    wanted: dict[str, list[HostAmount]] = {team.name: [] for team in spec.teams}
-    for shape, plan in recorded(draft):
-        for name in (*plan.teams, *draft.kept_from.get(plan.name, ())):
-            wanted[name].append(need_of(shape).amount)
+    needs: dict[str, list[HostAmount]] = {team.name: [] for team in spec.teams}
+    for shape, plan in planned_shapes(draft):
+        for name in (*plan.teams, *draft.blocked_teams.get(plan.name, ())):
+            needs[name].append(host_need(shape).amount)
     limits = {
         index: _limits(
             team,
             pools,
             draft.quotas.get(index, ()),
-            wanted[team.name],
+            needs[team.name],
             largest,
             rounds=ROUNDS if pods_wait(spec) else 1,
         )
@@ -81,26 +81,26 @@ def _limits(
     rounds: int,
 ) -> LimitsPlan:
     filled = _filled(pools, quotas)
-    said = team.limits
+    limits = team.limits
     runs = HostAmount(
         max([filled.cpu, *(s.cpu for s in shapes)]),
         max([filled.memory_gib, *(s.memory_gib for s in shapes)]),
     )
-    cpu = said.cpu or ASIDE.cpu + rounds * runs.cpu
-    memory = said.memory_gib or ASIDE.memory_gib + rounds * runs.memory_gib
+    cpu = limits.cpu or NON_GPU_OVERHEAD.cpu + rounds * runs.cpu
+    memory = limits.memory_gib or NON_GPU_OVERHEAD.memory_gib + rounds * runs.memory_gib
     gpus = sum(quota.nominal + quota.borrow for quota in quotas)
-    around = PODS_A_GPU * gpus
-    pods = said.pods or PODS_ASIDE + around
+    gpu_pods = PODS_A_GPU * gpus
+    pods = limits.pods or PODS_ASIDE + gpu_pods
     most = HostAmount(min(cpu, largest.cpu or cpu), min(memory, largest.memory_gib or memory))
     return LimitsPlan(
         cpu=cpu,
         memory_gib=memory,
-        storage_gib=said.storage_gib or STORAGE_ASIDE_GIB + STORAGE_A_GPU_GIB * gpus,
-        claims=said.claims or pods,
+        storage_gib=limits.storage_gib or STORAGE_ASIDE_GIB + STORAGE_A_GPU_GIB * gpus,
+        claims=limits.claims or pods,
         pods=pods,
-        objects=said.objects or OBJECTS_ASIDE + around,
+        objects=limits.objects or OBJECTS_ASIDE + gpu_pods,
         container=most,
-        said=tuple(sorted(said.model_dump(exclude_none=True))),
+        explicit_fields=tuple(sorted(limits.model_dump(exclude_none=True))),
     )
 
 
@@ -112,6 +112,6 @@ def _filled(pools: Mapping[str, PoolPlan], quotas: Sequence[Quota]) -> HostAmoun
         need = ceil((quota.nominal + quota.borrow) / each)
         nodes[quota.pool] = max(need, nodes.get(quota.pool, 0))
     return HostAmount(
-        sum(count * pools[name].room.cpu for name, count in nodes.items()),
-        sum(count * pools[name].room.memory_gib for name, count in nodes.items()),
+        sum(count * pools[name].allocatable.cpu for name, count in nodes.items()),
+        sum(count * pools[name].allocatable.memory_gib for name, count in nodes.items()),
     )

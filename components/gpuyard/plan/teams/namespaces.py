@@ -9,12 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 from gpuyard.catalogue.kubernetes.api import NAMESPACES
-from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
 from gpuyard.names import GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE, system_namespace
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import HostAmount, LimitsPlan, NamespacePlan, TeamPlan
 from gpuyard.plan.renames import free_name
-from gpuyard.plan.shapes.host import need_of, recorded
+from gpuyard.plan.shapes.host import host_need, planned_shapes
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Admission, Enforce
 from gpuyard.spec.teams import Team, TeamNamespace
@@ -26,21 +26,21 @@ RESERVED_NAMESPACES = NAMESPACES | {GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE}
 
 def plan_namespaces(team: Team, limits: LimitsPlan) -> tuple[NamespacePlan, ...]:
     """Each with its part; the parts of all are never more than the whole."""
-    found: list[NamespacePlan] = []
+    results: list[NamespacePlan] = []
     before = Fraction(0)
     for space, share in zip(team.spaces, _shares(team.spaces), strict=True):
         part = _part(limits, before, before + share)
-        found.append(NamespacePlan(name=space.name, existing=space.existing, limits=part))
+        results.append(NamespacePlan(name=space.name, existing=space.existing, limits=part))
         before += share
-    return tuple(found)
+    return tuple(results)
 
 
 def _shares(spaces: Sequence[TeamNamespace]) -> list[Fraction]:
     """What each says; the others have equal parts of what is left."""
-    left = max(0, _ALL - sum(space.percent or 0 for space in spaces))
+    remaining = max(0, _ALL - sum(space.percent or 0 for space in spaces))
     silent = sum(space.percent is None for space in spaces)
     return [
-        Fraction(space.percent, _ALL) if space.percent else Fraction(left, _ALL * silent)
+        Fraction(space.percent, _ALL) if space.percent else Fraction(remaining, _ALL * silent)
         for space in spaces
     ]
 
@@ -65,7 +65,7 @@ def _part(limits: LimitsPlan, low: Fraction, high: Fraction) -> LimitsPlan:
     )
 
 
-def reserved(spec: PlatformSpec) -> frozenset[str]:
+def reserved_namespaces(spec: PlatformSpec) -> frozenset[str]:
     """Namespaces that are nobody's to take: the cluster's, and the platform's own."""
     return RESERVED_NAMESPACES | {system_namespace(spec.name)}
 
@@ -81,31 +81,31 @@ def check_namespace_names(draft: Draft) -> list[Finding]:
     for index, team in enumerate(spec.teams):
         for place, space in enumerate(team.namespaces):
             path = ("teams", index, "namespaces", place)
-            if space.name in reserved(spec):
+            if space.name in reserved_namespaces(spec):
                 problem = "a namespace of that name belongs to the cluster"
-                findings.append(_taken(spec, path, "team.reserved", problem, space))
+                findings.append(_in_use(spec, path, "team.reserved", problem, space))
             elif (owner := owners.get(space.name)) is not None:
                 whose = "this team" if owner == team.name else f"team {owner}"
                 problem = f"{whose} has the namespace already"
-                findings.append(_taken(spec, path, "team.duplicate", problem, space))
+                findings.append(_in_use(spec, path, "team.duplicate", problem, space))
             owners.setdefault(space.name, team.name)
     return findings
 
 
-def _taken(
+def _in_use(
     spec: PlatformSpec, path: Path, kind: str, problem: str, space: TeamNamespace
 ) -> Finding:
-    taken = reserved(spec) | {one.name for team in spec.teams for one in team.spaces}
+    used = reserved_namespaces(spec) | {one.name for team in spec.teams for one in team.spaces}
     wish = f"team-{space.name}"
-    free = wish if wish not in taken else free_name(space.name, taken)
+    free = wish if wish not in used else free_name(space.name, used)
     value = space.model_copy(update={"name": free}).model_dump(mode="json")
-    return refuse(
+    return error(
         kind,
         path,
         problem,
-        given=space.name,
+        value=space.name,
         allowed="namespaces that are one team's alone",
-        fix=Fix(says=f"write {free}, or leave it out", at=path, value=value),
+        fix=Fix(message=f"write {free}, or leave it out", at=path, value=value),
     )
 
 
@@ -116,42 +116,46 @@ def check_namespaces(draft: Draft) -> list[Finding]:
     for index, (team, plan) in enumerate(zip(draft.spec.teams, draft.teams, strict=True)):
         path = ("teams", index, "namespaces")
         if len(team.namespaces) > 1 and enforce is not Enforce.DENY:
-            findings.append(_unheld(path, team, enforce))
+            findings.append(_unenforced_namespaces(path, team, enforce))
         if team.namespaces:
             findings += _parts(path, team, plan) or _small(path, plan, draft)
     return findings
 
 
-def _unheld(path: Path, team: Team, enforce: Enforce) -> Finding:
-    return refuse(
+def _unenforced_namespaces(path: Path, team: Team, enforce: Enforce) -> Finding:
+    return error(
         "team.namespaces_unheld",
         path,
         f"each of the {len(team.namespaces)} namespaces of {team.name} may hold all GPUs of the team, and the"
         " queue counts them over all: a pod that goes past the queue must be refused, not warned of",
-        given=f"admission.enforce: {enforce.value}",
+        value=f"admission.enforce: {enforce.value}",
         allowed="deny, or one namespace for each team",
-        fix=Fix(says="write deny", at=("admission", "enforce"), value=Enforce.DENY.value),
+        fix=Fix(message="write deny", at=("admission", "enforce"), value=Enforce.DENY.value),
     )
 
 
 def _parts(path: Path, team: Team, plan: TeamPlan) -> list[Finding]:
     """Parts that are more than the whole, or nothing."""
-    said = sum(space.percent or 0 for space in team.namespaces)
+    total_percent = sum(space.percent or 0 for space in team.namespaces)
     empty = [s.name for s in plan.namespaces if not min(_amounts(s.limits))]
-    if said <= _ALL and not empty:
+    if total_percent <= _ALL and not empty:
         return []
-    why = f"{listed(empty)} would have nothing" if said <= _ALL else "they say more than there is"
+    why = (
+        f"{format_list(empty)} would have nothing"
+        if total_percent <= _ALL
+        else "they say more than there is"
+    )
     even = [s.model_copy(update={"percent": None}).model_dump() for s in team.namespaces]
     return [
-        refuse(
+        error(
             "team.namespace_parts",
             path,
             f"the namespaces of {team.name} divide its limits, and {why}",
-            given=f"{said} percent in all",
+            value=f"{total_percent} percent in all",
             allowed="at most 100 percent in all, and something left for those that say none",
-            fix=Fix(says="write none: the parts are equal then", at=path, value=even)
-            if said
-            else Fix(says="give it fewer namespaces, or higher limits"),
+            fix=Fix(message="write none: the parts are equal then", at=path, value=even)
+            if total_percent
+            else Fix(message="give it fewer namespaces, or higher limits"),
         )
     ]
 
@@ -162,25 +166,25 @@ def _amounts(limits: LimitsPlan) -> tuple[int, ...]:
 
 def _small(path: Path, team: TeamPlan, draft: Draft) -> list[Finding]:
     """Shapes that all limits of the team hold, and those of none of its namespaces."""
-    spaces, whole = [space.limits for space in team.namespaces], team.limits
-    kept = [
+    spaces, team_limits = [space.limits for space in team.namespaces], team.limits
+    unplaceable = [
         plan.name
-        for shape, plan in recorded(draft)
+        for shape, plan in planned_shapes(draft)
         if team.name in plan.teams
-        and not any(_holds(limits, need_of(shape).amount) for limits in spaces)
+        and not any(_holds(limits, host_need(shape).amount) for limits in spaces)
     ]
-    if not kept:
+    if not unplaceable:
         return []
     return [
-        warn(
+        warning(
             "team.namespace_small",
             path,
-            f"no namespace of {team.name} holds what pods of {listed(kept)} ask for beside GPUs: they"
+            f"no namespace of {team.name} holds what pods of {format_list(unplaceable)} ask for beside GPUs: they"
             " divide the team's limits, so Kueue would admit it, and Kubernetes make only some of its pods",
-            given=f"at most {max(one.cpu for one in spaces)} CPUs and"
-            f" {max(one.memory_gib for one in spaces)} GiB of {whole.cpu} and {whole.memory_gib}",
+            value=f"at most {max(one.cpu for one in spaces)} CPUs and"
+            f" {max(one.memory_gib for one in spaces)} GiB of {team_limits.cpu} and {team_limits.memory_gib}",
             allowed="a larger percent for one of them, or higher limits",
-            fix=Fix(says="give the namespace that runs it a larger percent"),
+            fix=Fix(message="give the namespace that runs it a larger percent"),
         )
     ]
 

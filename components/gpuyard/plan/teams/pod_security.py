@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Finding, Fix, listed, warn
+from gpuyard.findings import Finding, Fix, format_list, warning
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import Quota, within_reach
+from gpuyard.plan.records import Quota, usable_pools
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import PodSecurity
 
@@ -31,26 +31,26 @@ def check_pod_security(draft: Draft) -> list[Finding]:
 
 def _privileged(spec: PlatformSpec, index: int, quotas: Mapping[int, Sequence[Quota]]) -> Finding:
     team = spec.teams[index]
-    mine = set(within_reach(quotas[index]))
-    beside = [
+    mine = set(usable_pools(quotas[index]))
+    others = [
         other.name
         for at, other in enumerate(spec.teams)
-        if at != index and mine.intersection(within_reach(quotas[at]))
+        if at != index and mine.intersection(usable_pools(quotas[at]))
     ]
-    near = (
-        f"; {listed(beside)} can have pods on the same nodes"
-        if beside
+    note = (
+        f"; {format_list(others)} can have pods on the same nodes"
+        if others
         else "; no other team is there"
     )
-    return warn(
+    return warning(
         "team.privileged",
         ("teams", index, "pod_security"),
         f"a privileged pod of {team.name} is root on its node: it has every GPU there whatever it asked for,"
-        f" reads memory, files and credentials of every pod beside it, and may act as the node{near}",
-        given=team.pod_security.value,
+        f" reads memory, files and credentials of every pod beside it, and may act as the node{note}",
+        value=team.pod_security.value,
         allowed="baseline, or restricted",
         fix=Fix(
-            says="write baseline; what profilers and drivers need belongs in a namespace of the platform's",
+            message="write baseline; what profilers and drivers need belongs in a namespace of the platform's",
             at=("teams", index, "pod_security"),
             value=PodSecurity.BASELINE.value,
         ),

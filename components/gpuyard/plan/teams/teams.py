@@ -4,28 +4,28 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpuyard.findings import Finding, Fix, refuse, warn
+from gpuyard.findings import Finding, Fix, error, warning
 from gpuyard.names import cluster_queue_name
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.team_shares import monthly
-from gpuyard.plan.queueing.brakes import stop_of
 from gpuyard.plan.queueing.queueing import resource_groups
-from gpuyard.plan.queueing.waiting import first_queue
-from gpuyard.plan.quotas.cohorts import home_of
-from gpuyard.plan.records import PoolPlan, Quota, TeamPlan, within_reach
+from gpuyard.plan.queueing.queueing_checks import first_queue
+from gpuyard.plan.queueing.stop_policy import stop_policy
+from gpuyard.plan.quotas.cohorts import cohort_of
+from gpuyard.plan.records import PoolPlan, Quota, TeamPlan, usable_pools
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import at_most
 from gpuyard.plan.sharing.dra import quota_key, quota_keys
 from gpuyard.plan.teams.egress import name_servers, plan_egress
-from gpuyard.plan.teams.limits import pods_wait, with_waiting
-from gpuyard.plan.teams.namespaces import plan_namespaces, reserved
+from gpuyard.plan.teams.limits import pods_wait, with_queued_pods
+from gpuyard.plan.teams.namespaces import plan_namespaces, reserved_namespaces
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
 
 
 def decide_teams(draft: Draft) -> tuple[Draft, list[Finding]]:
     """Every team, with all that is decided about it."""
-    pools = draft.sound
+    pools = draft.valid_pools
     offered = {offer.resource for pool in pools.values() for offer in pool.advertised}
     # a quota that does not name a resource lets all of it through
     nothing = dict.fromkeys(sorted(quota_keys(offered)), 0)
@@ -33,10 +33,10 @@ def decide_teams(draft: Draft) -> tuple[Draft, list[Finding]]:
     return replace(draft, teams=tuple(teams)), []
 
 
-def check_nothing(draft: Draft) -> list[Finding]:
+def check_empty_teams(draft: Draft) -> list[Finding]:
     """Warn of teams that can never start anything."""
     return [
-        warn(
+        warning(
             "team.nothing",
             ("teams", index),
             f"team {team.name} has no guarantee and may not borrow: none of its jobs will ever start",
@@ -49,20 +49,20 @@ def check_nothing(draft: Draft) -> list[Finding]:
 
 def _something(draft: Draft, index: int) -> Fix:
     """Borrow one of the first resource that nobody is guaranteed, where nobody minds the company."""
-    spec, pools = draft.spec, draft.sound
+    spec, pools = draft.spec, draft.valid_pools
     owned = {pool.name for pool in spec.pools if pool.owners}
     users: dict[str, list[Isolation]] = defaultdict(list)
-    for team, held in zip(spec.teams, draft.quotas.values(), strict=True):
-        for name in within_reach(held):
+    for team, quotas in zip(spec.teams, draft.quotas.values(), strict=True):
+        for name in usable_pools(quotas):
             users[name].append(team.isolation)
-    for (name, resource), left in draft.spare.items():
-        near = {*users[name], spec.teams[index].isolation}
-        if left < 1 or name in owned or (users[name] and near != {Isolation.SHARED}):
+    for (name, resource), spare in draft.spare.items():
+        isolations = {*users[name], spec.teams[index].isolation}
+        if spare < 1 or name in owned or (users[name] and isolations != {Isolation.SHARED}):
             continue
         key = pools[name].key(resource)
         path = ("teams", index, "borrow")
-        return Fix(says=f"let it borrow {{{key}: 1}}", at=path, value={key: 1})
-    return Fix(says="add a guarantee, or let it borrow")
+        return Fix(message=f"let it borrow {{{key}: 1}}", at=path, value={key: 1})
+    return Fix(message="add a guarantee, or let it borrow")
 
 
 def _plan_team(
@@ -71,7 +71,7 @@ def _plan_team(
     spec, team = draft.spec, draft.spec.teams[index]
     quotas, share = draft.quotas[index], draft.bill.shares[index]
     # quotas stand in the order of the pools, and so do their groups
-    used = dict.fromkeys(q.pool for q in quotas)
+    pool_names = dict.fromkeys(q.pool for q in quotas)
     return TeamPlan(
         name=team.name,
         stable_name=team.stable_name,
@@ -83,15 +83,15 @@ def _plan_team(
         isolation=team.isolation,
         weight=team.weight,
         quotas=quotas,
-        resource_groups=resource_groups(pools[name] for name in used),
+        resource_groups=resource_groups(pools[name] for name in pool_names),
         limits=draft.limits[index],
         hard=_hard(quotas, pools, nothing, waits=pods_wait(spec)),
         guarantee_usd_per_month=monthly(share.worst),
         expected_usd_per_month=monthly(share.expected),
         budget_usd_per_month=team.budget_usd_per_month,
         priority=team.priority,
-        cohort=home_of(spec, team),
-        stop=stop_of(spec, team),
+        cohort=cohort_of(spec, team),
+        stop_policy=stop_policy(spec, team),
         viewers=team.viewers,
         protect=_protected(spec, team),
         pod_security=team.pod_security,
@@ -117,7 +117,7 @@ def _hard(
     for quota in quotas:
         for resource, amount in at_most(pools[quota.pool], quota):
             total[quota_key(resource)] += amount
-    return {key: with_waiting(own) if waits else own for key, own in sorted(total.items())}
+    return {key: with_queued_pods(own) if waits else own for key, own in sorted(total.items())}
 
 
 def check_team_names(draft: Draft) -> list[Finding]:
@@ -126,7 +126,7 @@ def check_team_names(draft: Draft) -> list[Finding]:
     findings: list[Finding] = []
     seen: set[str] = set()
     for index, team in enumerate(spec.teams):
-        if not team.namespaces and team.stable_name in reserved(spec):
+        if not team.namespaces and team.stable_name in reserved_namespaces(spec):
             problem = "a namespace of that name belongs to the cluster"
             findings.append(_name_taken(spec, index, "team.reserved", problem))
         elif {team.name, team.stable_name} & seen:
@@ -139,13 +139,13 @@ def check_team_names(draft: Draft) -> list[Finding]:
 def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Finding:
     team, path = spec.teams[index], ("teams", index)
     others = [t for i, t in enumerate(spec.teams) if i != index]
-    taken = {t.name for t in others} | {t.stable_name for t in others} | reserved(spec)
+    used = {t.name for t in others} | {t.stable_name for t in others} | reserved_namespaces(spec)
     wish = f"team-{team.name}" if kind == "team.reserved" else ""
-    return refuse(
+    return error(
         kind,
         (*path, "name"),
         problem,
-        given=" formerly ".join(dict.fromkeys([team.name, team.stable_name])),
+        value=" formerly ".join(dict.fromkeys([team.name, team.stable_name])),
         allowed="a name of its own for each team",
-        fix=rename_fix(team, taken, path, wish),
+        fix=rename_fix(team, used, path, wish),
     )

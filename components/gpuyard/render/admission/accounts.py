@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from gpuyard.render.admission.cel import quoted
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 
 _API = "admissionregistration.k8s.io/v1"
 
@@ -42,6 +42,6 @@ def account_policy(
     }
     bound = {"policyName": name, "validationActions": ["Deny"]}
     return [
-        made(owner, _API, "ValidatingAdmissionPolicy", name, spec=spec),
-        made(owner, _API, "ValidatingAdmissionPolicyBinding", name, spec=bound),
+        managed_object(owner, _API, "ValidatingAdmissionPolicy", name, spec=spec),
+        managed_object(owner, _API, "ValidatingAdmissionPolicyBinding", name, spec=bound),
     ]

@@ -8,11 +8,11 @@ ask for tokens of service accounts may keep one. So the cluster's controllers an
 
 from collections.abc import Iterator
 
-from gpuyard.admission import belongings, turns
+from gpuyard.admission import owned_objects, priority_and_termination
 from gpuyard.admission.requirements import BELONGINGS, TURNS
 from gpuyard.admission.volumes import BY_NAME
-from gpuyard.render.admission.cel import listed, maybe, quoted, said
-from gpuyard.render.admission.inside import BY_CONTROLLER, longest_grace
+from gpuyard.render.admission.cel import listed, message_expression, optional, quoted
+from gpuyard.render.admission.pod_expressions import BY_CONTROLLER, longest_grace
 
 RULES = (
     ("", "v1", ("persistentvolumeclaims", "pods/eviction", "secrets", "services")),
@@ -37,21 +37,23 @@ def variables() -> Iterator[tuple[str, str]]:
     yield "was", "dyn(oldObject)"
     yield "created", "request.operation == 'CREATE'"
     yield "by_controller", BY_CONTROLLER
-    found = f"{_service()} + {_secret()} + {_claim()} + {_claims_of_set()} + {_eviction()}"
-    yield "said", f"({found}).join('. ')"
+    text = f"{_service()} + {_secret()} + {_claim()} + {_claims_of_set()} + {_eviction()}"
+    yield "said", f"({text}).join('. ')"
 
 
 def _service() -> str:
-    addresses = maybe("variables.it", "spec.externalIPs", "[]")
-    before = maybe("variables.was", "spec.externalIPs", "[]")
+    addresses = optional("variables.it", "spec.externalIPs", "[]")
+    before = optional("variables.was", "spec.externalIPs", "[]")
     new = f"(variables.created || {addresses} != {before})"
-    sentence = said(BELONGINGS, belongings.EXTERNAL, address="a")
+    sentence = message_expression(BELONGINGS, owned_objects.EXTERNAL, address="a")
     return _of("Service", f"{new} ? {addresses}.map(a, {sentence}) : []")
 
 
 def _secret() -> str:
-    lasting = f"{maybe('variables.it', 'type', quoted(''))} == {quoted(belongings.TOKEN_TYPE)}"
-    sentence = said(BELONGINGS, belongings.TOKEN)
+    lasting = (
+        f"{optional('variables.it', 'type', quoted(''))} == {quoted(owned_objects.TOKEN_TYPE)}"
+    )
+    sentence = message_expression(BELONGINGS, owned_objects.TOKEN)
     return _of(
         "Secret",
         f"variables.created && {lasting} ? [{sentence}] : []",
@@ -59,8 +61,8 @@ def _secret() -> str:
 
 
 def _claim() -> str:
-    volume = maybe("variables.it", "spec.volumeName", quoted(""))
-    before = maybe("variables.was", "spec.volumeName", quoted(""))
+    volume = optional("variables.it", "spec.volumeName", quoted(""))
+    before = optional("variables.was", "spec.volumeName", quoted(""))
     # it may be written into a claim that waits, as well
     new = f"{volume} != '' && (variables.created || {before} == '')"
     sentence = _by_name("variables.it.metadata.name", volume)
@@ -68,8 +70,8 @@ def _claim() -> str:
 
 
 def _claims_of_set() -> str:
-    templates = maybe("variables.it", "spec.volumeClaimTemplates", "[]")
-    volume = maybe("t", "spec.volumeName", quoted(""))
+    templates = optional("variables.it", "spec.volumeClaimTemplates", "[]")
+    volume = optional("t", "spec.volumeName", quoted(""))
     sentence = _by_name("t.metadata.name", volume)
     return _of(
         "StatefulSet",
@@ -79,19 +81,24 @@ def _claims_of_set() -> str:
 
 def _eviction() -> str:
     """It deletes a pod, with options of its own (docs/concepts/tenancy.md: how pods go)."""
-    seconds = maybe("variables.it", "deleteOptions.gracePeriodSeconds", "1")
-    long = said(
-        TURNS, turns.STAYS_ON, seconds=f"string({seconds})", longest=f"string({longest_grace()})"
+    seconds = optional("variables.it", "deleteOptions.gracePeriodSeconds", "1")
+    long = message_expression(
+        TURNS,
+        priority_and_termination.STAYS_ON,
+        seconds=f"string({seconds})",
+        longest=f"string({longest_grace()})",
     )
     return _of(
         "Eviction",
         f"variables.by_controller ? [] : {seconds} > {longest_grace()} ? [{long}]"
-        f" : {seconds} == 0 ? [{said(TURNS, turns.GOES_FIRST)}] : []",
+        f" : {seconds} == 0 ? [{message_expression(TURNS, priority_and_termination.GOES_FIRST)}] : []",
     )
 
 
 def _by_name(name: str, volume: str) -> str:
-    return said(BELONGINGS, BY_NAME, what=quoted(belongings.CLAIM), name=name, volume=volume)
+    return message_expression(
+        BELONGINGS, BY_NAME, what=quoted(owned_objects.CLAIM), name=name, volume=volume
+    )
 
 
 def _of(kind: str, expression: str) -> str:

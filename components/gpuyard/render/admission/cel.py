@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from gpuyard.admission.requirement import Requirement, Sentence
+from gpuyard.admission.requirement import Requirement, ViolationTemplate
 from gpuyard.manifests.pods import CONTAINER_GROUPS, GPU_PREFIXES
 
 _GAP = re.compile(r"\{(\w+)\}")
@@ -24,12 +24,12 @@ def listed(texts: Iterable[str]) -> str:
     return f"[{', '.join(quoted(each) for each in texts)}]"
 
 
-def said(requirement: Requirement, sentence: Sentence, **values: str) -> str:
+def message_expression(requirement: Requirement, sentence: ViolationTemplate, **values: str) -> str:
     """A sentence of a requirement, put together from expressions for its values."""
-    return filled(f"{requirement.id}: {sentence.problem}; {sentence.fix}", values)
+    return fill_template(f"{requirement.id}: {sentence.problem}; {sentence.fix}", values)
 
 
-def filled(template: str, values: Mapping[str, str]) -> str:
+def fill_template(template: str, values: Mapping[str, str]) -> str:
     """A template with expressions in its gaps, as the sum of its parts."""
     parts = _GAP.split(template)
     texts = [
@@ -38,7 +38,7 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     return " + ".join(texts)
 
 
-def maybe(value: str, path: str, default: str) -> str:
+def optional(value: str, path: str, default: str) -> str:
     """What stands at a path of which every part may be missing."""
     return f"{value}.?{path.replace('.', '.?')}.orValue({default})"
 
@@ -48,7 +48,7 @@ def annotated(name: str) -> str:
     return f"namespaceObject.metadata.annotations[{quoted(name)}]"
 
 
-def said_later(name: str) -> str:
+def namespace_annotation(name: str) -> str:
     """An annotation that came after the first ones: a namespace gets it after the policy that reads it.
 
     Until then nothing is listed there, and pods are taken that need nothing that would be.
@@ -61,14 +61,14 @@ def label(labels: str, name: str) -> str:
     return f"{labels}[?{quoted(name)}].orValue('')"
 
 
-def sentences(lists: str) -> str:
+def joined_messages(lists: str) -> str:
     """Lists of sentences as one list, each list one text; those without are left out."""
     return f"{lists}.map(l, l.join('. ')).filter(s, s != '')"
 
 
 def containers(pod: str, groups: Iterable[str] = CONTAINER_GROUPS) -> str:
     """Containers of a pod."""
-    return f"({' + '.join(maybe(pod, f'spec.{group}', '[]') for group in groups)})"
+    return f"({' + '.join(optional(pod, f'spec.{group}', '[]') for group in groups)})"
 
 
 def quantity(value: str) -> str:
@@ -83,13 +83,13 @@ def gpu_name(key: str) -> str:
 
 def container_asks(container: str) -> str:
     """Whether a container asks for a GPU."""
-    parts = (maybe(container, f"resources.{part}", "{}") for part in ("limits", "requests"))
+    parts = (optional(container, f"resources.{part}", "{}") for part in ("limits", "requests"))
     name = gpu_name("k")
     some = f"{quantity('m[k]')}.isGreaterThan(quantity('0'))"
     return f"[{', '.join(parts)}].exists(m, m.exists(k, ({name}) && {some}))"
 
 
-def named(value: str, name: str, expression: str) -> str:
+def bind_variable(value: str, name: str, expression: str) -> str:
     """An expression over a value that it uses more than once."""
     return f"[{value}].map({name}, {expression})[0]"
 
@@ -99,18 +99,21 @@ def metadata_kept(*, labels: Iterable[str], annotations: Iterable[str]) -> dict[
     new, old = "object", "oldObject"
 
     def kept(part: str, ours: str) -> str:
-        there, was = (maybe(each, f"metadata.{part}", "{}") for each in (new, old))
+        now, was = (optional(each, f"metadata.{part}", "{}") for each in (new, old))
         return (
-            f"{there}.all(k, k in {ours} || (k in {was} && {was}[k] == {there}[k]))"
-            f" && {was}.all(k, k in {ours} || k in {there})"
+            f"{now}.all(k, k in {ours} || (k in {was} && {was}[k] == {now}[k]))"
+            f" && {was}.all(k, k in {ours} || k in {now})"
         )
 
     return {
         "labels": kept("labels", listed(labels)),
         "annotations": kept("annotations", listed(annotations)),
-        "finalizers": " == ".join(maybe(each, "metadata.finalizers", "[]") for each in (new, old)),
+        "finalizers": " == ".join(
+            optional(each, "metadata.finalizers", "[]") for each in (new, old)
+        ),
         "owners": " == ".join(
-            f"{maybe(each, 'metadata.ownerReferences', '[]')}.map(o, o.uid)" for each in (new, old)
+            f"{optional(each, 'metadata.ownerReferences', '[]')}.map(o, o.uid)"
+            for each in (new, old)
         ),
     }
 

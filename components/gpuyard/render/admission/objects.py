@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpuyard.admission import queued, turns
+from gpuyard.admission import priority_and_termination, queued
 from gpuyard.admission.parameters import (
     CSI_DRIVERS,
     IMAGES_FROM,
@@ -32,20 +32,25 @@ from gpuyard.names import (
     reservations_name,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.admission import belongings, departures, growth, reservations
+from gpuyard.render.admission import belongings, reservations, scale_up, termination
 from gpuyard.render.admission.cel import (
     annotated,
     label,
     listed,
-    maybe,
+    message_expression,
+    namespace_annotation,
+    optional,
     quoted,
-    said,
-    said_later,
 )
-from gpuyard.render.admission.inside import BY_CONTROLLER, crowded, longest_grace, pods_in
-from gpuyard.render.admission.running import controllers, counts
-from gpuyard.render.admission.twins import TWINS, named_workloads, parents
-from gpuyard.render.objects import Object, made, namespaces_with
+from gpuyard.render.admission.cel_rules import CEL_RULES, named_workloads, parents
+from gpuyard.render.admission.pod_expressions import (
+    BY_CONTROLLER,
+    longest_grace,
+    pod_expressions,
+    too_many_containers_expression,
+)
+from gpuyard.render.admission.running_workloads import controllers, pod_counts_expression
+from gpuyard.render.objects import Object, managed_object, namespaces_with
 from gpuyard.spec.sections import Enforce
 
 API = "admissionregistration.k8s.io/v1"
@@ -105,18 +110,18 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
         ),
         _Policy(
             departures_name(plan.name),
-            departures.RULES,
-            departures.variables(),
-            f"{_SOUND} || ({departures.MAY})",
+            termination.RULES,
+            termination.variables(),
+            f"{_SOUND} || ({termination.MAY})",
             operations=("DELETE",),
         ),
         _Policy(
             growth_name(plan.name),
-            growth.RULES,
-            growth.variables(),
-            operations=growth.OPERATIONS,
-            parameters=growth.PARAMETERS,
-            only=growth.ONLY,
+            scale_up.RULES,
+            scale_up.variables(),
+            operations=scale_up.OPERATIONS,
+            parameters=scale_up.PARAMETERS,
+            only=scale_up.ONLY,
         ),
         _Policy(
             reservations_name(plan.name),
@@ -139,7 +144,9 @@ def _binding(plan: PlatformPlan, policy: _Policy) -> Object:
         "matchResources": {"namespaceSelector": namespaces_with(plan.name, TEAM_LABEL)},
         "validationActions": _ACTIONS[enforcement(plan)],
     }
-    return made(plan.name, API, "ValidatingAdmissionPolicyBinding", policy.name, spec=spec)
+    return managed_object(
+        plan.name, API, "ValidatingAdmissionPolicyBinding", policy.name, spec=spec
+    )
 
 
 def _policy(owner: str, policy: _Policy) -> Object:
@@ -179,7 +186,7 @@ def _policy(owner: str, policy: _Policy) -> Object:
             }
         ],
     }
-    return made(owner, API, "ValidatingAdmissionPolicy", policy.name, spec=spec)
+    return managed_object(owner, API, "ValidatingAdmissionPolicy", policy.name, spec=spec)
 
 
 def _variables() -> Iterable[tuple[str, str]]:
@@ -198,7 +205,7 @@ def _variables() -> Iterable[tuple[str, str]]:
     )
 
     def suspended(value: str) -> str:
-        paths = (maybe(value, ".".join(path), "false") for path in queued.SUSPEND)
+        paths = (optional(value, ".".join(path), "false") for path in queued.SUSPEND)
         return f"({' || '.join(paths)})"
 
     # with dyn the API server checks types when it evaluates: kinds have their pods in different places
@@ -207,17 +214,17 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "created", "request.operation == 'CREATE'"
     yield "by_controller", BY_CONTROLLER
     yield "controllers", controllers("variables.it")
-    yield "images_from", lines(IMAGES_FROM)
+    yield "allowed_images", lines(IMAGES_FROM)
     yield "queues", lines(QUEUES)
     yield "taints", f"{lines(TAINTS)}.map(l, {taint})"
-    yield "priority_classes", parts(said_later(PRIORITY_CLASSES))
-    yield "priorities", parts(said_later(PRIORITIES))
-    yield "csi_drivers", parts(said_later(CSI_DRIVERS))
-    yield "shares", parts(said_later(SHARES))
+    yield "priority_classes", parts(namespace_annotation(PRIORITY_CLASSES))
+    yield "priorities", parts(namespace_annotation(PRIORITIES))
+    yield "csi_drivers", parts(namespace_annotation(CSI_DRIVERS))
+    yield "shares", parts(namespace_annotation(SHARES))
     yield "crowded", _newly_crowded()
     yield "longest_grace", longest_grace()
-    yield "all_pods", pods_in("variables.it")
-    yield "old_pods", f"variables.created ? [] : {pods_in('variables.was')}"
+    yield "all_pods", pod_expressions("variables.it")
+    yield "old_pods", f"variables.created ? [] : {pod_expressions('variables.was')}"
     yield "named_priorities", _priorities_of("variables.it", "all_pods")
     before = _priorities_of("variables.was", "old_pods")
     yield "old_priorities", f"variables.created ? [] : {before}"
@@ -240,21 +247,25 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "waited", suspended("variables.was")
     yield "starts", f"!variables.created && variables.waited && !{suspended('variables.it')}"
     yield "runs", f"!variables.created && !variables.waited && !{suspended('variables.it')}"
-    yield "counts", counts("variables.it")
-    yield "old_counts", f"variables.created ? [] : {counts('variables.was')}"
+    yield "counts", pod_counts_expression("variables.it")
+    yield "old_counts", f"variables.created ? [] : {pod_counts_expression('variables.was')}"
     enters = f"{jobs} ? variables.starts : variables.changed"
     yield "enters", f"variables.created || variables.old_queue != '' || ({enters})"
-    for name, (_, expression) in TWINS.items():
+    for name, (_, expression) in CEL_RULES.items():
         yield name, expression
-    found = " + ".join(f"variables.{name}" for name in TWINS)
+    result = " + ".join(f"variables.{name}" for name in CEL_RULES)
     # variables that are not used are not evaluated
-    sentence = said(TURNS, turns.CROWDED, most=quoted(str(turns.MOST_CONTAINERS)))
-    yield "said", f"variables.crowded ? {sentence} : ({found}).join('. ')"
+    sentence = message_expression(
+        TURNS,
+        priority_and_termination.CROWDED,
+        most=quoted(str(priority_and_termination.MOST_CONTAINERS)),
+    )
+    yield "said", f"variables.crowded ? {sentence} : ({result}).join('. ')"
 
 
 def _newly_crowded() -> str:
-    before = crowded("variables.was")
-    return f"{crowded('variables.it')} && (variables.created || !({before}))"
+    before = too_many_containers_expression("variables.was")
+    return f"{too_many_containers_expression('variables.it')} && (variables.created || !({before}))"
 
 
 def _priorities_of(value: str, pods: str) -> str:

@@ -25,31 +25,39 @@ from collections.abc import Iterator
 
 from gpuyard.admission import queued
 from gpuyard.admission.parameters import QUEUES
-from gpuyard.admission.requirement import Sentence
+from gpuyard.admission.requirement import ViolationTemplate
 from gpuyard.admission.requirements import QUEUED
 from gpuyard.names import KUEUE_GROUP, LOCAL_QUEUE, QUEUE_LABEL
-from gpuyard.render.admission.cel import annotated, containers, label, maybe, named, quoted, said
-from gpuyard.render.admission.inside import gated, pod_asks
-from gpuyard.render.admission.running import controllers, queues_for_theirs
+from gpuyard.render.admission.cel import (
+    annotated,
+    bind_variable,
+    containers,
+    label,
+    message_expression,
+    optional,
+    quoted,
+)
+from gpuyard.render.admission.pod_expressions import gated_expression, pod_asks
+from gpuyard.render.admission.running_workloads import controllers, queues_as_whole_expression
 
-STALE = Sentence(
+STALE = ViolationTemplate(
     "workload {name} was changed after it was counted, and more would run than that",
     "it waits for Kueue, which counts it anew by itself",
 )
 """Said to Kueue's scheduler, which comes back with what stands there now."""
-UNHELD = Sentence(
+UNHELD = ViolationTemplate(
     "this pod asks for GPUs and comes without Kueue's gate: it would start without being counted",
     "let Kueue hold pods: pod, deployment and statefulset in integrations.frameworks of its configuration",
 )
 """Of a pod that nothing made which is counted as a whole; Kueue puts its gate in before policies look."""
-UNFINISHED = Sentence(
+UNFINISHED = ViolationTemplate(
     "the workload of pod group {group} counts {counted} pods, and one of its pods sets another"
     " kueue.x-k8s.io/pod-group-total-count",
     "delete that pod",
 )
 _STARTED = "kueue.x-k8s.io/podset"
 """The label that Kueue adds to a pod when its workload is admitted."""
-UNCOUNTED = Sentence(
+UNCOUNTED = ViolationTemplate(
     "Kueue removes its gate from this pod, and no admitted workload counts the pod",
     f"delete the set, and create it without the labels {_STARTED} and kueue.x-k8s.io/multikueue-origin",
 )
@@ -58,8 +66,8 @@ RULES = (("", "v1", ("pods",)), (KUEUE_GROUP, "*", ("workloads/status",)))
 _SUCCEEDED = "Pods succeeded: "
 """How the message of a finished pod group begins; it ends with the total that Kueue has compared with."""
 ONLY = (
-    f"request.resource.resource != 'pods' || !{gated('object')}"
-    f" && (request.operation == 'CREATE' || {gated('oldObject')})"
+    f"request.resource.resource != 'pods' || !{gated_expression('object')}"
+    f" && (request.operation == 'CREATE' || {gated_expression('oldObject')})"
 )
 """Of pods, those that come without the gate, and those from which it is removed."""
 
@@ -74,22 +82,22 @@ def variables() -> Iterator[tuple[str, str]]:
         ("finished", "it", "Finished"),
         ("finished_before", "was", "Finished"),
     ):
-        conditions = maybe(f"variables.{value}", "status.conditions", "[]")
+        conditions = optional(f"variables.{value}", "status.conditions", "[]")
         yield name, f"{conditions}.filter(c, c.type == '{which}' && c.status == 'True')"
     # what says nothing of the kind is taken: without it nobody would ever be admitted
     generation = "variables.it.metadata.generation"
-    seen = maybe("c", "observedGeneration", generation)
+    seen = optional("c", "observedGeneration", generation)
     yield (
         "stale",
         f"variables.before.size() == 0 && variables.reserved.exists(c, {seen} < {generation})",
     )
-    sentence = said(QUEUED, STALE, name="variables.it.metadata.name")
-    unheld = said(QUEUED, UNHELD)
-    yield "unheld", f"request.operation == 'CREATE' && {_unheld()}"
+    sentence = message_expression(QUEUED, STALE, name="variables.it.metadata.name")
+    unheld = message_expression(QUEUED, UNHELD)
+    yield "unheld", f"request.operation == 'CREATE' && {_needs_gate_expression()}"
     yield "uncounted", f"request.operation == 'UPDATE' && ({_uncounted()})"
-    uncounted = said(QUEUED, UNCOUNTED)
-    pods = maybe("variables.it", "spec.podSets", "[]")
-    yield "counted", f"string({pods}.map(s, {maybe('s', 'count', '1')}).sum())"
+    uncounted = message_expression(QUEUED, UNCOUNTED)
+    pods = optional("variables.it", "spec.podSets", "[]")
+    yield "counted", f"string({pods}.map(s, {optional('s', 'count', '1')}).sum())"
     yield (
         "unfinished",
         (
@@ -98,7 +106,7 @@ def variables() -> Iterator[tuple[str, str]]:
             " && !c.message.endsWith('/' + variables.counted + '.'))"
         ),
     )
-    unfinished = said(
+    unfinished = message_expression(
         QUEUED,
         UNFINISHED,
         group="variables.it.metadata.name",
@@ -114,10 +122,10 @@ def variables() -> Iterator[tuple[str, str]]:
     )
 
 
-def _unheld() -> str:
+def _needs_gate_expression() -> str:
     """Whether Kueue was to hold this pod; what is in no queue at all is refused by the policy of pods."""
-    asks = named(containers("variables.it"), "l", pod_asks("variables.it", "l"))
-    of_whole = f"{controllers('variables.it')}.exists(c, {queues_for_theirs('c')})"
+    asks = bind_variable(containers("variables.it"), "l", pod_asks("variables.it", "l"))
+    of_whole = f"{controllers('variables.it')}.exists(c, {queues_as_whole_expression('c')})"
     queues = f"{annotated(QUEUES)}.split('\\n')"
     queued_ = (
         f"{label('variables.it.?metadata.?labels', QUEUE_LABEL)} != ''"
@@ -130,6 +138,6 @@ def _uncounted() -> str:
     """Whether a pod of a set starts, and not because its workload is admitted; a deleted one gets no node."""
     of_set = f"{label('variables.it.?metadata.?annotations', queued.PARENT)} != ''"
     deleted = "variables.it.metadata.?deletionTimestamp.hasValue()"
-    asks = named(containers("variables.it"), "l", pod_asks("variables.it", "l"))
+    asks = bind_variable(containers("variables.it"), "l", pod_asks("variables.it", "l"))
     now, before = (label(f"variables.{one}.?metadata.?labels", _STARTED) for one in ("it", "was"))
     return f"{of_set} && !{deleted} && ({now} == '' || {before} != '') && ({asks})"

@@ -12,7 +12,7 @@ from gpuyard.catalogue.cluster.eks import (
     EksAddon,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.aws.place import AwsPlace, tags_of
+from gpuyard.render.aws.place import AwsLocation, tags_of
 from gpuyard.render.aws.roles import addon_role
 from gpuyard.render.cloud.graph import CloudResource, Json
 from gpuyard.spec.sections import DatasetKind
@@ -41,19 +41,19 @@ def addons_of(plan: PlatformPlan) -> tuple[EksAddon, ...]:
 
 def addon_parts(
     plan: PlatformPlan,
-    place: AwsPlace,
+    place: AwsLocation,
     cluster: CloudResource,
     *,
     with_nodes: bool,
     after: tuple[str, ...] = (),
 ) -> list[CloudResource]:
     """Add-ons that wait for nodes, or those that nodes wait for, with their roles."""
-    found: list[CloudResource] = []
+    results: list[CloudResource] = []
     for addon in addons_of(plan):
         if addon.needs_nodes is with_nodes:
             roles = addon_role(plan, place, addon)
-            found += [*roles, _addon(plan, addon, cluster, roles, after)]
-    return found
+            results += [*roles, _addon(plan, addon, cluster, roles, after)]
+    return results
 
 
 def _addon(

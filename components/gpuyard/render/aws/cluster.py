@@ -2,12 +2,12 @@
 
 import re
 
-from gpuyard.catalogue.cluster.eks import ADMIN_POLICY, kept_days
+from gpuyard.catalogue.cluster.eks import ADMIN_POLICY, log_retention_days
 from gpuyard.names import GPU
-from gpuyard.plan.cluster.ranges import cluster_of, ranges_of
+from gpuyard.plan.cluster.ranges import cluster_ranges, cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.network import NetworkParts
-from gpuyard.render.aws.place import AwsPlace, tags_of
+from gpuyard.render.aws.place import AwsLocation, tags_of
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.spec.sections import LogKind
 
@@ -15,7 +15,7 @@ _AUTHORITY, _SERVICES = "certificateAuthority.data", "kubernetesNetworkConfig.se
 _GROUP = "vpcConfig.clusterSecurityGroupId"
 OUTPUTS = {"endpoint": "endpoint", "authority": _AUTHORITY, "services": _SERVICES, "group": _GROUP}
 """What others read of the cluster, by what it is for."""
-GIVEN_OUTPUTS = {
+EXISTING_OUTPUTS = {
     "endpoint": "endpoint",
     "authority": "certificateAuthorities.0.data",
     "services": "kubernetesNetworkConfigs.0.serviceIpv4Cidr",
@@ -27,12 +27,12 @@ _WEIGHTS = {GPU: 10, "cpu": 1, "memory": 1}
 _LOG_NAMES = {LogKind.CONTROLLER_MANAGER: "controllerManager"}
 
 
-def given_cluster(plan: PlatformPlan) -> CloudCall:
+def existing_cluster(plan: PlatformPlan) -> CloudCall:
     """A cluster that is there already, by its name."""
     return CloudCall(
         kind="aws:eks/getCluster:getCluster",
         name="cluster",
-        args={"name": cluster_of(plan.spec).existing},
+        args={"name": cluster_spec(plan.spec).existing},
         outputs=(
             "name",
             "endpoint",
@@ -44,20 +44,20 @@ def given_cluster(plan: PlatformPlan) -> CloudCall:
 
 
 def cluster_parts(
-    plan: PlatformPlan, place: AwsPlace, network: NetworkParts, roles: list[CloudResource]
+    plan: PlatformPlan, place: AwsLocation, network: NetworkParts, roles: list[CloudResource]
 ) -> list[CloudResource]:
     """The key for secrets, the log group, the cluster, and an entry for each administrator, in this order."""
     key, logs = _key(plan), _logs(plan)
-    made = _cluster(plan, network, roles, key[0] if key else None, logs)
-    return [*key, logs, made, *_admins(plan, place, made)]
+    cluster = _cluster(plan, network, roles, key[0] if key else None, logs)
+    return [*key, logs, cluster, *_admins(plan, place, cluster)]
 
 
 # ── what it rests on ──────────────────────────────────────────────────────────────────────────────
 def _key(plan: PlatformPlan) -> list[CloudResource]:
     """A key of its own, unless it is given one: secrets can then be taken back from everybody at once."""
-    if cluster_of(plan.spec).key:
+    if cluster_spec(plan.spec).key:
         return []
-    protect = cluster_of(plan.spec).protect
+    protect = cluster_spec(plan.spec).protect
     key = CloudResource(
         kind="aws:kms/key:Key",
         name="secrets-key",
@@ -86,7 +86,7 @@ def _logs(plan: PlatformPlan) -> CloudResource:
         name="control-plane-logs",
         inputs={
             "name": f"/aws/eks/{plan.name}/cluster",
-            "retentionInDays": kept_days(cluster_of(plan.spec).logs.keep_days),
+            "retentionInDays": log_retention_days(cluster_spec(plan.spec).logs.retention_days),
             "tags": tags_of(plan),
         },
         delete_first=True,
@@ -101,10 +101,10 @@ def _cluster(
     key: CloudResource | None,
     logs: CloudResource,
 ) -> CloudResource:
-    asked = cluster_of(plan.spec)
-    public = list(asked.endpoint.public)
+    spec = cluster_spec(plan.spec)
+    public = list(spec.endpoint.public)
     endpoint = {"endpointPrivateAccess": True, "endpointPublicAccess": bool(public)}
-    services = ranges_of(plan.spec).get("services")
+    services = cluster_ranges(plan.spec).get("services")
     inputs = {
         "name": plan.name,
         "version": plan.kubernetes,
@@ -117,17 +117,17 @@ def _cluster(
         "accessConfig": {
             "authenticationMode": "API",
             # Nobody could enter a cluster that lists no administrator.
-            "bootstrapClusterCreatorAdminPermissions": not asked.admins,
+            "bootstrapClusterCreatorAdminPermissions": not spec.admins,
         },
         "bootstrapSelfManagedAddons": False,
         "encryptionConfig": {
-            "provider": {"keyArn": key.get("arn") if key else asked.key},
+            "provider": {"keyArn": key.get("arn") if key else spec.key},
             "resources": ["secrets"],
         },
-        "enabledClusterLogTypes": [_LOG_NAMES.get(kind, kind.value) for kind in asked.logs.kinds],
-        "deletionProtection": asked.protect,
+        "enabledClusterLogTypes": [_LOG_NAMES.get(kind, kind.value) for kind in spec.logs.kinds],
+        "deletionProtection": spec.protect,
         "zonalShiftConfig": {"enabled": True},
-        "upgradePolicy": {"supportType": asked.support.value.upper()},
+        "upgradePolicy": {"supportType": spec.support.value.upper()},
         "kubeSchedulerConfig": _packing(),
         "tags": tags_of(plan),
     }
@@ -139,7 +139,7 @@ def _cluster(
         inputs=inputs,
         outputs=("endpoint", "certificateAuthority", "kubernetesNetworkConfig"),
         after=(*(each.name for each in roles[1:]), logs.name),
-        protect=asked.protect,
+        protect=spec.protect,
         # They say how the cluster was made, once, and nobody tells them of one that was adopted.
         ignores=(
             "accessConfig.bootstrapClusterCreatorAdminPermissions",
@@ -157,11 +157,11 @@ def _packing() -> dict[str, object]:
 
 
 # ── who may enter ─────────────────────────────────────────────────────────────────────────────────
-def _admins(plan: PlatformPlan, place: AwsPlace, made: CloudResource) -> list[CloudResource]:
+def _admins(plan: PlatformPlan, place: AwsLocation, cluster: CloudResource) -> list[CloudResource]:
     """An entry and its policy for each. Node groups bring the entry of their role themselves."""
-    found: list[CloudResource] = []
-    for arn in dict.fromkeys(cluster_of(plan.spec).admins):
-        who = {"clusterName": made.get("name"), "principalArn": arn}
+    results: list[CloudResource] = []
+    for arn in dict.fromkeys(cluster_spec(plan.spec).admins):
+        who = {"clusterName": cluster.get("name"), "principalArn": arn}
         entry = CloudResource(
             kind="aws:eks/accessEntry:AccessEntry",
             name=f"admin-{_slug(arn)}",
@@ -179,8 +179,8 @@ def _admins(plan: PlatformPlan, place: AwsPlace, made: CloudResource) -> list[Cl
             },
             after=(entry.name,),
         )
-        found += [entry, policy]
-    return found
+        results += [entry, policy]
+    return results
 
 
 def _slug(arn: str) -> str:

@@ -7,9 +7,9 @@ of Karpenter's nodes its controller: without a right of theirs every start fails
 from typing import Any
 
 from gpuyard.catalogue.cluster.eks import AUTO_SCALING_ROLE, DISK_OPERATIONS
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.aws.place import ACCOUNT, AwsPlace, statement
+from gpuyard.render.aws.place import ACCOUNT, AwsLocation, statement
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 
 GRANT = "disk-key-grant"
@@ -17,11 +17,11 @@ GRANT = "disk-key-grant"
 
 def disk_key(plan: PlatformPlan) -> str | None:
     """Its ARN; None: the account's own key for disks, which admits everybody who may start instances."""
-    cluster = cluster_of(plan.spec)
+    cluster = cluster_spec(plan.spec)
     return None if cluster.existing else cluster.key
 
 
-def disk_key_parts(plan: PlatformPlan, place: AwsPlace) -> list[CloudResource]:
+def disk_key_parts(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource]:
     """A grant for the role that starts the instances of every group; the key's own policy stays as it is."""
     key = disk_key(plan)
     if key is None:
@@ -52,7 +52,7 @@ def disk_key_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
     return (ACCOUNT,) if disk_key(plan) else ()
 
 
-def disk_key_rights(plan: PlatformPlan, place: AwsPlace) -> list[dict[str, Any]]:
+def disk_key_rights(plan: PlatformPlan, place: AwsLocation) -> list[dict[str, Any]]:
     """What Karpenter's controller may do with it: what EC2 does for it, and nothing else."""
     key = disk_key(plan)
     if key is None:

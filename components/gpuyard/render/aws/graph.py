@@ -2,29 +2,29 @@
 
 from gpuyard.catalogue.cluster.eks import POD_IDENTITY_AGENT
 from gpuyard.names import SYSTEM_POOL
-from gpuyard.plan.cluster.ranges import cluster_of, zones_of
+from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.addons import addon_parts
-from gpuyard.render.aws.cluster import GIVEN_OUTPUTS, OUTPUTS, cluster_parts, given_cluster
+from gpuyard.render.aws.cluster import EXISTING_OUTPUTS, OUTPUTS, cluster_parts, existing_cluster
 from gpuyard.render.aws.disk_key import disk_key, disk_key_calls, disk_key_parts
-from gpuyard.render.aws.ground import Given, Ground
-from gpuyard.render.aws.karpenter.parts import karpenter_parts, karpenter_told
+from gpuyard.render.aws.foundation import ClusterFoundation, StringInput
+from gpuyard.render.aws.karpenter.parts import karpenter_late_values, karpenter_parts
 from gpuyard.render.aws.network import network_of, subnets_by_zone
-from gpuyard.render.aws.place import AwsPlace, place_of
+from gpuyard.render.aws.place import AwsLocation, aws_location
 from gpuyard.render.aws.pools import image_calls, node_groups
 from gpuyard.render.aws.roles import autoscaler_role, cluster_role, node_role
 from gpuyard.render.aws.security import node_group_rules
-from gpuyard.render.aws.storage import AwsStoreGround, store_calls, store_parts, store_values
-from gpuyard.render.cloud.before import asked_of_aws
+from gpuyard.render.aws.storage import AwsStoreFoundation, store_calls, store_parts, store_values
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph
+from gpuyard.render.cloud.prerequisites import aws_prerequisites
 
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 
 
 def aws_graph(plan: PlatformPlan) -> CloudGraph:
     """The cluster that the stack file asks for, or the one it names, and the node groups of its pools."""
-    place = place_of(plan)
-    if cluster_of(plan.spec).existing:
+    place = aws_location(plan)
+    if cluster_spec(plan.spec).existing:
         return _in_a_given_one(plan, place)
     network = network_of(plan, place)
     roles, workers = cluster_role(plan, place), node_role(plan, place)
@@ -33,7 +33,7 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
     group = node_group_rules(plan, network.vpc, cluster.get(OUTPUTS["group"]))
     before = addon_parts(plan, place, cluster, with_nodes=False)
     grant = disk_key_parts(plan, place)
-    ground = Ground(
+    foundation = ClusterFoundation(
         cluster=cluster.get("name"),
         endpoint=cluster.get(OUTPUTS["endpoint"]),
         authority=cluster.get(OUTPUTS["authority"]),
@@ -51,9 +51,9 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
             *network.ready,
         ),
     )
-    groups = node_groups(plan, ground)
+    groups = node_groups(plan, foundation)
     agent = tuple(a.name for a in before if a.name == f"addon-{POD_IDENTITY_AGENT.name}")
-    stores = AwsStoreGround(
+    stores = AwsStoreFoundation(
         place=place,
         cluster=cluster.get("name"),
         vpc=network.vpc,
@@ -86,8 +86,8 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
                 *image_calls(plan),
             )
         ),
-        {**store_values(plan), **karpenter_told(plan)},
-        asked_of_aws(plan),
+        {**store_values(plan), **karpenter_late_values(plan)},
+        aws_prerequisites(plan),
     )
 
 
@@ -96,42 +96,42 @@ def _once(calls: tuple[CloudCall, ...]) -> tuple[CloudCall, ...]:
     return tuple({each.name: each for each in calls}.values())
 
 
-def _in_a_given_one(plan: PlatformPlan, place: AwsPlace) -> CloudGraph:
+def _in_a_given_one(plan: PlatformPlan, place: AwsLocation) -> CloudGraph:
     """Nodes in a cluster that somebody else made: with a role and a group of their own, and no more."""
-    cluster = given_cluster(plan)
+    cluster = existing_cluster(plan)
     vpc = cluster.get("vpcConfig.vpcId")
     workers, group = (
         node_role(plan, place),
-        node_group_rules(plan, vpc, cluster.get(GIVEN_OUTPUTS["group"])),
+        node_group_rules(plan, vpc, cluster.get(EXISTING_OUTPUTS["group"])),
     )
     subnets, calls = _subnets_there(plan, place, cluster)
-    ground = Ground(
+    foundation = ClusterFoundation(
         cluster=cluster.get("name"),
-        endpoint=cluster.get(GIVEN_OUTPUTS["endpoint"]),
-        authority=cluster.get(GIVEN_OUTPUTS["authority"]),
-        service_cidr=cluster.get(GIVEN_OUTPUTS["services"]),
+        endpoint=cluster.get(EXISTING_OUTPUTS["endpoint"]),
+        authority=cluster.get(EXISTING_OUTPUTS["authority"]),
+        service_cidr=cluster.get(EXISTING_OUTPUTS["services"]),
         vpc=vpc,
         subnets=subnets,
         node_role=workers[0].get("arn"),
-        security_groups=(cluster.get(GIVEN_OUTPUTS["group"]), group[0].get("id")),
+        security_groups=(cluster.get(EXISTING_OUTPUTS["group"]), group[0].get("id")),
         after=(*(each.name for each in workers[1:]), *(each.name for each in group[1:])),
     )
-    stores = AwsStoreGround(
+    stores = AwsStoreFoundation(
         place=place, cluster=cluster.get("name"), vpc=vpc, subnets=subnets, nodes=group[0]
     )
-    made = (*workers, *group, *store_parts(plan, stores), *node_groups(plan, ground))
-    asked = (*place.calls, *store_calls(plan), cluster, *calls, *image_calls(plan))
-    return CloudGraph(made, asked, store_values(plan), asked_of_aws(plan))
+    resources = (*workers, *group, *store_parts(plan, stores), *node_groups(plan, foundation))
+    all_calls = (*place.calls, *store_calls(plan), cluster, *calls, *image_calls(plan))
+    return CloudGraph(resources, all_calls, store_values(plan), aws_prerequisites(plan))
 
 
 def _subnets_there(
-    plan: PlatformPlan, place: AwsPlace, cluster: CloudCall
-) -> tuple[dict[str, Given], tuple[CloudCall, ...]]:
+    plan: PlatformPlan, place: AwsLocation, cluster: CloudCall
+) -> tuple[dict[str, StringInput], tuple[CloudCall, ...]]:
     """Those that the stack file says, else the cluster's own: by zone where zones are named."""
-    if cluster_of(plan.spec).network.id:
+    if cluster_spec(plan.spec).network.id:
         network = network_of(plan, place)
         return dict(network.private), network.calls
-    if zones := zones_of(plan.spec):
+    if zones := cluster_zones(plan.spec):
         private = [("tag:kubernetes.io/role/internal-elb", ["1"])]
         return subnets_by_zone(cluster.get("vpcConfig.vpcId"), zones, private)
     ids = ("vpcConfig.subnetIds.0", "vpcConfig.subnetIds.1")

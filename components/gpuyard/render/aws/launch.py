@@ -8,7 +8,7 @@ from gpuyard.catalogue.fabric import Interface, interfaces
 from gpuyard.catalogue.kubernetes.eks_nodes import DATA_DISKS, SYSTEM_DISKS
 from gpuyard.catalogue.machines import Machine
 from gpuyard.names import PLATFORM_LABEL
-from gpuyard.render.aws.ground import Given, Ground
+from gpuyard.render.aws.foundation import ClusterFoundation, StringInput
 from gpuyard.render.cloud.graph import Base64, CloudResource
 
 DISK_GIB = 200
@@ -28,7 +28,7 @@ class Boot:
     """Their image, as EKS calls it; CUSTOM where `image` is its id."""
     disk_gib: int = DISK_GIB
     user_data: Base64 | None = None
-    image: Given | None = None
+    image: StringInput | None = None
 
 
 def launch_template(
@@ -36,7 +36,7 @@ def launch_template(
     part: str,
     boot: Boot,
     bought: Mapping[str, Any],
-    ground: Ground,
+    foundation: ClusterFoundation,
     tags: Mapping[str, str],
 ) -> CloudResource:
     """The template of one group; a new version of it rolls the group's nodes, no change of it replaces."""
@@ -48,8 +48,8 @@ def launch_template(
             "httpPutResponseHopLimit": 1,
         },
         "monitoring": {"enabled": True},
-        "blockDeviceMappings": _disks(boot, ground),
-        **_network(boot.machines, ground),
+        "blockDeviceMappings": _disks(boot, foundation),
+        **_network(boot.machines, foundation),
         **bought,
         "tagSpecifications": [
             {"resourceType": kind, "tags": {"Name": f"{tags[PLATFORM_LABEL]}-{name}", **tags}}
@@ -75,15 +75,15 @@ def launch_template(
 def fabric_interfaces(machines: Sequence[Machine]) -> list[Interface]:
     """The interfaces that each of these machines can take; none unless the primary one is among them."""
     first, *others = machines
-    taken = [one for one in interfaces(first) if all(one in interfaces(m) for m in others)]
-    return taken if taken and taken[0].card == 0 else []
+    shared = [one for one in interfaces(first) if all(one in interfaces(m) for m in others)]
+    return shared if shared and shared[0].card == 0 else []
 
 
-def _network(machines: Sequence[Machine], ground: Ground) -> dict[str, Any]:
+def _network(machines: Sequence[Machine], foundation: ClusterFoundation) -> dict[str, Any]:
     """Security groups stand inside the interfaces where there are any: EC2 refuses them beside."""
-    groups = list(ground.security_groups)
-    found = fabric_interfaces(machines)
-    if not found:
+    groups = list(foundation.security_groups)
+    result = fabric_interfaces(machines)
+    if not result:
         return {"vpcSecurityGroupIds": groups}
     return {
         "networkInterfaces": [
@@ -94,18 +94,18 @@ def _network(machines: Sequence[Machine], ground: Ground) -> dict[str, Any]:
                 "deleteOnTermination": _YES,
                 "securityGroups": groups,
             }
-            for one in found
+            for one in result
         ]
     }
 
 
 # ── disks ─────────────────────────────────────────────────────────────────────────────────────────
-def _disks(boot: Boot, ground: Ground) -> list[dict[str, Any]]:
+def _disks(boot: Boot, foundation: ClusterFoundation) -> list[dict[str, Any]]:
     family = boot.variant.partition("_")[0]
     system = SYSTEM_DISKS.get(family)
-    disks = [_disk(system, ground)] if system else []
+    disks = [_disk(system, foundation)] if system else []
     size = disk_needs(boot.machines, boot.disk_gib)
-    return [*disks, _disk(DATA_DISKS[family], ground, size)]
+    return [*disks, _disk(DATA_DISKS[family], foundation, size)]
 
 
 def disk_needs(machines: Sequence[Machine], gib: int) -> dict[str, int]:
@@ -116,8 +116,10 @@ def disk_needs(machines: Sequence[Machine], gib: int) -> dict[str, int]:
     return size
 
 
-def _disk(device: str, ground: Ground, size: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    key = {} if ground.disk_key is None else {"kmsKeyId": ground.disk_key}
+def _disk(
+    device: str, foundation: ClusterFoundation, size: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    key = {} if foundation.disk_key is None else {"kmsKeyId": foundation.disk_key}
     ebs = {
         "volumeType": "gp3",
         "encrypted": _YES,

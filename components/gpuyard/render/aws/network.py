@@ -7,21 +7,21 @@ from gpuyard.catalogue.cluster.eks import (
     GATEWAY_SERVICE,
     INTERFACE_SERVICES,
     ZONES_WITHOUT,
-    kept_days,
+    log_retention_days,
 )
 from gpuyard.plan.cluster.ranges import (
     ANOTHER_ZONE,
-    cluster_of,
-    ranges_of,
+    cluster_ranges,
+    cluster_spec,
+    cluster_zones,
     subnet_ranges,
     without_local_zones,
-    zones_of,
     zones_with_subnets,
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
-from gpuyard.render.aws.ground import Given
-from gpuyard.render.aws.place import AwsPlace, document, role, statement, tags_of
+from gpuyard.render.aws.foundation import StringInput
+from gpuyard.render.aws.place import AwsLocation, document, role, statement, tags_of
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.spec.sections import Nat, PrivateEndpoints
 
@@ -33,10 +33,10 @@ _HTTPS = 443
 class NetworkParts:
     """A network, and what the cluster is given of it."""
 
-    vpc: Given
-    private: Mapping[str, Given]
+    vpc: StringInput
+    private: Mapping[str, StringInput]
     """Ids of private subnets by zone; by their own id where nobody says their zone."""
-    control: tuple[Given, ...]
+    control: tuple[StringInput, ...]
     """Those that the control plane is given: once it has them, it keeps them."""
     resources: tuple[CloudResource, ...] = ()
     calls: tuple[CloudCall, ...] = ()
@@ -44,18 +44,18 @@ class NetworkParts:
     """Resources without which no node in a private subnet reaches anything."""
 
 
-def network_of(plan: PlatformPlan, place: AwsPlace) -> NetworkParts:
+def network_of(plan: PlatformPlan, place: AwsLocation) -> NetworkParts:
     """The network that the stack file asks for."""
-    return _given(plan) if cluster_of(plan.spec).network.id else _own(plan, place)
+    return _existing_network(plan) if cluster_spec(plan.spec).network.id else _own(plan, place)
 
 
 # ── one that is there ─────────────────────────────────────────────────────────────────────────────
-def _given(plan: PlatformPlan) -> NetworkParts:
+def _existing_network(plan: PlatformPlan) -> NetworkParts:
     """Subnets as they are listed; with zones, AWS is asked which of them lies where."""
-    network = cluster_of(plan.spec).network
+    network = cluster_spec(plan.spec).network
     ids = list(network.subnets.private) if network.subnets else []
     marks = [("subnet-id", ids)] if ids else [(f"tag:{k}", [v]) for k, v in network.tags.items()]
-    zones = zones_of(plan.spec)
+    zones = cluster_zones(plan.spec)
     private, calls = subnets_by_zone(str(network.id), zones, marks)
     regional = without_local_zones(zones)
     all_regional = len(regional) == len(zones)
@@ -69,8 +69,8 @@ def _given(plan: PlatformPlan) -> NetworkParts:
 
 
 def subnets_by_zone(
-    vpc: Given, zones: tuple[str, ...], marks: list[tuple[str, list[str]]]
-) -> tuple[dict[str, Given], tuple[CloudCall, ...]]:
+    vpc: StringInput, zones: tuple[str, ...], marks: list[tuple[str, list[str]]]
+) -> tuple[dict[str, StringInput], tuple[CloudCall, ...]]:
     """A subnet in each zone, of those in the network that have all marks."""
     calls = tuple(
         CloudCall(
@@ -94,14 +94,14 @@ def subnets_by_zone(
 
 
 # ── one of its own ────────────────────────────────────────────────────────────────────────────────
-def _own(plan: PlatformPlan, place: AwsPlace) -> NetworkParts:
-    network = cluster_of(plan.spec).network
+def _own(plan: PlatformPlan, place: AwsLocation) -> NetworkParts:
+    network = cluster_spec(plan.spec).network
     names, calls = _zone_names(plan)
     vpc = CloudResource(
         kind="aws:ec2/vpc:Vpc",
         name="vpc",
         inputs={
-            "cidrBlock": ranges_of(plan.spec)["cidr"],
+            "cidrBlock": cluster_ranges(plan.spec)["cidr"],
             "enableDnsHostnames": True,
             "enableDnsSupport": True,
             "tags": tags_of(plan, Name=plan.name),
@@ -110,7 +110,7 @@ def _own(plan: PlatformPlan, place: AwsPlace) -> NetworkParts:
     private = {zone: _subnet(plan, vpc, zone, names[zone], public=False) for zone in names}
     regional = without_local_zones(names)
     way_out = (
-        _way_out(plan, vpc, {z: names[z] for z in regional}) if network.nat is not Nat.NONE else []
+        _egress(plan, vpc, {z: names[z] for z in regional}) if network.nat is not Nat.NONE else []
     )
     tables = [
         each for zone in names for each in _private_table(plan, vpc, zone, private[zone], way_out)
@@ -132,9 +132,9 @@ def _own(plan: PlatformPlan, place: AwsPlace) -> NetworkParts:
     )
 
 
-def _zone_names(plan: PlatformPlan) -> tuple[dict[str, Given], tuple[CloudCall, ...]]:
+def _zone_names(plan: PlatformPlan) -> tuple[dict[str, StringInput], tuple[CloudCall, ...]]:
     """What each zone is called; EKS wants two, so AWS is asked for one where nobody names it."""
-    named, zones = zones_of(plan.spec), zones_with_subnets(plan.spec)
+    named, zones = cluster_zones(plan.spec), zones_with_subnets(plan.spec)
     if named == zones:
         return {zone: zone for zone in zones}, ()
     lacking = [zone for zone in zones if zone.startswith(ANOTHER_ZONE)]
@@ -155,7 +155,7 @@ def _zone_names(plan: PlatformPlan) -> tuple[dict[str, Given], tuple[CloudCall, 
 
 
 def _subnet(
-    plan: PlatformPlan, vpc: CloudResource, zone: str, name: Given, *, public: bool
+    plan: PlatformPlan, vpc: CloudResource, zone: str, name: StringInput, *, public: bool
 ) -> CloudResource:
     """Its tags are what load balancers and Karpenter find it by."""
     side = "public" if public else "private"
@@ -181,8 +181,8 @@ def _subnet(
 
 
 # ── the way out ───────────────────────────────────────────────────────────────────────────────────
-def _way_out(
-    plan: PlatformPlan, vpc: CloudResource, names: Mapping[str, Given]
+def _egress(
+    plan: PlatformPlan, vpc: CloudResource, names: Mapping[str, StringInput]
 ) -> list[CloudResource]:
     """A gateway to the internet, public subnets, and in one of them or in each a translator of addresses."""
     gateway = CloudResource(
@@ -194,7 +194,7 @@ def _way_out(
     out = _route("public", table, gatewayId=gateway.get("id"))
     subnets = {zone: _subnet(plan, vpc, zone, name, public=True) for zone, name in names.items()}
     linked = [_linked(f"public-{zone}", table, subnet) for zone, subnet in subnets.items()]
-    one = cluster_of(plan.spec).network.nat is Nat.ONE
+    one = cluster_spec(plan.spec).network.nat is Nat.ONE
     zones = list(names)[:1] if one else list(names)
     nats = [each for zone in zones for each in _nat(plan, zone, subnets[zone], out)]
     return [gateway, table, out, *subnets.values(), *linked, *nats]
@@ -263,13 +263,13 @@ def _linked(name: str, table: CloudResource, subnet: CloudResource) -> CloudReso
 # ── private endpoints ─────────────────────────────────────────────────────────────────────────────
 def _endpoints(
     plan: PlatformPlan,
-    place: AwsPlace,
+    place: AwsLocation,
     vpc: CloudResource,
     subnets: list[CloudResource],
     tables: list[CloudResource],
 ) -> list[CloudResource]:
     """S3's always, which costs nothing; the others when asked for, or when there is no other way out."""
-    network = cluster_of(plan.spec).network
+    network = cluster_spec(plan.spec).network
     private = [each.get("id") for each in tables if each.kind.endswith(":RouteTable")]
     gateway = _endpoint(
         plan, place, vpc, GATEWAY_SERVICE, vpcEndpointType="Gateway", routeTableIds=private
@@ -314,7 +314,7 @@ def _endpoints(
 
 
 def _endpoint(
-    plan: PlatformPlan, place: AwsPlace, vpc: CloudResource, service: str, **more: object
+    plan: PlatformPlan, place: AwsLocation, vpc: CloudResource, service: str, **more: object
 ) -> CloudResource:
     return CloudResource(
         kind="aws:ec2/vpcEndpoint:VpcEndpoint",
@@ -336,7 +336,7 @@ def _flow_logs(plan: PlatformPlan, vpc: CloudResource) -> list[CloudResource]:
         name="flow-logs",
         inputs={
             "name": f"/aws/vpc/{plan.name}/flow-logs",
-            "retentionInDays": kept_days(cluster_of(plan.spec).logs.keep_days),
+            "retentionInDays": log_retention_days(cluster_spec(plan.spec).logs.retention_days),
             "tags": tags_of(plan),
         },
         outputs=("arn",),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.aws.ground import Given
+from gpuyard.render.aws.foundation import StringInput
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined, Json
 
@@ -21,11 +21,11 @@ _PARTITIONS = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AwsPlace:
+class AwsLocation:
     """A region, known now or when it is asked for."""
 
-    region: Given
-    partition: Given
+    region: StringInput
+    partition: StringInput
     calls: tuple[CloudCall, ...]
     """What has to be asked."""
 
@@ -34,11 +34,11 @@ class AwsPlace:
         return Joined("arn:", self.partition, f":iam::aws:policy/{name}")
 
 
-def place_of(plan: PlatformPlan) -> AwsPlace:
+def aws_location(plan: PlatformPlan) -> AwsLocation:
     """Where the platform is; where nobody says it, AWS is asked for the region of its provider."""
     if plan.region is not None:
-        found = (name for start, name in _PARTITIONS.items() if plan.region.startswith(start))
-        return AwsPlace(region=plan.region, partition=next(found, "aws"), calls=())
+        results = (name for start, name in _PARTITIONS.items() if plan.region.startswith(start))
+        return AwsLocation(region=plan.region, partition=next(results, "aws"), calls=())
     region = CloudCall(
         kind="aws:index/getRegion:getRegion", name="region", args={}, outputs=("region",)
     )
@@ -48,7 +48,7 @@ def place_of(plan: PlatformPlan) -> AwsPlace:
         args={},
         outputs=("partition",),
     )
-    return AwsPlace(
+    return AwsLocation(
         region=region.get("region"),
         partition=partition.get("partition"),
         calls=(region, partition),
@@ -88,7 +88,7 @@ def role(
     )
 
 
-def attached(place: AwsPlace, of: CloudResource, policy: str) -> CloudResource:
+def policy_attachment(place: AwsLocation, of: CloudResource, policy: str) -> CloudResource:
     """A policy that AWS keeps, given to a role."""
     return CloudResource(
         kind="aws:iam/rolePolicyAttachment:RolePolicyAttachment",
@@ -97,7 +97,7 @@ def attached(place: AwsPlace, of: CloudResource, policy: str) -> CloudResource:
     )
 
 
-def taken_by(
+def pod_identity_association(
     plan: PlatformPlan,
     name: str,
     cluster: Any,

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.names import OFFERING_TAG
-from gpuyard.plan.records import Ec2Purchase, LadderRung, PoolPlan
+from gpuyard.plan.records import CapacityOption, Ec2Purchase, PoolPlan
 from gpuyard.render.cloud.graph import BLOCK, CloudResource
 
 _CLUSTER = "cluster"
@@ -18,7 +18,7 @@ def placement_group(
 
     It is a `part` of the pool, unless another one is said.
     """
-    if not any(in_group(rung) for rung in pool.ladder):
+    if not any(uses_placement_group(option) for option in pool.capacity_options):
         return None
     return CloudResource(
         kind="aws:ec2/placementGroup:PlacementGroup",
@@ -28,9 +28,9 @@ def placement_group(
     )
 
 
-def in_group(rung: LadderRung) -> bool:
+def uses_placement_group(option: CapacityOption) -> bool:
     """Whether nodes of this rung stand in the pool's group."""
-    return rung.placement == _CLUSTER
+    return option.placement == _CLUSTER
 
 
 def placement_name(pool: PoolPlan) -> str:
@@ -38,16 +38,16 @@ def placement_name(pool: PoolPlan) -> str:
     return f"{pool.stable_name}-placement"
 
 
-def on_ec2(pool: PoolPlan, rung: LadderRung) -> Ec2Purchase:
+def ec2_purchase(pool: PoolPlan, option: CapacityOption) -> Ec2Purchase:
     """How a rung is said on EC2."""
-    if rung.aws is None:
+    if option.aws is None:
         raise ValueError(f"{pool.name} is not bought on AWS")
-    return rung.aws
+    return option.aws
 
 
 def block_purchase(
     pool: PoolPlan,
-    rung: LadderRung,
+    option: CapacityOption,
     tags: Mapping[str, str],
     after: tuple[str, ...],
     part: str | None = None,
@@ -56,15 +56,15 @@ def block_purchase(
 
     AWS gives no block back, and its provider forgets it without a call: it is left where it is until it ends.
     """
-    if rung.buys is None or rung.reservation is None:
+    if option.purchase is None or option.reservation is None:
         return None
     return CloudResource(
         kind=BLOCK,
-        name=f"{pool.stable_name}-{rung.reservation}",
+        name=f"{pool.stable_name}-{option.reservation}",
         inputs={
-            "capacityBlockOfferingId": rung.reservation,
+            "capacityBlockOfferingId": option.reservation,
             "instancePlatform": "Linux/UNIX",
-            "tags": {**tags, OFFERING_TAG: rung.reservation},
+            "tags": {**tags, OFFERING_TAG: option.reservation},
         },
         part=pool.stable_name if part is None else part,
         after=after,  # nothing is paid before all is there that its nodes need
@@ -72,9 +72,9 @@ def block_purchase(
     )
 
 
-def bought(
+def purchase_options(
     pool: PoolPlan,
-    rung: LadderRung,
+    option: CapacityOption,
     group: CloudResource | None,
     block: CloudResource | None = None,
 ) -> dict[str, Any]:
@@ -83,15 +83,15 @@ def bought(
     Spot is a word of the node group, not of its template. A reservation has its own place: asked to be in a
     group of ours as well, its machines would stay empty.
     """
-    words = on_ec2(pool, rung)
+    words = ec2_purchase(pool, option)
     reservation: dict[str, Any] = {"capacityReservationPreference": words.reservation_preference}
-    if rung.reservation:
-        held = rung.reservation if block is None else block.get("id")
-        reservation["capacityReservationTarget"] = {"capacityReservationId": held}
-    said: dict[str, Any] = {"capacityReservationSpecification": reservation}
-    if rung.mode == Capacity.BLOCK.value:
-        said["instanceType"] = pool.machine.type_name
-        said["instanceMarketOptions"] = {"marketType": words.market_type}
-    if group is not None and in_group(rung):
-        said["placement"] = {"groupName": group.get("id")}
-    return said
+    if option.reservation:
+        reservation_id = option.reservation if block is None else block.get("id")
+        reservation["capacityReservationTarget"] = {"capacityReservationId": reservation_id}
+    fields: dict[str, Any] = {"capacityReservationSpecification": reservation}
+    if option.mode == Capacity.BLOCK.value:
+        fields["instanceType"] = pool.machine.type_name
+        fields["instanceMarketOptions"] = {"marketType": words.market_type}
+    if group is not None and uses_placement_group(option):
+        fields["placement"] = {"groupName": group.get("id")}
+    return fields

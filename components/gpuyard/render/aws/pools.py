@@ -18,12 +18,12 @@ from gpuyard.catalogue.kubernetes.eks_nodes import (
 )
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine
 from gpuyard.names import EFA, PLATFORM_LABEL, POOL_LABEL, SYSTEM_POOL
-from gpuyard.plan.capacity.ladder import ec2_ways
-from gpuyard.plan.cluster.ranges import cluster_of
-from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
-from gpuyard.render.aws.ground import Ground
+from gpuyard.plan.capacity.capacity_options import ec2_purchases
+from gpuyard.plan.cluster.ranges import cluster_spec
+from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
+from gpuyard.render.aws.foundation import ClusterFoundation
 from gpuyard.render.aws.launch import DISK_GIB, Boot, launch_template
-from gpuyard.render.aws.placement import block_purchase, bought, placement_group
+from gpuyard.render.aws.placement import block_purchase, placement_group, purchase_options
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.aws.user_data import pool_user_data, system_user_data
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
@@ -38,22 +38,22 @@ _DESIRED = "scalingConfig.desiredSize"
 _ANY_MACHINE = "m7i.xlarge"
 
 
-def node_groups(plan: PlatformPlan, ground: Ground) -> tuple[CloudResource, ...]:
+def node_groups(plan: PlatformPlan, foundation: ClusterFoundation) -> tuple[CloudResource, ...]:
     """The node groups of all pools and of the system, with what each rests on before it."""
-    found = [*_system(plan, ground)]
-    for pool in grouped(plan):
-        found += _pool(plan, pool, ground)
-    return tuple(found)
+    results = [*_system(plan, foundation)]
+    for pool in node_group_pools(plan):
+        results += _pool(plan, pool, foundation)
+    return tuple(results)
 
 
-def grouped(plan: PlatformPlan) -> tuple[PoolPlan, ...]:
+def node_group_pools(plan: PlatformPlan) -> tuple[PoolPlan, ...]:
     """The pools whose nodes are node groups."""
     return tuple(pool for pool in plan.pools if pool.scaling is not Scaling.KARPENTER)
 
 
 def image_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
     """Questions for ids of images that EKS does not choose itself, one for each architecture."""
-    arches = sorted({p.machine.arch for p in grouped(plan) if _variant(p) == CUSTOM})
+    arches = sorted({p.machine.arch for p in node_group_pools(plan) if _variant(p) == CUSTOM})
     return tuple(_image_call(plan, arch) for arch in arches)
 
 
@@ -71,7 +71,7 @@ def _image_call(plan: PlatformPlan, arch: str) -> CloudCall:
 class GroupSize:
     """Nodes of one group."""
 
-    rung: LadderRung
+    option: CapacityOption
     low: int
     start: int
     """On the first day; afterwards whoever scales the group has the word."""
@@ -87,49 +87,51 @@ def group_sizes(pool: PoolPlan) -> list[GroupSize]:
     """
     sizes: list[GroupSize] = []
     low, start = pool.nodes.low, pool.start_nodes
-    for rung in ec2_ways(pool):
-        here_low, here_start = min(low, rung.most), min(start, rung.most)
+    for option in ec2_purchases(pool):
+        here_low, here_start = min(low, option.max_nodes), min(start, option.max_nodes)
         low, start = low - here_low, start - here_start
-        if rung.mode == Capacity.BLOCK.value:
+        if option.mode == Capacity.BLOCK.value:
             here_low = here_start = 0
-        sizes.append(GroupSize(rung, here_low, here_start, rung.most))
+        sizes.append(GroupSize(option, here_low, here_start, option.max_nodes))
     return sizes
 
 
-def group_name(pool: PoolPlan, rung: LadderRung) -> str:
+def group_name(pool: PoolPlan, option: CapacityOption) -> str:
     """What tells a group from all others of the cluster, whatever else is in the ladder, and wherever."""
-    held = f"-{rung.reservation}" if rung.reservation else ""
-    return f"{pool.stable_name}-{rung.mode}{held}"
+    suffix = f"-{option.reservation}" if option.reservation else ""
+    return f"{pool.stable_name}-{option.mode}{suffix}"
 
 
 # ── pools ─────────────────────────────────────────────────────────────────────────────────────────
-def _pool(plan: PlatformPlan, pool: PoolPlan, ground: Ground) -> Iterator[CloudResource]:
+def _pool(
+    plan: PlatformPlan, pool: PoolPlan, foundation: ClusterFoundation
+) -> Iterator[CloudResource]:
     tags = aws_tags(plan, pool.stable_name, " ".join(pool.owners))
     close = placement_group(pool, tags)
     if close is not None:
         yield close
-    boot = _boot(plan, pool, ground)
+    boot = _boot(plan, pool, foundation)
     for size in group_sizes(pool):
-        name = group_name(pool, size.rung)
-        block = block_purchase(pool, size.rung, tags, ground.after)
+        name = group_name(pool, size.option)
+        block = block_purchase(pool, size.option, tags, foundation.after)
         if block is not None:
             yield block
-        said = bought(pool, size.rung, close, block)
-        template = launch_template(name, pool.stable_name, boot, said, ground, tags)
-        group = _gpu_group(plan, pool, size, boot, template, ground, tags)
+        bought = purchase_options(pool, size.option, close, block)
+        template = launch_template(name, pool.stable_name, boot, bought, foundation, tags)
+        group = _gpu_group(plan, pool, size, boot, template, foundation, tags)
         yield template
         yield group
         yield from _autoscaler_tags(pool, group, template)
 
 
-def _boot(plan: PlatformPlan, pool: PoolPlan, ground: Ground) -> Boot:
+def _boot(plan: PlatformPlan, pool: PoolPlan, foundation: ClusterFoundation) -> Boot:
     variant = _variant(pool)
     machines = tuple(MACHINES[name] for name in pool.machines)
     return Boot(
         machines=machines,
         variant=variant,
         disk_gib=disk_gib(plan, pool),
-        user_data=pool_user_data(plan, pool, machines, variant, ground),
+        user_data=pool_user_data(plan, pool, machines, variant, foundation),
         image=_image_call(plan, pool.machine.arch).get("insecureValue")
         if variant == CUSTOM
         else None,
@@ -154,20 +156,20 @@ def _gpu_group(
     size: GroupSize,
     boot: Boot,
     template: CloudResource,
-    ground: Ground,
+    foundation: ClusterFoundation,
     tags: Mapping[str, str],
 ) -> CloudResource:
     """GPUs are there once: what replaces a group, or rolls its nodes, takes the old ones away first."""
-    name = group_name(pool, size.rung)
-    capacity = size.rung.aws.capacity_type if size.rung.aws else ""
+    name = group_name(pool, size.option)
+    capacity = size.option.aws.capacity_type if size.option.aws else ""
     in_template = "instanceType" in template.inputs
-    scaled = pool.scaling is Scaling.AUTOSCALER or size.rung.mode == Capacity.BLOCK.value
+    scaled = pool.scaling is Scaling.AUTOSCALER or size.option.mode == Capacity.BLOCK.value
     return CloudResource(
         kind="aws:eks/nodeGroup:NodeGroup",
         name=name,
         inputs={
             "nodeGroupName": fit(name),
-            **_where(ground, ground.subnets_in(pool.zones), template),
+            **_where(foundation, foundation.subnets_in(pool.zones), template),
             **_image(plan, boot.variant),
             "capacityType": capacity,
             **({} if in_template else {"instanceTypes": [m.type_name for m in boot.machines]}),
@@ -179,7 +181,7 @@ def _gpu_group(
             "labels": dict(pool.labels),
             "taints": [
                 {"key": t.key, "value": t.value, "effect": EFFECTS[t.effect]}
-                for t in plan.starts_with(pool)
+                for t in plan.initial_taints(pool)
             ],
             "updateConfig": _update(pool),
             "nodeRepairConfig": {"enabled": True, "nodeRepairConfigOverrides": _repairs()},
@@ -188,8 +190,8 @@ def _gpu_group(
         },
         part=pool.stable_name,
         outputs=("resources",),
-        after=ground.after,
-        protect=cluster_of(plan.spec).protect,
+        after=foundation.after,
+        protect=cluster_spec(plan.spec).protect,
         ignores=(_DESIRED,) if scaled else (),
         delete_first=True,
     )
@@ -197,18 +199,20 @@ def _gpu_group(
 
 def _update(pool: PoolPlan) -> dict[str, Any]:
     """MINIMAL takes old nodes away first: GPUs are there once, unless somebody asks for a surge."""
-    said = pool.upgrade
-    at_once = said.unavailable if said else None
+    upgrade = pool.upgrade
+    at_once = upgrade.max_unavailable if upgrade else None
     return {
         **({"maxUnavailable": at_once} if at_once else {"maxUnavailablePercentage": 10}),
-        "updateStrategy": "DEFAULT" if said and said.surge else "MINIMAL",
+        "updateStrategy": "DEFAULT" if upgrade and upgrade.max_surge else "MINIMAL",
     }
 
 
-def _where(ground: Ground, subnets: list[Any], template: CloudResource) -> dict[str, Any]:
+def _where(
+    foundation: ClusterFoundation, subnets: list[Any], template: CloudResource
+) -> dict[str, Any]:
     return {
-        "clusterName": ground.cluster,
-        "nodeRoleArn": ground.node_role,
+        "clusterName": foundation.cluster,
+        "nodeRoleArn": foundation.node_role,
         "subnetIds": subnets,
         "launchTemplate": {
             "id": template.get("id"),
@@ -248,12 +252,12 @@ def _autoscaler_tags(
 
     A pod that asks for EFA as well as for GPUs starts a node only where the autoscaler knows of both.
     """
-    told = dict(pool.scale.tags)
+    tags = dict(pool.autoscaler_hints.tags)
     cards = template.inputs.get("networkInterfaces", ())
-    if told and cards:
+    if tags and cards:
         adapters = sum(card["interfaceType"] != "interface" for card in cards)
-        told[f"{TEMPLATE_TAG}/resources/{EFA}"] = str(adapters)
-    for key, value in told.items():
+        tags[f"{TEMPLATE_TAG}/resources/{EFA}"] = str(adapters)
+    for key, value in tags.items():
         yield CloudResource(
             kind="aws:autoscaling/tag:Tag",
             name=f"{group.name}/{key.removeprefix(f'{TEMPLATE_TAG}/')}",
@@ -266,7 +270,7 @@ def _autoscaler_tags(
 
 
 # ── the system ────────────────────────────────────────────────────────────────────────────────────
-def _system(plan: PlatformPlan, ground: Ground) -> Iterator[CloudResource]:
+def _system(plan: PlatformPlan, foundation: ClusterFoundation) -> Iterator[CloudResource]:
     """Nodes for controllers, in every zone; their successors are there before they go."""
     system = plan.system
     if system is None:
@@ -279,14 +283,14 @@ def _system(plan: PlatformPlan, ground: Ground) -> Iterator[CloudResource]:
         disk_gib=_SYSTEM_DISK_GIB,
         user_data=system_user_data(plan),
     )
-    template = launch_template(SYSTEM_POOL, SYSTEM_POOL, boot, {}, ground, tags)
+    template = launch_template(SYSTEM_POOL, SYSTEM_POOL, boot, {}, foundation, tags)
     low, high = system.nodes.low, system.nodes.high
     yield template
     yield CloudResource(
         kind="aws:eks/nodeGroup:NodeGroup",
         name=SYSTEM_POOL,
         inputs={
-            **_where(ground, ground.subnets_in(()), template),
+            **_where(foundation, foundation.subnets_in(()), template),
             **_image(plan, boot.variant),
             "capacityType": "ON_DEMAND",
             "instanceTypes": [machine.type_name],
@@ -298,8 +302,8 @@ def _system(plan: PlatformPlan, ground: Ground) -> Iterator[CloudResource]:
             "tags": dict(tags),
         },
         part=SYSTEM_POOL,
-        after=ground.after,
-        protect=cluster_of(plan.spec).protect,
+        after=foundation.after,
+        protect=cluster_spec(plan.spec).protect,
         ignores=(_DESIRED,) if low < high else (),
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.aws.ground import Given
+from gpuyard.render.aws.foundation import StringInput
 from gpuyard.render.aws.place import tags_of
 from gpuyard.render.cloud.graph import CloudResource
 
@@ -11,7 +11,9 @@ _ALL = "-1"
 """Every protocol and port: EFA's own is none that a rule could name."""
 
 
-def node_group_rules(plan: PlatformPlan, vpc: Given, cluster_group: Given) -> list[CloudResource]:
+def node_group_rules(
+    plan: PlatformPlan, vpc: StringInput, cluster_group: StringInput
+) -> list[CloudResource]:
     """The group, and its rules one by one, so that a rule added later leaves the others alone.
 
     Nodes have the cluster's own group too, in which EKS lets control plane and nodes talk. A rule for it here
@@ -53,10 +55,10 @@ def node_group_rules(plan: PlatformPlan, vpc: Given, cluster_group: Given) -> li
 
 
 def _rule(
-    group: CloudResource, way: str, name: str, says: str, peer: Mapping[str, object]
+    group: CloudResource, way: str, name: str, description: str, peer: Mapping[str, object]
 ) -> CloudResource:
     return CloudResource(
         kind=f"aws:vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
         name=name,
-        inputs={"securityGroupId": group.get("id"), "description": says, **peer},
+        inputs={"securityGroupId": group.get("id"), "description": description, **peer},
     )

@@ -6,12 +6,20 @@ from typing import Any
 
 from gpuyard.catalogue.cluster.stores import FSX_LUSTRE
 from gpuyard.names import DATA_ACCOUNT, system_namespace
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.storage import BACKUP_DAYS, KEEP_DAYS
-from gpuyard.render.aws.ground import Given
-from gpuyard.render.aws.place import ACCOUNT, AwsPlace, document, role, statement, tags_of, taken_by
+from gpuyard.render.aws.foundation import StringInput
+from gpuyard.render.aws.place import (
+    ACCOUNT,
+    AwsLocation,
+    document,
+    pod_identity_association,
+    role,
+    statement,
+    tags_of,
+)
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.cloud.spelling import fit
@@ -31,13 +39,13 @@ _ROLE_LENGTH = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AwsStoreGround:
+class AwsStoreFoundation:
     """What stores rest on, whether the cluster is made or was there."""
 
-    place: AwsPlace
-    cluster: Given
-    vpc: Given
-    subnets: Mapping[str, Given]
+    place: AwsLocation
+    cluster: StringInput
+    vpc: StringInput
+    subnets: Mapping[str, StringInput]
     """Ids of the private subnets, by zone."""
     nodes: CloudResource
     """The security group of nodes."""
@@ -45,28 +53,32 @@ class AwsStoreGround:
     """Resources that an association of a pod's rights waits for."""
 
 
-def store_parts(plan: PlatformPlan, ground: AwsStoreGround) -> list[CloudResource]:
+def store_parts(plan: PlatformPlan, foundation: AwsStoreFoundation) -> list[CloudResource]:
     """All that is made for data and checkpoints, in order."""
-    found: list[CloudResource] = []
+    results: list[CloudResource] = []
     for data in plan.storage.datasets:
         if data.kind is DatasetKind.EFS:
-            found += _efs(plan, ground, data)
+            results += _efs(plan, foundation, data)
         elif data.kind is DatasetKind.FSX_LUSTRE:
-            found += _lustre(plan, ground, data)
+            results += _lustre(plan, foundation, data)
         elif data.kind is DatasetKind.BUCKET and data.bucket is None:
-            found += _bucket(plan, ground, store_name(data), keep_days=KEEP_DAYS)
-    kept = plan.storage.checkpoints
-    if kept and kept.bucket is None:
-        found += _bucket(plan, ground, CHECKPOINTS_STORE, keep_days=kept.keep_days)
-    found += [each for team in plan.teams for each in _team(plan, ground, team)]
-    return [*found, *_check(plan, ground)]
+            results += _bucket(plan, foundation, store_name(data), retention_days=KEEP_DAYS)
+    checkpoints = plan.storage.checkpoints
+    if checkpoints and checkpoints.bucket is None:
+        results += _bucket(
+            plan, foundation, CHECKPOINTS_STORE, retention_days=checkpoints.retention_days
+        )
+    results += [each for team in plan.teams for each in _team(plan, foundation, team)]
+    return [*results, *_check(plan, foundation)]
 
 
 def store_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
     """What has to be asked where a bucket is made."""
-    made = [d for d in plan.storage.datasets if d.kind is DatasetKind.BUCKET and not d.bucket]
-    kept = plan.storage.checkpoints
-    return (ACCOUNT,) if made or (kept and not kept.bucket) else ()
+    new_buckets = [
+        d for d in plan.storage.datasets if d.kind is DatasetKind.BUCKET and not d.bucket
+    ]
+    checkpoints = plan.storage.checkpoints
+    return (ACCOUNT,) if new_buckets or (checkpoints and not checkpoints.bucket) else ()
 
 
 def store_values(plan: PlatformPlan) -> dict[str, Any]:
@@ -82,22 +94,24 @@ def store_values(plan: PlatformPlan) -> dict[str, Any]:
             values[f"{name}.share"] = Late(f"{name}.mountName")
         elif data.kind is DatasetKind.BUCKET and data.bucket is None:
             values[f"{name}.bucket"] = Late(f"{name}.id")
-    kept = plan.storage.checkpoints
-    if kept and kept.bucket is None:
+    checkpoints = plan.storage.checkpoints
+    if checkpoints and checkpoints.bucket is None:
         values[f"{CHECKPOINTS_STORE}.url"] = Joined("s3://", Late(f"{CHECKPOINTS_STORE}.id"))
     return values
 
 
 def _key(plan: PlatformPlan) -> str | None:
     """The key that the stack file names; without one each service has its own."""
-    return cluster_of(plan.spec).key
+    return cluster_spec(plan.spec).key
 
 
 # ── EFS ───────────────────────────────────────────────────────────────────────────────────────────
-def _efs(plan: PlatformPlan, ground: AwsStoreGround, data: DatasetPlan) -> list[CloudResource]:
+def _efs(
+    plan: PlatformPlan, foundation: AwsStoreFoundation, data: DatasetPlan
+) -> list[CloudResource]:
     """The file system, a door into it in every zone, and one user that all files belong to."""
     name, key = store_name(data), _key(plan)
-    given = {"provisionedThroughputInMibps": data.throughput} if data.throughput else {}
+    value = {"provisionedThroughputInMibps": data.throughput} if data.throughput else {}
     files = CloudResource(
         kind="aws:efs/fileSystem:FileSystem",
         name=name,
@@ -105,8 +119,8 @@ def _efs(plan: PlatformPlan, ground: AwsStoreGround, data: DatasetPlan) -> list[
             "encrypted": True,
             **({"kmsKeyId": key} if key else {}),
             "performanceMode": "generalPurpose",
-            "throughputMode": "provisioned" if given else "elastic",
-            **given,
+            "throughputMode": "provisioned" if value else "elastic",
+            **value,
             "lifecyclePolicies": [
                 {"transitionToIa": "AFTER_30_DAYS"},
                 {"transitionToPrimaryStorageClass": "AFTER_1_ACCESS"},
@@ -115,7 +129,7 @@ def _efs(plan: PlatformPlan, ground: AwsStoreGround, data: DatasetPlan) -> list[
         },
         protect=plan.storage.protect,
     )
-    group = _group(plan, ground, name, "NFS from nodes, and from nobody else")
+    group = _group(plan, foundation, name, "NFS from nodes, and from nobody else")
     doors = [
         CloudResource(
             kind="aws:efs/mountTarget:MountTarget",
@@ -127,7 +141,7 @@ def _efs(plan: PlatformPlan, ground: AwsStoreGround, data: DatasetPlan) -> list[
             },
             delete_first=True,
         )
-        for zone, subnet in _by_zone(ground)
+        for zone, subnet in _by_zone(foundation)
     ]
     backups = CloudResource(
         kind="aws:efs/backupPolicy:BackupPolicy",
@@ -137,27 +151,31 @@ def _efs(plan: PlatformPlan, ground: AwsStoreGround, data: DatasetPlan) -> list[
             "backupPolicy": {"status": "ENABLED" if plan.storage.protect else "DISABLED"},
         },
     )
-    nobody = 1000
+    user_id = 1000
     root = CloudResource(
         kind="aws:efs/accessPoint:AccessPoint",
         name=f"root-{name}",
         inputs={
             "fileSystemId": files.get("id"),
             # Its own root belongs to root: pods that may not become root could write nothing.
-            "posixUser": {"uid": nobody, "gid": nobody},
+            "posixUser": {"uid": user_id, "gid": user_id},
             "rootDirectory": {
                 "path": "/data",
-                "creationInfo": {"ownerUid": nobody, "ownerGid": nobody, "permissions": "0775"},
+                "creationInfo": {
+                    "ownerUid": user_id,
+                    "ownerGid": user_id,
+                    "permissions": "0775",
+                },
             },
             "tags": tags_of(plan, Name=f"{plan.name}-{data.name}"),
         },
     )
-    return [files, group, _from(group, ground.nodes, "nodes", *_NFS), *doors, backups, root]
+    return [files, group, _from(group, foundation.nodes, "nodes", *_NFS), *doors, backups, root]
 
 
-def _by_zone(ground: AwsStoreGround) -> Sequence[tuple[str, Given]]:
+def _by_zone(foundation: AwsStoreFoundation) -> Sequence[tuple[str, StringInput]]:
     """A subnet for each zone, by the zone's name; where nobody says it, by its place in the list."""
-    subnets = list(ground.subnets.items())
+    subnets = list(foundation.subnets.items())
     return [(zone if _plain(zone) else str(n), subnet) for n, (zone, subnet) in enumerate(subnets)]
 
 
@@ -166,23 +184,25 @@ def _plain(zone: str) -> bool:
 
 
 # ── FSx for Lustre ────────────────────────────────────────────────────────────────────────────────
-def _lustre(plan: PlatformPlan, ground: AwsStoreGround, data: DatasetPlan) -> list[CloudResource]:
+def _lustre(
+    plan: PlatformPlan, foundation: AwsStoreFoundation, data: DatasetPlan
+) -> list[CloudResource]:
     """The file system in its zone, what nodes and servers say to each other, and what fills it."""
     name, tier = store_name(data), str(data.tier)
-    group = _group(plan, ground, name, "Lustre among its servers and nodes")
-    peers = {"servers": (group, group), "nodes": (group, ground.nodes)}
+    group = _group(plan, foundation, name, "Lustre among its servers and nodes")
+    peers = {"servers": (group, group), "nodes": (group, foundation.nodes)}
     rules = [
         _from(group, peer, f"{who}-{low}", low, high)
         for who, (_, peer) in peers.items()
         for low, high in _LUSTRE
     ]
-    rules += [_from(ground.nodes, group, f"{low}-{name}", low, high) for low, high in _LUSTRE]
+    rules += [_from(foundation.nodes, group, f"{low}-{name}", low, high) for low, high in _LUSTRE]
     out = CloudResource(
         kind="aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
         name=f"out-{name}",
         inputs={
             "securityGroupId": group.get("id"),
-            "referencedSecurityGroupId": ground.nodes.get("id"),
+            "referencedSecurityGroupId": foundation.nodes.get("id"),
             "ipProtocol": "-1",
             "description": "Answers to nodes",
         },
@@ -200,7 +220,7 @@ def _lustre(plan: PlatformPlan, ground: AwsStoreGround, data: DatasetPlan) -> li
         kind="aws:fsx/lustreFileSystem:LustreFileSystem",
         name=name,
         inputs={
-            "subnetIds": ground.subnets[str(data.zone)],
+            "subnetIds": foundation.subnets[str(data.zone)],
             "securityGroupIds": [group.get("id")],
             "deploymentType": FSX_LUSTRE[tier].name,
             "storageType": "SSD",
@@ -250,13 +270,15 @@ def _filled(plan: PlatformPlan, data: DatasetPlan, files: CloudResource) -> Iter
 
 
 # ── who reaches a file system ─────────────────────────────────────────────────────────────────────
-def _group(plan: PlatformPlan, ground: AwsStoreGround, name: str, says: str) -> CloudResource:
+def _group(
+    plan: PlatformPlan, foundation: AwsStoreFoundation, name: str, description: str
+) -> CloudResource:
     return CloudResource(
         kind="aws:ec2/securityGroup:SecurityGroup",
         name=f"access-{name}",
         inputs={
-            "vpcId": ground.vpc,
-            "description": says,
+            "vpcId": foundation.vpc,
+            "description": description,
             # Its rules, and those of nodes, name it: they go before it does.
             "revokeRulesOnDelete": True,
             "tags": tags_of(plan, Name=f"{plan.name}-{name}"),
@@ -283,7 +305,7 @@ def _from(
 
 # ── buckets ───────────────────────────────────────────────────────────────────────────────────────
 def _bucket(
-    plan: PlatformPlan, ground: AwsStoreGround, name: str, *, keep_days: int
+    plan: PlatformPlan, foundation: AwsStoreFoundation, name: str, *, retention_days: int
 ) -> list[CloudResource]:
     """Closed to the public and to whoever comes without TLS; what is deleted can be had back for a while."""
     own = fit(f"{plan.name}-{name}", _NAME_LENGTH)
@@ -292,7 +314,7 @@ def _bucket(
         name=name,
         inputs={
             # Names are the whole world's: nobody else has this account and region in theirs.
-            "bucket": Joined(own, "-", ACCOUNT.get("accountId"), "-", ground.place.region),
+            "bucket": Joined(own, "-", ACCOUNT.get("accountId"), "-", foundation.place.region),
             "forceDestroy": False,
             "tags": tags_of(plan),
         },
@@ -323,7 +345,7 @@ def _bucket(
         bucket,
         "LifecycleConfiguration",
         after=(versions.name,),
-        rules=list(_cycle(keep_days)),
+        rules=list(_cycle(retention_days)),
     )
     return [bucket, block, versions, encryption, policy, cycle]
 
@@ -339,7 +361,7 @@ def _about(
     )
 
 
-def _without_tls(arn: Given) -> dict[str, Any]:
+def _without_tls(arn: StringInput) -> dict[str, Any]:
     return {
         "Effect": "Deny",
         "Principal": "*",
@@ -349,7 +371,7 @@ def _without_tls(arn: Given) -> dict[str, Any]:
     }
 
 
-def _cycle(keep_days: int) -> Iterator[dict[str, Any]]:
+def _cycle(retention_days: int) -> Iterator[dict[str, Any]]:
     """Nothing that is current ever goes: only uploads that nobody finished, and what was deleted before."""
     yield {
         "id": "unfinished-uploads",
@@ -361,29 +383,31 @@ def _cycle(keep_days: int) -> Iterator[dict[str, Any]]:
         "id": "earlier-versions",
         "status": "Enabled",
         "filter": {"prefix": ""},
-        "noncurrentVersionExpiration": {"noncurrentDays": keep_days},
+        "noncurrentVersionExpiration": {"noncurrentDays": retention_days},
         "expiration": {"expiredObjectDeleteMarker": True},
     }
 
 
 # ── what a team may ───────────────────────────────────────────────────────────────────────────────
-def _team(plan: PlatformPlan, ground: AwsStoreGround, team: TeamPlan) -> Iterator[CloudResource]:
+def _team(
+    plan: PlatformPlan, foundation: AwsStoreFoundation, team: TeamPlan
+) -> Iterator[CloudResource]:
     """A role for the pods of one service account in its namespaces: its data, its place for checkpoints."""
-    allowed = list(_allowed(plan, ground, team.stable_name))
+    allowed = list(_allowed(plan, foundation, team.stable_name))
     name = fit(f"team-{team.stable_name}", _ROLE_LENGTH)
-    yield from _role(plan, ground, name, allowed, [space.name for space in team.namespaces])
+    yield from _role(plan, foundation, name, allowed, [space.name for space in team.namespaces])
 
 
-def _check(plan: PlatformPlan, ground: AwsStoreGround) -> Iterator[CloudResource]:
+def _check(plan: PlatformPlan, foundation: AwsStoreFoundation) -> Iterator[CloudResource]:
     """A role for the pods of the check that read buckets."""
     buckets = [data for data in plan.read_by_check if data.kind is DatasetKind.BUCKET]
-    allowed = [said for data in buckets for said in _of_bucket(ground, data, _READ)]
-    yield from _role(plan, ground, "check-volumes", allowed, [system_namespace(plan.name)])
+    allowed = [allowance for data in buckets for allowance in _of_bucket(foundation, data, _READ)]
+    yield from _role(plan, foundation, "check-volumes", allowed, [system_namespace(plan.name)])
 
 
 def _role(
     plan: PlatformPlan,
-    ground: AwsStoreGround,
+    foundation: AwsStoreFoundation,
     name: str,
     allowed: list[dict[str, Any]],
     namespaces: list[str],
@@ -391,46 +415,48 @@ def _role(
     """What the pods of one account in these namespaces may; nothing where that is nothing."""
     if not allowed:
         return
-    made = role(plan, name, "pods.eks.amazonaws.com", TAKEN_BY_PODS)
+    iam_role = role(plan, name, "pods.eks.amazonaws.com", TAKEN_BY_PODS)
     if key := _key(plan):
         allowed.append(statement(["kms:Decrypt", "kms:GenerateDataKey"], key))
     rights = CloudResource(
         kind="aws:iam/rolePolicy:RolePolicy",
-        name=f"rights-{made.name}",
-        inputs={"role": made.get("name"), "policy": document(*allowed)},
+        name=f"rights-{iam_role.name}",
+        inputs={"role": iam_role.get("name"), "policy": document(*allowed)},
     )
-    yield made
+    yield iam_role
     yield rights
     for space in namespaces:
-        yield taken_by(
+        yield pod_identity_association(
             plan,
             f"rights-of-{space}",
-            ground.cluster,
+            foundation.cluster,
             (space, DATA_ACCOUNT),
-            made,
-            (rights.name, *ground.ready),
+            iam_role,
+            (rights.name, *foundation.ready),
         )
 
 
-def _allowed(plan: PlatformPlan, ground: AwsStoreGround, team: str) -> Iterator[dict[str, Any]]:
+def _allowed(
+    plan: PlatformPlan, foundation: AwsStoreFoundation, team: str
+) -> Iterator[dict[str, Any]]:
     for data in plan.storage.buckets(team):
-        yield from _of_bucket(ground, data, _WRITE if team in data.writers else _READ)
+        yield from _of_bucket(foundation, data, _WRITE if team in data.writers else _READ)
     if plan.storage.keeps_checkpoints(team) and plan.storage.checkpoints:
-        arn = _arn(ground, CHECKPOINTS_STORE, plan.storage.checkpoints.bucket)
+        arn = _arn(foundation, CHECKPOINTS_STORE, plan.storage.checkpoints.bucket)
         own = {"StringLike": {"s3:prefix": [f"{team}/*"]}}
         yield statement("s3:ListBucket", arn, Condition=own)
         yield statement(_WRITE, Joined(arn, f"/{team}/*"))
 
 
 def _of_bucket(
-    ground: AwsStoreGround, data: DatasetPlan, actions: str | list[str]
+    foundation: AwsStoreFoundation, data: DatasetPlan, actions: str | list[str]
 ) -> Iterator[dict[str, Any]]:
     """Names of what is in a bucket, and these actions on all of it."""
-    arn = _arn(ground, store_name(data), data.bucket)
+    arn = _arn(foundation, store_name(data), data.bucket)
     yield statement("s3:ListBucket", arn)
     yield statement(actions, Joined(arn, "/*"))
 
 
-def _arn(ground: AwsStoreGround, name: str, given: str | None) -> Given:
-    there = Joined("arn:", ground.place.partition, f":s3:::{given}")
-    return there if given else Late(f"{name}.arn")
+def _arn(foundation: AwsStoreFoundation, name: str, value: str | None) -> StringInput:
+    bucket_arn = Joined("arn:", foundation.place.partition, f":s3:::{value}")
+    return bucket_arn if value else Late(f"{name}.arn")

@@ -12,8 +12,8 @@ def aws_tags(plan: PlatformPlan, part: str = "", owner: str = "") -> dict[str, s
     A bill without a name is nobody's: where the stack file names no owner and no cost centre it is the teams
     that own the pool, and else the platform.
     """
-    wanted = plan.spec.tags
-    written = {key.lower().replace("_", "-") for key in wanted}
+    user_tags = plan.spec.tags
+    written = {key.lower().replace("_", "-") for key in user_tags}
     ours = {PLATFORM_LABEL: plan.name}
     if part:
         ours[POOL_LABEL] = part
@@ -22,4 +22,4 @@ def aws_tags(plan: PlatformPlan, part: str = "", owner: str = "") -> dict[str, s
         for key, value in ((_OWNER, owner or plan.name), (_COST_CENTER, plan.name))
         if key not in written
     }
-    return dict(sorted({**wanted, **ours}.items()))
+    return dict(sorted({**user_tags, **ours}.items()))

@@ -16,7 +16,7 @@ from gpuyard.catalogue.reserves import kubelet_cpu, kubelet_gib
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.tables.reserves import EVICTION_MIB
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.aws.ground import Ground
+from gpuyard.render.aws.foundation import ClusterFoundation
 from gpuyard.render.cloud.graph import Base64, Joined
 from gpuyard.render.text import yaml_text
 from gpuyard.spec.platform import PlatformSpec
@@ -60,7 +60,11 @@ def kubelet_of(pool: PoolPlan, machines: tuple[Machine, ...]) -> Kubelet:
 
 # ── each image ────────────────────────────────────────────────────────────────────────────────────
 def pool_user_data(
-    plan: PlatformPlan, pool: PoolPlan, machines: tuple[Machine, ...], variant: str, ground: Ground
+    plan: PlatformPlan,
+    pool: PoolPlan,
+    machines: tuple[Machine, ...],
+    variant: str,
+    foundation: ClusterFoundation,
 ) -> Base64:
     """What nodes of a pool start with, in the words of their image."""
     kubelet = kubelet_of(pool, machines)
@@ -68,7 +72,7 @@ def pool_user_data(
     if variant.startswith("BOTTLEROCKET"):
         return Base64(bottlerocket(plan.spec, pool, kubelet, local_disks=local_disks))
     if variant == CUSTOM:
-        return Base64(script(plan, pool, kubelet, ground, machines, local_disks=local_disks))
+        return Base64(script(plan, pool, kubelet, foundation, machines, local_disks=local_disks))
     return Base64(node_config(plan.spec, kubelet, machines, local_disks=local_disks))
 
 
@@ -146,7 +150,7 @@ def script(
     plan: PlatformPlan,
     pool: PoolPlan,
     kubelet: Kubelet,
-    ground: Ground,
+    foundation: ClusterFoundation,
     machines: tuple[Machine, ...],
     *,
     local_disks: bool,
@@ -154,7 +158,7 @@ def script(
     """For images that EKS does not know: it merges nothing into theirs, so all that a node needs is here."""
     flags = {
         "node-labels": _pairs(pool.labels),
-        "register-with-taints": ",".join(map(str, plan.starts_with(pool))),
+        "register-with-taints": ",".join(map(str, plan.initial_taints(pool))),
         "topology-manager-policy": kubelet.topology,
         "cpu-manager-policy": "static" if kubelet.static_cpus else "",
         "kube-reserved": _pairs(kubelet.reserved),
@@ -167,11 +171,11 @@ def script(
         _mirror_files(plan.spec.mirror.images) if plan.spec.mirror else "",
         _LOCKED if _locks_memory(machines) else "",
         "/etc/eks/bootstrap.sh ",
-        ground.cluster,
+        foundation.cluster,
         " --apiserver-endpoint ",
-        ground.endpoint,
+        foundation.endpoint,
         " --b64-cluster-ca ",
-        ground.authority,
+        foundation.authority,
         f" --kubelet-extra-args '{kubelet_args}'\n",
     )
 

@@ -49,7 +49,7 @@ class Base64:
 
 
 @dataclass(frozen=True, slots=True)
-class Until:
+class TextBefore:
     """The part of a text before a mark: `Until(Late("lustre.mountPoint"), "@")` is its address."""
 
     text: Any
@@ -70,7 +70,7 @@ def names_in(value: Any) -> Iterator[str]:
     match value:
         case Late(name):
             yield name
-        case Joined(inner) | Json(inner) | Base64(inner) | Until(inner) | Within(inner):
+        case Joined(inner) | Json(inner) | Base64(inner) | TextBefore(inner) | Within(inner):
             yield from names_in(inner)
         case Mapping():
             for each in value.values():
@@ -82,31 +82,31 @@ def names_in(value: Any) -> Iterator[str]:
             return  # a plain value names nothing
 
 
-def settle(value: Any, known: Callable[[str], Any]) -> Any:
+def resolve_values(value: Any, known: Callable[[str], Any]) -> Any:
     """The plain tree, with what `known` gives for each late value, and text made of it."""
     match value:
         case Late(name):
-            settled = _whole(known(name))
+            settled = _integral(known(name))
         case Joined(parts):
-            settled = "".join(str(settle(part, known)) for part in parts)
+            settled = "".join(str(resolve_values(part, known)) for part in parts)
         case Json(tree):
-            settled = json.dumps(settle(tree, known), sort_keys=True, separators=(",", ":"))
-        case Until(text, mark):
-            settled = str(settle(text, known)).partition(mark)[0]
+            settled = json.dumps(resolve_values(tree, known), sort_keys=True, separators=(",", ":"))
+        case TextBefore(text, mark):
+            settled = str(resolve_values(text, known)).partition(mark)[0]
         case Within(number, low, high):
-            settled = min(max(settle(number, known), low), high)
+            settled = min(max(resolve_values(number, known), low), high)
         case Base64(text):
-            settled = base64.b64encode(str(settle(text, known)).encode()).decode()
+            settled = base64.b64encode(str(resolve_values(text, known)).encode()).decode()
         case Mapping():
-            settled = {key: settle(each, known) for key, each in value.items()}
+            settled = {key: resolve_values(each, known) for key, each in value.items()}
         case list() | tuple():
-            settled = [settle(each, known) for each in value]
+            settled = [resolve_values(each, known) for each in value]
         case _:
             settled = value
     return settled
 
 
-def _whole(value: Any) -> Any:
+def _integral(value: Any) -> Any:
     """An engine has one kind of number: its 3.0 is the third version of a template, whose name is 3."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -170,9 +170,9 @@ class CloudGraph:
 
     resources: tuple[CloudResource, ...]
     calls: tuple[CloudCall, ...] = ()
-    told: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    late_values: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What objects inside the cluster are given of it, by the names of their late values."""
-    before: tuple[CloudCall, ...] = ()
+    prerequisites: tuple[CloudCall, ...] = ()
     """Asked before anything is registered; answers are judged, and nothing rests on them."""
 
     def __post_init__(self) -> None:
@@ -182,7 +182,7 @@ class CloudGraph:
             _rests_on_known(call.name, names_in(call.args), known)
         for each in self.resources:
             _rests_on_known(each.name, (*names_in(each.inputs), *each.after), known)
-        for name, value in self.told.items():
+        for name, value in self.late_values.items():
             _rests_on_known(name, names_in(value), known)
 
     def resource(self, name: str) -> CloudResource:
@@ -193,7 +193,7 @@ class CloudGraph:
         """What is there for a pool, or for the whole cluster."""
         return [each for each in self.resources if each.part == part]
 
-    def ground(self, parts: Iterable[str]) -> list[str]:
+    def external_values(self, parts: Iterable[str]) -> list[str]:
         """Names of the late values that these parts are given by others: by the cluster, and by answers."""
         named: set[str] = set()
         for part in parts:
@@ -208,8 +208,8 @@ class CloudGraph:
         return [each for each in self.resources if each.kind == kind]
 
 
-def _rests_on_known(name: str, wanted: Iterable[str], known: set[str]) -> None:
-    if missing := sorted({each.partition(".")[0] for each in wanted} - known):
+def _rests_on_known(name: str, names: Iterable[str], known: set[str]) -> None:
+    if missing := sorted({each.partition(".")[0] for each in names} - known):
         raise ValueError(f"{name} rests on {', '.join(missing)}, which come later or never")
     if name in known:
         raise ValueError(f"two resources are called {name}")
@@ -217,14 +217,14 @@ def _rests_on_known(name: str, wanted: Iterable[str], known: set[str]) -> None:
 
 
 # ── names in a program ────────────────────────────────────────────────────────────────────────────
-def called(component: str, own: str, name: str) -> str:
+def logical_name(component: str, own: str, name: str) -> str:
     """The logical name of a resource: what all those of its component begin with (`own`) is said once."""
     begins = bool(own) and f"{name}-".startswith((f"{own}-", f"{own}/"))
     return f"{component}{name.removeprefix(own) if begins else f'-{name}'}"
 
 
-def called_in(platform: str, each: CloudResource) -> str:
+def platform_resource_name(platform: str, each: CloudResource) -> str:
     """The logical name of a resource below a Platform of this name."""
     if each.part in {"", SYSTEM_POOL}:
-        return called(f"{platform}-{CLUSTER}", CLUSTER, each.name)
-    return called(f"{platform}-{each.part}", each.part, each.name)
+        return logical_name(f"{platform}-{CLUSTER}", CLUSTER, each.name)
+    return logical_name(f"{platform}-{each.part}", each.part, each.name)

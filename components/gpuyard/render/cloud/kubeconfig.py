@@ -11,7 +11,7 @@ API = "client.authentication.k8s.io/v1beta1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class ClusterAccess:
     """Where a cluster answers, and as whom; late values are those of its graph."""
 
     endpoint: Any

@@ -6,15 +6,15 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from gpuyard.catalogue.gke.nodes import NODE_SCOPE, is_metal
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
+from gpuyard.render.gcp.capacity_options import machines_of
 from gpuyard.render.gcp.fabric import all_links
 from gpuyard.render.gcp.identity import NodeIdentity
 from gpuyard.render.gcp.names import resource_labels
 from gpuyard.render.gcp.network import GcpNetwork
-from gpuyard.render.gcp.place import GcpPlace
-from gpuyard.render.gcp.rungs import machines_of
+from gpuyard.render.gcp.place import GcpLocation
 from gpuyard.spec.sections import ClusterSpec, DatasetKind
 from gpuyard.spec.sections.cluster import LogKind, Weekday
 
@@ -31,9 +31,9 @@ _COMPONENTS: Mapping[LogKind, str] = {
 """What GKE writes down when it is asked to; the audit log is there in any case."""
 
 
-def existing_cluster(plan: PlatformPlan, place: GcpPlace) -> CloudCall | None:
+def existing_cluster(plan: PlatformPlan, place: GcpLocation) -> CloudCall | None:
     """The question for a cluster that is there already; None where one is made."""
-    existing = cluster_of(plan.spec).existing
+    existing = cluster_spec(plan.spec).existing
     if existing is None:
         return None
     context = _CONTEXT.fullmatch(existing)
@@ -56,10 +56,10 @@ def existing_cluster(plan: PlatformPlan, place: GcpPlace) -> CloudCall | None:
 
 
 def cluster(
-    plan: PlatformPlan, place: GcpPlace, network: GcpNetwork, who: NodeIdentity
+    plan: PlatformPlan, place: GcpLocation, network: GcpNetwork, who: NodeIdentity
 ) -> CloudResource:
     """The cluster that is made. Its first nodes, which every cluster must have, are gone when it is there."""
-    spec = cluster_of(plan.spec)
+    spec = cluster_spec(plan.spec)
     return CloudResource(
         kind="gcp:container/cluster:Cluster",
         name=NAME,
@@ -117,7 +117,7 @@ def _connected(plan: PlatformPlan, network: GcpNetwork, spec: ClusterSpec) -> di
     }
 
 
-def _guarded(plan: PlatformPlan, place: GcpPlace, who: NodeIdentity) -> dict[str, Any]:
+def _guarded(plan: PlatformPlan, place: GcpLocation, who: NodeIdentity) -> dict[str, Any]:
     """Identities of pods, secrets under a key, nodes that prove how they booted where the machines can."""
     return {
         "workloadIdentityConfig": {"workloadPool": Joined(place.project, ".svc.id.goog")},
@@ -150,8 +150,8 @@ def _upgraded(spec: ClusterSpec) -> dict[str, Any]:
     freezes = [
         {
             "exclusionName": freeze.name,
-            "startTime": f"{freeze.begins}T00:00:00Z",
-            "endTime": f"{freeze.ends}T00:00:00Z",
+            "startTime": f"{freeze.start}T00:00:00Z",
+            "endTime": f"{freeze.end}T00:00:00Z",
             "exclusionOptions": {"scope": "NO_UPGRADES"},
         }
         for freeze in window.freezes
@@ -177,9 +177,11 @@ def _days(days: tuple[Weekday, ...]) -> list[int]:
 def _watched(plan: PlatformPlan, spec: ClusterSpec) -> dict[str, Any]:
     """GPUs are measured once: by GKE, or by what the GPU Operator brings where it brings anything."""
     ours = plan.operator is not None and any(plan.operator.enabled.values())
-    asked = [_COMPONENTS[kind] for kind in spec.logs.kinds if kind in _COMPONENTS]
+    components = [_COMPONENTS[kind] for kind in spec.logs.kinds if kind in _COMPONENTS]
     return {
-        "loggingConfig": {"enableComponents": sorted({"SYSTEM_COMPONENTS", "WORKLOADS", *asked})},
+        "loggingConfig": {
+            "enableComponents": sorted({"SYSTEM_COMPONENTS", "WORKLOADS", *components})
+        },
         "monitoringConfig": {
             "enableComponents": ["SYSTEM_COMPONENTS"] if ours else ["DCGM", "SYSTEM_COMPONENTS"],
             "managedPrometheus": {"enabled": not ours},

@@ -24,8 +24,8 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudResource, Joined
 from gpuyard.render.cloud.spelling import fit
-from gpuyard.render.gcp.place import GcpPlace
-from gpuyard.render.gcp.rungs import machines_of
+from gpuyard.render.gcp.capacity_options import machines_of
+from gpuyard.render.gcp.place import GcpLocation
 
 METAL = "vpc-roce-metal"
 """The profile of networks whose subnetwork is there already."""
@@ -96,38 +96,38 @@ def claims_cards(pool: PoolPlan, machine: Machine) -> bool:
 
 # ── networks ──────────────────────────────────────────────────────────────────────────────────────
 def fabric_networks(
-    plan: PlatformPlan, place: GcpPlace, taken: Iterable[str]
+    plan: PlatformPlan, place: GcpLocation, used_ranges: Iterable[str]
 ) -> tuple[CloudResource, ...]:
     """Every further network that some pool of the platform needs, with addresses that nobody else has."""
     tcp = [d for _, d in all_direct(plan) if d.profile is None and d.device_networks]
     devices = max((d.device_networks or 0 for d in tcp), default=0)
     rdma = {_rdma_part(zone, direct): (zone, direct) for zone, direct in _rdma(plan)}
-    addresses = _free(taken)
-    found: list[CloudResource] = []
-    for number, subnet in zip(range(devices), _cut(addresses, 0, DEVICE_PREFIX), strict=False):
-        found += _plain(plan, place, f"device-{number}", subnet, tcp[0].mtu)
+    addresses = _free(used_ranges)
+    results: list[CloudResource] = []
+    for number, subnet in zip(range(devices), _subnets(addresses, 0, DEVICE_PREFIX), strict=False):
+        results += _plain(plan, place, f"device-{number}", subnet, tcp[0].mtu)
     if rdma:
-        found += _plain(plan, place, "host", _cut(addresses, 2, HOST_PREFIX)[0], None)
+        results += _plain(plan, place, "host", _subnets(addresses, 2, HOST_PREFIX)[0], None)
     for zone, direct in rdma.values():
-        found += _profiled(plan, place, zone, direct, addresses)
-    return tuple(found)
+        results += _profiled(plan, place, zone, direct, addresses)
+    return tuple(results)
 
 
-def _free(taken: Iterable[str]) -> IPv4Network:
+def _free(used_ranges: Iterable[str]) -> IPv4Network:
     """The first range in which none of these addresses lie; the last one where each has some."""
-    others = [ip_network(each, strict=False) for each in taken]
+    networks = [ip_network(each, strict=False) for each in used_ranges]
     ranges = [IPv4Network(each) for each in FABRIC_RANGES]
-    return next((r for r in ranges if not any(r.overlaps(o) for o in others)), ranges[-1])
+    return next((r for r in ranges if not any(r.overlaps(o) for o in networks)), ranges[-1])
 
 
-def _cut(addresses: IPv4Network, quarter: int, prefix: int) -> list[IPv4Network]:
+def _subnets(addresses: IPv4Network, quarter: int, prefix: int) -> list[IPv4Network]:
     """Subnets from a quarter of the range on."""
     quarters = list(addresses.subnets(new_prefix=addresses.prefixlen + 2))
     return [each for part in quarters[quarter:] for each in part.subnets(new_prefix=prefix)]
 
 
 def _plain(
-    plan: PlatformPlan, place: GcpPlace, part: str, addresses: IPv4Network, mtu: int | None
+    plan: PlatformPlan, place: GcpLocation, part: str, addresses: IPv4Network, mtu: int | None
 ) -> list[CloudResource]:
     """A network with one subnetwork, in which everything reaches everything, and nothing from outside."""
     network = _network(plan, part, {"mtu": mtu} if mtu else {})
@@ -150,19 +150,19 @@ def _plain(
 
 
 def _profiled(
-    plan: PlatformPlan, place: GcpPlace, zone: str, direct: GpuDirect, addresses: IPv4Network
+    plan: PlatformPlan, place: GcpLocation, zone: str, direct: GpuDirect, addresses: IPv4Network
 ) -> list[CloudResource]:
     """A network whose profile says its MTU and who gets in; that of bare metal has its subnetwork already."""
     part = _rdma_part(zone, direct)
     begins, middle = PROFILE_URL
     url = Joined(begins, place.project, f"{middle}{zone}-{direct.profile}")
-    found = [_network(plan, part, {"networkProfile": url, "routingMode": "REGIONAL"})]
+    results = [_network(plan, part, {"networkProfile": url, "routingMode": "REGIONAL"})]
     if direct.profile != METAL:
         subnets = zip(
-            range(direct.device_networks or 0), _cut(addresses, 3, RDMA_PREFIX), strict=False
+            range(direct.device_networks or 0), _subnets(addresses, 3, RDMA_PREFIX), strict=False
         )
-        found += [_subnetwork(plan, place, part, f"{part}-{n}", each) for n, each in subnets]
-    return found
+        results += [_subnetwork(plan, place, part, f"{part}-{n}", each) for n, each in subnets]
+    return results
 
 
 def fabric_name(plan: PlatformPlan, part: str) -> str:
@@ -179,7 +179,7 @@ def _network(plan: PlatformPlan, part: str, rest: dict[str, Any]) -> CloudResour
 
 
 def _subnetwork(
-    plan: PlatformPlan, place: GcpPlace, network: str, part: str, addresses: IPv4Network
+    plan: PlatformPlan, place: GcpLocation, network: str, part: str, addresses: IPv4Network
 ) -> CloudResource:
     return CloudResource(
         kind="gcp:compute/subnetwork:Subnetwork",

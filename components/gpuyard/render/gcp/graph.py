@@ -2,60 +2,60 @@
 
 from typing import Any
 
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.cloud.before import asked_of_gcp
 from gpuyard.render.cloud.graph import CloudGraph, Joined
+from gpuyard.render.cloud.prerequisites import gcp_prerequisites
 from gpuyard.render.gcp.cluster import cluster, existing_cluster
 from gpuyard.render.gcp.fabric import fabric_networks
-from gpuyard.render.gcp.ground import GcpGround
+from gpuyard.render.gcp.foundation import GcpFoundation
 from gpuyard.render.gcp.identity import identity
 from gpuyard.render.gcp.network import cluster_network
-from gpuyard.render.gcp.place import GcpPlace, place_of
+from gpuyard.render.gcp.place import GcpLocation, gcp_location
 from gpuyard.render.gcp.pools import node_pools
-from gpuyard.render.gcp.storage import GcpStoreGround, store_parts, store_values
+from gpuyard.render.gcp.storage import GcpStoreFoundation, store_parts, store_values
 
 
 def gcp_graph(plan: PlatformPlan) -> CloudGraph:
     """Everything that a platform on GKE buys; for a cluster that is there, pools and what they need."""
-    place = place_of(plan)
+    place = gcp_location(plan)
     who = identity(plan, place)
-    asked = existing_cluster(plan, place)
+    existing_call = existing_cluster(plan, place)
     network = cluster_network(plan, place)
-    around = () if asked else network.resources
-    made = cluster(plan, place, network, who)
-    there = asked or made
-    ground = GcpGround(
+    network_parts = () if existing_call else network.resources
+    new_cluster = cluster(plan, place, network, who)
+    cluster_source = existing_call or new_cluster
+    foundation = GcpFoundation(
         place=place,
         account=who.account,
         key=who.key,
         after=who.grants,
-        protect=cluster_of(plan.spec).protect,
-        cluster=there.get("name"),
-        location=there.get("location"),
+        protect=cluster_spec(plan.spec).protect,
+        cluster=cluster_source.get("name"),
+        location=cluster_source.get("location"),
     )
-    stores = GcpStoreGround(
+    stores = GcpStoreFoundation(
         place=place,
-        network=_linked(place, asked.get("network") if asked else network.network),
-        ours=bool(around),
-        ready=() if asked else (made.name,),
+        network=_linked(place, existing_call.get("network") if existing_call else network.network),
+        managed=bool(network_parts),
+        ready=() if existing_call else (new_cluster.name,),
     )
     return CloudGraph(
         (
-            *around,
+            *network_parts,
             *fabric_networks(plan, place, network.taken),
             *who.resources,
-            *(() if asked else (made,)),
+            *(() if existing_call else (new_cluster,)),
             *store_parts(plan, stores),
-            *node_pools(plan, ground),
+            *node_pools(plan, foundation),
         ),
-        (*place.calls, *((asked,) if asked else ())),
+        (*place.calls, *((existing_call,) if existing_call else ())),
         store_values(plan, place),
-        asked_of_gcp(plan),
+        gcp_prerequisites(plan),
     )
 
 
-def _linked(place: GcpPlace, network: Any) -> Any:
+def _linked(place: GcpLocation, network: Any) -> Any:
     """A network as services beside Compute Engine want it: with its project."""
     if isinstance(network, str) and "/" in network:
         return network

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.gke.nodes import KEY_ROLE, KEY_USERS, NODE_ROLES
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudResource, Joined
 from gpuyard.render.cloud.spelling import digest, fit
 from gpuyard.render.gcp.names import ACCOUNT_LENGTH, resource_labels
-from gpuyard.render.gcp.place import GcpPlace
+from gpuyard.render.gcp.place import GcpLocation
 
 ADMIN_ROLE = "roles/container.admin"
 ROTATION = "7776000s"
@@ -33,7 +33,7 @@ class NodeIdentity:
         return tuple(r.name for r in self.resources if "IAMMember" in r.kind)
 
 
-def identity(plan: PlatformPlan, place: GcpPlace) -> NodeIdentity:
+def identity(plan: PlatformPlan, place: GcpLocation) -> NodeIdentity:
     """The nodes' account with its roles, admins, and a key of the platform's own where none is given."""
     account = CloudResource(
         kind="gcp:serviceaccount/account:Account",
@@ -50,15 +50,15 @@ def identity(plan: PlatformPlan, place: GcpPlace) -> NodeIdentity:
     ]
     admins = [
         _member(place, f"admin-{digest(member)}", ADMIN_ROLE, member)
-        for member in cluster_of(plan.spec).admins
+        for member in cluster_spec(plan.spec).admins
     ]
-    key, made = _key(plan, place)
+    key, key_parts = _key(plan, place)
     return NodeIdentity(
-        account=account.get("email"), key=key, resources=(account, *roles, *admins, *made)
+        account=account.get("email"), key=key, resources=(account, *roles, *admins, *key_parts)
     )
 
 
-def _member(place: GcpPlace, name: str, role: str, member: Any) -> CloudResource:
+def _member(place: GcpLocation, name: str, role: str, member: Any) -> CloudResource:
     return CloudResource(
         kind="gcp:projects/iAMMember:IAMMember",
         name=name,
@@ -67,12 +67,12 @@ def _member(place: GcpPlace, name: str, role: str, member: Any) -> CloudResource
     )
 
 
-def _key(plan: PlatformPlan, place: GcpPlace) -> tuple[Any, list[CloudResource]]:
+def _key(plan: PlatformPlan, place: GcpLocation) -> tuple[Any, list[CloudResource]]:
     """The key, and what is made for it: whoever gives one says who may use it.
 
     A ring can never be deleted, so it has no name of ours: made again, its name would be taken.
     """
-    cluster = cluster_of(plan.spec)
+    cluster = cluster_spec(plan.spec)
     if cluster.key is not None:
         return cluster.key, []
     ring = CloudResource(
@@ -93,7 +93,7 @@ def _key(plan: PlatformPlan, place: GcpPlace) -> tuple[Any, list[CloudResource]]
     return key.get("id"), [ring, key, *(_user(place, key.get("id"), a) for a in KEY_USERS)]
 
 
-def _user(place: GcpPlace, key: Any, agent: str) -> CloudResource:
+def _user(place: GcpLocation, key: Any, agent: str) -> CloudResource:
     member = Joined("serviceAccount:service-", place.number, f"@{agent}.iam.gserviceaccount.com")
     return CloudResource(
         kind="gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.plan.cluster.ranges import cluster_of, ranges_of
+from gpuyard.plan.cluster.ranges import cluster_ranges, cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudResource
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gcp.fabric import all_direct
-from gpuyard.render.gcp.place import GcpPlace
+from gpuyard.render.gcp.place import GcpLocation
 from gpuyard.spec.sections.cluster import ClusterNetwork, Nat
 
 PODS, SERVICES = "pods", "services"
@@ -30,15 +30,15 @@ class GcpNetwork:
     resources: tuple[CloudResource, ...] = ()
 
 
-def cluster_network(plan: PlatformPlan, place: GcpPlace) -> GcpNetwork:
+def cluster_network(plan: PlatformPlan, place: GcpLocation) -> GcpNetwork:
     """The network of the platform's cluster."""
-    wanted, ranges = cluster_of(plan.spec).network, ranges_of(plan.spec)
+    spec, ranges = cluster_spec(plan.spec).network, cluster_ranges(plan.spec)
     pods, services = ranges["pods"], ranges["services"]
-    if wanted.id is not None:
-        return _given(wanted, pods, services)
+    if spec.id is not None:
+        return _existing_network(spec, pods, services)
     network = _network(plan)
     subnetwork = _subnetwork(plan, place, ranges["cidr"], {PODS: pods, SERVICES: services})
-    way_out = () if wanted.nat is Nat.NONE else _way_out(plan, place)
+    way_out = () if spec.nat is Nat.NONE else _egress(plan, place)
     return GcpNetwork(
         network=network.get("name"),
         subnetwork=subnetwork.get("name"),
@@ -48,11 +48,11 @@ def cluster_network(plan: PlatformPlan, place: GcpPlace) -> GcpNetwork:
     )
 
 
-def _given(wanted: ClusterNetwork, pods: str, services: str) -> GcpNetwork:
+def _existing_network(spec: ClusterNetwork, pods: str, services: str) -> GcpNetwork:
     """GKE adds the ranges of pods and services to its subnetwork."""
     return GcpNetwork(
-        network=wanted.id,
-        subnetwork=wanted.subnets.private[0] if wanted.subnets else None,
+        network=spec.id,
+        subnetwork=spec.subnets.private[0] if spec.subnets else None,
         allocation={"clusterIpv4CidrBlock": pods, "servicesIpv4CidrBlock": services},
         taken=(pods, services),
     )
@@ -74,7 +74,7 @@ def _network(plan: PlatformPlan) -> CloudResource:
 
 
 def _subnetwork(
-    plan: PlatformPlan, place: GcpPlace, nodes: str, ranges: Mapping[str, str]
+    plan: PlatformPlan, place: GcpLocation, nodes: str, ranges: Mapping[str, str]
 ) -> CloudResource:
     logs = {
         "logConfig": {
@@ -95,13 +95,13 @@ def _subnetwork(
             "secondaryIpRanges": [
                 {"rangeName": name, "ipCidrRange": cidr} for name, cidr in ranges.items()
             ],
-            **(logs if cluster_of(plan.spec).network.flow_logs else {}),
+            **(logs if cluster_spec(plan.spec).network.flow_logs else {}),
         },
         outputs=("selfLink",),
     )
 
 
-def _way_out(plan: PlatformPlan, place: GcpPlace) -> tuple[CloudResource, ...]:
+def _egress(plan: PlatformPlan, place: GcpLocation) -> tuple[CloudResource, ...]:
     """NAT is a service of the region: there is one of it, whatever zones there are."""
     router = CloudResource(
         kind="gcp:compute/router:Router",

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from gpuyard.catalogue.buying import FLEX_START
 from gpuyard.catalogue.gke.nodes import (
     DRANET_LABELS,
     DRIVER_BY,
@@ -19,16 +18,17 @@ from gpuyard.catalogue.gke.nodes import (
 )
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.node_pools import added_taints
+from gpuyard.catalogue.purchasing import FLEX_START
 from gpuyard.catalogue.software.images import SoftwarePart
 from gpuyard.names import POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.pools import Taint
-from gpuyard.plan.sharing.by_gke import partition_of, strategy_of
+from gpuyard.plan.sharing.gke_sharing import partition_of, strategy_of
 from gpuyard.render.cloud.spelling import EFFECTS
+from gpuyard.render.gcp.capacity_options import OptionPool
 from gpuyard.render.gcp.fabric import claims_cards
-from gpuyard.render.gcp.ground import GcpGround
+from gpuyard.render.gcp.foundation import GcpFoundation
 from gpuyard.render.gcp.names import resource_labels
-from gpuyard.render.gcp.rungs import RungPool
 from gpuyard.spec.sections import Numa
 
 DISK_GIB = 200
@@ -37,7 +37,7 @@ _COS = "COS_CONTAINERD"
 
 
 def gpu_node(
-    plan: PlatformPlan, pool: PoolPlan, group: RungPool, ground: GcpGround
+    plan: PlatformPlan, pool: PoolPlan, group: OptionPool, foundation: GcpFoundation
 ) -> dict[str, Any]:
     """`nodeConfig` of a rung of a pool."""
     machine = group.machine
@@ -45,7 +45,7 @@ def gpu_node(
     image = pool.node_software.variant if pool.node_software else _COS
     disk = next((p.disk_gib for p in plan.spec.pools if p.name == pool.name), None)
     return {
-        **_base(plan, pool.stable_name, ground, image, disk or DISK_GIB, machine.type_name),
+        **_base(plan, pool.stable_name, foundation, image, disk or DISK_GIB, machine.type_name),
         "guestAccelerators": [_accelerator(pool, machine)],
         "labels": {**pool.labels, **_labels(pool, group)},
         "taints": _taints(plan, pool, group),
@@ -61,13 +61,13 @@ def gpu_node(
     }
 
 
-def system_node(plan: PlatformPlan, machine: str, ground: GcpGround) -> dict[str, Any]:
+def system_node(plan: PlatformPlan, machine: str, foundation: GcpFoundation) -> dict[str, Any]:
     """`nodeConfig` of nodes without GPUs. Controllers tolerate no taint, so that Arm nodes get none.
 
     Nobody else is told how to taint: Arm nodes are tainted unasked, and an older GKE does not know the field.
     """
     return {
-        **_base(plan, SYSTEM_POOL, ground, _COS, 100, machine),
+        **_base(plan, SYSTEM_POOL, foundation, _COS, 100, machine),
         "labels": {POOL_LABEL: SYSTEM_POOL},
         **({"taintConfig": {"architectureTaintBehavior": "NONE"}} if is_arm_host(machine) else {}),
         "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
@@ -78,15 +78,15 @@ def system_node(plan: PlatformPlan, machine: str, ground: GcpGround) -> dict[str
 
 
 def _base(
-    plan: PlatformPlan, part: str, ground: GcpGround, image: str, disk: int, machine: str
+    plan: PlatformPlan, part: str, foundation: GcpFoundation, image: str, disk: int, machine: str
 ) -> dict[str, Any]:
     return {
         "machineType": machine,
         "imageType": image,
         "diskType": boot_disk(machine),
         "diskSizeGb": int(disk),
-        "bootDiskKmsKey": ground.key,
-        "serviceAccount": ground.account,
+        "bootDiskKmsKey": foundation.key,
+        "serviceAccount": foundation.account,
         "oauthScopes": [NODE_SCOPE],
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
         "metadata": {"disable-legacy-endpoints": "true"},
@@ -121,30 +121,30 @@ def _cut_and_shared(pool: PoolPlan) -> dict[str, Any]:
     }
 
 
-def _labels(pool: PoolPlan, group: RungPool) -> dict[str, str]:
+def _labels(pool: PoolPlan, group: OptionPool) -> dict[str, str]:
     return {
         **(DRANET_LABELS if claims_cards(pool, group.machine) else {}),
         **(METAL_LABELS if is_metal(group.machine.name) else {}),
-        **(QUEUED_LABELS if group.bought.queued else {}),
+        **(QUEUED_LABELS if group.purchase.queued else {}),
     }
 
 
-def _taints(plan: PlatformPlan, pool: PoolPlan, group: RungPool) -> list[dict[str, str]]:
+def _taints(plan: PlatformPlan, pool: PoolPlan, group: OptionPool) -> list[dict[str, str]]:
     """In the API's spelling; what GKE adds by itself it would add once more."""
-    added = {Taint(*each) for each in added_taints(group.machine, queued=group.bought.queued)}
+    added = {Taint(*each) for each in added_taints(group.machine, queued=group.purchase.queued)}
     return [
         {"key": taint.key, "value": taint.value, "effect": EFFECTS[taint.effect]}
-        for taint in plan.starts_with(pool)
+        for taint in plan.initial_taints(pool)
         if taint not in added
     ]
 
 
 # ── how it is bought ──────────────────────────────────────────────────────────────────────────────
-def _bought(group: RungPool) -> dict[str, Any]:
-    bought, held = group.bought, group.rung.reservation
+def _bought(group: OptionPool) -> dict[str, Any]:
+    bought, reservation = group.purchase, group.option.reservation
     affinity: dict[str, Any] = {"consumeReservationType": bought.reservation_type}
-    if held:
-        affinity |= {"key": "compute.googleapis.com/reservation-name", "values": [held]}
+    if reservation:
+        affinity |= {"key": "compute.googleapis.com/reservation-name", "values": [reservation]}
     flex = {"flexStart": True, "maxRunDuration": f"{FLEX_START.hours * 3600}s"}
     return {
         "reservationAffinity": affinity,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gpuyard.catalogue.gke.nodes import REGIONAL_ZONES
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudCall
@@ -23,7 +23,7 @@ _PROJECT = CloudCall(
 
 
 @dataclass(frozen=True, slots=True)
-class GcpPlace:
+class GcpLocation:
     """Project, region, and where the control plane and nodes are in it."""
 
     region: str | Late
@@ -44,7 +44,7 @@ class GcpPlace:
         return len(pool) or len(self.zones) or REGIONAL_ZONES
 
 
-def place_of(plan: PlatformPlan) -> GcpPlace:
+def gcp_location(plan: PlatformPlan) -> GcpLocation:
     """Where a plan's platform is."""
-    zones = cluster_of(plan.spec).zones
-    return GcpPlace(region=plan.region or _CLIENT.get("region"), zones=zones)
+    zones = cluster_spec(plan.spec).zones
+    return GcpLocation(region=plan.region or _CLIENT.get("region"), zones=zones)

@@ -10,33 +10,37 @@ from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.nodes import UpgradePlan
 from gpuyard.render.cloud.graph import CloudResource
 from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.gcp.capacity_options import OptionPool, autoscaled_fields, groups, size
 from gpuyard.render.gcp.fabric import links, makes_own_networks
-from gpuyard.render.gcp.ground import GcpGround
+from gpuyard.render.gcp.foundation import GcpFoundation
 from gpuyard.render.gcp.node import gpu_node, system_node
-from gpuyard.render.gcp.rungs import RungPool, groups, owned_by_autoscaler, size
 
 _NODE_POOL = "gcp:container/nodePool:NodePool"
 
 
-def node_pools(plan: PlatformPlan, ground: GcpGround) -> tuple[CloudResource, ...]:
+def node_pools(plan: PlatformPlan, foundation: GcpFoundation) -> tuple[CloudResource, ...]:
     """All node pools of the platform, that of the controllers first."""
     return (
-        *_system(plan, ground),
-        *(each for pool in plan.pools for each in _of_pool(plan, pool, ground)),
+        *_system(plan, foundation),
+        *(each for pool in plan.pools for each in _of_pool(plan, pool, foundation)),
     )
 
 
-def _of_pool(plan: PlatformPlan, pool: PoolPlan, ground: GcpGround) -> Iterator[CloudResource]:
-    made = list(groups(pool))
-    rack = next((g.bought.workload_policy for g in made if g.rung.placement == "nvlink"), "")
+def _of_pool(
+    plan: PlatformPlan, pool: PoolPlan, foundation: GcpFoundation
+) -> Iterator[CloudResource]:
+    option_pools = list(groups(pool))
+    rack = next(
+        (g.purchase.workload_policy for g in option_pools if g.option.placement == "nvlink"), ""
+    )
     if rack:
-        yield _rack_policy(plan, pool, rack, ground)
-    for group in made:
-        yield _rung(plan, pool, group, ground)
+        yield _rack_policy(plan, pool, rack, foundation)
+    for group in option_pools:
+        yield _option_node_pool(plan, pool, group, foundation)
 
 
 def _rack_policy(
-    plan: PlatformPlan, pool: PoolPlan, policy: str, ground: GcpGround
+    plan: PlatformPlan, pool: PoolPlan, policy: str, foundation: GcpFoundation
 ) -> CloudResource:
     """Keeps all nodes of a pool in one NVLink domain."""
     kind, _, topology = policy.partition(" ")
@@ -46,7 +50,7 @@ def _rack_policy(
         part=pool.stable_name,
         inputs={
             "name": fit(f"{plan.name}-{pool.stable_name}"),
-            "region": ground.place.region,
+            "region": foundation.place.region,
             "workloadPolicy": {"type": kind, "acceleratorTopology": topology},
         },
         delete_first=True,
@@ -57,33 +61,39 @@ def _policy_name(pool: PoolPlan) -> str:
     return f"{pool.stable_name}-rack"
 
 
-def _rung(plan: PlatformPlan, pool: PoolPlan, group: RungPool, ground: GcpGround) -> CloudResource:
-    zones = ground.place.how_many_zones(pool.zones)
+def _option_node_pool(
+    plan: PlatformPlan, pool: PoolPlan, group: OptionPool, foundation: GcpFoundation
+) -> CloudResource:
+    zones = foundation.place.how_many_zones(pool.zones)
     inputs = {
-        **_belongs(group.name, ground),
+        **_belongs(group.name, foundation),
         **({"nodeLocations": list(pool.zones)} if pool.zones else {}),
-        **size(group.least, group.most, zones, scales=group.scales, policy="ANY"),
-        "nodeConfig": gpu_node(plan, pool, group, ground),
+        **size(group.min_nodes, group.max_nodes, zones, scales=group.scales, policy="ANY"),
+        "nodeConfig": gpu_node(plan, pool, group, foundation),
         "networkConfig": _network(plan, pool, group),
-        "management": {"autoRepair": group.bought.auto_repair, "autoUpgrade": True},
+        "management": {"autoRepair": group.purchase.auto_repair, "autoUpgrade": True},
         **_placed(pool, group),
-        **({"queuedProvisioning": {"enabled": True}} if group.bought.queued else {}),
+        **({"queuedProvisioning": {"enabled": True}} if group.purchase.queued else {}),
         # GKE upgrades flex-start nodes in a way of its own, which the provider has no word for
-        **({} if group.bought.flex_start else {"upgradeSettings": _upgrade(pool)}),
+        **({} if group.purchase.flex_start else {"upgradeSettings": _upgrade(pool)}),
         "nodeDrainConfigs": [{"respectPdbDuringNodePoolDeletion": True, **_drain(pool)}],
     }
-    return _made(group.name, pool.stable_name, inputs, ground)
+    return _node_pool(group.name, pool.stable_name, inputs, foundation)
 
 
 def _upgrade(pool: PoolPlan) -> dict[str, Any]:
     """One by one unless said: a further node is hardly to be had, and a reservation has none."""
-    said = _said(pool)
-    if said.blue_green:
+    upgrade = _upgrade_plan(pool)
+    if upgrade.blue_green:
         return {"strategy": "BLUE_GREEN"}
-    return {"strategy": "SURGE", "maxSurge": said.surge, "maxUnavailable": said.unavailable}
+    return {
+        "strategy": "SURGE",
+        "maxSurge": upgrade.max_surge,
+        "maxUnavailable": upgrade.max_unavailable,
+    }
 
 
-def _said(pool: PoolPlan) -> UpgradePlan:
+def _upgrade_plan(pool: PoolPlan) -> UpgradePlan:
     if pool.upgrade is None:
         raise ValueError(f"{pool.name} is not made on Google")
     return pool.upgrade
@@ -91,32 +101,34 @@ def _said(pool: PoolPlan) -> UpgradePlan:
 
 def _drain(pool: PoolPlan) -> dict[str, str]:
     """How long a disruption budget may hold a pod, and then how long the pod has; else GKE's own hour."""
-    minutes = _said(pool).drain_minutes
+    minutes = _upgrade_plan(pool).drain_minutes
     if minutes == DRAIN_MINUTES:
         return {}
     seconds = f"{minutes * 60}s"
     return {"pdbTimeoutDuration": seconds, "graceTerminationDuration": seconds}
 
 
-def _belongs(name: str, ground: GcpGround) -> dict[str, Any]:
-    return {"name": name, "cluster": ground.cluster, "location": ground.location}
+def _belongs(name: str, foundation: GcpFoundation) -> dict[str, Any]:
+    return {"name": name, "cluster": foundation.cluster, "location": foundation.location}
 
 
-def _made(name: str, part: str, inputs: dict[str, Any], ground: GcpGround) -> CloudResource:
+def _node_pool(
+    name: str, part: str, inputs: dict[str, Any], foundation: GcpFoundation
+) -> CloudResource:
     return CloudResource(
         kind=_NODE_POOL,
         name=name,
         part=part,
         inputs=inputs,
         outputs=("instanceGroupUrls",),
-        after=ground.after,
-        protect=ground.protect,
-        ignores=owned_by_autoscaler(inputs),
+        after=foundation.after,
+        protect=foundation.protect,
+        ignores=autoscaled_fields(inputs),
         delete_first=True,
     )
 
 
-def _network(plan: PlatformPlan, pool: PoolPlan, group: RungPool) -> dict[str, Any]:
+def _network(plan: PlatformPlan, pool: PoolPlan, group: OptionPool) -> dict[str, Any]:
     further = [link.config for link in links(plan, pool, group.machine)]
     return {
         "enablePrivateNodes": True,
@@ -125,9 +137,9 @@ def _network(plan: PlatformPlan, pool: PoolPlan, group: RungPool) -> dict[str, A
     }
 
 
-def _placed(pool: PoolPlan, group: RungPool) -> dict[str, Any]:
+def _placed(pool: PoolPlan, group: OptionPool) -> dict[str, Any]:
     """Close together by a policy that GKE makes; a rack by one of ours."""
-    match group.rung.placement:
+    match group.option.placement:
         case "nvlink":
             name = Late(f"{_policy_name(pool)}.name")
             return {"placementPolicy": {"type": "COMPACT", "policyName": name}}
@@ -137,19 +149,19 @@ def _placed(pool: PoolPlan, group: RungPool) -> dict[str, Any]:
             return {}
 
 
-def _system(plan: PlatformPlan, ground: GcpGround) -> list[CloudResource]:
+def _system(plan: PlatformPlan, foundation: GcpFoundation) -> list[CloudResource]:
     """Nodes for the controllers, spread over zones; none of ours on a cluster that has its own."""
     system = plan.system
     if system is None:
         return []
     least, most = system.nodes.low, system.nodes.high
-    zones = ground.place.how_many_zones(())
+    zones = foundation.place.how_many_zones(())
     inputs = {
-        **_belongs(SYSTEM_POOL, ground),
+        **_belongs(SYSTEM_POOL, foundation),
         **size(least, most, zones, scales=least < most, policy="BALANCED"),
-        "nodeConfig": system_node(plan, system.machine, ground),
+        "nodeConfig": system_node(plan, system.machine, foundation),
         "networkConfig": {"enablePrivateNodes": True},
         "management": {"autoRepair": True, "autoUpgrade": True},
         "upgradeSettings": {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0},
     }
-    return [_made(SYSTEM_POOL, SYSTEM_POOL, inputs, ground)]
+    return [_node_pool(SYSTEM_POOL, SYSTEM_POOL, inputs, foundation)]

@@ -6,14 +6,14 @@ from typing import Any
 
 from gpuyard.catalogue.cluster.stores import FILESTORE
 from gpuyard.names import DATA_ACCOUNT, system_namespace
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.storage import KEEP_DAYS
-from gpuyard.render.cloud.graph import CloudResource, Joined, Until
+from gpuyard.render.cloud.graph import CloudResource, Joined, TextBefore
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gcp.names import resource_labels
-from gpuyard.render.gcp.place import GcpPlace
+from gpuyard.render.gcp.place import GcpLocation
 from gpuyard.render.storage import CHECKPOINTS_STORE, SHARE, filesystem, store_name
 from gpuyard.spec.sections import DatasetKind, StoreTier
 
@@ -31,38 +31,42 @@ _BASIC = (StoreTier.BASIC_HDD, StoreTier.BASIC_SSD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GcpStoreGround:
+class GcpStoreFoundation:
     """What stores rest on, whether the cluster is made or was there."""
 
-    place: GcpPlace
+    place: GcpLocation
     network: Any
     """The network of the cluster, as its own cloud calls it."""
-    ours: bool
+    managed: bool
     """Whether the network is made here."""
     ready: tuple[str, ...] = ()
     """The cluster, if it is made: before the first of a project there is no pool of identities."""
 
 
-def store_parts(plan: PlatformPlan, ground: GcpStoreGround) -> list[CloudResource]:
+def store_parts(plan: PlatformPlan, foundation: GcpStoreFoundation) -> list[CloudResource]:
     """All that is made for data and checkpoints, in order."""
-    found: list[CloudResource] = []
-    if DatasetKind.MANAGED_LUSTRE in plan.storage.kinds and ground.ours:
-        found += _peering(plan, ground)
+    results: list[CloudResource] = []
+    if DatasetKind.MANAGED_LUSTRE in plan.storage.kinds and foundation.managed:
+        results += _peering(plan, foundation)
     for data in plan.storage.datasets:
         if data.kind is DatasetKind.FILESTORE:
-            found.append(_filestore(plan, ground, data))
+            results.append(_filestore(plan, foundation, data))
         elif data.kind is DatasetKind.MANAGED_LUSTRE:
-            found.append(_lustre(plan, ground, data, tuple(each.name for each in found[:2])))
+            results.append(
+                _lustre(plan, foundation, data, tuple(each.name for each in results[:2]))
+            )
         elif data.kind is DatasetKind.BUCKET and data.bucket is None:
-            found.append(_bucket(plan, ground, store_name(data), keep_days=KEEP_DAYS))
-    kept = plan.storage.checkpoints
-    if kept and kept.bucket is None:
-        found.append(_bucket(plan, ground, CHECKPOINTS_STORE, keep_days=kept.keep_days))
-    found += [each for team in plan.teams for each in _team(plan, ground, team)]
-    return [*found, *_check(plan, ground)]
+            results.append(_bucket(plan, foundation, store_name(data), retention_days=KEEP_DAYS))
+    checkpoints = plan.storage.checkpoints
+    if checkpoints and checkpoints.bucket is None:
+        results.append(
+            _bucket(plan, foundation, CHECKPOINTS_STORE, retention_days=checkpoints.retention_days)
+        )
+    results += [each for team in plan.teams for each in _team(plan, foundation, team)]
+    return [*results, *_check(plan, foundation)]
 
 
-def store_values(plan: PlatformPlan, place: GcpPlace) -> dict[str, Any]:
+def store_values(plan: PlatformPlan, place: GcpLocation) -> dict[str, Any]:
     """What objects in the cluster are told of stores, by the names of their late values."""
     values: dict[str, Any] = {}
     for data in plan.storage.datasets:
@@ -72,22 +76,24 @@ def store_values(plan: PlatformPlan, place: GcpPlace) -> dict[str, Any]:
         elif data.kind is DatasetKind.MANAGED_LUSTRE:
             own = Late(f"{name}.instanceId")
             values[f"{name}.handle"] = Joined(place.project, f"/{data.zone}/", own)
-            values[f"{name}.address"] = Until(Late(f"{name}.mountPoint"), "@")
+            values[f"{name}.address"] = TextBefore(Late(f"{name}.mountPoint"), "@")
         elif data.kind is DatasetKind.BUCKET and data.bucket is None:
             values[f"{name}.bucket"] = Late(f"{name}.name")
-    kept = plan.storage.checkpoints
-    if kept and kept.bucket is None:
+    checkpoints = plan.storage.checkpoints
+    if checkpoints and checkpoints.bucket is None:
         values[f"{CHECKPOINTS_STORE}.url"] = Joined("gs://", Late(f"{CHECKPOINTS_STORE}.name"))
     return values
 
 
 def _key(plan: PlatformPlan) -> str | None:
     """The key that the stack file names, which says itself who may use it."""
-    return cluster_of(plan.spec).key
+    return cluster_spec(plan.spec).key
 
 
 # ── file systems ──────────────────────────────────────────────────────────────────────────────────
-def _filestore(plan: PlatformPlan, ground: GcpStoreGround, data: DatasetPlan) -> CloudResource:
+def _filestore(
+    plan: PlatformPlan, foundation: GcpStoreFoundation, data: DatasetPlan
+) -> CloudResource:
     """Reached from the cluster's network alone."""
     key = _key(plan) if data.tier not in _BASIC else None
     return CloudResource(
@@ -95,10 +101,10 @@ def _filestore(plan: PlatformPlan, ground: GcpStoreGround, data: DatasetPlan) ->
         name=store_name(data),
         inputs={
             "name": fit(f"{plan.name}-{data.name}"),
-            "location": data.zone or ground.place.region,
+            "location": data.zone or foundation.place.region,
             "tier": FILESTORE[str(data.tier)].name,
             "fileShares": {"name": SHARE, "capacityGb": data.size_gib},
-            "networks": [{"network": ground.network, "modes": ["MODE_IPV4"]}],
+            "networks": [{"network": foundation.network, "modes": ["MODE_IPV4"]}],
             "deletionProtectionEnabled": plan.storage.protect,
             "labels": resource_labels(plan),
             **({"kmsKeyName": key} if key else {}),
@@ -109,7 +115,7 @@ def _filestore(plan: PlatformPlan, ground: GcpStoreGround, data: DatasetPlan) ->
 
 
 def _lustre(
-    plan: PlatformPlan, ground: GcpStoreGround, data: DatasetPlan, after: tuple[str, ...]
+    plan: PlatformPlan, foundation: GcpStoreFoundation, data: DatasetPlan, after: tuple[str, ...]
 ) -> CloudResource:
     key = _key(plan)
     return CloudResource(
@@ -121,7 +127,7 @@ def _lustre(
             "filesystem": filesystem(data),
             "capacityGib": str(data.size_gib),
             "perUnitStorageThroughput": str(data.throughput),
-            "network": ground.network,
+            "network": foundation.network,
             "labels": resource_labels(plan),
             **({"kmsKey": key} if key else {}),
         },
@@ -132,9 +138,9 @@ def _lustre(
     )
 
 
-def _peering(plan: PlatformPlan, ground: GcpStoreGround) -> Iterator[CloudResource]:
+def _peering(plan: PlatformPlan, foundation: GcpStoreFoundation) -> Iterator[CloudResource]:
     """Managed Lustre lies in a network of Google's, which is joined to ours; its servers call nodes back."""
-    taken = CloudResource(
+    address_range = CloudResource(
         kind="gcp:compute/globalAddress:GlobalAddress",
         name="services-range",
         inputs={
@@ -142,7 +148,7 @@ def _peering(plan: PlatformPlan, ground: GcpStoreGround) -> Iterator[CloudResour
             "purpose": "VPC_PEERING",
             "addressType": "INTERNAL",
             "prefixLength": _PEERING_BITS,
-            "network": ground.network,
+            "network": foundation.network,
         },
         outputs=("address",),
     )
@@ -150,21 +156,21 @@ def _peering(plan: PlatformPlan, ground: GcpStoreGround) -> Iterator[CloudResour
         kind="gcp:servicenetworking/connection:Connection",
         name="services",
         inputs={
-            "network": ground.network,
+            "network": foundation.network,
             "service": "servicenetworking.googleapis.com",
-            "reservedPeeringRanges": [taken.get("name")],
+            "reservedPeeringRanges": [address_range.get("name")],
         },
     )
-    yield taken
+    yield address_range
     yield joined
     yield CloudResource(
         kind="gcp:compute/firewall:Firewall",
         name="from-lustre",
         inputs={
             "name": fit(f"{plan.name}-from-lustre"),
-            "network": ground.network,
+            "network": foundation.network,
             "direction": "INGRESS",
-            "sourceRanges": [Joined(taken.get("address"), f"/{_PEERING_BITS}")],
+            "sourceRanges": [Joined(address_range.get("address"), f"/{_PEERING_BITS}")],
             "allows": [{"protocol": "tcp", "ports": _PORTS}],
         },
     )
@@ -172,7 +178,7 @@ def _peering(plan: PlatformPlan, ground: GcpStoreGround) -> Iterator[CloudResour
 
 # ── buckets ───────────────────────────────────────────────────────────────────────────────────────
 def _bucket(
-    plan: PlatformPlan, ground: GcpStoreGround, name: str, *, keep_days: int
+    plan: PlatformPlan, foundation: GcpStoreFoundation, name: str, *, retention_days: int
 ) -> CloudResource:
     """Closed to the public; nothing that is current goes, and what is deleted can be had back for a while."""
     key = _key(plan)
@@ -180,8 +186,8 @@ def _bucket(
         kind=_BUCKET,
         name=name,
         inputs={
-            "name": Joined(ground.place.project, "-", fit(f"{plan.name}-{name}", _NAME_LENGTH)),
-            "location": ground.place.region,
+            "name": Joined(foundation.place.project, "-", fit(f"{plan.name}-{name}", _NAME_LENGTH)),
+            "location": foundation.place.region,
             "uniformBucketLevelAccess": True,
             "publicAccessPrevention": "enforced",
             "versioning": {"enabled": True},
@@ -193,7 +199,10 @@ def _bucket(
                 },
                 {
                     "action": {"type": "Delete"},
-                    "condition": {"daysSinceNoncurrentTime": keep_days, "withState": "ARCHIVED"},
+                    "condition": {
+                        "daysSinceNoncurrentTime": retention_days,
+                        "withState": "ARCHIVED",
+                    },
                 },
             ],
             "labels": resource_labels(plan),
@@ -205,53 +214,63 @@ def _bucket(
 
 
 # ── what a team may ───────────────────────────────────────────────────────────────────────────────
-def _team(plan: PlatformPlan, ground: GcpStoreGround, team: TeamPlan) -> Iterator[CloudResource]:
+def _team(
+    plan: PlatformPlan, foundation: GcpStoreFoundation, team: TeamPlan
+) -> Iterator[CloudResource]:
     """The pods of one service account in its namespaces are let in, with no account of Google's between."""
     name = team.stable_name
     for space in team.namespaces:
         for data in plan.storage.buckets(name):
-            yield _let_in(ground, space.name, data, _USER if name in data.writers else _READER)
-        kept = plan.storage.checkpoints
-        if kept and plan.storage.keeps_checkpoints(name):
-            yield _place(ground, kept, name, space.name, _member(ground, space.name))
+            yield _bucket_iam_member(
+                foundation, space.name, data, _USER if name in data.writers else _READER
+            )
+        checkpoints = plan.storage.checkpoints
+        if checkpoints and plan.storage.keeps_checkpoints(name):
+            yield _place(foundation, checkpoints, name, space.name, _member(foundation, space.name))
 
 
-def _check(plan: PlatformPlan, ground: GcpStoreGround) -> Iterator[CloudResource]:
+def _check(plan: PlatformPlan, foundation: GcpStoreFoundation) -> Iterator[CloudResource]:
     """The pods of the check that read buckets."""
     for data in plan.read_by_check:
         if data.kind is DatasetKind.BUCKET:
-            yield _let_in(ground, system_namespace(plan.name), data, _READER)
+            yield _bucket_iam_member(foundation, system_namespace(plan.name), data, _READER)
 
 
-def _member(ground: GcpStoreGround, space: str) -> Joined:
+def _member(foundation: GcpStoreFoundation, space: str) -> Joined:
     return Joined(
         "principal://iam.googleapis.com/projects/",
-        ground.place.number,
+        foundation.place.number,
         "/locations/global/workloadIdentityPools/",
-        ground.place.project,
+        foundation.place.project,
         f".svc.id.goog/subject/ns/{space}/sa/{DATA_ACCOUNT}",
     )
 
 
-def _let_in(ground: GcpStoreGround, space: str, data: DatasetPlan, role: str) -> CloudResource:
+def _bucket_iam_member(
+    foundation: GcpStoreFoundation, space: str, data: DatasetPlan, role: str
+) -> CloudResource:
     return CloudResource(
         kind=_MEMBER,
         name=f"{space}_{store_name(data)}",
         inputs={
             "bucket": data.bucket or Late(f"{store_name(data)}.name"),
             "role": role,
-            "member": _member(ground, space),
+            "member": _member(foundation, space),
         },
-        after=ground.ready,
+        after=foundation.ready,
         delete_first=True,
     )
 
 
 def _place(
-    ground: GcpStoreGround, kept: CheckpointsPlan, team: str, space: str, member: Joined
+    foundation: GcpStoreFoundation,
+    checkpoints: CheckpointsPlan,
+    team: str,
+    space: str,
+    member: Joined,
 ) -> CloudResource:
     """What begins with the team's name, and the list of it."""
-    bucket = kept.bucket or Late(f"{CHECKPOINTS_STORE}.name")
+    bucket = checkpoints.bucket or Late(f"{CHECKPOINTS_STORE}.name")
     named = Joined('resource.name.startsWith("projects/_/buckets/', bucket, f'/objects/{team}/")')
     listed = (
         f'api.getAttribute("storage.googleapis.com/objectListPrefix", "").startsWith("{team}/")'
@@ -268,6 +287,6 @@ def _place(
                 "expression": Joined(named, f" || {listed}"),
             },
         },
-        after=ground.ready,
+        after=foundation.ready,
         delete_first=True,
     )

@@ -12,15 +12,15 @@ from gpuyard.catalogue.software.charts import RDMA_PLUGIN
 from gpuyard.catalogue.software.digests import pinned
 from gpuyard.names import RDMA, adapters_name
 from gpuyard.plan.digests import short_digest
-from gpuyard.plan.pools.fabrics import SHARED_BY, hands_out
+from gpuyard.plan.pools.fabrics import SHARED_BY, has_device_plugin
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import (
     PRIORITY_CLASS,
-    agents_tolerate,
+    agent_tolerations,
     operator_namespace,
 )
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, made, on_pools
+from gpuyard.render.objects import Object, managed_object, on_pools
 from gpuyard.spec.sections import FabricKind
 
 _LINKS: Mapping[FabricKind, str] = {
@@ -36,14 +36,16 @@ def adapter_objects(plan: PlatformPlan) -> list[Object]:
     """For each fabric what the plugin reads, and the plugin; nothing where nobody is to hand out adapters."""
     if plan.queueing.dispatch:
         return []
-    found: list[Object] = []
+    results: list[Object] = []
     for kind in _LINKS:
         pools = [
-            p for p in plan.pools if p.fabric and p.fabric.kind is kind and hands_out(p.fabric)
+            p
+            for p in plan.pools
+            if p.fabric and p.fabric.kind is kind and has_device_plugin(p.fabric)
         ]
         if pools:
-            found += _of_fabric(plan, kind, pools)
-    return found
+            results += _of_fabric(plan, kind, pools)
+    return results
 
 
 def _of_fabric(plan: PlatformPlan, kind: FabricKind, pools: list[PoolPlan]) -> list[Object]:
@@ -58,8 +60,12 @@ def _of_fabric(plan: PlatformPlan, kind: FabricKind, pools: list[PoolPlan]) -> l
     }
     skip = {"pulumi.com/skipAwait": "true"}  # nodes come and go
     return [
-        made(plan.name, "v1", "ConfigMap", config, namespace=space, data={"config.json": text}),
-        made(plan.name, "apps/v1", "DaemonSet", name, namespace=space, annotations=skip, spec=spec),
+        managed_object(
+            plan.name, "v1", "ConfigMap", config, namespace=space, data={"config.json": text}
+        ),
+        managed_object(
+            plan.name, "apps/v1", "DaemonSet", name, namespace=space, annotations=skip, spec=spec
+        ),
     ]
 
 
@@ -80,7 +86,7 @@ def _pod(plan: PlatformPlan, pools: list[PoolPlan], config: str) -> Object:
         "priorityClassName": PRIORITY_CLASS,
         "automountServiceAccountToken": False,
         "hostNetwork": True,
-        "tolerations": agents_tolerate(plan),
+        "tolerations": agent_tolerations(plan),
         "affinity": on_pools(pools),
         "containers": [
             {

@@ -7,8 +7,8 @@ rack also name the template of channels, which the DRA driver makes of the Compu
 from gpuyard.catalogue.kubernetes.claims import GPU_CLASS
 from gpuyard.names import CHANNEL_SUFFIX, COMPUTE_DOMAINS_GROUP
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, ShapePlan, TeamPlan
-from gpuyard.plan.sharing.claims import answers_claims
-from gpuyard.render.objects import Object, made
+from gpuyard.plan.sharing.claims import serves_claims
+from gpuyard.render.objects import Object, managed_object
 
 REQUEST = "gpus"
 """What the one request of a claim is called."""
@@ -21,7 +21,7 @@ def claim_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> l
     domains = [
         _domain(plan, space, shape)
         for shape in shapes
-        if shape.nodes > 1 and claimed[shape.pool].compute_domains and answers_claims(plan.spec)
+        if shape.nodes > 1 and claimed[shape.pool].compute_domains and serves_claims(plan.spec)
     ]
     return [*(_template(plan, space, shape) for shape in shapes), *domains]
 
@@ -32,7 +32,7 @@ def _template(plan: PlatformPlan, space: NamespacePlan, shape: ShapePlan) -> Obj
         "allocationMode": "ExactCount",
         "count": shape.per_node,
     }
-    return made(
+    return managed_object(
         plan.name,
         "resource.k8s.io/v1",
         "ResourceClaimTemplate",
@@ -48,7 +48,7 @@ def _domain(plan: PlatformPlan, space: NamespacePlan, shape: ShapePlan) -> Objec
         "allocationMode": "Single",
         "resourceClaimTemplate": {"name": f"{shape.name}{CHANNEL_SUFFIX}"},
     }
-    return made(
+    return managed_object(
         plan.name,
         f"{COMPUTE_DOMAINS_GROUP}/v1beta1",
         "ComputeDomain",

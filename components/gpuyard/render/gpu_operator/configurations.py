@@ -5,7 +5,7 @@ from typing import Any
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.names import GPU
 from gpuyard.plan.records import GpuLayout, PlatformPlan, PoolPlan
-from gpuyard.plan.sharing.by_gke import is_by_gke
+from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 
 
 def mig_parted_config(plan: PlatformPlan) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def plugin_config(pool: PoolPlan) -> dict[str, Any]:
     A request for several shares is refused: they would be turns on the same GPU, not more of it.
     """
     config: dict[str, Any] = {"version": "v1", "flags": {"migStrategy": pool.mig_strategy}}
-    if pool.replicas > 1 and not is_by_gke(pool):
+    if pool.replicas > 1 and not is_gke_managed(pool):
         method = "mps" if pool.sharing is SharingMethod.MPS else "timeSlicing"
         shared = [a.resource.removesuffix(".shared") for a in pool.advertised if a.resource != GPU]
         config["sharing"] = {

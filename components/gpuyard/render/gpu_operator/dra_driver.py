@@ -16,13 +16,13 @@ from gpuyard.names import (
     SYSTEM_POOL,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.sharing.claims import CLAIMED, installs_claim_driver
+from gpuyard.plan.sharing.claims import CLAIM_IMAGE, installs_claim_driver
 from gpuyard.render.charts import Release
-from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agents_tolerate
+from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agent_tolerations
 from gpuyard.render.mirror import chart_location, image_repository, image_tag
 from gpuyard.render.objects import system_tolerations
 
-_ROOT = CLAIMED.settings["toolkit.installDir"]
+_ROOT = CLAIM_IMAGE.settings["toolkit.installDir"]
 
 
 def dra_driver_release(plan: PlatformPlan) -> Release | None:
@@ -59,6 +59,6 @@ def dra_driver_values(plan: PlatformPlan) -> dict[str, Any]:
         "kubeletPlugin": {
             "priorityClassName": PRIORITY_CLASS,
             "nodeSelector": {OPERANDS_LABEL: "false"},
-            "tolerations": agents_tolerate(plan),
+            "tolerations": agent_tolerations(plan),
         },
     }

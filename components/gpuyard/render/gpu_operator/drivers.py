@@ -2,12 +2,12 @@
 
 from gpuyard.names import system_namespace
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 
 
 def driver_object(plan: PlatformPlan, pool: PoolPlan, driver: str) -> Object:
     """Of one pool; it changes with the driver, once in each deployment that exchanges it."""
-    return made(
+    return managed_object(
         plan.name,
         "v1",
         "ConfigMap",

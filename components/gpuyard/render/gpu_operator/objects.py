@@ -19,7 +19,7 @@ from gpuyard.plan.sharing.claims import installs_claims
 from gpuyard.plan.software.gpu_operator import config_map_names, joins_operator
 from gpuyard.render.gpu_operator.configurations import mig_parted_config, plugin_config
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
-from gpuyard.render.objects import Object, made, namespace_object, toleration_object
+from gpuyard.render.objects import Object, managed_object, namespace_object, toleration_object
 from gpuyard.render.text import yaml_text
 from gpuyard.spec.platform import Cloud
 
@@ -68,7 +68,9 @@ def operator_namespace(plan: PlatformPlan) -> str:
 
 
 def _config_map(plan: PlatformPlan, name: str, data: dict[str, str]) -> Object:
-    return made(plan.name, "v1", "ConfigMap", name, namespace=operator_namespace(plan), data=data)
+    return managed_object(
+        plan.name, "v1", "ConfigMap", name, namespace=operator_namespace(plan), data=data
+    )
 
 
 def _quota(plan: PlatformPlan) -> Object:
@@ -83,7 +85,7 @@ def _quota(plan: PlatformPlan) -> Object:
         "hard": {"pods": str(_PODS + _PODS_PER_NODE * nodes)},
         "scopeSelector": {"matchExpressions": [classes]},
     }
-    return made(
+    return managed_object(
         plan.name,
         "v1",
         "ResourceQuota",
@@ -98,7 +100,7 @@ def _cluster_policy(plan: PlatformPlan) -> Object:
         # Required, and written though it is the default: an empty mapping can be made, but once anything was
         # in it, server-side apply leaves null, which the API server refuses.
         "operator": {"runtimeClass": "nvidia"},
-        "daemonsets": {"tolerations": agents_tolerate(plan)},
+        "daemonsets": {"tolerations": agent_tolerations(plan)},
         "driver": {
             "enabled": True,
             "version": plan.software["driver"],
@@ -115,7 +117,7 @@ def _cluster_policy(plan: PlatformPlan) -> Object:
             "config": {"name": MIG_CONFIGMAP, "default": "all-disabled"},
         },
     }
-    return made(plan.name, "nvidia.com/v1", "ClusterPolicy", CLUSTER_POLICY, spec=spec)
+    return managed_object(plan.name, "nvidia.com/v1", "ClusterPolicy", CLUSTER_POLICY, spec=spec)
 
 
 def _gpu_cluster(plan: PlatformPlan) -> Object:
@@ -126,16 +128,16 @@ def _gpu_cluster(plan: PlatformPlan) -> Object:
             "version": f"v{plan.software['dra-driver']}",
             "computeDomains": {"enabled": racks},
         },
-        "daemonsets": {"tolerations": agents_tolerate(plan)},
+        "daemonsets": {"tolerations": agent_tolerations(plan)},
         "dcgm": {"enabled": False},
         "dcgmExporter": {"enabled": False},
     }
-    return made(plan.name, "nvidia.com/v1alpha1", "GPUCluster", GPU_CLUSTER, spec=spec)
+    return managed_object(plan.name, "nvidia.com/v1alpha1", "GPUCluster", GPU_CLUSTER, spec=spec)
 
 
-def agents_tolerate(plan: PlatformPlan) -> list[Object]:
+def agent_tolerations(plan: PlatformPlan) -> list[Object]:
     """Node agents run on every pool, so they tolerate the key of each taint whatever its value."""
-    taints = {str(t): t for pool in plan.pools for t in plan.starts_with(pool)}
+    taints = {str(t): t for pool in plan.pools for t in plan.initial_taints(pool)}
     return [_any_value(taint) for taint in _by_key(taints.values())]
 
 

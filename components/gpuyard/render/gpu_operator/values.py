@@ -24,12 +24,12 @@ from gpuyard.names import (
     SYSTEM_POOL,
 )
 from gpuyard.plan.records import OperatorParts, PlatformPlan
-from gpuyard.plan.sharing.by_gke import is_by_gke
+from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 from gpuyard.plan.software.gpu_operator import config_map_names
 from gpuyard.render.charts import Release
 from gpuyard.render.gpu_operator.objects import (
     PRIORITY_CLASS,
-    agents_tolerate,
+    agent_tolerations,
 )
 from gpuyard.render.gpu_operator.upgrades import CHART_UPGRADES
 from gpuyard.render.mirror import chart_location, chart_repository, mirrored
@@ -117,7 +117,7 @@ def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
 def _claims(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
     """A GPUCluster and no ClusterPolicy: the chart takes one of them. Its driver is an object of its own."""
     racks = any(pool.dra and pool.dra.compute_domains for pool in plan.pools)
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "clusterPolicy": {"deployCR": False},
         "gpuCluster": {"deployCR": True},
         "draDriver": {"computeDomains": {"enabled": racks}},
@@ -127,8 +127,12 @@ def _claims(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
         "nodeStatusExporter": {"enabled": False},
     }
     if parts.driver is not None:
-        found["driver"] = {"enabled": True, **_driver(parts), "nvidiaDriverCRD": {"enabled": True}}
-    return found
+        results["driver"] = {
+            "enabled": True,
+            **_driver(parts),
+            "nvidiaDriverCRD": {"enabled": True},
+        }
+    return results
 
 
 def mig_strategy(plan: PlatformPlan) -> str:
@@ -136,25 +140,25 @@ def mig_strategy(plan: PlatformPlan) -> str:
     if not any(pool.mig_config for pool in plan.pools):
         return "none"
     by_mps = (pool for pool in plan.pools if pool.sharing is SharingMethod.MPS)
-    return "mixed" if all(map(is_by_gke, by_mps)) else ""
+    return "mixed" if all(map(is_gke_managed, by_mps)) else ""
 
 
 def _controller(plan: PlatformPlan) -> Object:
     """On system nodes where there are any of ours."""
-    found: Object = {
+    result: Object = {
         "priorityClassName": PRIORITY_CLASS,
         "tolerations": [_CONTROL_PLANE, *system_tolerations()],
     }
     if plan.system is not None:
-        found["nodeSelector"] = {POOL_LABEL: SYSTEM_POOL}
-    return found
+        result["nodeSelector"] = {POOL_LABEL: SYSTEM_POOL}
+    return result
 
 
 def _agents(plan: PlatformPlan) -> list[Object]:
     """The taints of every pool, and the one that GKE puts on nodes of Arm."""
     arm = plan.cloud is Cloud.GCP and any(pool.machine.arch == "arm64" for pool in plan.pools)
     taint = {"key": ARCH_LABEL, "operator": "Exists", "effect": "NoSchedule"}
-    return agents_tolerate(plan) + ([taint] if arm else [])
+    return agent_tolerations(plan) + ([taint] if arm else [])
 
 
 def _driver(parts: OperatorParts) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.charts import Release, release_object
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.mirror import chart_location, image_repository, image_tag
-from gpuyard.render.objects import Object, made, namespace_object, system_tolerations
+from gpuyard.render.objects import Object, managed_object, namespace_object, system_tolerations
 from gpuyard.render.text import yaml_text
 
 _MEMORY = ((100, "512Mi"), (1000, "2Gi"))
@@ -47,7 +47,9 @@ def kueue_answers(plan: PlatformPlan) -> Object:
     """
     selector = {"app.kubernetes.io/name": KUEUE, "control-plane": "controller-manager"}
     spec = {"selector": selector, "ports": [{"name": "webhooks", "port": 443, "targetPort": 9443}]}
-    return made(plan.name, "v1", "Service", KUEUE_ANSWERS, namespace=KUEUE_NAMESPACE, spec=spec)
+    return managed_object(
+        plan.name, "v1", "Service", KUEUE_ANSWERS, namespace=KUEUE_NAMESPACE, spec=spec
+    )
 
 
 def kueue_release_object(plan: PlatformPlan, release: Release) -> Object:

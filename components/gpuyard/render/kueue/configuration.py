@@ -21,7 +21,7 @@ from gpuyard.plan.queueing.kueue import (
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.kueue.multikueue import dispatch_configuration
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.text import yaml_text
 
 _CHARTS_OWN: dict[str, Any] = {
@@ -102,7 +102,7 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
 def _worth(plan: PlatformPlan) -> dict[str, float]:
     """What using one of each resource counts: the part of a GPU that it is, the largest of several pools."""
     worth: dict[str, float] = {}
-    for offer in (a for pool in plan.pools for a in pool.counted):
+    for offer in (a for pool in plan.pools for a in pool.counted_resources):
         share = round(float(offer.gpu_share), 4)
         worth[offer.resource] = max(share, worth.get(offer.resource, 0))
     return dict(sorted(worth.items()))
@@ -111,4 +111,6 @@ def _worth(plan: PlatformPlan) -> dict[str, float]:
 def kueue_configuration_object(plan: PlatformPlan) -> Object:
     """The ConfigMap that Kueue's own chart would make; the manager reads it when it starts."""
     data = {KUEUE_CONFIG_KEY: yaml_text(kueue_configuration(plan))}
-    return made(plan.name, "v1", "ConfigMap", KUEUE_CONFIGMAP, namespace=KUEUE_NAMESPACE, data=data)
+    return managed_object(
+        plan.name, "v1", "ConfigMap", KUEUE_CONFIGMAP, namespace=KUEUE_NAMESPACE, data=data
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from gpuyard.names import KUEUE_API, KUEUE_GROUP
 from gpuyard.plan.queueing.multikueue import COLLECT_EVERY, FRAMEWORKS, LOST_AFTER
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 
 _CLUSTER, _CONFIG = "MultiKueueCluster", "MultiKueueConfig"
 CONTROLLER = f"{KUEUE_GROUP}/multikueue"
@@ -21,7 +21,7 @@ def multikueue_objects(plan: PlatformPlan) -> list[Object]:
     if dispatch is None:
         return []
     clusters = [
-        made(
+        managed_object(
             plan.name,
             KUEUE_API,
             _CLUSTER,
@@ -40,8 +40,8 @@ def multikueue_objects(plan: PlatformPlan) -> list[Object]:
     check = {"controllerName": CONTROLLER, "parameters": named}
     return [
         *clusters,
-        made(plan.name, KUEUE_API, _CONFIG, dispatch.config, spec=config),
-        made(plan.name, KUEUE_API, "AdmissionCheck", dispatch.check, spec=check),
+        managed_object(plan.name, KUEUE_API, _CONFIG, dispatch.config, spec=config),
+        managed_object(plan.name, KUEUE_API, "AdmissionCheck", dispatch.check, spec=check),
     ]
 
 

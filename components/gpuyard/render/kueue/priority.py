@@ -8,7 +8,7 @@ from gpuyard.catalogue.kubernetes.api import changes_jobs
 from gpuyard.names import PRIORITY_LABEL, TEAM_PRIORITY_LABEL
 from gpuyard.plan.queueing.kueue import queued_by_group
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.objects import Object, made, namespaces_with
+from gpuyard.render.objects import Object, managed_object, namespaces_with
 
 API = "admissionregistration.k8s.io/v1"
 _UNNAMED = f"!('{PRIORITY_LABEL}' in object.metadata.?labels.orValue({{}}))"
@@ -51,6 +51,6 @@ def priority_objects(plan: PlatformPlan) -> list[Object]:
     selector = namespaces_with(plan.name, TEAM_PRIORITY_LABEL)
     binding = {"policyName": name, "matchResources": {"namespaceSelector": selector}}
     return [
-        made(plan.name, API, "MutatingAdmissionPolicy", name, spec=policy),
-        made(plan.name, API, "MutatingAdmissionPolicyBinding", name, spec=binding),
+        managed_object(plan.name, API, "MutatingAdmissionPolicy", name, spec=policy),
+        managed_object(plan.name, API, "MutatingAdmissionPolicyBinding", name, spec=binding),
     ]

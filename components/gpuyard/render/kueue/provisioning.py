@@ -4,7 +4,7 @@ from typing import Any
 
 from gpuyard.names import KUEUE_API, KUEUE_GROUP
 from gpuyard.plan.records import CheckPlan, PlatformPlan, TeamPlan
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 
 _CONFIG = "ProvisioningRequestConfig"
 CONTROLLER = f"{KUEUE_GROUP}/provisioning-request"
@@ -35,17 +35,21 @@ def _check(owner: str, check: CheckPlan) -> list[Object]:
     named = {"apiGroup": KUEUE_GROUP, "kind": _CONFIG, "name": check.name}
     spec = {"controllerName": CONTROLLER, "parameters": named}
     return [
-        made(owner, KUEUE_API, _CONFIG, check.name, spec=config),
-        made(owner, KUEUE_API, "AdmissionCheck", check.name, spec=spec),
+        managed_object(owner, KUEUE_API, _CONFIG, check.name, spec=config),
+        managed_object(owner, KUEUE_API, "AdmissionCheck", check.name, spec=spec),
     ]
 
 
 def admission_checks(plan: PlatformPlan, team: TeamPlan) -> dict[str, Any]:
     """The part of a queue's spec that names its checks, each for the flavors that it is about."""
-    used = {flavor for group in team.resource_groups for flavor in group.flavors}
+    queue_flavors = {flavor for group in team.resource_groups for flavor in group.flavors}
     checks = []
     for check in plan.queueing.checks:
-        asked = [p.flavor for p in plan.pools if p.provisioning is check.word and p.flavor in used]
-        if asked:
-            checks.append({"name": check.name, "onFlavors": asked})
+        checked_flavors = [
+            p.flavor
+            for p in plan.pools
+            if p.provisioning is check.provisioning and p.flavor in queue_flavors
+        ]
+        if checked_flavors:
+            checks.append({"name": check.name, "onFlavors": checked_flavors})
     return {"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}

@@ -19,11 +19,11 @@ from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.render.kueue.multikueue import dispatch_checks, multikueue_objects
 from gpuyard.render.kueue.priority import priority_objects
 from gpuyard.render.kueue.provisioning import admission_checks, check_objects
-from gpuyard.render.kueue.requeue import spared_objects
+from gpuyard.render.kueue.requeue import eviction_policy_objects
 from gpuyard.render.kueue.topology import topology_name, topology_objects
-from gpuyard.render.objects import Object, made, taint_object, toleration_object
+from gpuyard.render.objects import Object, managed_object, taint_object, toleration_object
 from gpuyard.spec.queueing import PoolChoice, Preemption
-from gpuyard.spec.sections import PoolStop
+from gpuyard.spec.sections import PoolStopPolicy
 from gpuyard.spec.teams import Stop
 
 STOP_POLICIES = {Stop.HOLD: "Hold", Stop.DRAIN: "HoldAndDrain"}
@@ -37,7 +37,7 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
         *([kueue_configuration_object(plan)] if simulated else []),
         *(_priority(plan.name, priority) for priority in plan.queueing.priorities),
         *priority_objects(plan),
-        *spared_objects(plan),
+        *eviction_policy_objects(plan),
         *topology_objects(plan),
         *(_flavor(plan.name, flavor) for flavor in plan.queueing.flavors),
         *check_objects(plan),
@@ -49,7 +49,7 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
 
 def _priority(owner: str, priority: PriorityPlan) -> Object:
     """The value stands at the top: this kind has no spec."""
-    return made(
+    return managed_object(
         owner,
         KUEUE_API,
         "WorkloadPriorityClass",
@@ -61,14 +61,14 @@ def _priority(owner: str, priority: PriorityPlan) -> Object:
 
 def _flavor(owner: str, flavor: FlavorPlan) -> Object:
     # a brake is a taint that the flavor does not tolerate for its pods, so queues pass over it
-    brake = (Taint(STOP_TAINT, PoolStop.HOLD.value),) if flavor.stopped else ()
+    stop_taints = (Taint(STOP_TAINT, PoolStopPolicy.HOLD.value),) if flavor.stopped else ()
     spec = {
         "nodeLabels": dict(flavor.node_labels),
-        "nodeTaints": [taint_object(t) for t in (*flavor.taints, *brake)],
+        "nodeTaints": [taint_object(t) for t in (*flavor.taints, *stop_taints)],
         "tolerations": [toleration_object(t) for t in flavor.taints],
         **topology_name(flavor),
     }
-    return made(owner, KUEUE_API, "ResourceFlavor", flavor.name, spec=spec)
+    return managed_object(owner, KUEUE_API, "ResourceFlavor", flavor.name, spec=spec)
 
 
 def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
@@ -81,10 +81,10 @@ def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
         spec["resourceGroups"] = _limits(plan, cohort)
     elif cohort.resource_groups:
         spec["resourceGroups"] = _quotas(plan, cohort.resource_groups, cohort.quotas, limits=False)
-    return made(plan.name, KUEUE_API, "Cohort", cohort.name, **_said(spec))
+    return managed_object(plan.name, KUEUE_API, "Cohort", cohort.name, **_spec_field(spec))
 
 
-def _said(spec: Object) -> dict[str, Any]:
+def _spec_field(spec: Object) -> dict[str, Any]:
     """The spec, where it says anything.
 
     Server-side apply takes the last field of a mapping away as null, which the API server then refuses for
@@ -117,9 +117,9 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
         spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
     if checks := dispatch_checks(plan):  # never beside those above: `provisioning.clusters`
         spec["admissionChecksStrategy"] = {"admissionChecks": checks}
-    if team.stop:
-        spec["stopPolicy"] = STOP_POLICIES[team.stop]
-    return made(plan.name, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)
+    if team.stop_policy:
+        spec["stopPolicy"] = STOP_POLICIES[team.stop_policy]
+    return managed_object(plan.name, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)
 
 
 def _preemption(policy: Preemption) -> dict[str, Any]:
@@ -134,26 +134,26 @@ def _limits(plan: PlatformPlan, cohort: CohortPlan) -> list[Object]:
 
     def entry(flavor: str, resource: str) -> Object:
         limit = by_key.get((flavor, resource))
-        found: Object = {"name": resource, "nominalQuota": "0"}
+        result: Object = {"name": resource, "nominalQuota": "0"}
         if limit and limit.borrow is not None:
-            found["borrowingLimit"] = str(limit.borrow)
+            result["borrowingLimit"] = str(limit.borrow)
         if limit and limit.lend is not None:
-            found["lendingLimit"] = str(limit.lend)
-        return found
+            result["lendingLimit"] = str(limit.lend)
+        return result
 
-    return counted_together(cohort.resource_groups, entry)
+    return resource_group_objects(cohort.resource_groups, entry)
 
 
 def _quotas(
     plan: PlatformPlan, groups: Iterable[ResourceGroup], quotas: Iterable[Quota], *, limits: bool
 ) -> list[Object]:
     by_key = {(plan.pool(q.pool).flavor, q.resource): q for q in quotas}
-    return counted_together(
+    return resource_group_objects(
         groups, lambda flavor, name: _resource(name, by_key.get((flavor, name)), limits=limits)
     )
 
 
-def counted_together(
+def resource_group_objects(
     groups: Iterable[ResourceGroup], entry: Callable[[str, str], Object]
 ) -> list[Object]:
     """What Kueue counts together, with an entry for each flavor and resource."""

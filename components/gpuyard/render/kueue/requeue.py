@@ -25,12 +25,12 @@ from gpuyard.plan.capacity.interruption import LOOK_SECONDS
 from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan
 from gpuyard.render.access import RBAC, granted
 from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import maybe, metadata_kept
-from gpuyard.render.gpu_operator.objects import agents_tolerate
+from gpuyard.render.admission.cel import metadata_kept, optional
+from gpuyard.render.gpu_operator.objects import agent_tolerations
 from gpuyard.render.kueue.priority import API
-from gpuyard.render.objects import Object, made, namespaces_with, service_account
-from gpuyard.render.programs import Looker
-from gpuyard.render.scaling.ladders import ladders_told, selector_of
+from gpuyard.render.objects import Object, managed_object, namespaces_with, service_account
+from gpuyard.render.programs import AgentDeployment
+from gpuyard.render.scaling.priority_expander import expander_settings, selector_of
 
 PACKAGE = "gpuyard_requeue"
 BORROWED = {"gpuyard_gate": ("__init__.py", "loop.py"), "gpuyard_idle": ("__init__.py", "web.py")}
@@ -49,54 +49,60 @@ _KEPT = (
 
 def requeue_objects(plan: PlatformPlan) -> list[Object]:
     """Rights and their limits first; nothing where no node goes, and each is bought in one way."""
-    asked = plan.interruption
-    if asked is None:
+    interruption = plan.interruption
+    if interruption is None:
         return []
     name, space = requeue_name(plan.name), system_namespace(plan.name)
     workloads = (KUEUE_GROUP, "*", "workloads")
-    looker = Looker(
+    looker = AgentDeployment(
         name=name,
         namespace=space,
         package=PACKAGE,
-        borrows=BORROWED,
-        image=asked.image,
-        settings=settings_text(plan, asked),
+        shared_files=BORROWED,
+        image=interruption.image,
+        settings=settings_text(plan, interruption),
     )
     return [
         service_account(plan.name, name, space),
-        *_rights(plan, asked, name, space),
-        *(account_policy(plan.name, name, space, workloads, _holds()) if asked.pools else []),
-        *looker.objects(plan.name, agents_tolerate(plan)),
+        *_rights(plan, interruption, name, space),
+        *(
+            account_policy(plan.name, name, space, workloads, _holds())
+            if interruption.pools
+            else []
+        ),
+        *looker.objects(plan.name, agent_tolerations(plan)),
     ]
 
 
-def _spaces(plan: PlatformPlan, asked: InterruptionPlan) -> list[NamespacePlan]:
+def _spaces(plan: PlatformPlan, interruption: InterruptionPlan) -> list[NamespacePlan]:
     """Where gangs lose nodes; where none goes it has nothing to do there, and no rights."""
-    return [space for team in plan.teams if asked.pools for space in team.namespaces]
+    return [space for team in plan.teams if interruption.pools for space in team.namespaces]
 
 
-def settings_text(plan: PlatformPlan, asked: InterruptionPlan) -> str:
+def settings_text(plan: PlatformPlan, interruption: InterruptionPlan) -> str:
     """What the program is told, as JSON."""
-    pools = [plan.pool(each.pool) for each in asked.pools]
-    told = {
+    pools = [plan.pool(each.pool) for each in interruption.pools]
+    settings = {
         "every_seconds": LOOK_SECONDS,
         "selectors": [selector_of(pool) for pool in pools],
         "flavors": [pool.flavor for pool in pools],
-        "namespaces": [space.name for space in _spaces(plan, asked)],
+        "namespaces": [space.name for space in _spaces(plan, interruption)],
         "taints": list(NOTICES),
         "kinds": list(STARTS_AGAIN),
         "workload": WORKLOAD_ANNOTATION,
         "interrupted": INTERRUPTED_LABEL,
-        "ladders": _ladders(plan, asked),
+        "ladders": _capacity_options(plan, interruption),
     }
-    return json.dumps(told, indent=2) + "\n"
+    return json.dumps(settings, indent=2) + "\n"
 
 
-def _ladders(plan: PlatformPlan, asked: InterruptionPlan) -> list[dict[str, Any]]:
-    return ladders_told(plan, [plan.pool(name) for name in asked.ladders])
+def _capacity_options(plan: PlatformPlan, interruption: InterruptionPlan) -> list[dict[str, Any]]:
+    return expander_settings(plan, [plan.pool(name) for name in interruption.ladders])
 
 
-def _rights(plan: PlatformPlan, asked: InterruptionPlan, name: str, home: str) -> list[Object]:
+def _rights(
+    plan: PlatformPlan, interruption: InterruptionPlan, name: str, home: str
+) -> list[Object]:
     """Nodes to list; where teams run pods to list, workloads to stop and start, and events to tell."""
     who = [{"kind": "ServiceAccount", "name": name, "namespace": home}]
     ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
@@ -108,18 +114,30 @@ def _rights(plan: PlatformPlan, asked: InterruptionPlan, name: str, home: str) -
         {"apiGroups": [KUEUE_GROUP], "resources": ["workloads"], "verbs": ["list", "patch"]},
     ]
     return [
-        made(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),
-        made(plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who),
+        managed_object(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),
+        managed_object(
+            plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who
+        ),
         # where events of nodes stand, which have no namespace
-        *(granted(plan.name, "default", name, events, who) if _ladders(plan, asked) else []),
-        *(o for s in _spaces(plan, asked) for o in granted(plan.name, s.name, name, inside, who)),
+        *(
+            granted(plan.name, "default", name, events, who)
+            if _capacity_options(plan, interruption)
+            else []
+        ),
+        *(
+            o
+            for s in _spaces(plan, interruption)
+            for o in granted(plan.name, s.name, name, inside, who)
+        ),
     ]
 
 
 def _holds() -> dict[str, str]:
     """Of a workload the account changes one label of ours and whether it is active, and nothing else."""
     same = (
-        " == ".join(maybe(each, f"spec.{part}", "''") for each in ("dyn(object)", "dyn(oldObject)"))
+        " == ".join(
+            optional(each, f"spec.{part}", "''") for each in ("dyn(object)", "dyn(oldObject)")
+        )
         for part in _KEPT
     )
     return {
@@ -140,14 +158,14 @@ _ADDED = (
 """As a patch: lists that are one value, such as rules, are not merged."""
 
 
-def spared_objects(plan: PlatformPlan) -> list[Object]:
+def eviction_policy_objects(plan: PlatformPlan) -> list[Object]:
     """Jobs of teams are not failed by a pod that is put out; where API servers know such policies.
 
     Only where the pods are never started again in their place: Kubernetes has no such rule else. Who has
     written rules of their own keeps them.
     """
-    asked = plan.interruption
-    if asked is None or not asked.pools or not changes_jobs(plan.kubernetes):
+    interruption = plan.interruption
+    if interruption is None or not interruption.pools or not changes_jobs(plan.kubernetes):
         return []
     name = spared_name(plan.name)
     rule = {
@@ -172,6 +190,6 @@ def spared_objects(plan: PlatformPlan) -> list[Object]:
     selector = namespaces_with(plan.name, TEAM_LABEL)
     binding = {"policyName": name, "matchResources": {"namespaceSelector": selector}}
     return [
-        made(plan.name, API, "MutatingAdmissionPolicy", name, spec=policy),
-        made(plan.name, API, "MutatingAdmissionPolicyBinding", name, spec=binding),
+        managed_object(plan.name, API, "MutatingAdmissionPolicy", name, spec=policy),
+        managed_object(plan.name, API, "MutatingAdmissionPolicyBinding", name, spec=binding),
     ]

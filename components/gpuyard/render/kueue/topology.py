@@ -4,13 +4,13 @@ from typing import Any
 
 from gpuyard.names import KUEUE_API
 from gpuyard.plan.records import FlavorPlan, PlatformPlan
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, managed_object
 
 
 def topology_objects(plan: PlatformPlan) -> list[Object]:
     """One for each distinct list of levels; a queue whose flavor names a missing one is inactive."""
     return [
-        made(
+        managed_object(
             plan.name,
             KUEUE_API,
             "Topology",

@@ -7,14 +7,14 @@ from typing import Any
 from gpuyard.catalogue.permissions.aws import AWS_CALLS, AWS_KINDS
 from gpuyard.catalogue.permissions.aws_forms import (
     ADDS_TAGS,
+    CREATE_ACTIONS,
     LAUNCHES,
-    MAKES,
+    MANAGED_TAG,
     NO_RESOURCE,
-    OURS,
-    TAGGED_AT_BIRTH,
+    TAGGED_ON_CREATE,
     AwsKind,
 )
-from gpuyard.render.cloud.graph import CloudGraph, CloudResource, settle
+from gpuyard.render.cloud.graph import CloudGraph, CloudResource, resolve_values
 
 ANY = "*"
 PolicyCondition = tuple[tuple[str, str, tuple[str, ...]], ...]
@@ -35,10 +35,10 @@ _UNMARKED = ("security-group-rule/", "network-interface/")
 
 
 @dataclass(frozen=True, slots=True)
-class Permit:
+class PermissionRequest:
     """One action that must be allowed."""
 
-    what: str
+    statement: str
     """The word by which needs of one kind become one statement."""
     action: str
     arns: tuple[str, ...]
@@ -60,19 +60,21 @@ class AccountPlace:
     account: str = ANY
 
 
-def needs_of(graph: CloudGraph, where: AccountPlace) -> list[Permit]:
+def required_actions(graph: CloudGraph, where: AccountPlace) -> list[PermissionRequest]:
     """All needs of a graph, each as often as something has it."""
     reader = _Reader(graph, where)
-    found = [need for each in graph.resources for need in reader.of(each)]
-    for call in (*graph.calls, *graph.before):
+    results = [need for each in graph.resources for need in reader.of(each)]
+    for call in (*graph.calls, *graph.prerequisites):
         actions, arn = AWS_CALLS[call.kind]
         names = {key: reader.text(value) for key, value in call.args.items()}
         arns = (reader.arn(arn, names),) if arn else (ANY,)
-        found += [
-            Permit("Look", a, (ANY,)) if a in NO_RESOURCE or not arn else Permit("Named", a, arns)
+        results += [
+            PermissionRequest("Look", a, (ANY,))
+            if a in NO_RESOURCE or not arn
+            else PermissionRequest("Named", a, arns)
             for a in actions
         ]
-    return found
+    return results
 
 
 class _Reader:
@@ -87,20 +89,20 @@ class _Reader:
     # ── names ─────────────────────────────────────────────────────────────────────────────────────
     def text(self, value: Any) -> str:
         """The value as far as it is known; `*` for what is not."""
-        return str(settle(value, self._known))
+        return str(resolve_values(value, self._known))
 
     def _known(self, late: str) -> str:
         whose, _, field = late.partition(".")
         if whose in self._asked:
             known = {"accountId": self._where.account, **self._asked[whose]}
             return str(known.get(field, ANY))
-        made = self._made[whose]
+        resource = self._made[whose]
         if field == "id":
-            field = _ID.get(made.kind, field)
-        if field in {"name", "bucket"} and field not in made.inputs:
-            return _own_name(made)
-        given = made.inputs.get(field)
-        return ANY if given is None else self.text(given)
+            field = _ID.get(resource.kind, field)
+        if field in {"name", "bucket"} and field not in resource.inputs:
+            return _own_name(resource)
+        value = resource.inputs.get(field)
+        return ANY if value is None else self.text(value)
 
     def arn(self, pattern: str, names: Mapping[str, str]) -> str:
         """The pattern with the names of one resource."""
@@ -117,14 +119,16 @@ class _Reader:
         return tuple(self.arn(pattern, names) for pattern in AWS_KINDS[each.kind].arns)
 
     # ── needs ─────────────────────────────────────────────────────────────────────────────────────
-    def of(self, each: CloudResource) -> Iterator[Permit]:
+    def of(self, each: CloudResource) -> Iterator[PermissionRequest]:
         """Everything that one resource asks for, from its first day to its last."""
         row = AWS_KINDS[each.kind]
         own = self.own(each)
         for action in row.actions:
             if action in _ATTACH:
                 allowed = (("ArnLike", "iam:PolicyARN", (self.text(each.inputs["policyArn"]),)),)
-                yield Permit("Attach", action, own, (*allowed, *self._ours(row)))
+                yield PermissionRequest(
+                    "Attach", action, own, (*allowed, *self._tag_condition(row))
+                )
             else:
                 yield from self._action(row, action, own)
         yield from self._passed(row, each)
@@ -133,65 +137,73 @@ class _Reader:
         if each.kind == _NODE_GROUP and "launchTemplate" in each.inputs:
             yield from self._launched()
 
-    def _action(self, row: AwsKind, action: str, own: tuple[str, ...]) -> Iterator[Permit]:
-        new = (("StringEquals", f"aws:RequestTag/{OURS}", (self._where.platform,)),)
+    def _action(
+        self, row: AwsKind, action: str, own: tuple[str, ...]
+    ) -> Iterator[PermissionRequest]:
+        new = (("StringEquals", f"aws:RequestTag/{MANAGED_TAG}", (self._where.platform,)),)
         if action in NO_RESOURCE:
-            yield Permit("Look", action, (ANY,))
-        elif action in TAGGED_AT_BIRTH:
-            yield Permit("Make", action, (ANY,), new)
-        elif action in MAKES:
-            yield Permit("Make", action, own, new)
+            yield PermissionRequest("Look", action, (ANY,))
+        elif action in TAGGED_ON_CREATE:
+            yield PermissionRequest("Make", action, (ANY,), new)
+        elif action in CREATE_ACTIONS:
+            yield PermissionRequest("Make", action, own, new)
         elif action == "ec2:CreateTags":
-            made = tuple(a.partition(":")[2] for a in row.actions if a in MAKES)
-            yield Permit("Tag", action, own, (("StringEquals", "ec2:CreateAction", made),))
-            yield Permit("Keep", action, own, self._ours(row))
+            create_actions = tuple(a.partition(":")[2] for a in row.actions if a in CREATE_ACTIONS)
+            yield PermissionRequest(
+                "Tag", action, own, (("StringEquals", "ec2:CreateAction", create_actions),)
+            )
+            yield PermissionRequest("Keep", action, own, self._tag_condition(row))
         else:
             if action in ADDS_TAGS:
-                yield Permit("Make", action, own, new)
+                yield PermissionRequest("Make", action, own, new)
             if action.partition(":")[0] == own[0].split(":")[2]:
-                yield Permit("Keep" if row.marked else "Named", action, own, self._ours(row))
-        for arn in row.beside.get(action, ()):
-            yield self._beside(action, self.arn(arn, {}))
+                yield PermissionRequest(
+                    "Keep" if row.ownership_tag else "Named", action, own, self._tag_condition(row)
+                )
+        for arn in row.additional_resources.get(action, ()):
+            yield self._related_request(action, self.arn(arn, {}))
 
-    def _ours(self, row: AwsKind) -> PolicyCondition:
-        whose = f"aws:ResourceTag/{row.marked}"
-        return (("StringEquals", whose, (self._where.platform,)),) if row.marked else ()
+    def _tag_condition(self, row: AwsKind) -> PolicyCondition:
+        whose = f"aws:ResourceTag/{row.ownership_tag}"
+        return (("StringEquals", whose, (self._where.platform,)),) if row.ownership_tag else ()
 
-    def _beside(self, action: str, arn: str) -> Permit:
+    def _related_request(self, action: str, arn: str) -> PermissionRequest:
         """What an action is also done to: with our tag, unless it is another's or can have none."""
         type_ = arn.split(":")[5].partition("/")[0] + "/"
         if type_ in _UNMARKED or _KINDS.get(type_, "") not in {"", *self._kinds}:
-            return Permit("Beside", action, (arn,))
-        ours = (("StringEquals", f"aws:ResourceTag/{OURS}", (self._where.platform,)),)
-        return Permit("Keep", action, (arn,), ours)
+            return PermissionRequest("Beside", action, (arn,))
+        ours = (("StringEquals", f"aws:ResourceTag/{MANAGED_TAG}", (self._where.platform,)),)
+        return PermissionRequest("Keep", action, (arn,), ours)
 
-    def _passed(self, row: AwsKind, each: CloudResource) -> Iterator[Permit]:
-        for passed in row.passes:
-            to = (("StringEquals", "iam:PassedToService", passed.services),)
-            for value in _values(each.inputs, passed.field.split(".")):
-                yield Permit("Pass", "iam:PassRole", self._arns(value), to)
+    def _passed(self, row: AwsKind, each: CloudResource) -> Iterator[PermissionRequest]:
+        for passed_role in row.passed_roles:
+            to = (("StringEquals", "iam:PassedToService", passed_role.services),)
+            for value in _values(each.inputs, passed_role.field.split(".")):
+                yield PermissionRequest("Pass", "iam:PassRole", self._arns(value), to)
 
-    def _linked(self, row: AwsKind) -> Iterator[Permit]:
+    def _linked(self, row: AwsKind) -> Iterator[PermissionRequest]:
         for role in row.linked:
             arn = self.arn(f"iam::{{account}}:role/aws-service-role/{role.service}/{role.name}", {})
             by = (("StringLike", "iam:AWSServiceName", (role.service,)),)
-            yield Permit("Link", "iam:CreateServiceLinkedRole", (arn,), by)
-            yield Permit("Named", "iam:GetRole", (arn,))
+            yield PermissionRequest("Link", "iam:CreateServiceLinkedRole", (arn,), by)
+            yield PermissionRequest("Named", "iam:GetRole", (arn,))
 
-    def _keys(self, row: AwsKind, each: CloudResource) -> Iterator[Permit]:
+    def _keys(self, row: AwsKind, each: CloudResource) -> Iterator[PermissionRequest]:
         for field in row.keys:
             for value in _values(each.inputs, field.split(".")):
                 of_ours = not isinstance(value, str)
-                ours = (("StringEquals", f"aws:ResourceTag/{OURS}", (self._where.platform,)),)
+                ours = (
+                    ("StringEquals", f"aws:ResourceTag/{MANAGED_TAG}", (self._where.platform,)),
+                )
                 for action in ("kms:DescribeKey", "kms:CreateGrant"):
-                    yield Permit(
+                    yield PermissionRequest(
                         "Keep" if of_ours else "Named",
                         action,
                         self._arns(value),
                         ours if of_ours else (),
                     )
 
-    def _launched(self) -> Iterator[Permit]:
+    def _launched(self) -> Iterator[PermissionRequest]:
         """EKS tries the launch template in the caller's name, and tags what it would start."""
         kinds = [*LAUNCHES]
         if "aws:ec2/placementGroup:PlacementGroup" in self._kinds:
@@ -203,11 +215,11 @@ class _Reader:
             for kind in kinds
         )
         template = self.arn("ec2:{region}:{account}:launch-template/*", {})
-        yield Permit(
+        yield PermissionRequest(
             "Launch", "ec2:RunInstances", arns, (("ArnLike", "ec2:LaunchTemplate", (template,)),)
         )
         started = tuple(a for a in arns if a.split(":")[5].partition("/")[0] in _STARTED)
-        yield Permit(
+        yield PermissionRequest(
             "Tag",
             "ec2:CreateTags",
             started,

@@ -5,10 +5,10 @@ from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.graph import aws_graph
-from gpuyard.render.aws.place import place_of
+from gpuyard.render.aws.place import aws_location
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.render.permissions.needs import ANY, AccountPlace, Permit, needs_of
+from gpuyard.render.permissions.needs import ANY, AccountPlace, PermissionRequest, required_actions
 from gpuyard.render.permissions.policies import Statement, documents_of, statements_of
 from gpuyard.render.permissions.roles import GcpPermissions, permissions_of
 
@@ -26,16 +26,16 @@ class AwsPermissions:
         return tuple(sorted({a for each in self.statements for a in each.actions}))
 
 
-def aws_needs(plan: PlatformPlan, graph: CloudGraph, account: str = ANY) -> list[Permit]:
+def aws_needs(plan: PlatformPlan, graph: CloudGraph, account: str = ANY) -> list[PermissionRequest]:
     """Each action that a plan on AWS asks for; without an account in any, which a policy names no better."""
-    partition = place_of(plan).partition
+    partition = aws_location(plan).partition
     where = AccountPlace(
         platform=plan.name,
         partition=partition if isinstance(partition, str) else ANY,
         region=plan.region or ANY,
         account=account,
     )
-    return needs_of(graph, where)
+    return required_actions(graph, where)
 
 
 def aws_permissions(plan: PlatformPlan, account: str = ANY) -> AwsPermissions:

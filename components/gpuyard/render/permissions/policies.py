@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.permissions.aws_forms import MANAGED_POLICY_CHARACTERS
-from gpuyard.render.permissions.needs import ANY, Permit, PolicyCondition
+from gpuyard.render.permissions.needs import ANY, PermissionRequest, PolicyCondition
 
 VERSION = "2012-10-17"
 _ORDER = ("Look", "Make", "Tag", "Keep", "Named", "Beside", "Attach", "Pass", "Link", "Launch")
@@ -40,20 +40,20 @@ class Statement:
         }
 
 
-def statements_of(needs: Iterable[Permit]) -> list[Statement]:
+def statements_of(needs: Iterable[PermissionRequest]) -> list[Statement]:
     """Needs of one service, for one reason and under one condition, are one statement.
 
     That allows nothing more: each action is of some types of resource only, and all of these are ours.
     """
-    found: dict[tuple[Any, ...], tuple[set[str], set[str]]] = {}
-    for need in _together(needs):
+    results: dict[tuple[Any, ...], tuple[set[str], set[str]]] = {}
+    for need in _combined(needs):
         apart = need.arns == (ANY,)  # beside others it would swallow them
-        key = (_ORDER.index(need.what), need.service, apart, need.condition)
-        actions, arns = found.setdefault(key, (set(), set()))
+        key = (_ORDER.index(need.statement), need.service, apart, need.condition)
+        actions, arns = results.setdefault(key, (set(), set()))
         actions.add(need.action)
         arns.update(need.arns)
     seen: Counter[str] = Counter()
-    return [_statement(key, *found[key], seen) for key in sorted(found)]
+    return [_statement(key, *results[key], seen) for key in sorted(results)]
 
 
 def _statement(
@@ -70,23 +70,26 @@ def _statement(
     )
 
 
-def _together(needs: Iterable[Permit]) -> list[Permit]:
+def _combined(needs: Iterable[PermissionRequest]) -> list[PermissionRequest]:
     """Needs that differ in the values of their one condition as one need that has all values."""
-    merged: dict[tuple[Any, ...], tuple[set[str], set[str]]] = {}
-    rest: list[Permit] = []
+    values_by_condition: dict[tuple[Any, ...], tuple[set[str], set[str]]] = {}
+    rest: list[PermissionRequest] = []
     for need in dict.fromkeys(needs):
-        if need.what not in {"Tag", "Attach"}:
+        if need.statement not in {"Tag", "Attach"}:
             rest.append(need)
             continue
-        (operator, key, values), *others = need.condition
-        into = merged.setdefault(
-            (need.what, need.action, operator, key, tuple(others)), (set(), set())
+        (operator, key, values), *other_conditions = need.condition
+        into = values_by_condition.setdefault(
+            (need.statement, need.action, operator, key, tuple(other_conditions)), (set(), set())
         )
         into[0].update(need.arns)
         into[1].update(values)
-    for (what, action, operator, key, others), (arns, every) in merged.items():
-        condition = ((operator, key, tuple(sorted(every))), *others)
-        rest.append(Permit(what, action, tuple(sorted(arns)), condition))
+    for (what, action, operator, key, other_conditions), (
+        arns,
+        every,
+    ) in values_by_condition.items():
+        condition = ((operator, key, tuple(sorted(every))), *other_conditions)
+        rest.append(PermissionRequest(what, action, tuple(sorted(arns)), condition))
     return rest
 
 

@@ -60,12 +60,12 @@ def permissions_of(graph: CloudGraph, platform: str) -> GcpPermissions:
     Who may grant roles may grant himself all of them, so that is a role of its own: it is bound under a
     condition that names the roles which the graph grants.
     """
-    found, granted = _permissions(graph), _granted(graph)
+    result, granted = _permissions(graph), _granted(graph)
     rows = [GCP_KINDS[each.kind] for each in graph.resources]
     giving = set(GCP_KINDS[_MEMBER].permissions) if granted else set[str]()
     word = re.sub(r"[^A-Za-z0-9_.]", "_", platform)
     deployer = CustomRole(
-        f"gpuyard_{word}", f"gpuyard {platform}: deploy", tuple(sorted(found - giving))
+        f"gpuyard_{word}", f"gpuyard {platform}: deploy", tuple(sorted(result - giving))
     )
     roles, bindings = (
         [deployer],
@@ -86,15 +86,15 @@ def permissions_of(graph: CloudGraph, platform: str) -> GcpPermissions:
 
 
 def _permissions(graph: CloudGraph) -> set[str]:
-    found: set[str] = set()
+    results: set[str] = set()
     for each in graph.resources:
         row = GCP_KINDS[each.kind]
-        found.update(row.permissions)
+        results.update(row.permissions)
         if row.acts_as and _at(each.inputs, row.acts_as.split(".")) is not None:
-            found.add(_ACTS_AS)
-    for call in (*graph.calls, *graph.before):
-        found.update(GCP_CALLS[call.kind])
-    return found
+            results.add(_ACTS_AS)
+    for call in (*graph.calls, *graph.prerequisites):
+        results.update(GCP_CALLS[call.kind])
+    return results
 
 
 def _granted(graph: CloudGraph) -> tuple[str, ...]:

@@ -30,8 +30,8 @@ from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import nfd_tag, operator_tag, operator_values, runs
 from gpuyard.render.mirror import home_of, mirrored
 from gpuyard.render.platform import cloud_objects
-from gpuyard.render.scaling.keeping import keeping_objects
-from gpuyard.render.supply.prepull import pause_image, prepulled
+from gpuyard.render.scaling.keep_warm import keep_warm_objects
+from gpuyard.render.supply.prepull import pause_image, prepull_images
 
 _AGENTS = {
     EFA_PLUGIN.name: "EFA's device plugin",
@@ -51,11 +51,11 @@ class PulledImage:
     """Empty where a chart that we do not know names it."""
     digest: str = ""
     """Empty where nobody has published one that we have seen: whoever holds the tag may change the image."""
-    of: str = ""
+    component: str = ""
     """What of the platform pulls it."""
-    adds: str = ""
+    tag_suffix: str = ""
     """What is put after the tag on each node, in words."""
-    home: str = ""
+    upstream: str = ""
     """Where its project publishes it; what the stack file itself names is there."""
 
     @property
@@ -71,19 +71,21 @@ class PulledImage:
             return ""
         if not self.tag:
             return "its chart names the version, and we do not know that chart"
-        return BY_TAG.get(self.home, "no digest of this version was found")
+        return BY_TAG.get(self.upstream, "no digest of this version was found")
 
 
 def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
     """Each once, by name; none on a simulated cluster, whose nodes run nothing."""
     if plan.simulated:
         return []
-    found = (_charts, _operator, _of_cloud, _programs, _validator)
-    told, home = ([i for each in found for i in each(of)] for of in (plan, without_mirror(plan)))
-    pairs = zip(told, home, strict=True)
-    listed = {replace(image, home=published.repository) for image, published in pairs}
-    there = {image.reference for image in listed}
-    return sorted(listed | {image for image in _ahead(plan) if image.reference not in there})
+    results = (_charts, _operator, _of_cloud, _programs, _validator)
+    pulled, home = (
+        [i for each in results for i in each(of)] for of in (plan, without_mirror(plan))
+    )
+    pairs = zip(pulled, home, strict=True)
+    listed = {replace(image, upstream=published.repository) for image, published in pairs}
+    references = {image.reference for image in listed}
+    return sorted(listed | {image for image in _ahead(plan) if image.reference not in references})
 
 
 def without_mirror(plan: PlatformPlan) -> PlatformPlan:
@@ -108,7 +110,9 @@ def _of_chart(plan: PlatformPlan, chart: Chart, pin: str, of: str) -> PulledImag
 
 def _published(plan: PlatformPlan, home: str, tag: str, of: str, adds: str = "") -> PulledImage:
     """With the digest that its project gave it, wherever it is pulled from."""
-    return PulledImage(mirrored(plan.spec, home), tag, digest_of(home, tag), of=of, adds=adds)
+    return PulledImage(
+        mirrored(plan.spec, home), tag, digest_of(home, tag), component=of, tag_suffix=adds
+    )
 
 
 def _of_cloud(plan: PlatformPlan) -> Iterator[PulledImage]:
@@ -122,12 +126,12 @@ def _of_cloud(plan: PlatformPlan) -> Iterator[PulledImage]:
 
 def _programs(plan: PlatformPlan) -> Iterator[PulledImage]:
     """Of ours, which run in an image of Python."""
-    asked = (("idle reclaim", plan.idle), ("requeueing", plan.interruption))
-    runs = [what for what, found in asked if found is not None]
+    programs = (("idle reclaim", plan.idle), ("requeueing", plan.interruption))
+    runs = [what for what, result in programs if result is not None]
     if runs:
         mirror = plan.spec.mirror
         yield _named(PYTHON.at(mirror.images if mirror else None), " and ".join(runs))
-    if keeping_objects(plan):
+    if keep_warm_objects(plan):
         yield _named(pause_image(plan), "kept nodes")
 
 
@@ -138,11 +142,11 @@ def _validator(plan: PlatformPlan) -> Iterator[PulledImage]:
 
 def _ahead(plan: PlatformPlan) -> Iterator[PulledImage]:
     """What the stack file says itself, and the pause of the pod that pulls it."""
-    images = prepulled(plan)
+    images = prepull_images(plan)
     if images:
-        yield replace(_named(pause_image(plan), _AHEAD), home=PAUSE_HOME)
+        yield replace(_named(pause_image(plan), _AHEAD), upstream=PAUSE_HOME)
     for named in (_named(image, _AHEAD) for image in images):
-        yield replace(named, home=named.repository)
+        yield replace(named, upstream=named.repository)
 
 
 def _named(image: str, of: str) -> PulledImage:
@@ -151,7 +155,7 @@ def _named(image: str, of: str) -> PulledImage:
     folder, slash, last = name.rpartition("/")
     repository, _, tag = last.partition(":")
     return PulledImage(
-        f"{folder}{slash}{repository}", tag or ("" if digest else "latest"), digest, of=of
+        f"{folder}{slash}{repository}", tag or ("" if digest else "latest"), digest, component=of
     )
 
 

@@ -9,15 +9,15 @@ from gpuyard.catalogue.software.digests import pinned
 from gpuyard.catalogue.software.programs import PAUSE_HOME, PAUSE_TAG
 from gpuyard.names import prepull_name, system_namespace
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.gpu_operator.objects import agents_tolerate
+from gpuyard.render.gpu_operator.objects import agent_tolerations
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, made, on_pools
-from gpuyard.render.programs import CONFINED, NOBODY
+from gpuyard.render.objects import Object, managed_object, on_pools
+from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
 
 _SMALL = {"requests": {"cpu": "5m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}}
 
 
-def prepulled(plan: PlatformPlan) -> list[str]:
+def prepull_images(plan: PlatformPlan) -> list[str]:
     """Images, as the stack file names them; none where no node of this cluster has GPUs."""
     mirror = plan.spec.mirror
     if mirror is None or plan.queueing.dispatch:
@@ -32,7 +32,7 @@ def pause_image(plan: PlatformPlan) -> str:
 
 def prepull_objects(plan: PlatformPlan) -> list[Object]:
     """One DaemonSet for all pools; nothing where nothing is to be pulled."""
-    images = prepulled(plan)
+    images = prepull_images(plan)
     if not images:
         return []
     name = prepull_name(plan.name)
@@ -44,7 +44,7 @@ def prepull_objects(plan: PlatformPlan) -> list[Object]:
         "template": {"metadata": {"labels": labels}, "spec": _pod(plan, images)},
     }
     return [
-        made(
+        managed_object(
             plan.name,
             "apps/v1",
             "DaemonSet",
@@ -63,9 +63,9 @@ def _pod(plan: PlatformPlan, images: list[str]) -> Object:
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 1,
-        "tolerations": agents_tolerate(plan),
+        "tolerations": agent_tolerations(plan),
         "affinity": on_pools(plan.pools),
-        "securityContext": dict(NOBODY),
+        "securityContext": dict(UNPRIVILEGED_USER),
         "initContainers": [
             {**_container(f"image-{n}", image), "command": ["true"]}
             for n, image in enumerate(images)

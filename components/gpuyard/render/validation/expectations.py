@@ -21,13 +21,13 @@ def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
     machine = pool.machine
     if machine.gpu is None or machine.gpu_fraction != 1:
         return None
-    asked = plan.spec.validation
+    validation = plan.spec.validation
     return _document(
         machine.gpu,
         machine.gpus,
         platform=plan.name,
         pool=pool.name,
-        required=asked is not None and asked.required,
+        required=validation is not None and validation.required,
         driver=pinned_driver(plan, pool),
         rack=machine.is_rack,
         sharing=pool.sharing.value,
@@ -41,12 +41,12 @@ def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
 
 def work_expectations_text(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
     """That of a pool whose GPUs are put to work."""
-    told: dict[str, Any] = json.loads(expectations_text(plan, pool) or "{}")
-    told["profile"] = plan.validation.profile if plan.validation else "quick"
-    nodes = 1 if check.apart else check.nodes
-    told["accepted"] = _accepted(plan, pool, at_work=True)
-    told["together"] = {"nodes": nodes, "between": check.between}
-    return json.dumps(told, indent=2) + "\n"
+    document: dict[str, Any] = json.loads(expectations_text(plan, pool) or "{}")
+    document["profile"] = plan.validation.profile if plan.validation else "quick"
+    nodes = 1 if check.single_node_reason else check.nodes
+    document["accepted"] = _accepted(plan, pool, at_work=True)
+    document["collectives"] = {"nodes": nodes, "between": check.transport}
+    return json.dumps(document, indent=2) + "\n"
 
 
 def any_expectations_text(gpu: Gpu, gpus: int) -> str:
@@ -68,7 +68,7 @@ def _document(  # noqa: PLR0913  the parts of a document
     network: dict[str, Any] | None = None,
     accepted: list[dict[str, Any]] | None = None,
 ) -> str:
-    told = {
+    document = {
         "schema": SCHEMA,
         "platform": platform,
         "pool": pool,
@@ -86,18 +86,18 @@ def _document(  # noqa: PLR0913  the parts of a document
         "network": network,
         # What puts GPUs to work is asked for apart: `work_expectations_text`.
         "profile": "quick",
-        "together": None,
+        "collectives": None,
         "accepted": accepted or [],
     }
-    return json.dumps(told, indent=2) + "\n"
+    return json.dumps(document, indent=2) + "\n"
 
 
 def _accepted(plan: PlatformPlan, pool: PoolPlan, *, at_work: bool) -> list[dict[str, Any]]:
     """Those of checks that put no load on GPUs, or all: none is told what its verdict does not rest on."""
-    found = plan.validation.accepted if plan.validation else ()
+    result = plan.validation.accepted_thresholds if plan.validation else ()
     return [
         {"check": each.check, "value": each.value, "reason": each.reason, "until": each.until}
-        for each in found
+        for each in result
         if each.pool == pool.name and (at_work or not each.at_work)
     ]
 

@@ -20,13 +20,18 @@ from gpuyard.names import (
 from gpuyard.plan.records import STARTS_WITH, PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.render.access import RBAC, granted
 from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import maybe, metadata_kept, quoted
+from gpuyard.render.admission.cel import metadata_kept, optional, quoted
 from gpuyard.render.cloud.spelling import fit
-from gpuyard.render.gpu_operator.objects import agents_tolerate, operator_namespace
-from gpuyard.render.objects import Object, made, on_nodes, service_account, taint_object
-from gpuyard.render.programs import Looker
-from gpuyard.render.validation.again import again_objects
-from gpuyard.render.validation.jobs import check_pod, expectations_object, node_digest, ready
+from gpuyard.render.gpu_operator.objects import agent_tolerations, operator_namespace
+from gpuyard.render.objects import Object, managed_object, on_nodes, service_account, taint_object
+from gpuyard.render.programs import AgentDeployment
+from gpuyard.render.validation.jobs import (
+    check_pod,
+    expectations_object,
+    node_digest,
+    node_ready_terms,
+)
+from gpuyard.render.validation.recurring import recurring_objects
 
 PACKAGE = "gpuyard_gate"
 BORROWED = {"gpuyard_idle": ("__init__.py", "web.py")}
@@ -38,7 +43,7 @@ NAMES: Object = {
     "result": CHECK_RESULT_LABEL,
     "says": CHECK_SAYS,
     "boot": CHECK_BOOT,
-    "closed": CHECK_CLOSED,
+    "tainted_since": CHECK_CLOSED,
     "taint": taint_object(STARTS_WITH),
 }
 """What both programs know of nodes."""
@@ -46,15 +51,15 @@ NAMES: Object = {
 
 def gate_objects(plan: PlatformPlan) -> list[Object]:
     """Rights and their limits first; nothing where no node is looked at when it comes."""
-    asked, pools = plan.validation, gated_pools(plan)
-    if asked is None or not pools:
+    validation, pools = plan.validation, gated_pools(plan)
+    if validation is None or not pools:
         return []
     return [
         *_rights(plan),
         *_policy(plan),
-        *_program(plan, asked),
-        *again_objects(plan, asked, pools, _looker(plan, asked), dict(NAMES)),
-        *(obj for pool in pools for obj in _checks(plan, asked, pool)),
+        *_program(plan, validation),
+        *recurring_objects(plan, validation, pools, _looker(plan, validation), dict(NAMES)),
+        *(obj for pool in pools for obj in _checks(plan, validation, pool)),
     ]
 
 
@@ -63,13 +68,13 @@ def gated_pools(plan: PlatformPlan) -> list[PoolPlan]:
     return [plan.pool(p.pool) for p in (plan.validation.pools if plan.validation else ()) if p.gate]
 
 
-def settings_text(plan: PlatformPlan, asked: ValidationPlan) -> str:
+def settings_text(plan: PlatformPlan, validation: ValidationPlan) -> str:
     """What the program is told, as JSON."""
-    gates = {each.pool: each.gate for each in asked.pools}
-    told = {
+    gates = {each.pool: each.gate for each in validation.pools}
+    settings = {
         "namespace": operator_namespace(plan),
         "every_seconds": EVERY_SECONDS,
-        "most_closed_percent": asked.most_closed_percent,
+        "max_unavailable_percent": validation.max_unavailable_percent,
         "names": dict(NAMES),
         "pools": [
             {
@@ -82,7 +87,7 @@ def settings_text(plan: PlatformPlan, asked: ValidationPlan) -> str:
             for pool in gated_pools(plan)
         ],
     }
-    return json.dumps(told, indent=2) + "\n"
+    return json.dumps(settings, indent=2) + "\n"
 
 
 def _name(plan: PlatformPlan, pool: PoolPlan) -> str:
@@ -104,8 +109,10 @@ def _rights(plan: PlatformPlan) -> list[Object]:
     )
     return [
         service_account(plan.name, name, space),
-        made(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),
-        made(plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who),
+        managed_object(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),
+        managed_object(
+            plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who
+        ),
         *granted(plan.name, space, name, pods, who),
         *granted(plan.name, "default", name, events, who),
     ]
@@ -115,40 +122,42 @@ def _policy(plan: PlatformPlan) -> list[Object]:
     """Of a node the account changes its marks, our taint and whether it takes pods, and nothing else."""
     name = gate_name(plan.name)
     ours = (CHECKED_LABEL, CHECK_RESULT_LABEL, CHECK_SAYS, CHECK_BOOT, CHECK_CLOSED)
-    text = f"t.key + '=' + {maybe('t', 'value', quoted(''))} + ':' + t.effect"
-    others = f"filter(t, t.key != {quoted(GATE_TAINT)}).map(t, {text})"
-    new, old = (f"{maybe(each, 'spec.taints', '[]')}.{others}" for each in ("object", "oldObject"))
+    text = f"t.key + '=' + {optional('t', 'value', quoted(''))} + ':' + t.effect"
+    other_taints = f"filter(t, t.key != {quoted(GATE_TAINT)}).map(t, {text})"
+    new, old = (
+        f"{optional(each, 'spec.taints', '[]')}.{other_taints}" for each in ("object", "oldObject")
+    )
     holds = {**metadata_kept(labels=ours, annotations=ours), "taints": f"{new} == {old}"}
     return account_policy(plan.name, name, operator_namespace(plan), ("", "v1", "nodes"), holds)
 
 
-def _looker(plan: PlatformPlan, asked: ValidationPlan) -> Looker:
-    return Looker(
+def _looker(plan: PlatformPlan, validation: ValidationPlan) -> AgentDeployment:
+    return AgentDeployment(
         name=gate_name(plan.name),
         namespace=operator_namespace(plan),
         package=PACKAGE,
-        borrows=BORROWED,
-        image=asked.image,
-        settings=settings_text(plan, asked),
+        shared_files=BORROWED,
+        image=validation.image,
+        settings=settings_text(plan, validation),
     )
 
 
-def _program(plan: PlatformPlan, asked: ValidationPlan) -> list[Object]:
+def _program(plan: PlatformPlan, validation: ValidationPlan) -> list[Object]:
     # It must not wait for what it is there to open.
-    return _looker(plan, asked).objects(plan.name, agents_tolerate(plan))
+    return _looker(plan, validation).objects(plan.name, agent_tolerations(plan))
 
 
-def _checks(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> list[Object]:
+def _checks(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> list[Object]:
     """Its pods end at once and are started again, until their node says that it has passed.
 
     So one that was mended is seen to be, five minutes later at most: the longest that a kubelet waits.
     """
     name, digest = _name(plan, pool), node_digest(plan, pool)
     expects = f"{name}-{digest}"
-    pod = check_pod(plan, asked, pool, expects)
+    pod = check_pod(plan, validation, pool, expects)
     pod["affinity"] = on_nodes(
         *(
-            [*ready(plan, pool), {"key": label, "operator": "NotIn", "values": [value]}]
+            [*node_ready_terms(plan, pool), {"key": label, "operator": "NotIn", "values": [value]}]
             for label, value in ((CHECKED_LABEL, digest), (CHECK_RESULT_LABEL, PASSED))
         )
     )
@@ -160,7 +169,7 @@ def _checks(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> list[O
     }
     return [
         expectations_object(plan, pool, expects),
-        made(
+        managed_object(
             plan.name,
             "apps/v1",
             "DaemonSet",

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from gpuyard.catalogue.kubernetes.eks_nodes import AL2023_RELEASES
-from gpuyard.catalogue.software.images import Owner, SoftwarePart
+from gpuyard.catalogue.software.images import ComponentOwner, SoftwarePart
 from gpuyard.names import (
     CHECKS_LABEL,
     COUNT_LABEL,
@@ -29,14 +29,14 @@ from gpuyard.render.access import granted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import (
-    PUT_OUT,
+    POD_FAILURE_POLICY,
     Object,
-    made,
+    managed_object,
     on_nodes,
     service_account,
     toleration_object,
 )
-from gpuyard.render.programs import source_of
+from gpuyard.render.programs import package_source
 from gpuyard.render.validation.expectations import expectations_text, pinned_driver
 from gpuyard.render.validation.pods import PACKAGE, container, mounted, program_text
 from gpuyard.spec.platform import Cloud
@@ -65,8 +65,8 @@ def validation_objects(plan: PlatformPlan) -> list[Object]:
 
 def validator_objects(plan: PlatformPlan) -> list[Object]:
     """Account and program, which the checks of all pools share."""
-    asked = plan.validation
-    if asked is None or not asked.checks:
+    validation = plan.validation
+    if validation is None or not validation.checks:
         return []
     checked = checked_pools(plan)
     name, space = validator_name(plan.name), operator_namespace(plan)
@@ -74,7 +74,7 @@ def validator_objects(plan: PlatformPlan) -> list[Object]:
     return [
         service_account(plan.name, name, space),
         *(granted(plan.name, space, name, [_rights(plan)], [account]) if checked else []),
-        made(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
+        managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
     ]
 
 
@@ -85,10 +85,10 @@ def pool_check_objects(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
 
 def checked_pools(plan: PlatformPlan) -> list[PoolPlan]:
     """The pools of which nodes are checked."""
-    asked = plan.validation
-    if asked is None or not asked.image:
+    validation = plan.validation
+    if validation is None or not validation.image:
         return []
-    return [plan.pool(each.pool) for each in asked.pools if each.runs]
+    return [plan.pool(each.pool) for each in validation.pools if each.runs]
 
 
 def check_name(plan: PlatformPlan, pool: PoolPlan) -> str:
@@ -110,10 +110,15 @@ def node_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
 
 def _rests_on(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
     image = plan.validation.image if plan.validation else ""
-    return expectations_text(plan, pool), image, dict(source_of(PACKAGE)), *made_of(plan, pool)
+    return (
+        expectations_text(plan, pool),
+        image,
+        dict(package_source(PACKAGE)),
+        *node_inputs(plan, pool),
+    )
 
 
-def made_of(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
+def node_inputs(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
     """What makes a cloud's nodes anew when it changes: the check of those before says nothing of them."""
     software = pool.node_software
     if plan.cloud not in {Cloud.AWS, Cloud.GCP} or software is None:
@@ -131,7 +136,7 @@ def digest_of(*parts: object) -> str:
 
 def verdict_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
     """What is made when every node has passed, for people and for the next deployment."""
-    return made(
+    return managed_object(
         plan.name,
         "v1",
         "ConfigMap",
@@ -155,40 +160,45 @@ def _rights(plan: PlatformPlan) -> Object:
 def expectations_object(plan: PlatformPlan, pool: PoolPlan, name: str) -> Object:
     """What pods of this name hold a node against."""
     data = {EXPECTATIONS_FILE: expectations_text(plan, pool)}
-    return made(plan.name, "v1", "ConfigMap", name, namespace=operator_namespace(plan), data=data)
+    return managed_object(
+        plan.name, "v1", "ConfigMap", name, namespace=operator_namespace(plan), data=data
+    )
 
 
-def _of_pool(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> Iterator[Object]:
+def _of_pool(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> Iterator[Object]:
     name, space = check_name(plan, pool), operator_namespace(plan)
     yield expectations_object(plan, pool, name)
-    others = {"labelSelector": {"matchLabels": {CHECKS_LABEL: name}}, "topologyKey": HOSTNAME_LABEL}
-    pod = check_pod(plan, asked, pool, name, ("--together", name))
+    anti_affinity = {
+        "labelSelector": {"matchLabels": {CHECKS_LABEL: name}},
+        "topologyKey": HOSTNAME_LABEL,
+    }
+    pod = check_pod(plan, validation, pool, name, ("--together", name))
     pod |= {"automountServiceAccountToken": True, "restartPolicy": "Never"}
     pod["affinity"]["podAntiAffinity"] = {
-        "requiredDuringSchedulingIgnoredDuringExecution": [others]
+        "requiredDuringSchedulingIgnoredDuringExecution": [anti_affinity]
     }
     template = {"metadata": {"labels": {CHECKS_LABEL: name}}, "spec": pod}
-    job = made(plan.name, "batch/v1", "Job", name, namespace=space)
-    yield awaited(asked, job, pool.start_nodes, template)
+    job = managed_object(plan.name, "batch/v1", "Job", name, namespace=space)
+    yield validation_job(validation, job, pool.start_nodes, template)
 
 
-def awaited(asked: ValidationPlan, job: Object, pods: int, pod: Object) -> Object:
+def validation_job(validation: ValidationPlan, job: Object, pods: int, pod: Object) -> Object:
     """A Job with so many such pods, all at once and each once; a deployment waits for its verdict."""
     annotations = {
         # Else a Job that has failed stays as it is, and fails each later deployment.
         "pulumi.com/replaceUnready": "true",
-        "pulumi.com/timeoutSeconds": str(asked.deadline_seconds + WAITS_MORE_SECONDS),
+        "pulumi.com/timeoutSeconds": str(validation.deadline_seconds + WAITS_MORE_SECONDS),
     }
-    if not asked.required:
+    if not validation.required:
         annotations = {"pulumi.com/skipAwait": "true"}
     spec = {
         "completionMode": "Indexed",
         "completions": pods,
         "parallelism": pods,
         "backoffLimit": 0,
-        "activeDeadlineSeconds": asked.deadline_seconds,
+        "activeDeadlineSeconds": validation.deadline_seconds,
         # A node that is drained or taken back says nothing of its hardware.
-        "podFailurePolicy": PUT_OUT,
+        "podFailurePolicy": POD_FAILURE_POLICY,
         "template": pod,
     }
     return job | {"metadata": job["metadata"] | {"annotations": annotations}, "spec": spec}
@@ -196,7 +206,7 @@ def awaited(asked: ValidationPlan, job: Object, pods: int, pod: Object) -> Objec
 
 def check_pod(
     plan: PlatformPlan,
-    asked: ValidationPlan,
+    validation: ValidationPlan,
     pool: PoolPlan,
     expects: str,
     words: Iterable[str] = (),
@@ -208,45 +218,48 @@ def check_pod(
         "enableServiceLinks": False,
         "runtimeClassName": "nvidia",
         "nodeSelector": dict(pool.node_selector),
-        "tolerations": [toleration_object(taint) for taint in plan.starts_with(pool)],
-        "affinity": on_nodes(ready(plan, pool)),
-        "containers": [_container(asked, words)],
-        "volumes": [*mounted(validator_name(plan.name), expects), *_textfile(asked)],
+        "tolerations": [toleration_object(taint) for taint in plan.initial_taints(pool)],
+        "affinity": on_nodes(node_ready_terms(plan, pool)),
+        "containers": [_container(validation, words)],
+        "volumes": [*mounted(validator_name(plan.name), expects), *_textfile(validation)],
     }
 
 
-def ready(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
+def node_ready_terms(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
     """What a node says of itself when there is something to check: its driver answers, its GPUs are cut."""
-    found: list[Object] = [{"key": COUNT_LABEL, "operator": "Exists"}]
+    results: list[Object] = [{"key": COUNT_LABEL, "operator": "Exists"}]
     if driver := _brought_driver(plan, pool):
-        found.append({"key": DRIVER_VERSION_LABEL, "operator": "In", "values": [driver]})
+        results.append({"key": DRIVER_VERSION_LABEL, "operator": "In", "values": [driver]})
     if pool.mig_config:
         values = ["success", "failed"]
-        found.append({"key": MIG_STATE_LABEL, "operator": "In", "values": values})
-    return found
+        results.append({"key": MIG_STATE_LABEL, "operator": "In", "values": values})
+    return results
 
 
 def _brought_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
     """The one that the operator puts there, some time after it was told; an image has its own at once."""
     software = pool.node_software
-    if software is not None and software.owners[SoftwarePart.DRIVER.value] != Owner.OPERATOR.value:
+    if (
+        software is not None
+        and software.owners[SoftwarePart.DRIVER.value] != ComponentOwner.OPERATOR.value
+    ):
         return None
     return pinned_driver(plan, pool)
 
 
-def _textfile(asked: ValidationPlan) -> list[Object]:
+def _textfile(validation: ValidationPlan) -> list[Object]:
     """A pod is gone before anybody scrapes it: its node's exporter reads what it leaves."""
-    if not asked.textfile:
+    if not validation.textfile:
         return []
-    folder = {"path": asked.textfile, "type": "DirectoryOrCreate"}
+    folder = {"path": validation.textfile, "type": "DirectoryOrCreate"}
     return [{"name": "textfile", "hostPath": folder}]
 
 
-def _container(asked: ValidationPlan, words: Iterable[str]) -> Object:
-    textfile = ("--prometheus", f"/textfile/{TEXTFILE}") if asked.textfile else ()
+def _container(validation: ValidationPlan, words: Iterable[str]) -> Object:
+    textfile = ("--prometheus", f"/textfile/{TEXTFILE}") if validation.textfile else ()
     left_out = [word for check in NOT_BESIDE_WORK for word in ("--leave-out", check)]
-    made = container(
-        asked,
+    spec = container(
+        validation,
         PACKAGE,
         EXPECTATIONS_FILE,
         (*textfile, *words, *left_out),
@@ -255,13 +268,13 @@ def _container(asked: ValidationPlan, words: Iterable[str]) -> Object:
             "requests": {"cpu": "10m", "memory": "64Mi"},
             "limits": {"memory": "512Mi"},
         },
-        mounts=[{"name": "textfile", "mountPath": "/textfile"}] if asked.textfile else [],
+        mounts=[{"name": "textfile", "mountPath": "/textfile"}] if validation.textfile else [],
     )
     # The toolkit gives a pod devices that it does not hold only where it is privileged, and so it should.
     privileged = {
         "privileged": True,
         "readOnlyRootFilesystem": True,
         # An image may run as nobody, who may not write where the node's exporter reads.
-        **({"runAsUser": 0} if asked.textfile else {}),
+        **({"runAsUser": 0} if validation.textfile else {}),
     }
-    return made | {"securityContext": privileged}
+    return spec | {"securityContext": privileged}

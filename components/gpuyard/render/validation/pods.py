@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from gpuyard.plan.records import ValidationPlan
 from gpuyard.render.objects import Object
-from gpuyard.render.programs import file_key, source_of
+from gpuyard.render.programs import file_key, package_source
 from gpuyard.render.validation.queue import STRICT
 
 PACKAGE = "gpuyard_validator"
@@ -12,12 +12,12 @@ PACKAGE = "gpuyard_validator"
 
 def program_text() -> Mapping[str, str]:
     """The validator, as a ConfigMap has it."""
-    return {file_key(path): text for path, text in source_of(PACKAGE).items()}
+    return {file_key(path): text for path, text in package_source(PACKAGE).items()}
 
 
 def mounted(program: str, expects: str) -> list[Object]:
     """The volumes of each such pod, by the ConfigMaps of its program and of what it expects."""
-    items = [{"key": file_key(path), "path": path} for path in source_of(PACKAGE)]
+    items = [{"key": file_key(path), "path": path} for path in package_source(PACKAGE)]
     return [
         {"name": "program", "configMap": {"name": program, "items": items}},
         {"name": "expectations", "configMap": {"name": expects}},
@@ -25,7 +25,7 @@ def mounted(program: str, expects: str) -> list[Object]:
 
 
 def container(
-    asked: ValidationPlan,
+    validation: ValidationPlan,
     module: str,
     expects: str,
     words: Iterable[str] = (),
@@ -37,7 +37,7 @@ def container(
     """One that holds what it finds against a file of expectations, as strict as pods of teams may be."""
     return {
         "name": "validator",
-        "image": asked.image,
+        "image": validation.image,
         # -B: nothing is written beside the source, which is read-only.
         "command": ["python3", "-B", "-m", module],
         "args": [

@@ -6,9 +6,9 @@ from typing import Any, Final
 from gpuyard.names import KUEUE_API, system_namespace, work_name
 from gpuyard.plan.queueing.queueing import resource_groups
 from gpuyard.plan.records import PlatformPlan, PoolCheck
-from gpuyard.render.kueue.queueing import counted_together
-from gpuyard.render.objects import Object, made
-from gpuyard.render.programs import CONFINED, NOBODY
+from gpuyard.render.kueue.queueing import resource_group_objects
+from gpuyard.render.objects import Object, managed_object
+from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
 
 LEAST = -1_000_000_000
 """The least that a stack file can give a priority; Kueue's own are larger."""
@@ -17,38 +17,38 @@ SHARE = 0.75
 STRICT: Final[Mapping[str, Any]] = {
     **CONFINED,
     "runAsNonRoot": True,
-    "runAsUser": NOBODY["runAsUser"],
-    "seccompProfile": NOBODY["seccompProfile"],
+    "runAsUser": UNPRIVILEGED_USER["runAsUser"],
+    "seccompProfile": UNPRIVILEGED_USER["seccompProfile"],
 }
 """As strict as pods of teams may be: these hold devices as theirs do."""
 
 
-def holding_pools(plan: PlatformPlan) -> list[PoolCheck]:
+def gpu_checks(plan: PlatformPlan) -> list[PoolCheck]:
     """Those whose GPUs or shares a check holds."""
-    asked = plan.validation
-    found = [] if asked is None or not asked.image else asked.pools
-    return [each for each in found if each.works or each.tried]
+    validation = plan.validation
+    result = [] if validation is None or not validation.image else validation.pools
+    return [each for each in result if each.works or each.tried]
 
 
 def queue_objects(plan: PlatformPlan) -> list[Object]:
     """The queue with its priority."""
-    holding = holding_pools(plan)
+    holding = gpu_checks(plan)
     pools = [plan.pool(each.pool) for each in holding]
     most = {
         (pool.flavor, each.resource): pool.start_nodes * each.per_node
         for pool in pools
-        for each in pool.counted
+        for each in pool.counted_resources
     }
     # One pod too many is admitted, to wait at the scheduler: nobody else can borrow what is not there.
     beyond = {
         (pool.flavor, each.resource): check.spare
         for pool, check in zip(pools, holding, strict=True)
         if check.tried
-        for each in pool.counted
+        for each in pool.counted_resources
     }
 
     def entry(flavor: str, resource: str) -> Object:
-        own, borrow = (found.get((flavor, resource), 0) for found in (beyond, most))
+        own, borrow = (result.get((flavor, resource), 0) for result in (beyond, most))
         limits = {"nominalQuota": str(own), "borrowingLimit": str(borrow)}
         return {"name": resource, **limits, **({"lendingLimit": "0"} if own else {})}
 
@@ -58,15 +58,22 @@ def queue_objects(plan: PlatformPlan) -> list[Object]:
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space}},
         "queueingStrategy": "BestEffortFIFO",
         "preemption": {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"},
-        "resourceGroups": counted_together(resource_groups(pools), entry),
+        "resourceGroups": resource_group_objects(resource_groups(pools), entry),
     }
     if plan.queueing.fair_sharing:
         spec["fairSharing"] = {"weight": "0"}  # whoever shares with it goes first
-    said = "the check that puts GPUs to work"
+    description = "the check that puts GPUs to work"
     return [
-        made(plan.name, KUEUE_API, "WorkloadPriorityClass", name, value=LEAST, description=said),
-        made(plan.name, KUEUE_API, "ClusterQueue", name, spec=spec),
-        made(
+        managed_object(
+            plan.name,
+            KUEUE_API,
+            "WorkloadPriorityClass",
+            name,
+            value=LEAST,
+            description=description,
+        ),
+        managed_object(plan.name, KUEUE_API, "ClusterQueue", name, spec=spec),
+        managed_object(
             plan.name, KUEUE_API, "LocalQueue", name, namespace=space, spec={"clusterQueue": name}
         ),
     ]

@@ -22,16 +22,22 @@ from gpuyard.plan.records import Advertised, PlatformPlan, PoolCheck, PoolPlan, 
 from gpuyard.plan.records.late import Late
 from gpuyard.render.access import granted
 from gpuyard.render.cloud.spelling import fit
-from gpuyard.render.objects import Object, made, on_nodes, service_account, toleration_object
-from gpuyard.render.programs import source_of
+from gpuyard.render.objects import (
+    Object,
+    managed_object,
+    on_nodes,
+    service_account,
+    toleration_object,
+)
+from gpuyard.render.programs import package_source
 from gpuyard.render.validation.jobs import (
     FIGURES,
     FIGURES_KEY,
     VERDICT,
-    awaited,
     digest_of,
-    made_of,
-    ready,
+    node_inputs,
+    node_ready_terms,
+    validation_job,
 )
 from gpuyard.render.validation.pods import PACKAGE, container, mounted
 from gpuyard.render.validation.queue import SHARE
@@ -43,7 +49,7 @@ _MIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ShareCheck:
     """One resource of a pool, of which all shares are tried."""
 
     pool: PoolPlan
@@ -61,14 +67,14 @@ class Tried:
         return self.pool.start_nodes * self.share.per_node
 
 
-def tried_shares(plan: PlatformPlan) -> list[Tried]:
+def share_checks(plan: PlatformPlan) -> list[ShareCheck]:
     """By pool and resource; nothing where none is tried."""
-    asked = plan.validation
-    if asked is None or not asked.image:
+    validation = plan.validation
+    if validation is None or not validation.image:
         return []
     return [
-        Tried(pool, check, share)
-        for check in asked.pools
+        ShareCheck(pool, check, share)
+        for check in validation.pools
         if check.tried
         for pool in [plan.pool(check.pool)]
         for share in pool.advertised
@@ -77,8 +83,8 @@ def tried_shares(plan: PlatformPlan) -> list[Tried]:
 
 def share_objects(plan: PlatformPlan) -> list[Object]:
     """An account that may look at its Jobs, and what each resource's pods need, and their Job."""
-    asked, tried = plan.validation, tried_shares(plan)
-    if asked is None or not tried:
+    validation, tried = plan.validation, share_checks(plan)
+    if validation is None or not tried:
         return []
     name, space = shares_name(plan.name), system_namespace(plan.name)
     account = {"kind": "ServiceAccount", "name": name, "namespace": space}
@@ -87,35 +93,40 @@ def share_objects(plan: PlatformPlan) -> list[Object]:
     return [
         service_account(plan.name, name, space),
         *granted(plan.name, space, name, [rule], [account]),
-        *(obj for each in tried for obj in _of_share(plan, asked, each)),
+        *(obj for each in tried for obj in _of_share(plan, validation, each)),
     ]
 
 
-def share_job_name(plan: PlatformPlan, tried: Tried) -> str:
+def share_job_name(plan: PlatformPlan, tried: ShareCheck) -> str:
     """Of the Job: another one when anything is that the verdict rests on."""
     unit = (tried.share.unit or "whole").replace(".", "-").replace("+", "-").lower()
     image = plan.validation.image if plan.validation else ""
-    rests = (share_text(tried), image, dict(source_of(PACKAGE)), *made_of(plan, tried.pool))
+    rests = (
+        share_text(tried),
+        image,
+        dict(package_source(PACKAGE)),
+        *node_inputs(plan, tried.pool),
+    )
     called = fit(f"gpuyard-{plan.name}-share-{tried.pool.stable_name}-{unit}", _NAME)
     return f"{called}-{digest_of(*rests, tried.pods)}"
 
 
-def share_text(tried: Tried) -> str:
+def share_text(tried: ShareCheck) -> str:
     """What a share is held to, as the program reads it."""
     pool, gpu = tried.pool, tried.pool.machine.gpu
-    held = pool.sharing is SharingMethod.MPS and gpu is not None
-    told = {
+    has_memory_limit = pool.sharing is SharingMethod.MPS and gpu is not None
+    document = {
         "schema": SCHEMA,
         "pool": pool.name,
         "resource": tried.share.resource,
         "at_once": tried.in_all,
         "spare": tried.check.spare,
-        "memory_mib": gpu.memory_gib * _MIB // pool.replicas if held and gpu else None,
+        "memory_mib": gpu.memory_gib * _MIB // pool.replicas if has_memory_limit and gpu else None,
     }
-    return json.dumps(told, indent=2) + "\n"
+    return json.dumps(document, indent=2) + "\n"
 
 
-def shared_object(plan: PlatformPlan, tried: Tried) -> Object:
+def shared_object(plan: PlatformPlan, tried: ShareCheck) -> Object:
     """What is made when every share has passed, or could not be tried because teams use them."""
     name, space = f"{share_job_name(plan, tried)}-passed", system_namespace(plan.name)
     data = {
@@ -125,39 +136,43 @@ def shared_object(plan: PlatformPlan, tried: Tried) -> Object:
         "verdict": Late(VERDICT),
         FIGURES_KEY: Late(FIGURES),
     }
-    return made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
+    return managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
 
 
-def _of_share(plan: PlatformPlan, asked: ValidationPlan, tried: Tried) -> Iterator[Object]:
+def _of_share(
+    plan: PlatformPlan, validation: ValidationPlan, tried: ShareCheck
+) -> Iterator[Object]:
     name, space = share_job_name(plan, tried), system_namespace(plan.name)
-    wanted = {SHARE_FILE: share_text(tried)}
-    yield made(plan.name, "v1", "ConfigMap", name, namespace=space, data=wanted)
+    files = {SHARE_FILE: share_text(tried)}
+    yield managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=files)
     queued = {QUEUE_LABEL: work_name(plan.name), PRIORITY_LABEL: work_name(plan.name)}
     labels = {CHECKS_LABEL: name, WORK_LABEL: shares_name(plan.name)}
-    pod = {"metadata": {"labels": labels}, "spec": _pod(plan, asked, tried, name)}
-    job = made(plan.name, "batch/v1", "Job", name, namespace=space, labels=queued)
-    yield awaited(asked, job, tried.pods, pod)
+    pod = {"metadata": {"labels": labels}, "spec": _pod(plan, validation, tried, name)}
+    job = managed_object(plan.name, "batch/v1", "Job", name, namespace=space, labels=queued)
+    yield validation_job(validation, job, tried.pods, pod)
 
 
-def _pod(plan: PlatformPlan, asked: ValidationPlan, tried: Tried, name: str) -> Object:
+def _pod(plan: PlatformPlan, validation: ValidationPlan, tried: ShareCheck, name: str) -> Object:
     return {
         "serviceAccountName": shares_name(plan.name),
         "automountServiceAccountToken": True,
         "enableServiceLinks": False,
         "restartPolicy": "Never",
         "nodeSelector": dict(tried.pool.node_selector),
-        "tolerations": [toleration_object(taint) for taint in plan.starts_with(tried.pool)],
-        "affinity": on_nodes(ready(plan, tried.pool)),
-        "containers": [_container(plan, asked, tried, name)],
+        "tolerations": [toleration_object(taint) for taint in plan.initial_taints(tried.pool)],
+        "affinity": on_nodes(node_ready_terms(plan, tried.pool)),
+        "containers": [_container(plan, validation, tried, name)],
         "volumes": mounted(work_name(plan.name), name),
     }
 
 
-def _container(plan: PlatformPlan, asked: ValidationPlan, tried: Tried, name: str) -> Object:
+def _container(
+    plan: PlatformPlan, validation: ValidationPlan, tried: ShareCheck, name: str
+) -> Object:
     # Kueue takes a job back whose pods do not all run in time: those that do must have spoken before.
-    most = min(asked.deadline_seconds, plan.queueing.start_minutes * 60)
+    most = min(validation.deadline_seconds, plan.queueing.start_minutes * 60)
     return container(
-        asked,
+        validation,
         f"{PACKAGE}.shares",
         SHARE_FILE,
         ("--job", name, "--seconds", str(int(most * SHARE))),

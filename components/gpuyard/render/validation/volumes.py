@@ -18,15 +18,15 @@ from gpuyard.names import (
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.spelling import fit
-from gpuyard.render.objects import Object, made, toleration_object
-from gpuyard.render.programs import source_of
+from gpuyard.render.objects import Object, managed_object, toleration_object
+from gpuyard.render.programs import package_source
 from gpuyard.render.storage import read_objects
 from gpuyard.render.validation.jobs import (
     FIGURES,
     FIGURES_KEY,
-    awaited,
     digest_of,
-    made_of,
+    node_inputs,
+    validation_job,
 )
 from gpuyard.render.validation.pods import PACKAGE, container, mounted
 from gpuyard.spec.platform import Cloud
@@ -46,10 +46,10 @@ def reading_pools(plan: PlatformPlan) -> list[PoolPlan]:
 
 def volume_objects(plan: PlatformPlan) -> list[Object]:
     """Claims and their volumes, then for each pool what is expected, and the Job."""
-    asked = plan.validation
-    if asked is None:
+    validation = plan.validation
+    if validation is None:
         return []
-    pools = [obj for pool in reading_pools(plan) for obj in _of_pool(plan, asked, pool)]
+    pools = [obj for pool in reading_pools(plan) for obj in _of_pool(plan, validation, pool)]
     return [*read_objects(plan), *pools]
 
 
@@ -57,7 +57,13 @@ def volumes_job_name(plan: PlatformPlan, pool: PoolPlan) -> str:
     """Of the Job: another one when anything is that the verdict rests on."""
     image = plan.validation.image if plan.validation else ""
     sold = [(d.kind, d.tier, d.size_gib, d.throughput) for d in plan.read_by_check]
-    rests = (volumes_text(plan, pool), sold, image, dict(source_of(PACKAGE)), *made_of(plan, pool))
+    rests = (
+        volumes_text(plan, pool),
+        sold,
+        image,
+        dict(package_source(PACKAGE)),
+        *node_inputs(plan, pool),
+    )
     return f"{fit(f'gpuyard-{plan.name}-volumes-{pool.stable_name}', _NAME)}-{digest_of(*rests)}"
 
 
@@ -67,36 +73,36 @@ def volumes_text(plan: PlatformPlan, pool: PoolPlan) -> str:
         {
             "name": each.name,
             "path": f"{_MOUNTED}/{each.name}",
-            "floor_mb_per_s": each.mb_per_s,
+            "threshold_mb_per_s": each.mb_per_s,
             "source": each.source,
         }
         for each in (plan.validation.readings if plan.validation else ())
     ]
-    told = {"schema": SCHEMA, "pool": pool.name, "readings": readings}
-    return json.dumps(told, indent=2) + "\n"
+    document = {"schema": SCHEMA, "pool": pool.name, "readings": readings}
+    return json.dumps(document, indent=2) + "\n"
 
 
 def read_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
     """What is made when its node has read all of it fast enough."""
     name, space = f"{volumes_job_name(plan, pool)}-passed", system_namespace(plan.name)
     data = {"pool": pool.name, "nodes": "1", "verdict": "passed", FIGURES_KEY: Late(FIGURES)}
-    return made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
+    return managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
 
 
-def _of_pool(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> Iterator[Object]:
+def _of_pool(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> Iterator[Object]:
     name, space = volumes_job_name(plan, pool), system_namespace(plan.name)
     expects = {VOLUMES_FILE: volumes_text(plan, pool)}
-    yield made(plan.name, "v1", "ConfigMap", name, namespace=space, data=expects)
+    yield managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=expects)
     labels = {CHECKS_LABEL: name, WORK_LABEL: volumes_name(plan.name)}
     template = {
-        "metadata": {"labels": labels, **_beside(plan)},
-        "spec": _pod(plan, asked, pool, name),
+        "metadata": {"labels": labels, **_gcsfuse_metadata(plan)},
+        "spec": _pod(plan, validation, pool, name),
     }
-    job = made(plan.name, "batch/v1", "Job", name, namespace=space)
-    yield awaited(asked, job, 1, template)
+    job = managed_object(plan.name, "batch/v1", "Job", name, namespace=space)
+    yield validation_job(validation, job, 1, template)
 
 
-def _beside(plan: PlatformPlan) -> Object:
+def _gcsfuse_metadata(plan: PlatformPlan) -> Object:
     """GKE puts what mounts buckets beside the containers of pods that say so."""
     buckets = any(data.kind is DatasetKind.BUCKET for data in plan.read_by_check)
     if plan.cloud is not Cloud.GCP or not buckets:
@@ -104,7 +110,7 @@ def _beside(plan: PlatformPlan) -> Object:
     return {"annotations": {"gke-gcsfuse/volumes": "true"}}
 
 
-def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -> Object:
+def _pod(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan, name: str) -> Object:
     claims = [data.name for data in plan.read_by_check]
     return {
         "serviceAccountName": DATA_ACCOUNT,
@@ -112,8 +118,8 @@ def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -
         "enableServiceLinks": False,
         "restartPolicy": "Never",
         "nodeSelector": dict(pool.node_selector),
-        "tolerations": [toleration_object(taint) for taint in plan.starts_with(pool)],
-        "containers": [_container(asked, claims)],
+        "tolerations": [toleration_object(taint) for taint in plan.initial_taints(pool)],
+        "containers": [_container(validation, claims)],
         "volumes": [
             *mounted(work_name(plan.name), name),
             *(
@@ -124,9 +130,9 @@ def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -
     }
 
 
-def _container(asked: ValidationPlan, claims: list[str]) -> Object:
+def _container(validation: ValidationPlan, claims: list[str]) -> Object:
     return container(
-        asked,
+        validation,
         f"{PACKAGE}.volumes",
         VOLUMES_FILE,
         variables={},

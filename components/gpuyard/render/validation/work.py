@@ -22,26 +22,32 @@ from gpuyard.names import (
 from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.spelling import fit
-from gpuyard.render.objects import Object, made, on_nodes, service_account, toleration_object
-from gpuyard.render.programs import source_of
+from gpuyard.render.objects import (
+    Object,
+    managed_object,
+    on_nodes,
+    service_account,
+    toleration_object,
+)
+from gpuyard.render.programs import package_source
 from gpuyard.render.validation.expectations import work_expectations_text
 from gpuyard.render.validation.jobs import (
     EXPECTATIONS_FILE,
     FIGURES,
     FIGURES_KEY,
     VERDICT,
-    awaited,
     digest_of,
-    made_of,
-    ready,
+    node_inputs,
+    node_ready_terms,
+    validation_job,
 )
 from gpuyard.render.validation.pods import PACKAGE, container, mounted, program_text
 from gpuyard.render.validation.queue import SHARE, queue_objects
 from gpuyard.render.validation.shares import (
+    share_checks,
     share_job_name,
     share_objects,
     shared_object,
-    tried_shares,
 )
 from gpuyard.render.validation.volumes import (
     read_object,
@@ -57,16 +63,20 @@ _IDS = ("compute", "utility")
 
 def work_objects(plan: PlatformPlan) -> list[Object]:
     """Queue, account and token, then what each pool's pods need, and their Job; nothing where none works."""
-    asked, working = plan.validation, working_pools(plan)
-    holding, reading = working or tried_shares(plan), reading_pools(plan)
-    if asked is None or not (holding or reading):
+    validation, working = plan.validation, working_pools(plan)
+    holding, reading = working or share_checks(plan), reading_pools(plan)
+    if validation is None or not (holding or reading):
         return []
     name, space = work_name(plan.name), system_namespace(plan.name)
     return [
         *(queue_objects(plan) if holding else []),
-        made(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
+        managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
         *(_account(plan) if working else []),
-        *(obj for each in working for obj in _of_pool(plan, asked, plan.pool(each.pool), each)),
+        *(
+            obj
+            for each in working
+            for obj in _of_pool(plan, validation, plan.pool(each.pool), each)
+        ),
         *share_objects(plan),
         *volume_objects(plan),
     ]
@@ -74,8 +84,12 @@ def work_objects(plan: PlatformPlan) -> list[Object]:
 
 def working_pools(plan: PlatformPlan) -> list[PoolCheck]:
     """What becomes of the check on pools whose GPUs are put to work."""
-    asked = plan.validation
-    return [] if asked is None or not asked.image else [p for p in asked.pools if p.works]
+    validation = plan.validation
+    return (
+        []
+        if validation is None or not validation.image
+        else [p for p in validation.pools if p.works]
+    )
 
 
 def work_job_name(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
@@ -88,10 +102,12 @@ def work_job_name(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
 def _digest(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
     image = plan.validation.image if plan.validation else ""
     expects = work_expectations_text(plan, pool, check)
-    return digest_of(expects, image, dict(source_of(PACKAGE)), *made_of(plan, pool), check.nodes)
+    return digest_of(
+        expects, image, dict(package_source(PACKAGE)), *node_inputs(plan, pool), check.nodes
+    )
 
 
-def worked_object(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> Object:
+def work_result_object(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> Object:
     """What is made when every node's GPUs have worked well, or could not because teams use them."""
     name, space = f"{work_job_name(plan, pool, check)}-passed", system_namespace(plan.name)
     data = {
@@ -100,7 +116,7 @@ def worked_object(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> Objec
         "verdict": Late(VERDICT),
         FIGURES_KEY: Late(FIGURES),
     }
-    return made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
+    return managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +127,7 @@ class LateJob:
     name: str
     nodes: int
     """Of how many nodes it says something."""
-    passed: Object
+    verdict_object: Object
     """What is made when it has passed."""
     spare: int | None = None
     """How many of its pods have to wait for a node; None where no queue admits it."""
@@ -121,12 +137,12 @@ def late_jobs(plan: PlatformPlan) -> Iterator[LateJob]:
     """All of them: GPUs at work, shares, volumes."""
     for each in working_pools(plan):
         pool = plan.pool(each.pool)
-        passed = worked_object(plan, pool, each)
-        yield LateJob(pool, work_job_name(plan, pool, each), pool.start_nodes, passed, 0)
-    for tried in tried_shares(plan):
-        pool, passed = tried.pool, shared_object(plan, tried)
+        result_object = work_result_object(plan, pool, each)
+        yield LateJob(pool, work_job_name(plan, pool, each), pool.start_nodes, result_object, 0)
+    for tried in share_checks(plan):
+        pool, result_object = tried.pool, shared_object(plan, tried)
         name, spare = share_job_name(plan, tried), tried.check.spare
-        yield LateJob(pool, name, pool.start_nodes, passed, spare)
+        yield LateJob(pool, name, pool.start_nodes, result_object, spare)
     for pool in reading_pools(plan):
         yield LateJob(pool, volumes_job_name(plan, pool), 1, read_object(plan, pool))
 
@@ -140,7 +156,7 @@ def _account(plan: PlatformPlan) -> list[Object]:
     peers = {"matchLabels": {WORK_LABEL: name}}
     return [
         service_account(plan.name, name, space),
-        made(
+        managed_object(
             plan.name,
             "v1",
             "Secret",
@@ -149,7 +165,7 @@ def _account(plan: PlatformPlan) -> list[Object]:
             annotations={TOKEN_OF: name},
             type="kubernetes.io/service-account-token",
         ),
-        made(
+        managed_object(
             plan.name,
             "networking.k8s.io/v1",
             "NetworkPolicy",
@@ -166,13 +182,13 @@ def _account(plan: PlatformPlan) -> list[Object]:
 
 
 def _of_pool(
-    plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, check: PoolCheck
+    plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan, check: PoolCheck
 ) -> Iterator[Object]:
     name, space = work_job_name(plan, pool, check), system_namespace(plan.name)
     expects = {EXPECTATIONS_FILE: work_expectations_text(plan, pool, check)}
-    yield made(plan.name, "v1", "ConfigMap", name, namespace=space, data=expects)
+    yield managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=expects)
     labels = {CHECKS_LABEL: name, WORK_LABEL: work_name(plan.name)}
-    yield made(
+    yield managed_object(
         plan.name,
         "v1",
         "Service",
@@ -188,13 +204,13 @@ def _of_pool(
         },
     )
     queued = {QUEUE_LABEL: work_name(plan.name), PRIORITY_LABEL: work_name(plan.name)}
-    pod = {"metadata": {"labels": labels}, "spec": _pod(plan, asked, pool, check, name)}
-    job = made(plan.name, "batch/v1", "Job", name, namespace=space, labels=queued)
-    yield awaited(asked, job, check.nodes, pod)
+    pod = {"metadata": {"labels": labels}, "spec": _pod(plan, validation, pool, check, name)}
+    job = managed_object(plan.name, "batch/v1", "Job", name, namespace=space, labels=queued)
+    yield validation_job(validation, job, check.nodes, pod)
 
 
 def _pod(
-    plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: str
+    plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: str
 ) -> Object:
     """It holds all GPUs of a node, so each has a node of its own, and nobody else works there."""
     return {
@@ -204,9 +220,9 @@ def _pod(
         "restartPolicy": "Never",
         "subdomain": name,
         "nodeSelector": dict(pool.node_selector),
-        "tolerations": [toleration_object(taint) for taint in plan.starts_with(pool)],
-        "affinity": on_nodes(ready(plan, pool)),
-        "containers": [_container(asked, pool, check, name)],
+        "tolerations": [toleration_object(taint) for taint in plan.initial_taints(pool)],
+        "affinity": on_nodes(node_ready_terms(plan, pool)),
+        "containers": [_container(validation, pool, check, name)],
         "volumes": [
             *mounted(work_name(plan.name), name),
             {
@@ -222,26 +238,32 @@ def _pod(
     }
 
 
-def _container(asked: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: str) -> Object:
-    seconds = str(int(asked.deadline_seconds * SHARE))
+def _container(validation: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: str) -> Object:
+    seconds = str(int(validation.deadline_seconds * SHARE))
     alone = ["--first", f"localhost:{PORT}", "--index", "0"]
-    first = alone if check.apart or check.nodes == 1 else ["--first", f"{name}-0.{name}:{PORT}"]
-    held = {whole.resource: str(whole.per_node) for whole in pool.advertised}
-    if check.between == "efa":
-        held[EFA] = str(pool.machine.efa_interfaces)
-    elif check.between != "tcp":
-        held[RDMA] = "1"  # the plugin of ours shares: whoever asks has every adapter of the fabric
+    first = (
+        alone
+        if check.single_node_reason or check.nodes == 1
+        else ["--first", f"{name}-0.{name}:{PORT}"]
+    )
+    devices = {advertised.resource: str(advertised.per_node) for advertised in pool.advertised}
+    if check.transport == "efa":
+        devices[EFA] = str(pool.machine.efa_interfaces)
+    elif check.transport != "tcp":
+        devices[RDMA] = (
+            "1"  # the plugin of ours shares: whoever asks has every adapter of the fabric
+        )
     memory = f"{2 + 2 * pool.machine.gpus}Gi"
-    variables = pool.nccl.variables if pool.nccl and not check.apart else {}
+    variables = pool.nccl.variables if pool.nccl and not check.single_node_reason else {}
     return container(
-        asked,
+        validation,
         PACKAGE,
         EXPECTATIONS_FILE,
         (*first, "--token-file", "/token/token", "--deadline", seconds),
         variables={"NVIDIA_DRIVER_CAPABILITIES": ",".join(_IDS), **variables},
         resources={
-            "requests": {"cpu": str(pool.machine.gpus), "memory": memory, **held},
-            "limits": {"memory": memory, **held},
+            "requests": {"cpu": str(pool.machine.gpus), "memory": memory, **devices},
+            "limits": {"memory": memory, **devices},
         },
         mounts=[
             {"name": "token", "mountPath": "/token", "readOnly": True},

@@ -9,7 +9,7 @@ from gpuyard.names import AUTOSCALER_RELEASE
 from gpuyard.render.charts import release_object
 from gpuyard.render.platform import autoscaler_objects, autoscaler_release
 from gpuyard.resources.component import Component
-from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.releases import register_release
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
@@ -36,15 +36,15 @@ class ClusterAutoscaler(Component):
         args: ClusterAutoscalerArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        given = read_args("ClusterAutoscaler", args, required=("platform",))
-        plan = prove(given["platform"]).plan
+        values = read_args("ClusterAutoscaler", args, required=("platform",))
+        plan = validate_platform(values["platform"]).plan
         super().__init__("gpuyard:index:ClusterAutoscaler", name, {"platform": plan.name}, opts)
         if plan.cloud is Cloud.GCP:
             self._expect(CLASS_GROUP)  # a while after the cluster is there
-        made = self._register(autoscaler_objects(plan))
+        objects = self._register(autoscaler_objects(plan))
         release = autoscaler_release(plan)
         if release is not None and plan.spec.apply is Apply.RENDER:
             self._register([release_object(plan.name, AUTOSCALER_RELEASE, release)])
         elif release is not None:
-            register_release(self, release, self._hooked(self._after(made)))
+            register_release(self, release, self._hooked(self._after(objects)))
         self.register_outputs({})

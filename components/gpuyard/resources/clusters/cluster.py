@@ -5,16 +5,16 @@ from typing import Any
 import pulumi
 
 from gpuyard.names import SYSTEM_POOL
-from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudGraph
-from gpuyard.render.cloud.kubeconfig import Reach
+from gpuyard.render.cloud.kubeconfig import ClusterAccess
 from gpuyard.resources.clouds import CloudResources
-from gpuyard.resources.clusters.answering import once_answered
-from gpuyard.resources.clusters.asking import ask_before
-from gpuyard.resources.component import Component, once_made
-from gpuyard.resources.errors import PlatformRefused, other_cloud
+from gpuyard.resources.clusters.connectivity import wait_until_reachable
+from gpuyard.resources.clusters.prerequisites import check_prerequisites
+from gpuyard.resources.component import Component, after_created
+from gpuyard.resources.errors import PlatformRejected, other_cloud
 from gpuyard.resources.state import state_of
 from gpuyard.spec.platform import Cloud
 
@@ -31,7 +31,7 @@ class CloudCluster(Component):
     ) -> None:
         kind = type(self).__name__
         if plan.cloud is not cloud:
-            raise PlatformRefused(name, [other_cloud(kind, plan.cloud.value, cloud.value)])
+            raise PlatformRejected(name, [other_cloud(kind, plan.cloud.value, cloud.value)])
         cluster = plan.spec.cluster
         state: dict[str, Any] = {"platform": plan.name}
         if cluster is not None:
@@ -55,7 +55,7 @@ class CloudCluster(Component):
         return self._stores
 
     def _build(
-        self, plan: PlatformPlan, graph: CloudGraph, entered: Reach | None
+        self, plan: PlatformPlan, graph: CloudGraph, entered: ClusterAccess | None
     ) -> dict[str, pulumi.Output[Any]]:
         """Make what is there for the whole cluster; what pools of other programs rest on.
 
@@ -63,25 +63,29 @@ class CloudCluster(Component):
         """
         self._graph = graph
         ours = [each for each in graph.resources if each.part in {"", SYSTEM_POOL}]
-        ask_before(self, plan, graph.before)
+        check_prerequisites(self, plan, graph.prerequisites)
         self._cloud.ask(self, graph.calls)
-        answered = once_answered(plan, entered, self._cloud) if entered is not None else None
+        answered = wait_until_reachable(plan, entered, self._cloud) if entered is not None else None
         waits = pulumi.ResourceOptions.merge(self._waits_for, answered)
-        made = self._cloud.register(self, ours, waits)
-        self._stores = {name: self._cloud.bound(value) for name, value in graph.told.items()}
-        names = graph.ground(pool.stable_name for pool in plan.pools)
+        resources = self._cloud.register(self, ours, waits)
+        self._stores = {
+            name: self._cloud.resolve(value) for name, value in graph.late_values.items()
+        }
+        names = graph.external_values(pool.stable_name for pool in plan.pools)
         # No node comes before its cluster is ready for it: each value waits for all of it.
-        ready = once_made(True, *made)  # noqa: FBT003  any value
+        ready = after_created(True, *resources)  # noqa: FBT003  any value
         return {
-            name: pulumi.Output.all(self._cloud.bound(Late(name)), ready).apply(lambda got: got[0])
+            name: pulumi.Output.all(self._cloud.resolve(Late(name)), ready).apply(
+                lambda got: got[0]
+            )
             for name in names
         }
 
-    def _open(self, plan: PlatformPlan, reach: Reach) -> pulumi.Output[str]:
+    def _open(self, plan: PlatformPlan, reach: ClusterAccess) -> pulumi.Output[str]:
         """The kubeconfig; and what tells the cluster from one that is made anew in its place."""
-        self._identity: pulumi.Output[str] = self._cloud.bound(reach.identity)
-        config = reach.kubeconfig(cluster_of(plan.spec).existing or plan.name)
-        text: pulumi.Output[str] = self._cloud.bound(config)
+        self._identity: pulumi.Output[str] = self._cloud.resolve(reach.identity)
+        config = reach.kubeconfig(cluster_spec(plan.spec).existing or plan.name)
+        text: pulumi.Output[str] = self._cloud.resolve(config)
         return text
 
     @property

@@ -9,7 +9,7 @@ from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.kubeconfig import eks_reach
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.clusters.cluster import CloudCluster
-from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.spec.platform import Cloud
 
 
@@ -23,7 +23,7 @@ class EksClusterArgs(TypedDict):
 class EksCluster(CloudCluster):
     """An EKS cluster: network, keys, roles, add-ons, system nodes. With `cluster.existing` one that is there.
 
-    Pools are GpuNodePools, each with the `ground` of this one. What is made inside the cluster waits for all
+    Pools are GpuNodePools, each with the `foundation` of this one. What is made inside the cluster waits for all
     of this component: nobody may enter before an access entry is there, and nothing runs before nodes are.
     """
 
@@ -37,7 +37,7 @@ class EksCluster(CloudCluster):
     """The way in, by `aws eks get-token`: it holds no credential."""
     node_role: pulumi.Output[str]
     """The ARN of the role of all nodes."""
-    ground: pulumi.Output[dict[str, str]]
+    foundation: pulumi.Output[dict[str, str]]
     """What the node groups of pools rest on, for GpuNodePools."""
     stores: pulumi.Output[dict[str, str]]
     """Where the platform's storage is, for Teams; what Karpenter's nodes start from, for Karpenter."""
@@ -55,17 +55,17 @@ class EksCluster(CloudCluster):
 
         `graph` is the platform's where what is deployed changes it.
         """
-        given = read_args("EksCluster", args, required=("platform",))
-        plan = prove(given["platform"]).plan
+        values = read_args("EksCluster", args, required=("platform",))
+        plan = validate_platform(values["platform"]).plan
         super().__init__(name, plan, Cloud.AWS, opts)
         reach = eks_reach(plan, pulumi.Config("aws").get("profile"))
-        ground = self._build(plan, graph or aws_graph(plan), reach if entered else None)
+        foundation = self._build(plan, graph or aws_graph(plan), reach if entered else None)
         self.kubeconfig = self._open(plan, reach)
-        self.cluster_name = self._cloud.bound(Late("cluster.name"))
-        self.endpoint = self._cloud.bound(reach.endpoint)
-        self.certificate_authority = self._cloud.bound(reach.authority)
-        self.node_role = self._cloud.bound(Late("node-role.arn"))
-        self.ground = pulumi.Output.all(**ground)
+        self.cluster_name = self._cloud.resolve(Late("cluster.name"))
+        self.endpoint = self._cloud.resolve(reach.endpoint)
+        self.certificate_authority = self._cloud.resolve(reach.authority)
+        self.node_role = self._cloud.resolve(Late("node-role.arn"))
+        self.foundation = pulumi.Output.all(**foundation)
         self.stores = pulumi.Output.all(**self.store_names)
         outputs: dict[str, Any] = {
             "clusterName": self.cluster_name,
@@ -73,7 +73,7 @@ class EksCluster(CloudCluster):
             "certificateAuthority": self.certificate_authority,
             "kubeconfig": self.kubeconfig,
             "nodeRole": self.node_role,
-            "ground": ground,
+            "foundation": foundation,
             "stores": self.store_names,
         }
         self.register_outputs(outputs)

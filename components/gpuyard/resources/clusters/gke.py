@@ -8,7 +8,7 @@ from gpuyard.plan.records.late import Late
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.gcp.kubeconfig import gke_reach
 from gpuyard.resources.clusters.cluster import CloudCluster
-from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.spec.platform import Cloud
 
 
@@ -22,7 +22,7 @@ class GkeClusterArgs(TypedDict):
 class GkeCluster(CloudCluster):
     """A GKE cluster: networks, key, identities, system nodes. With `cluster.existing` one that is there.
 
-    Pools are GpuNodePools, each with the `ground` of this one. What is made inside the cluster waits for all
+    Pools are GpuNodePools, each with the `foundation` of this one. What is made inside the cluster waits for all
     of this component: nothing runs before nodes are.
     """
 
@@ -34,7 +34,7 @@ class GkeCluster(CloudCluster):
     """The way in, by `gke-gcloud-auth-plugin`: it holds no credential."""
     node_service_account: pulumi.Output[str]
     """The address of the service account of all nodes."""
-    ground: pulumi.Output[dict[str, str]]
+    foundation: pulumi.Output[dict[str, str]]
     """What the node pools of pools rest on, for GpuNodePools."""
     stores: pulumi.Output[dict[str, str]]
     """Where the platform's storage is, for Teams."""
@@ -48,23 +48,23 @@ class GkeCluster(CloudCluster):
         entered: bool = False,
     ) -> None:
         """A cluster that is `entered` by the kubeconfig, where it exists already, must answer before."""
-        given = read_args("GkeCluster", args, required=("platform",))
-        plan = prove(given["platform"]).plan
+        values = read_args("GkeCluster", args, required=("platform",))
+        plan = validate_platform(values["platform"]).plan
         super().__init__(name, plan, Cloud.GCP, opts)
         reach = gke_reach(plan)
-        ground = self._build(plan, gcp_graph(plan), reach if entered else None)
+        foundation = self._build(plan, gcp_graph(plan), reach if entered else None)
         self.kubeconfig = self._open(plan, reach)
-        self.cluster_name = self._cloud.bound(Late("cluster.name"))
-        self.endpoint = self._cloud.bound(reach.endpoint)
-        self.node_service_account = self._cloud.bound(Late("nodes.email"))
-        self.ground = pulumi.Output.all(**ground)
+        self.cluster_name = self._cloud.resolve(Late("cluster.name"))
+        self.endpoint = self._cloud.resolve(reach.endpoint)
+        self.node_service_account = self._cloud.resolve(Late("nodes.email"))
+        self.foundation = pulumi.Output.all(**foundation)
         self.stores = pulumi.Output.all(**self.store_names)
         outputs: dict[str, Any] = {
             "clusterName": self.cluster_name,
             "endpoint": self.endpoint,
             "kubeconfig": self.kubeconfig,
             "nodeServiceAccount": self.node_service_account,
-            "ground": ground,
+            "foundation": foundation,
             "stores": self.store_names,
         }
         self.register_outputs(outputs)

@@ -8,14 +8,14 @@ import pulumi
 
 from gpuyard.catalogue.kubernetes.karpenter import NODE_CLASS_GROUP, POOL_GROUP
 from gpuyard.errors import LateValueMissing
-from gpuyard.findings import listed
+from gpuyard.findings import format_list
 from gpuyard.names import KARPENTER_RELEASE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import bind, late_names
 from gpuyard.render.charts import Release, release_object
 from gpuyard.render.platform import karpenter_nodes_of, karpenter_releases
 from gpuyard.resources.component import Component
-from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.releases import register_release
 from gpuyard.spec.sections import Apply
 
@@ -45,14 +45,14 @@ class Karpenter(Component):
         later: Collection[str] = (),
     ) -> None:
         """Of pools in `later`, by their first names, it is told when `then` is called."""
-        given = read_args("Karpenter", args, required=("platform",), optional=("stores",))
-        plan = prove(given["platform"]).plan
+        values = read_args("Karpenter", args, required=("platform",), optional=("stores",))
+        plan = validate_platform(values["platform"]).plan
         self._nodes, charts = karpenter_nodes_of(plan), karpenter_releases(plan)
-        self._late = late = given.get("stores") or {}
-        wanted = late_names([self._nodes, [chart.values for chart in charts]])
-        if missing := sorted(wanted - late.keys()):
+        self._late = late = values.get("stores") or {}
+        needed = late_names([self._nodes, [chart.values for chart in charts]])
+        if missing := sorted(needed - late.keys()):
             raise LateValueMissing(
-                f"{name}: what Karpenter's nodes start from, nobody says: give `stores` {listed(missing)}"
+                f"{name}: what Karpenter's nodes start from, nobody says: give `stores` {format_list(missing)}"
             )
         super().__init__("gpuyard:index:Karpenter", name, {"platform": plan.name}, opts)
         for chart in charts:

@@ -21,20 +21,20 @@ from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import monitor_supports_feature
 
 from gpuyard.names import GPU_OPERATOR_NAMESPACE, PLATFORM_LABEL, TEAM_LABEL
-from gpuyard.resources.diagnosis.gone_teams import admitted
 from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.diagnosis.ownership import owner_of, writers
-from gpuyard.resources.diagnosis.raced_quotas import PAUSE_SECONDS as RACED_SECONDS
-from gpuyard.resources.diagnosis.raced_quotas import comes_again
-from gpuyard.resources.diagnosis.silent_webhooks import PAUSE_SECONDS, asks_again
-from gpuyard.resources.diagnosis.stuck_namespaces import kinds_left, stuck
-from gpuyard.resources.diagnosis.unserved_kinds import (
-    Unserved,
-    tries_again,
-    unserved,
-    unserved_kind,
+from gpuyard.resources.diagnosis.missing_crds import (
+    MissingKind,
+    missing_kind_message,
+    missing_kind_retry,
+    parse_missing_kind,
 )
-from gpuyard.resources.validation.looking import checks_nodes, failed_check
+from gpuyard.resources.diagnosis.ownership import owner_of, writers
+from gpuyard.resources.diagnosis.quota_conflicts import PAUSE_SECONDS as RACED_SECONDS
+from gpuyard.resources.diagnosis.quota_conflicts import quota_conflict_retry
+from gpuyard.resources.diagnosis.removed_teams import admitted_workloads
+from gpuyard.resources.diagnosis.stuck_namespaces import remaining_kinds, stuck_namespace_message
+from gpuyard.resources.diagnosis.webhook_errors import PAUSE_SECONDS, webhook_retry
+from gpuyard.resources.validation.job_results import checks_nodes, failed_check
 
 _NUMBERS = itertools.count(1)
 _EXISTS = "already exists"
@@ -49,7 +49,7 @@ _NAMED_FOR = {
     "WorkloadPriorityClass": "the priority",
 }
 """Objects that are not named for the platform: what of the stack file gives each its name."""
-_PAUSES = {asks_again: PAUSE_SECONDS, comes_again: RACED_SECONDS}
+_PAUSES = {webhook_retry: PAUSE_SECONDS, quota_conflict_retry: RACED_SECONDS}
 """What passes by itself: what there is to say of it, and the seconds until the next try."""
 _AGGREGATION = "clusterrole-aggregation-controller"
 
@@ -65,7 +65,7 @@ def hooks_of(
         return None
 
     async def tell(args: pulumi.ErrorHookArgs) -> bool:
-        if again := tries_again(args, brought):
+        if again := missing_kind_retry(args, brought):
             pulumi.log.info(again)
             return True
         for waits, seconds in _PAUSES.items():
@@ -74,13 +74,13 @@ def hooks_of(
                 await asyncio.sleep(seconds)
                 return True
         try:
-            says = await explained(kubectl, args, brought)
+            message = await explain_error(kubectl, args, brought)
         except Exception as problem:  # noqa: BLE001  an explanation that fails must not hide the failure
             pulumi.log.debug(f"no explanation of the failure of {args.urn}: {problem}")
-            says = None
-        if says:
+            message = None
+        if message:
             # A warning: the error is the provider's, and a hook of the user's may still have it retried.
-            pulumi.log.warn(says)
+            pulumi.log.warn(message)
         return False
 
     # The state keeps a hook's name: the same program must give the same one, and no two hooks share one.
@@ -89,30 +89,30 @@ def hooks_of(
     )
 
 
-async def explained(
+async def explain_error(
     kubectl: Kubectl, args: pulumi.ErrorHookArgs, brought: Collection[str] = ()
 ) -> str | None:
     """What a look at the cluster adds to the error; None when there is nothing to add."""
     error = args.errors[0] if args.errors else ""
-    inputs = args.new_inputs or args.old_inputs or {}
-    if kind := unserved_kind(args):
-        return await _unserved(kubectl, kind, inputs, brought)
-    if args.failed_operation == "create" and (met := _HELM_MET.search(error)):
-        return await _met_by_helm(kubectl, *met.groups())
+    obj = args.new_inputs or args.old_inputs or {}
+    if kind := parse_missing_kind(args):
+        return await _unserved(kubectl, kind, obj, brought)
+    if args.failed_operation == "create" and (match := _HELM_MET.search(error)):
+        return await _met_by_helm(kubectl, *match.groups())
     if args.failed_operation == "create" and _EXISTS in error:
-        return await _taken(kubectl, inputs)
-    if args.failed_operation in {"create", "update"} and checks_nodes(inputs):
-        return await failed_check(kubectl, inputs)
+        return await _name_conflict_message(kubectl, obj)
+    if args.failed_operation in {"create", "update"} and checks_nodes(obj):
+        return await failed_check(kubectl, obj)
     if args.failed_operation == "delete":
-        return await _undeleted(kubectl, inputs, "\n".join(args.errors))
+        return await _undeleted(kubectl, obj, "\n".join(args.errors))
     return None
 
 
-async def _undeleted(kubectl: Kubectl, inputs: Mapping[str, Any], error: str) -> str | None:
-    if inputs.get("kind") == "Namespace" and _TIMED_OUT in error:
-        return await _stuck(kubectl, inputs["metadata"]["name"])
-    if inputs.get("kind") == "ClusterQueue" and _IN_USE in error:
-        return await _queue_in_use(kubectl, inputs["metadata"]["name"])
+async def _undeleted(kubectl: Kubectl, obj: Mapping[str, Any], error: str) -> str | None:
+    if obj.get("kind") == "Namespace" and _TIMED_OUT in error:
+        return await _stuck(kubectl, obj["metadata"]["name"])
+    if obj.get("kind") == "ClusterQueue" and _IN_USE in error:
+        return await _queue_in_use(kubectl, obj["metadata"]["name"])
     return None
 
 
@@ -126,10 +126,10 @@ def _to_look(kubectl: Kubectl, where: list[str]) -> str:
     return kubectl.command("get", *where, "-o", "yaml", "--show-managed-fields")
 
 
-async def _taken(kubectl: Kubectl, inputs: Mapping[str, Any]) -> str:
-    meta = inputs["metadata"]
-    group = inputs["apiVersion"].rpartition("/")[0]
-    kind = f"{inputs['kind'].lower()}{'.' if group else ''}{group}"
+async def _name_conflict_message(kubectl: Kubectl, obj: Mapping[str, Any]) -> str:
+    meta = obj["metadata"]
+    group = obj["apiVersion"].rpartition("/")[0]
+    kind = f"{obj['kind'].lower()}{'.' if group else ''}{group}"
     where = _named(kind, meta["name"], meta.get("namespace"))
     live = await kubectl.get(*where)
     if live is None:
@@ -137,30 +137,30 @@ async def _taken(kubectl: Kubectl, inputs: Mapping[str, Any]) -> str:
     else:
         owner = owner_of(live, (meta.get("labels") or {}).get(PLATFORM_LABEL))
     return (
-        f"{inputs['kind']} {meta['name']} is there already, and this stack did not make it.\n"
+        f"{obj['kind']} {meta['name']} is there already, and this stack did not make it.\n"
         f"  {owner}\n"
-        f"  fix: {_way_out(live, inputs)}"
+        f"  fix: {_name_conflict_fix(live, obj)}"
     )
 
 
-def _way_out(live: Mapping[str, Any] | None, inputs: Mapping[str, Any]) -> str:
+def _name_conflict_fix(live: Mapping[str, Any] | None, obj: Mapping[str, Any]) -> str:
     labels = (live or {}).get("metadata", {}).get("labels") or {}
-    platform = (inputs["metadata"].get("labels") or {}).get(PLATFORM_LABEL)
+    platform = (obj["metadata"].get("labels") or {}).get(PLATFORM_LABEL)
     command = f"`gpuyard recover {pulumi.get_stack()}`"
     if platform is not None and labels.get(PLATFORM_LABEL) == platform:
         return f"{command} takes it over, when no other stack has it; then `pulumi up` again"
-    if TEAM_LABEL in (inputs["metadata"].get("labels") or {}):
-        name = inputs["metadata"]["name"]
+    if TEAM_LABEL in (obj["metadata"].get("labels") or {}):
+        name = obj["metadata"]["name"]
         return (
             f"where its people agree, write `namespaces: [{{name: {name}, existing: true}}]` at the team: it"
             " is joined as it is, and never deleted; or give the team another name"
         )
-    if (inputs["kind"], inputs["metadata"]["name"]) == ("Namespace", GPU_OPERATOR_NAMESPACE):
+    if (obj["kind"], obj["metadata"]["name"]) == ("Namespace", GPU_OPERATOR_NAMESPACE):
         return (
             "where a GPU Operator runs already, write `gpu_operator: {install: false}`: it is joined as it"
             " is, never changed and never deleted"
         )
-    named_for = _NAMED_FOR.get(inputs["kind"], "the platform or the team")
+    named_for = _NAMED_FOR.get(obj["kind"], "the platform or the team")
     return (
         f"give {named_for} another name; or, with its owner's consent, take it over: "
         f"{command} prints the `pulumi import` for it"
@@ -188,23 +188,25 @@ async def _met_by_helm(kubectl: Kubectl, kind: str, name: str, namespace: str) -
 
 
 async def _unserved(
-    kubectl: Kubectl, kind: Unserved, inputs: Mapping[str, Any], brought: Collection[str]
+    kubectl: Kubectl, kind: MissingKind, obj: Mapping[str, Any], brought: Collection[str]
 ) -> str:
-    found = await kubectl.get("customresourcedefinitions")
-    definitions = found.get("items") if found is not None else None
+    result = await kubectl.get("customresourcedefinitions")
+    definitions = result.get("items") if result is not None else None
     look = kubectl.command("get", "--raw", f"/apis/{kind.api_version}")
-    return unserved(kind, inputs["metadata"]["name"], definitions, look, ours=kind.group in brought)
+    return missing_kind_message(
+        kind, obj["metadata"]["name"], definitions, look, ours=kind.group in brought
+    )
 
 
 async def _queue_in_use(kubectl: Kubectl, queue: str) -> str | None:
-    found = await kubectl.get("workloads.kueue.x-k8s.io", "-A")
-    using = admitted(found["items"] if found is not None else (), queue)
-    if found is not None and not using:
+    result = await kubectl.get("workloads.kueue.x-k8s.io", "-A")
+    using = admitted_workloads(result["items"] if result is not None else (), queue)
+    if result is not None and not using:
         return None
     look = kubectl.command("get", "workloads", "-A")
     return (
         f"ClusterQueue {queue} stays while admitted workloads use it: {', '.join(using) or look}.\n"
-        "  fix: wait until they have ended and deploy again; or add the team again with `stop: drain`, run"
+        "  fix: wait until they have ended and deploy again; or add the team again with `stop_policy: drain`, run"
         " `pulumi up`, which ends them, and remove the team then"
     )
 
@@ -215,7 +217,7 @@ async def _stuck(kubectl: Kubectl, name: str) -> str:
         command = kubectl.command("get", "namespace", name, "-o", "jsonpath={.status.conditions}")
         return f"What holds namespace {name}, its conditions say: {command}"
     items = None
-    if kinds := kinds_left(namespace):
-        found = await kubectl.get(",".join(kinds), "-n", name)
-        items = found.get("items") if found is not None else None
-    return stuck(namespace, items)
+    if kinds := remaining_kinds(namespace):
+        result = await kubectl.get(",".join(kinds), "-n", name)
+        items = result.get("items") if result is not None else None
+    return stuck_namespace_message(namespace, items)

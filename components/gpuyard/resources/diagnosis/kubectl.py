@@ -9,10 +9,10 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.kubectl import as_object, change, in_context, look, said
+from gpuyard.kubectl import as_object, get_objects, in_context, patch_object, run_kubectl
 
 
-def chosen_by(labels: Mapping[str, str], *more: str) -> str:
+def label_selector(labels: Mapping[str, str], *more: str) -> str:
     """A selector of nodes that have all these labels, and what `more` says."""
     return ",".join((*(f"{key}={value}" for key, value in sorted(labels.items())), *more))
 
@@ -26,24 +26,26 @@ class Kubectl:
 
     async def get(self, *what: str) -> dict[str, Any] | None:
         """`kubectl get`, as JSON; None when nobody could look."""
-        return as_object(await self._asked(*what, "-o", "json", "--show-managed-fields"))
+        return as_object(await self._query(*what, "-o", "json", "--show-managed-fields"))
 
     async def names(self, *what: str) -> list[str] | None:
         """The same as `kind/name`, without what is in the objects: that of a secret is nobody's business."""
-        text = await self._asked(*what, "-o", "name")
+        text = await self._query(*what, "-o", "name")
         return None if text is None else text.split()
 
-    async def said(self, *what: str) -> str | None:
+    async def run(self, *what: str) -> str | None:
         """What a command says that only looks; None when nobody could look."""
         reached, config = await self._reached()
-        return await asyncio.to_thread(said, config, self.context, *what) if reached else None
+        return (
+            await asyncio.to_thread(run_kubectl, config, self.context, *what) if reached else None
+        )
 
     async def change(self, *what: str) -> str:
         """Carry out a command that changes something: what was said against it, empty when it is done."""
         reached, config = await self._reached()
         if not reached:
             return "the cluster is not made yet"
-        return await asyncio.to_thread(change, config, self.context, *what)
+        return await asyncio.to_thread(patch_object, config, self.context, *what)
 
     async def apply(self, obj: Mapping[str, Any], manager: str) -> str:
         """Make these fields this manager's, and none but these: what was said against it."""
@@ -54,9 +56,11 @@ class Kubectl:
             how = ("--server-side", "--force-conflicts", f"--field-manager={manager}")
             return await self.change("apply", *how, "-f", file.name)
 
-    async def _asked(self, *what: str) -> str | None:
+    async def _query(self, *what: str) -> str | None:
         reached, config = await self._reached()
-        return await asyncio.to_thread(look, config, self.context, *what) if reached else None
+        return (
+            await asyncio.to_thread(get_objects, config, self.context, *what) if reached else None
+        )
 
     async def _reached(self) -> tuple[bool, str | None]:
         """Whether there is a cluster to ask, and its kubeconfig, None for the ambient one."""

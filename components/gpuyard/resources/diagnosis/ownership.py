@@ -25,12 +25,12 @@ def owner_of(obj: Mapping[str, Any], platform: str | None = None) -> str:
     """Whose the object is, in one sentence; `platform` is the name of the one that asks."""
     meta = obj.get("metadata", {})
     claims = list(_claims(meta, platform))
-    says = f"It belongs to {', '.join(claims)}" if claims else "It does not say whose it is"
+    message = f"It belongs to {', '.join(claims)}" if claims else "It does not say whose it is"
     if written := _last_written(meta.get("managedFields") or []):
-        says += f"; {written}"
-    elif made := meta.get("creationTimestamp"):
-        says += f"; it was made at {made}"
-    return f"{says}."
+        message += f"; {written}"
+    elif creation_time := meta.get("creationTimestamp"):
+        message += f"; it was made at {creation_time}"
+    return f"{message}."
 
 
 def _claims(meta: Mapping[str, Any], platform: str | None) -> Iterator[str]:
@@ -75,8 +75,8 @@ def _last_written(managed: list[Mapping[str, Any]]) -> str:
     last = entries[0]
     others = sorted({str(one["manager"]) for one in entries} - {str(last["manager"])})
     when = f" at {last['time']}" if last.get("time") else ""
-    beside = f", before that by {', '.join(others)}" if others else ""
-    return f"last written by {last['manager']}{when}{beside} (managedFields)"
+    earlier = f", before that by {', '.join(others)}" if others else ""
+    return f"last written by {last['manager']}{when}{earlier} (managedFields)"
 
 
 def writers(obj: Mapping[str, Any]) -> set[str]:

@@ -21,22 +21,24 @@ def conditions(namespace: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def kinds_left(namespace: Mapping[str, Any]) -> list[str]:
+def remaining_kinds(namespace: Mapping[str, Any]) -> list[str]:
     """The kinds that are left in it, as kubectl takes them: `pods`, `widgets.example.com`."""
-    found = (_RESOURCES.findall(message) for message in conditions(namespace))
-    return sorted({kind for kinds in found for kind in kinds})
+    results = (_RESOURCES.findall(message) for message in conditions(namespace))
+    return sorted({kind for kinds in results for kind in kinds})
 
 
-def holders(items: Sequence[Mapping[str, Any]]) -> list[str]:
+def remaining_objects(items: Sequence[Mapping[str, Any]]) -> list[str]:
     """The objects that are left, those with finalizers first; a few of them where there are many."""
-    held = sorted(_held(one) for one in items if one.get("metadata", {}).get("finalizers"))
+    with_finalizers = sorted(
+        _held_by(one) for one in items if one.get("metadata", {}).get("finalizers")
+    )
     going = sorted(_going(one) for one in items if not one.get("metadata", {}).get("finalizers"))
-    lines = [*held, *going]
+    lines = [*with_finalizers, *going]
     more = len(lines) - _ALL_SHOWN
     return lines if more <= 0 else [*lines[:_ALL_SHOWN], f"and {more} more"]
 
 
-def _held(obj: Mapping[str, Any]) -> str:
+def _held_by(obj: Mapping[str, Any]) -> str:
     return f"{_place(obj)} is held by {', '.join(obj['metadata']['finalizers'])}"
 
 
@@ -51,7 +53,9 @@ def _place(obj: Mapping[str, Any]) -> str:
     return f"{obj.get('kind')} {meta.get('namespace')}/{meta.get('name')}"
 
 
-def stuck(namespace: Mapping[str, Any], items: Sequence[Mapping[str, Any]] | None) -> str:
+def stuck_namespace_message(
+    namespace: Mapping[str, Any], items: Sequence[Mapping[str, Any]] | None
+) -> str:
     """Why the namespace is still there, for a person; `items` is None when nobody could look into it."""
     name = namespace.get("metadata", {}).get("name")
     return "\n".join((f"Namespace {name} does not go:", *_lines(namespace, items)))
@@ -61,11 +65,13 @@ def _lines(
     namespace: Mapping[str, Any], items: Sequence[Mapping[str, Any]] | None
 ) -> Iterator[str]:
     name = namespace.get("metadata", {}).get("name")
-    said = conditions(namespace)
-    yield from (f"  {one}" for one in said or ["it says nothing of what is left in it"])
+    namespace_conditions = conditions(namespace)
+    yield from (
+        f"  {one}" for one in namespace_conditions or ["it says nothing of what is left in it"]
+    )
     if items is not None:
-        yield from (f"  {one}" for one in holders(items))
-    elif kinds := kinds_left(namespace):
+        yield from (f"  {one}" for one in remaining_objects(items))
+    elif kinds := remaining_kinds(namespace):
         columns = "KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers"
         yield f"  which objects: kubectl get {','.join(kinds)} -n {name} -o custom-columns={columns}"
     yield (

@@ -5,19 +5,25 @@ import pulumi
 from gpuyard.changes.platforms import driver_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.gpu_operator.exchanging import Exchange, back, hold, let_go, tried
+from gpuyard.resources.gpu_operator.driver_rollout import (
+    DriverRollout,
+    finish_rollout,
+    pause_rollout,
+    release_and_retry_nodes,
+    wait_for_driver,
+)
 
 
-def telling_hooks(
-    name: str, kubectl: Kubectl, plan: PlatformPlan, exchange: Exchange
+def rollout_hooks(
+    name: str, kubectl: Kubectl, plan: PlatformPlan, exchange: DriverRollout
 ) -> pulumi.ResourceHookBinding:
     """Around the change by which the operator is told another driver."""
 
     async def before(_: pulumi.ResourceHookArgs) -> None:
-        await hold(kubectl, plan, exchange)
+        await pause_rollout(kubectl, plan, exchange)
 
     async def after(_: pulumi.ResourceHookArgs) -> None:
-        await back(kubectl, plan, exchange)
+        await release_and_retry_nodes(kubectl, plan, exchange)
 
     return pulumi.ResourceHookBinding(
         before_update=[pulumi.ResourceHook(f"gpuyard:{name}:drivers:hold", before)],
@@ -25,21 +31,21 @@ def telling_hooks(
     )
 
 
-def record_hooks(
-    name: str, kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan, exchange: Exchange
+def rollout_record_hooks(
+    name: str, kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan, exchange: DriverRollout
 ) -> pulumi.ResourceHookBinding | None:
     """Before it is written down which driver a pool has; None where it keeps its own."""
-    waits, tries = exchange.waits(pool), exchange.tries(pool)
+    waits, tries = exchange.is_pending(pool), exchange.is_awaited(pool)
     if not waits and not tries:
         return None
 
     async def before(_: pulumi.ResourceHookArgs) -> None:
         comes = driver_of(plan, pool)
         if waits:
-            await let_go(kubectl, plan, pool, comes=comes)
+            await finish_rollout(kubectl, plan, pool, comes=comes)
         else:
-            had = exchange.had[pool.stable_name]
-            await tried(kubectl, plan, pool, had=had, comes=comes)
+            had = exchange.previous_drivers[pool.stable_name]
+            await wait_for_driver(kubectl, plan, pool, had=had, comes=comes)
 
     hook = pulumi.ResourceHook(f"gpuyard:{name}:drivers:{pool.stable_name}", before)
     # a deployment by an earlier release of ours has written none down

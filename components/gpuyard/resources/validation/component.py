@@ -20,18 +20,18 @@ from gpuyard.render.validation.jobs import (
     validator_objects,
     verdict_object,
 )
-from gpuyard.resources.component import Component, once_made
+from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.state import state_of
-from gpuyard.resources.validation.alike import kept_mixed
-from gpuyard.resources.validation.figures import DEFERRED, Figure, kept_figures
-from gpuyard.resources.validation.looking import (
+from gpuyard.resources.validation.job_results import (
     every_node_hook,
-    figures_of_job,
-    once_ended,
-    unlike,
+    job_measurements,
+    pool_inconsistencies,
+    wait_for_job,
 )
+from gpuyard.resources.validation.measurements import DEFERRED, Measurement, recorded_measurements
+from gpuyard.resources.validation.node_consistency import recorded_inconsistencies
 
 
 class ValidationArgs(TypedDict):
@@ -41,7 +41,7 @@ class ValidationArgs(TypedDict):
     """The whole platform; what it says under `validation` counts."""
 
 
-class Accepted(TypedDict):
+class AcceptedValue(TypedDict):
     """A lower floor that somebody has accepted for a while."""
 
     value: float
@@ -66,7 +66,7 @@ class PoolVerdict(TypedDict):
     """Of all that the verdict rests on; empty where nothing is checked."""
     why: str
     """Why nothing is checked."""
-    figures: dict[str, Figure]
+    figures: dict[str, Measurement]
     """What was measured, by check: only of a pool that has passed."""
     mixed: dict[str, dict[str, list[str]]]
     """Driver and firmware that its nodes do not have alike: by part and version, which nodes have it."""
@@ -76,7 +76,7 @@ class PoolVerdict(TypedDict):
     """The same of its shares, all at once: passed, `not awaited`, `deferred: ...`, or why none was tried."""
     volumes: str
     """The same of the datasets that one of its nodes reads: passed, `not awaited`, or why none is read."""
-    accepted: dict[str, Accepted]
+    accepted: dict[str, AcceptedValue]
     """Lower floors that its checks were told of, by check."""
 
 
@@ -100,19 +100,22 @@ class Validation(Component):
         later: Collection[str] = (),
     ) -> None:
         """Pools in `later`, by their first names, are checked when `then` is called for the last of them."""
-        given = read_args("Validation", args, required=("platform",))
-        plan = prove(given["platform"]).plan
-        asked = plan.spec.validation
-        state = {"platform": plan.name, "validation": state_of(asked) if asked else {}}
+        values = read_args("Validation", args, required=("platform",))
+        plan = validate_platform(values["platform"]).plan
+        validation_spec = plan.spec.validation
+        state = {
+            "platform": plan.name,
+            "validation": state_of(validation_spec) if validation_spec else {},
+        }
         super().__init__("gpuyard:index:Validation", name, state, opts)
         self._plan, self._called = plan, name
         now = [pool for pool in checked_pools(plan) if pool.stable_name not in later]
         self._register(validator_objects(plan))
         self._gates = [each for each in self._register(gate_objects(plan)) if _looks_later(each)]
         self._check(now)
-        self._figures: dict[str, pulumi.Output[dict[str, Figure]]] = {}
+        self._figures: dict[str, pulumi.Output[dict[str, Measurement]]] = {}
         self._mixed: dict[str, pulumi.Output[dict[str, dict[str, list[str]]]]] = {}
-        self._last = {pool.stable_name: self._judged(name, plan, pool) for pool in now}
+        self._last = {pool.stable_name: self._verdict_resource(name, plan, pool) for pool in now}
         if not later:
             self._report()
 
@@ -127,7 +130,7 @@ class Validation(Component):
         late = [pool for pool in checked_pools(plan) if pool.stable_name in pools]
         self._check(late)
         for pool in late:
-            self._last[pool.stable_name] = self._judged(self._called, plan, pool)
+            self._last[pool.stable_name] = self._verdict_resource(self._called, plan, pool)
         self._report()
 
     def _check(self, pools: Iterable[PoolPlan]) -> None:
@@ -142,17 +145,21 @@ class Validation(Component):
 
     def _report(self) -> None:
         verdicts = _verdicts(self._plan, self._plan.validation)
-        made = once_made(verdicts, *self._last.values())
-        self.pools = pulumi.Output.all(made, self._figures, self._mixed).apply(_with_figures)
+        verdicts_by_pool = after_created(verdicts, *self._last.values())
+        self.pools = pulumi.Output.all(verdicts_by_pool, self._figures, self._mixed).apply(
+            _with_figures
+        )
         self.register_outputs({"pools": self.pools})
 
-    def _judged(self, name: str, plan: PlatformPlan, pool: PoolPlan) -> pulumi.CustomResource:
+    def _verdict_resource(
+        self, name: str, plan: PlatformPlan, pool: PoolPlan
+    ) -> pulumi.CustomResource:
         """What stands when the pool has passed; where nobody waits for that, the Job itself."""
         job = self._object("Job", check_name(plan, pool), operator_namespace(plan))
         if plan.validation is None or not plan.validation.required:
             return job
         self._waits_for, before = self._after([job]), self._waits_for
-        looks = self._ours.looks if self._ours is not None else None
+        looks = self._ours.kubectl if self._ours is not None else None
         hooks = every_node_hook(name, looks, plan, pool) if looks is not None else None
         # Once written down they stay: the pods that said so may be gone.
         kept = [f"data.{FIGURES_KEY}", f"data.{MIXED_KEY}"]
@@ -163,25 +170,29 @@ class Validation(Component):
         made = self._register([verdict_object(plan, pool)], late, hooks, kept)
         self._waits_for = before
         data: pulumi.Output[Mapping[str, str]] = vars(made[0])["data"]
-        self._figures[pool.name] = data.apply(lambda said: kept_figures(said.get(FIGURES_KEY)))
-        self._mixed[pool.name] = data.apply(lambda said: kept_mixed(said.get(MIXED_KEY)))
+        self._figures[pool.name] = data.apply(
+            lambda said: recorded_measurements(said.get(FIGURES_KEY))
+        )
+        self._mixed[pool.name] = data.apply(
+            lambda said: recorded_inconsistencies(said.get(MIXED_KEY))
+        )
         return made[0]
 
 
-def _looks_later(made: pulumi.CustomResource) -> bool:
-    return made.pulumi_resource_type == "kubernetes:apps/v1:DaemonSet"
+def _looks_later(resource: pulumi.CustomResource) -> bool:
+    return resource.pulumi_resource_type == "kubernetes:apps/v1:DaemonSet"
 
 
 def _measured(
     job: pulumi.CustomResource, looks: Kubectl | None, plan: PlatformPlan, pool: PoolPlan
 ) -> pulumi.Output[str]:
-    return figures_of_job(job, looks, check_name(plan, pool), operator_namespace(plan))
+    return job_measurements(job, looks, check_name(plan, pool), operator_namespace(plan))
 
 
 def _unlike(
     job: pulumi.CustomResource, looks: Kubectl | None, plan: PlatformPlan, pool: PoolPlan
 ) -> pulumi.Output[str]:
-    return once_ended(job, looks, lambda kubectl: unlike(kubectl, plan, pool))
+    return wait_for_job(job, looks, lambda kubectl: pool_inconsistencies(kubectl, plan, pool))
 
 
 def _with_figures(known: list[Any]) -> dict[str, PoolVerdict]:
@@ -194,7 +205,7 @@ def _with_figures(known: list[Any]) -> dict[str, PoolVerdict]:
 
 def with_more_figures(
     pools: pulumi.Output[dict[str, PoolVerdict]],
-    kept: Mapping[str, list[pulumi.Output[Mapping[str, str]]]],
+    outputs: Mapping[str, list[pulumi.Output[Mapping[str, str]]]],
 ) -> pulumi.Output[dict[str, PoolVerdict]]:
     """The same with what GPUs at work and shares have come to, by pool, as it is kept with their verdicts."""
 
@@ -202,44 +213,48 @@ def with_more_figures(
         verdicts, more = known
         return {name: _joined(each, more.get(name, ())) for name, each in verdicts.items()}
 
-    return pulumi.Output.all(pools, kept).apply(both)
+    return pulumi.Output.all(pools, outputs).apply(both)
 
 
 def _joined(verdict: PoolVerdict, more: Iterable[Mapping[str, str]]) -> PoolVerdict:
-    found = dict(verdict["figures"])
-    joined: PoolVerdict = {**verdict, "figures": found}
+    results = dict(verdict["figures"])
+    joined: PoolVerdict = {**verdict, "figures": results}
     for data in more:
-        found |= kept_figures(data.get(FIGURES_KEY))
-        if (said := data.get("verdict", "")).startswith(DEFERRED):
-            joined["shares" if "shares" in data else "work"] = said
+        results |= recorded_measurements(data.get(FIGURES_KEY))
+        if (verdict_text := data.get("verdict", "")).startswith(DEFERRED):
+            joined["shares" if "shares" in data else "work"] = verdict_text
     return joined
 
 
-def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, PoolVerdict]:
-    if asked is None:
+def _verdicts(plan: PlatformPlan, validation: ValidationPlan | None) -> dict[str, PoolVerdict]:
+    if validation is None:
         return {}
-    awaited = "passed" if asked.required else "not awaited"
-    found: dict[str, PoolVerdict] = {}
-    for each in asked.pools:
-        runs = bool(asked.image) and each.runs
-        why = each.lacks or "no node of it runs from the beginning"
+    awaited = "passed" if validation.required else "not awaited"
+    results: dict[str, PoolVerdict] = {}
+    for each in validation.pools:
+        runs = bool(validation.image) and each.runs
+        why = each.skip_reason or "no node of it runs from the beginning"
         why += ": they are checked when they come" if each.gate else ""
-        found[each.pool] = {
+        results[each.pool] = {
             "verdict": awaited if runs else "deferred" if each.gate else "not checked",
             "nodes": each.nodes if runs else 0,
             "digest": check_digest(plan, plan.pool(each.pool)) if runs else "",
-            "why": "" if runs else why if asked.image else "no image is named",
+            "why": "" if runs else why if validation.image else "no image is named",
             "figures": {},
             "mixed": {},
             "work": awaited if runs and each.works else each.idle or "no node is checked",
-            "shares": awaited if runs and each.tried else each.untried or "no node is checked",
-            "accepted": _accepted(asked, each.pool),
-            "volumes": awaited if runs and each.reads else each.unread or "no node is checked",
+            "shares": awaited
+            if runs and each.tried
+            else each.shares_skip_reason or "no node is checked",
+            "accepted": _accepted(validation, each.pool),
+            "volumes": awaited
+            if runs and each.reads
+            else each.volumes_skip_reason or "no node is checked",
         }
-    return found
+    return results
 
 
-def _accepted(asked: ValidationPlan, pool: str) -> dict[str, Accepted]:
+def _accepted(validation: ValidationPlan, pool: str) -> dict[str, AcceptedValue]:
     return {
         each.check: {
             "value": each.value,
@@ -247,6 +262,6 @@ def _accepted(asked: ValidationPlan, pool: str) -> dict[str, Accepted]:
             "reason": each.reason,
             "until": each.until,
         }
-        for each in asked.accepted
+        for each in validation.accepted_thresholds
         if each.pool == pool
     }

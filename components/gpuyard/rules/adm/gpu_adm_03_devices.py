@@ -3,18 +3,18 @@
 from gpuyard.admission.requirements import DEVICES
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.subjects.admission import HELD_KINDS, checked
+from gpuyard.rules.subjects.admission import ADMISSION_KINDS, check_requirement
 
 RULE = Rule(
     id=DEVICES.id,
     title=DEVICES.title,
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Who mounts device files, or the socket that hands them out, has GPUs that nobody gave it.",
     fix="Remove hostPath volumes of devices, of the driver, the kubelet and the container runtime.",
     sources=(
         "Kubernetes Pod Security Standards, baseline",
         "Kubernetes documentation, device plugins and the pod-resources socket",
     ),
-    kinds=HELD_KINDS,
-    check_stack=checked(DEVICES),
+    kinds=ADMISSION_KINDS,
+    check_stack=check_requirement(DEVICES),
 )

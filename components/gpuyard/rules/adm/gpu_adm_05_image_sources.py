@@ -3,16 +3,16 @@
 from gpuyard.admission.requirements import SOURCES
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Reference, Rule
-from gpuyard.rules.subjects.admission import HELD_KINDS, checked
+from gpuyard.rules.subjects.admission import ADMISSION_KINDS, check_requirement
 
 RULE = Rule(
     id=SOURCES.id,
     title=SOURCES.title,
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="An image from anywhere runs beside data and GPUs that others pay for.",
-    fix="Use images of the registries that `images_from` of the team, or of `admission`, allows.",
+    fix="Use images of the registries that `allowed_images` of the team, or of `admission`, allows.",
     sources=("github.com/distribution/reference: splitDockerDomain",),
     references=(Reference("CIS EKS 1.8.0", "5.1.4"),),
-    kinds=HELD_KINDS,
-    check_stack=checked(SOURCES),
+    kinds=ADMISSION_KINDS,
+    check_stack=check_requirement(SOURCES),
 )

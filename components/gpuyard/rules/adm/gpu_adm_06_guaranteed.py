@@ -3,17 +3,17 @@
 from gpuyard.admission.requirements import GUARANTEED
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.subjects.admission import HELD_KINDS, checked
+from gpuyard.rules.subjects.admission import ADMISSION_KINDS, check_requirement
 
 RULE = Rule(
     id=GUARANTEED.id,
     title=GUARANTEED.title,
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A gang is as slow as the pod whose cores others took, and ends with the first that has no memory.",
     fix="Give pods of class training the same CPU and memory as request and limit, in every container.",
     sources=(
         "Kubernetes documentation, quality of service: Guaranteed; CPU manager, static policy",
     ),
-    kinds=HELD_KINDS,
-    check_stack=checked(GUARANTEED),
+    kinds=ADMISSION_KINDS,
+    check_stack=check_requirement(GUARANTEED),
 )

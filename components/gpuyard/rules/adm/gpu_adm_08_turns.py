@@ -3,16 +3,16 @@
 from gpuyard.admission.requirements import TURNS
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.subjects.admission import HELD_KINDS, checked
+from gpuyard.rules.subjects.admission import ADMISSION_KINDS, check_requirement
 
 RULE = Rule(
     id=TURNS.id,
     title=TURNS.title,
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A PriorityClass evicts other teams' jobs past every queue; a pod that stays keeps what it borrowed.",
     fix=(
         "Leave priorityClassName out, or have it listed in admission.priority_classes; name priorities of the"
-        " platform; end within admission.longest_grace_seconds (an hour without GPUs); put no finalizers into"
+        " platform; end within admission.max_grace_period_seconds (an hour without GPUs); put no finalizers into"
         " pods."
     ),
     sources=(
@@ -20,6 +20,6 @@ RULE = Rule(
         "Kubernetes documentation, pod priority and preemption: every namespace may name any class",
         "Kubernetes cluster-autoscaler FAQ and GKE documentation: an hour of grace at most",
     ),
-    kinds=HELD_KINDS,
-    check_stack=checked(TURNS),
+    kinds=ADMISSION_KINDS,
+    check_stack=check_requirement(TURNS),
 )

@@ -4,12 +4,12 @@ from gpuyard.admission.requirements import BELONGINGS
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Rule
 from gpuyard.rules.subjects.admission import BELONGINGS as KINDS
-from gpuyard.rules.subjects.admission import checked
+from gpuyard.rules.subjects.admission import check_requirement
 
 RULE = Rule(
     id=BELONGINGS.id,
     title=BELONGINGS.title,
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Who writes down an address, or the name of a volume, has it, whosever it was; lasting tokens leak.",
     fix="Leave out externalIPs and volumeName, and let pods have tokens of their own that expire.",
     sources=(
@@ -17,5 +17,5 @@ RULE = Rule(
         "Kubernetes documentation, persistent volumes: reserving one by its claimRef",
     ),
     kinds=KINDS,
-    check_stack=checked(BELONGINGS, KINDS),
+    check_stack=check_requirement(BELONGINGS, KINDS),
 )

@@ -13,7 +13,7 @@ from gpuyard.rules.rule import (
     block,
     is_true,
     items,
-    known,
+    known_value,
 )
 
 _WORLD = frozenset({"0.0.0.0/0", "::/0"})
@@ -23,9 +23,9 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     network = block(at(resource.properties, "vpcConfig"))
     public = network.get("endpointPublicAccess")
     # EKS makes the endpoint public, to everybody, unless it is told otherwise.
-    if known(public) is None or is_true(public):
+    if known_value(public) is None or is_true(public):
         allowed = items(network.get("publicAccessCidrs"))
-        if not allowed or any(known(each) in _WORLD for each in allowed):
+        if not allowed or any(known_value(each) in _WORLD for each in allowed):
             yield Violation(
                 ("vpcConfig", "publicAccessCidrs"),
                 "the whole internet reaches the API of this cluster",
@@ -36,15 +36,15 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("vpcConfig", "endpointPrivateAccess"),
             "nodes reach the API through the public endpoint only",
             "set endpointPrivateAccess: true",
-            severity=Severity.WARN,
-            choice=True,  # nothing is open by it, as long as there is a way out
+            severity=Severity.WARNING,
+            is_advisory=True,  # nothing is open by it, as long as there is a way out
         )
 
 
 RULE = Rule(
     id="GPU-AWS-01",
     title="The EKS endpoint is private, or public to listed networks only",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Whoever holds a leaked token of a GPU cluster can use it from anywhere.",
     fix="Turn private access on; turn public access off or bound it by networks.",
     sources=("EKS API, VpcConfigRequest: defaults of endpointPublicAccess and publicAccessCidrs",),

@@ -11,27 +11,27 @@ from gpuyard.rules.rule import (
     Violation,
     at,
     block,
+    enum_value,
     items,
-    word,
 )
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    found = block(at(resource.properties, "encryptionConfig"))
-    key = at(found, "provider", "keyArn")
-    if not key or "secrets" not in map(word, items(found.get("resources"))):
+    result = block(at(resource.properties, "encryptionConfig"))
+    key = at(result, "provider", "keyArn")
+    if not key or "secrets" not in map(enum_value, items(result.get("resources"))):
         yield Violation(
             ("encryptionConfig",),
             "secrets in etcd are under a key of AWS's, which you can neither audit nor take back",
             "give encryptionConfig a KMS key of yours, with resources: [secrets]",
-            choice=True,
+            is_advisory=True,
         )
 
 
 RULE = Rule(
     id="GPU-AWS-02",
     title="EKS secrets are encrypted with a customer key",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="Registry credentials and model keys stand in secrets; auditors ask whose key is around them.",
     fix="Give the cluster an encryptionConfig with a KMS key of yours; it cannot be taken away again.",
     sources=("EKS user guide, envelope encryption: an AWS key by default",),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, items, word
+from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, enum_value, items
 
 _AUDIT = "audit"
 _NEEDED = (_AUDIT, "authenticator")
@@ -12,7 +12,7 @@ _FIELD = "enabledClusterLogTypes"
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    on = {word(each) for each in items(resource.properties.get(_FIELD))}
+    on = {enum_value(each) for each in items(resource.properties.get(_FIELD))}
     if missing := [each for each in _NEEDED if each not in on]:
         # the audit log names the principal of each request; whom the door turned away it does not
         seen = _AUDIT in on
@@ -21,7 +21,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             f"nobody will know {'whom it turned away' if seen else 'who did what'}:"
             f" {' and '.join(missing)} logs are off",
             f"add {', '.join(missing)} to {_FIELD}",
-            severity=Severity.NOTE if seen else None,
+            severity=Severity.INFO if seen else None,
         )
 
 
@@ -33,7 +33,7 @@ def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 RULE = Rule(
     id="GPU-AWS-03",
     title="EKS audit and authenticator logs are enabled",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="Without them nobody can tell who took the GPUs, or the secrets.",
     fix="Turn on the audit and authenticator logs of the control plane.",
     sources=("EKS user guide, control plane logging: off by default",),

@@ -22,8 +22,8 @@ OF_PODS = 2
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     options = block(at(resource.properties, "metadataOptions"))
-    asked = text(options.get("httpTokens")) == "required"
-    if not asked:
+    requires_tokens = text(options.get("httpTokens")) == "required"
+    if not requires_tokens:
         yield Violation(
             ("metadataOptions", "httpTokens"),
             "any request to the metadata service is answered, also one a pod was tricked into",
@@ -36,8 +36,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             f"a hop limit of {hops:.0f} lets pods fetch the credentials of their node",
             "set it to 1, and give pods credentials by Pod Identity",
             # as EKS's own managed node groups have it: whoever asks for tokens has thought of it
-            severity=Severity.WARN if asked else None,
-            choice=asked and hops == OF_PODS,
+            severity=Severity.WARNING if requires_tokens else None,
+            is_advisory=requires_tokens and hops == OF_PODS,
         )
 
 
@@ -50,7 +50,7 @@ def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 RULE = Rule(
     id="GPU-AWS-04",
     title="Launch templates require IMDSv2 with a hop limit of 1",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="The node's role can pull every image and often read every bucket; a pod must not have it.",
     fix="Set httpTokens: required and httpPutResponseHopLimit: 1; nodes are replaced to take it up.",
     sources=(

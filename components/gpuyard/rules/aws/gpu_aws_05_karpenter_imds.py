@@ -16,7 +16,7 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
-from gpuyard.rules.subjects.pools import serves_no_gpus
+from gpuyard.rules.subjects.pools import has_no_gpus
 
 _CLASS = "karpenter.k8s.aws/EC2NodeClass"
 _ASKED = frozenset({"", "required"})
@@ -25,9 +25,9 @@ _ASKED = frozenset({"", "required"})
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for resource in stack.of(_CLASS):
-        if not serves_no_gpus(resource, stack):
-            for said in _of_class(resource):
-                yield replace(said, resource=resource)
+        if not has_no_gpus(resource, stack):
+            for violation in _of_class(resource):
+                yield replace(violation, resource=resource)
 
 
 def _of_class(resource: Resource) -> Iterator[Violation]:
@@ -46,15 +46,15 @@ def _of_class(resource: Resource) -> Iterator[Violation]:
             (*path, "httpPutResponseHopLimit"),
             f"a hop limit of {hops:.0f} lets pods fetch the credentials of their node",
             "set it to 1, or leave it out: that is Karpenter's default",
-            severity=Severity.WARN if tokens == "required" else None,  # in so many words
-            choice=tokens in _ASKED and hops == OF_PODS,
+            severity=Severity.WARNING if tokens == "required" else None,  # in so many words
+            is_advisory=tokens in _ASKED and hops == OF_PODS,
         )
 
 
 RULE = Rule(
     id="GPU-AWS-05",
     title="Karpenter node classes require IMDSv2 with a hop limit of 1",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="The node's role can pull every image and often read every bucket; a pod must not have it.",
     fix="Leave metadataOptions to Karpenter, or write required and 1.",
     sources=("aws/karpenter-provider-aws v1.14.1 pkg/apis/v1/ec2nodeclass.go, defaults",),

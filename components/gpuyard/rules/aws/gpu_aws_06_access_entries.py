@@ -23,7 +23,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("accessConfig", "authenticationMode"),
             "the aws-auth ConfigMap decides who enters: one bad edit locks everybody out, or lets them in",
             "set authenticationMode: API, and write access entries",
-            choice=bool(mode),  # what is written out is meant
+            is_advisory=bool(mode),  # what is written out is meant
         )
     creator = at(resource.properties, "accessConfig", "bootstrapClusterCreatorAdminPermissions")
     if mode not in _LISTED and (creator is None or is_true(creator)):
@@ -31,7 +31,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("accessConfig", "bootstrapClusterCreatorAdminPermissions"),
             "whoever created the cluster is its administrator for good, and no list says so",
             "set it to false, and give an access entry to the role that administers",
-            choice=creator is not None,
+            is_advisory=creator is not None,
         )
 
 
@@ -45,7 +45,7 @@ def _is_before_them(version: object) -> bool:
 RULE = Rule(
     id="GPU-AWS-06",
     title="EKS access uses access entries",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="The CI role that made the cluster should not stay its hidden administrator.",
     fix="Use authenticationMode: API with access entries, without the creator's standing rights.",
     sources=(

@@ -60,7 +60,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 f"every pod on the nodes of {role} can use {name}",
                 "give it to a role that the one workload assumes by Pod Identity",
                 attachment,
-                choice=closed,
+                is_advisory=closed,
             )
     if unknown or UNKNOWN in maybe:
         raise NotEvaluatedError
@@ -81,8 +81,8 @@ def _roles(stack: Stack) -> tuple[set[Any], set[Any]]:
     sure: set[Any] = set()
     maybe: set[Any] = set()
     for group in stack.of(NODE_GROUP):
-        given = group.properties.get("nodeRoleArn")
-        role = given.rpartition("/")[2] if isinstance(given, str) else given
+        value = group.properties.get("nodeRoleArn")
+        role = value.rpartition("/")[2] if isinstance(value, str) else value
         try:
             has_gpus = gpu_pool(group) is not None
         except NotEvaluatedError:
@@ -96,7 +96,7 @@ def _roles(stack: Stack) -> tuple[set[Any], set[Any]]:
 RULE = Rule(
     id="GPU-AWS-07",
     title="The role of GPU nodes has no access to data",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="What the node may do, every pod on it may do: one notebook reads every team's bucket.",
     fix="Leave nodes the policies that joining needs; give workloads roles by Pod Identity or IRSA.",
     sources=("EKS user guide, node IAM role: the policies that nodes need",),

@@ -45,12 +45,12 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 def _check_classes(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for node_class, pools in classes_of_gpus(stack):
         spec = mapping(node_class.properties.get("spec"))
-        found = [_old_image(mapping(each)) for each in items(spec.get("amiSelectorTerms"))]
+        results = [_old_image(mapping(each)) for each in items(spec.get("amiSelectorTerms"))]
         # of several terms the newest image boots: one of another kind may have it
-        for index, (key, image) in enumerate(each for each in found if all(found) and each):
+        for index, (key, image) in enumerate(each for each in results if all(results) and each):
             path = ("spec", "amiSelectorTerms", index, key)
             yield _of_class(path, image, node_class, pools)
-        if not found and node_class.kind.startswith(_BEFORE):
+        if not results and node_class.kind.startswith(_BEFORE):
             family = text(spec.get("amiFamily"))
             if family == "AL2":
                 yield _of_class(("spec", "amiFamily"), family, node_class, pools)
@@ -69,21 +69,23 @@ def _old_image(term: Mapping[str, Any]) -> tuple[str, str] | None:
 def _of_class(path: Path, image: str, node_class: Resource, pools: Sequence[str]) -> Violation:
     """Of a class, and of the pools whose nodes boot its image: it says nothing of GPUs itself."""
     before = node_class.kind.startswith(_BEFORE)
-    said = _of_before(path, image, _OF_FAMILIES if before else _OF_CLASSES)
+    violation = _of_before(path, image, _OF_FAMILIES if before else _OF_CLASSES)
     names = ", ".join(sorted(set(pools)))
     of_gpus = f"GPU pool {names}" if len(set(pools)) == 1 else f"GPU pools {names}"
-    return replace(said, problem=f"{said.problem} ({of_gpus})", resource=node_class)
+    return replace(violation, problem=f"{violation.problem} ({of_gpus})", resource=node_class)
 
 
 def _of_before(path: Path, image: str, instead: str) -> Violation:
-    says = f"{image} is Amazon Linux 2: EKS makes no new image of it, so its driver stays as it is"
-    return Violation(path, says, f"use {instead}")
+    message = (
+        f"{image} is Amazon Linux 2: EKS makes no new image of it, so its driver stays as it is"
+    )
+    return Violation(path, message, f"use {instead}")
 
 
 RULE = Rule(
     id="GPU-AWS-08",
     title="EKS GPU nodes use a current accelerated image",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="An image without a driver gives nodes that cost like GPU nodes and have none.",
     fix="Use the AL2023 or Bottlerocket images with NVIDIA's driver, or a custom image of yours.",
     sources=(

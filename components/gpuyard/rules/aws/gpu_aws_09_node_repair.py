@@ -25,7 +25,7 @@ def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 RULE = Rule(
     id="GPU-AWS-09",
     title="EKS repairs GPU nodes automatically",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="GPUs fail far more often than CPUs, and a broken one fails every job that lands on it.",
     fix="Turn node auto repair on for GPU node groups.",
     sources=("EKS best practices guide, AI/ML compute: node health and auto repair",),

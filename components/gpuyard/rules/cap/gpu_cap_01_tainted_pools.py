@@ -4,17 +4,17 @@ from collections.abc import Iterator
 
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import (
+    ContextEffect,
     Parameters,
     Resource,
     Rule,
     Stack,
-    Standing,
     Violation,
     at,
+    enum_value,
     number,
-    word,
 )
-from gpuyard.rules.subjects.counting import most_gpus
+from gpuyard.rules.subjects.device_counts import max_gpus_per_node
 from gpuyard.rules.subjects.pools import GPU, KARPENTER, NODE_GROUP, gpu_pool
 
 _OF_EKS = ", an effect that EKS calls NO_SCHEDULE; a small group without GPUs takes the cluster's own pods"
@@ -25,7 +25,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     pool = gpu_pool(resource)
     if pool is None:
         return
-    if not any(word(taint.get("effect")) in _KEEPS for taint in pool.taints):
+    if not any(enum_value(taint.get("effect")) in _KEEPS for taint in pool.taints):
         of_eks = _OF_EKS if resource.group_kind == NODE_GROUP else ""
         yield Violation(
             pool.taints_at,
@@ -34,22 +34,22 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         )
 
 
-def _weighs(stack: Stack, resource: Resource, _: Path) -> Standing:
+def _context_effect(stack: Stack, resource: Resource, _: Path) -> ContextEffect:
     """Where it is one machine with one GPU, and no other pool is in view, all pods have to run there."""
     most = number(at(resource.properties, "scalingConfig", "maxSize"))
     only = stack.of(NODE_GROUP) == (resource,) and not stack.of(KARPENTER)
-    alone = only and most == 1 and most_gpus(stack) == 1
-    return Standing.CHOICE if alone else Standing.FULL
+    alone = only and most == 1 and max_gpus_per_node(stack) == 1
+    return ContextEffect.CHOICE if alone else ContextEffect.FULL
 
 
 RULE = Rule(
     id="GPU-CAP-01",
     title="A pool of GPU nodes is tainted",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Untainted GPU nodes fill with pods that need no GPU, and never scale down.",
     fix="Give the pool a NoSchedule taint, nvidia.com/gpu by custom; GKE adds that one by itself.",
     sources=("awsdocs/amazon-eks-user-guide, node taints on managed node groups",),
     kinds=(NODE_GROUP, KARPENTER),
     check=_check,
-    weighs=_weighs,
+    adjust=_context_effect,
 )

@@ -24,23 +24,23 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if pool is None:
         return
     bounds = _BOUNDS[resource.group_kind]
-    given = ((path, number(at(resource.properties, *path))) for path in bounds)
-    found = [(path, bound) for path, bound in given if bound is not None]
-    if not found and not _by_something_else(resource):
+    bound_values = ((path, number(at(resource.properties, *path))) for path in bounds)
+    results = [(path, bound) for path, bound in bound_values if bound is not None]
+    if not results and not _by_something_else(resource):
         yield Violation(
             bounds[0][:-1],
             "nothing bounds the GPUs of this pool but the cloud's quota and your card",
             f"set {'.'.join(str(step) for step in bounds[0])}",
         )
-    if not found:
+    if not results:
         return
-    path, bound = found[0]
+    path, bound = results[0]
     per_node = 1 if path[-1] == GPU else max((_gpus(name) for name in pool.machines), default=1)
-    if (gpus := int(bound) * per_node) > parameters["most_gpus"]:
+    if (gpus := int(bound) * per_node) > parameters["max_gpus_per_node"]:
         yield Violation(
             path,
-            f"the pool may grow to {gpus:,} GPUs, more than the {parameters['most_gpus']:,} allowed",
-            f"lower it to {parameters['most_gpus'] // per_node}",
+            f"the pool may grow to {gpus:,} GPUs, more than the {parameters['max_gpus_per_node']:,} allowed",
+            f"lower it to {parameters['max_gpus_per_node'] // per_node}",
         )
 
 
@@ -62,11 +62,11 @@ def _gpus(name: str) -> int:
 RULE = Rule(
     id="GPU-CAP-02",
     title="A pool of GPU nodes has an upper bound",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Without one, a loop that makes jobs spends until the cloud's quota ends it.",
     fix="Set maxSize, maxNodeCount, or Karpenter's limits in nvidia.com/gpu.",
     sources=("Karpenter documentation, NodePools: unset limits mean none",),
     kinds=POOL_KINDS,
-    parameters={"most_gpus": 10_000},
+    parameters={"max_gpus_per_node": 10_000},
     check=_check,
 )

@@ -73,7 +73,7 @@ def _where(pool: GpuPool) -> tuple[str, ...]:
 RULE = Rule(
     id="GPU-CAP-03",
     title="Spot GPU nodes have a fallback",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="Spot capacity of one GPU type in one region goes all at once, and with it every job.",
     fix="Give spot pools several machine types, or a pool on demand beside them.",
     sources=(

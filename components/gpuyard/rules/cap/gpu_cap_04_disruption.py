@@ -17,8 +17,8 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.installed import all_older
-from gpuyard.rules.subjects.pods import every_gpu_pod_stays
+from gpuyard.rules.subjects.installed_versions import version_if_all_older
+from gpuyard.rules.subjects.pods import all_gpu_pods_block_disruption
 from gpuyard.rules.subjects.pools import KARPENTER, NODE_CLASS, GpuPool, gpu_pool
 
 _WITH_THAT_DEFAULT = (None, "karpenter.k8s.aws")
@@ -44,9 +44,9 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
     """Budgets and an end, as far as the Karpenter beside them has them."""
-    budgets = not all_older(stack, "karpenter", _BUDGETS_SINCE)
-    ends = not all_older(stack, "karpenter", _ENDS_SINCE)
-    kept = every_gpu_pod_stays(stack)
+    budgets = not version_if_all_older(stack, "karpenter", _BUDGETS_SINCE)
+    ends = not version_if_all_older(stack, "karpenter", _ENDS_SINCE)
+    long_running = all_gpu_pods_block_disruption(stack)
     for resource in stack.of(KARPENTER):
         spot = _sure(_is_spot, resource)
         # one of before reads none of these: it is for another Karpenter, whatever else is pinned here
@@ -57,7 +57,7 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 "without budgets Karpenter may take a tenth of the GPU nodes at any hour",
                 "write spec.disruption.budgets, such as nodes: 0 while people train",
                 resource,
-                choice=spot or _takes_none(resource, stack, kept=kept),
+                is_advisory=spot or _takes_none(resource, stack, kept=long_running),
             )
         if (ends or new) and _sure(_may_end, resource):
             yield Violation(
@@ -65,7 +65,7 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 "without expireAfter every GPU node is ended after 720 hours, whatever runs on it",
                 "write spec.template.spec.expireAfter: Never, or how long the longest job may be",
                 resource,
-                choice=spot or (kept and _sure(_waits_for_pods, resource)),
+                is_advisory=spot or (long_running and _sure(_waits_for_pods, resource)),
             )
 
 
@@ -85,8 +85,8 @@ def _disturbed(resource: Resource) -> GpuPool | None:
 
 
 def _lacks_budgets(resource: Resource) -> bool:
-    said = items(at(resource.properties, "spec", "disruption", "budgets"))
-    return _disturbed(resource) is not None and not said
+    budgets = items(at(resource.properties, "spec", "disruption", "budgets"))
+    return _disturbed(resource) is not None and not budgets
 
 
 def _is_spot(resource: Resource) -> bool:
@@ -141,7 +141,7 @@ def _may_end(resource: Resource) -> bool:
 RULE = Rule(
     id="GPU-CAP-04",
     title="A Karpenter NodePool with GPUs sets disruption budgets",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="The defaults suit web servers: they end a training run in its last hour.",
     fix="Write disruption budgets and expireAfter for GPU NodePools.",
     sources=(

@@ -25,8 +25,8 @@ _NO_MORE = "al2@"
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for node_class, _pools in classes_of_gpus(stack):
-        for said in moving_images(node_class):
-            yield replace(said, resource=node_class)
+        for violation in moving_images(node_class):
+            yield replace(violation, resource=node_class)
 
 
 def moving_images(resource: Resource) -> Iterator[Violation]:
@@ -45,7 +45,7 @@ def moving_images(resource: Resource) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-CAP-05",
     title="A Karpenter node class of GPU nodes pins its image",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="A new image brings a new driver: nodes drift, drain, and differ within one gang.",
     fix="Pin the version of the AMI alias, and move it on purpose.",
     sources=(

@@ -4,7 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, mapping, number, whole
+from gpuyard.rules.rule import (
+    Parameters,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    complete_mapping,
+    mapping,
+    number,
+)
 from gpuyard.rules.subjects.pools import (
     KARPENTER,
     NODE_GROUP,
@@ -40,21 +49,21 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
             "lower the largest bound, or agree on more",
             dearest.resource,
         )
-    wanted = tuple(parameters["tags"]) or _used(pools)
+    expected = tuple(parameters["tags"]) or _used(pools)
     for pool in pools:
-        yield from _untagged(pool, wanted)
+        yield from _untagged(pool, expected)
 
 
 def _used(pools: Sequence[GpuPool]) -> tuple[str, ...]:
     """Where nobody was asked for tags: those that another pool has, for whoever uses them means all."""
-    there = {tag for pool in pools for tag in _tags(pool)}
-    return tuple(tag for tag in _OF_WHO_PAYS if tag in there)
+    present = {tag for pool in pools for tag in _tags(pool)}
+    return tuple(tag for tag in _OF_WHO_PAYS if tag in present)
 
 
 def _tags(pool: GpuPool) -> set[str]:
     path = _TAGS.get(pool.resource.group_kind)
-    given = mapping(at(pool.resource.properties, *path)) if path else {}
-    return {str(key).lower().replace("_", "-") for key in given}
+    value = mapping(at(pool.resource.properties, *path)) if path else {}
+    return {str(key).lower().replace("_", "-") for key in value}
 
 
 def _worst(pool: GpuPool) -> float:
@@ -63,20 +72,20 @@ def _worst(pool: GpuPool) -> float:
         for name in pool.machines
         if (machine := find_machine(name)) is not None and machine.on_demand is not None
     ]
-    given = (
+    counts = (
         number(at(pool.resource.properties, *path)) for path in _NODES[pool.resource.group_kind]
     )
-    nodes = next((count for count in given if count is not None), 0)
+    nodes = next((count for count in counts if count is not None), 0)
     return nodes * max(prices, default=0.0)
 
 
-def _untagged(pool: GpuPool, wanted: tuple[str, ...]) -> Iterator[Violation]:
+def _untagged(pool: GpuPool, expected: tuple[str, ...]) -> Iterator[Violation]:
     path = _TAGS.get(pool.resource.group_kind)
     if path is None:
         return
-    whole(at(pool.resource.properties, *path))
+    complete_mapping(at(pool.resource.properties, *path))
     tags = _tags(pool)
-    if missing := [tag for tag in wanted if tag not in tags]:
+    if missing := [tag for tag in expected if tag not in tags]:
         yield Violation(
             path,
             f"nobody is named who pays for these GPUs: no {' and no '.join(missing)}",
@@ -88,7 +97,7 @@ def _untagged(pool: GpuPool, wanted: tuple[str, ...]) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-CAP-06",
     title="GPU pools stay under the agreed cost and name an owner",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="A bill without a name is nobody's, and grows.",
     fix="Agree on a ceiling (`usd_per_hour`) and on `tags`, such as owner and cost-center, for every pool.",
     sources=("list prices of gpuyard.catalogue.machines",),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuyard.findings import Path, Severity
-from gpuyard.manifests.placeholders import is_filled_in
+from gpuyard.manifests.placeholders import is_entirely_placeholder
 from gpuyard.rules.rule import (
     Parameters,
     PartlyKnown,
@@ -15,7 +15,7 @@ from gpuyard.rules.rule import (
     Violation,
     at,
     items,
-    known,
+    known_value,
     mapping,
     number,
     once_per_stack,
@@ -23,11 +23,11 @@ from gpuyard.rules.rule import (
 )
 from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
 from gpuyard.rules.subjects.components import OPERATOR_VALUES, OPERATORS, is_switched_off
-from gpuyard.rules.subjects.installed import chooses_configs
-from gpuyard.rules.subjects.mig_parted import MIG_PARTED, cuts
-from gpuyard.rules.subjects.operator_texts import texts_of, unmade
-from gpuyard.spec.nearest import nearest
+from gpuyard.rules.subjects.installed_versions import chooses_configs
+from gpuyard.rules.subjects.mig_parted import MIG_PARTED, has_partitions
+from gpuyard.rules.subjects.operator_texts import is_undefined_config_map, texts_of
 from gpuyard.spec.sharing import MAX_REPLICAS
+from gpuyard.spec.suggestions import nearest_name
 
 _METHODS = ("timeSlicing", "mps")
 _LEAST = 2
@@ -47,7 +47,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         for path, problem, fix in _sharing(sharing):
             choice = copied and path[-1:] == ("replicas",)
             choice |= _is_said_below(sharing, path)
-            yield Violation(("sharing", *path), problem, fix, config, choice=choice)
+            yield Violation(("sharing", *path), problem, fix, config, is_advisory=choice)
         yield from _strategy(config, stack)
     for operator in stack.of(*OPERATORS):
         yield from _chosen(operator, stack)
@@ -59,8 +59,8 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
     path: Path = (*base, "devicePlugin", "config")
     config = mapping(at(operator.properties, *path))
     name = text(config.get("name"))
-    given = texts_of(config, stack)
-    if base == () and unmade(config, stack):
+    config_texts = texts_of(config, stack)
+    if base == () and is_undefined_config_map(config, stack):
         yield Violation(
             (*path, "create"),
             f"config.data without create: true makes no ConfigMap: {name} is in no file here, and without it"
@@ -75,11 +75,11 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
             (*path, "default"),
             f"no configuration in {name} is called {default}: on nodes that name none by a label the device"
             " plugin does not start",
-            f"write one of {', '.join(sorted(map(str, given)))}",
+            f"write one of {', '.join(sorted(map(str, config_texts)))}",
             operator,
         )
         return
-    meant = _for_all(given) if name and not default else ""
+    meant = _for_all(config_texts) if name and not default else ""
     if meant and not _is_off(operator) and not chooses_configs(stack):
         yield Violation(
             (*path, "default"),
@@ -87,25 +87,30 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
             f" name, also not {meant}, so GPUs are shared on no node that has no label for it",
             f"set devicePlugin.config.default: {meant}",
             operator,
-            Severity.WARN,
+            Severity.WARNING,
         )
 
 
 def _is_none_of(default: str, config: Mapping[str, Any], stack: Stack) -> bool:
     """Whether a configuration is in no ConfigMap of that name: of each one all has to be known."""
-    made = [mapping(config.get("data"))] if config.get("create") is True else []
+    inline = [mapping(config.get("data"))] if config.get("create") is True else []
     named = stack.named(text(config.get("name")), "ConfigMap")
-    found = [*made, *(mapping(each.properties.get("data")) for each in named)]
-    whole = not any(isinstance(each, PartlyKnown) or not each for each in found)
-    known_name = not is_filled_in(default) and not any(
-        is_filled_in(str(n)) for g in found for n in g
+    results = [*inline, *(mapping(each.properties.get("data")) for each in named)]
+    is_complete = not any(isinstance(each, PartlyKnown) or not each for each in results)
+    known_name = not is_entirely_placeholder(default) and not any(
+        is_entirely_placeholder(str(n)) for g in results for n in g
     )
-    return bool(found) and whole and known_name and all(default not in each for each in found)
+    return (
+        bool(results)
+        and is_complete
+        and known_name
+        and all(default not in each for each in results)
+    )
 
 
-def _for_all(given: Mapping[Any, Any]) -> str:
+def _for_all(configs: Mapping[Any, Any]) -> str:
     """The configuration that is to share GPUs wherever there are some, by its name; "" where none is."""
-    sharing = [str(name) for name, said in given.items() if _SHARES in str(said)]
+    sharing = [str(name) for name, content in configs.items() if _SHARES in str(content)]
     return next((name for name in sharing if _FOR_ALL.fullmatch(name)), "")
 
 
@@ -126,18 +131,18 @@ _DOCUMENTED: Mapping[str, int] = {
 def _is_of_the_documentation(sharing: Mapping[str, Any]) -> bool:
     """Whether the slices are those of that page, each with as many turns as there."""
     listed = mapping(sharing.get("timeSlicing")).get("resources")
-    found = (
+    result = (
         [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
     )
-    given = {each.get("name"): each.get("replicas") for each in found}
-    return {name: given.get(name) for name in _DOCUMENTED} == _DOCUMENTED
+    replicas_by_name = {each.get("name"): each.get("replicas") for each in result}
+    return {name: replicas_by_name.get(name) for name in _DOCUMENTED} == _DOCUMENTED
 
 
 def _is_said_below(sharing: Mapping[str, Any], path: Path) -> bool:
     """Whether a number beside `resources` is that of each of them: nothing is lost with it."""
     method = mapping(sharing.get(str(path[0]))) if path[1:] == ("replicas",) else {}
-    said = [mapping(each).get("replicas") for each in items(method.get("resources"))]
-    return bool(said) and set(said) == {method.get("replicas")}
+    replica_counts = [mapping(each).get("replicas") for each in items(method.get("resources"))]
+    return bool(replica_counts) and set(replica_counts) == {method.get("replicas")}
 
 
 _Said = tuple[Path, str, str]
@@ -150,11 +155,11 @@ def _sharing(sharing: Mapping[str, Any]) -> Iterator[_Said]:
     if len(methods) == len(_METHODS):
         yield (), "both timeSlicing and mps are here: the plugin takes one", "keep one of them"
     for method in methods:
-        found = mapping(sharing[method])
-        listed = items(found.get("resources"))
-        strange = [key for key in found if key not in _OWN]
-        meant = [] if listed else [key for key in strange if _is_for_resources(key)]
-        for key in strange:
+        result = mapping(sharing[method])
+        listed = items(result.get("resources"))
+        unexpected = [key for key in result if key not in _OWN]
+        meant = [] if listed else [key for key in unexpected if _is_for_resources(key)]
+        for key in unexpected:
             if key not in meant:
                 yield (method, key), f"{key} is {_NO_FIELD}", _instead(key)
         if not listed:
@@ -166,7 +171,7 @@ def _sharing(sharing: Mapping[str, Any]) -> Iterator[_Said]:
 
 def _is_for_resources(key: str) -> bool:
     """Whether a key says what belongs into the list of resources, which without it would not be missing."""
-    return key in _OF_RESOURCE or nearest(key, ["resources"]) is not None
+    return key in _OF_RESOURCE or nearest_name(key, ["resources"]) is not None
 
 
 def _unlisted(method: str, meant: Sequence[str]) -> _Said:
@@ -180,17 +185,17 @@ def _unlisted(method: str, meant: Sequence[str]) -> _Said:
 
 
 def _resource(each: Mapping[str, Any], method: str) -> Iterator[_Said]:
-    strange = {key: given for key, given in each.items() if key not in _OF_RESOURCE}
-    numbers = [key for key, given in strange.items() if type(given) is int and not _limits(key)]
-    names = [key for key, given in strange.items() if isinstance(given, str) and "/" in given]
+    unexpected = {key: value for key, value in each.items() if key not in _OF_RESOURCE}
+    numbers = [key for key, value in unexpected.items() if type(value) is int and not _limits(key)]
+    names = [key for key, value in unexpected.items() if isinstance(value, str) and "/" in value]
     if not text(each.get("name")):
         meant = names[0] if names else ""
-        strange.pop(meant, None)
+        unexpected.pop(meant, None)
         yield _missing("name", meant, "a shared resource without a name is refused", _NAME)
     replicas = number(each.get("replicas"))
     if replicas is None:
         meant = numbers[0] if numbers else ""
-        strange.pop(meant, None)
+        unexpected.pop(meant, None)
         yield _missing("replicas", meant, "without replicas the plugin does not start", _MORE)
     elif replicas < _LEAST:
         yield ("replicas",), f"with replicas: {replicas:g} the plugin does not start", _MORE
@@ -200,7 +205,7 @@ def _resource(each: Mapping[str, Any], method: str) -> Iterator[_Said]:
             f"MPS serves {MAX_REPLICAS} clients at most, {replicas:g} are wanted",
             f"write {MAX_REPLICAS} or less",
         )
-    for key in strange:
+    for key in unexpected:
         yield (key,), f"{key} is {_NO_FIELD}", _instead(key)
 
 
@@ -225,22 +230,24 @@ def _instead(key: str) -> str:
 
 def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
     """What a configuration says of MIG, against what the operator tells the plugin by its environment."""
-    wanted = text(at(config.properties, "flags", "migStrategy"))
-    if wanted == "mixed" and "mps" in mapping(config.properties.get("sharing")):
+    expected = text(at(config.properties, "flags", "migStrategy"))
+    if expected == "mixed" and "mps" in mapping(config.properties.get("sharing")):
         problem = "the plugin refuses MPS together with mixed"
         yield Violation(("sharing", "mps"), problem, "use one of them", config)
-    if not wanted:
+    if not expected:
         return
     for (strategy, without_mig), defaults in _strategies(stack).items():
-        if strategy != wanted and not _says_the_same(strategy, wanted, stack):
-            other = defaults.isdisjoint({"", config.name})  # only a node's label asks for this one
+        if strategy != expected and not _says_the_same(strategy, expected, stack):
+            is_opt_in = defaults.isdisjoint(
+                {"", config.name}
+            )  # only a node's label asks for this one
             yield Violation(
                 ("flags", "migStrategy"),
-                f"the operator's mig.strategy, {strategy}, wins over {wanted} here: it comes by environment",
-                f'set mig.strategy: "" in the operator, or {wanted} there',
+                f"the operator's mig.strategy, {strategy}, wins over {expected} here: it comes by environment",
+                f'set mig.strategy: "" in the operator, or {expected} there',
                 config,
-                Severity.NOTE if other else None,
-                choice=other or without_mig,
+                Severity.INFO if is_opt_in else None,
+                is_advisory=is_opt_in or without_mig,
             )
 
 
@@ -251,9 +258,9 @@ def _strategies(stack: Stack) -> Mapping[tuple[str, bool], set[str]]:
     for operator in stack.of(*OPERATORS):
         base, in_values = OPERATORS[operator.group_kind], operator.group_kind == OPERATOR_VALUES
         mig = at(operator.properties, *base, "mig")
-        said = known(mig.get("strategy")) if isinstance(mig, Mapping) else None
+        said = known_value(mig.get("strategy")) if isinstance(mig, Mapping) else None
         strategy = "single" if said is None and in_values else said
-        if strategy and not is_filled_in(strategy) and not is_filled_in(mig):
+        if strategy and not is_entirely_placeholder(strategy) and not is_entirely_placeholder(mig):
             config = mapping(at(operator.properties, *base, "devicePlugin", "config"))
             by_strategy = found.setdefault((str(strategy), _is_without_mig(operator, base)), set())
             by_strategy.add(text(config.get("default")))
@@ -266,25 +273,25 @@ def _is_without_mig(operator: Resource, base: Path) -> bool:
     return isinstance(manager, Mapping) and is_switched_off(manager.get("enabled"))
 
 
-def _says_the_same(strategy: str, wanted: str, stack: Stack) -> bool:
+def _says_the_same(strategy: str, expected: str, stack: Stack) -> bool:
     """Whether every GPU is advertised alike under both.
 
     `mixed` advertises a GPU without MIG as `none` does; `single` and `none` differ on GPUs with MIG only.
     """
-    if (strategy, wanted) == ("mixed", "none"):
+    if (strategy, expected) == ("mixed", "none"):
         return True
-    return {strategy, wanted} == {"none", "single"} and not _any_cuts(stack)
+    return {strategy, expected} == {"none", "single"} and not _any_cuts(stack)
 
 
 @once_per_stack
 def _any_cuts(stack: Stack) -> bool:
-    return any(map(cuts, stack.of(MIG_PARTED)))
+    return any(map(has_partitions, stack.of(MIG_PARTED)))
 
 
 RULE = Rule(
     id="GPU-CFG-01",
     title="A device-plugin configuration uses fields that the plugin reads",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="The plugin drops unknown fields without a word, and without resources it stops: no GPU on the node.",
     fix="Write sharing.timeSlicing.resources (or mps.resources) with name and replicas, and nothing else.",
     sources=(

@@ -12,19 +12,19 @@ from gpuyard.catalogue.software.operator_values import (
     TOP_LEVEL,
 )
 from gpuyard.findings import Path, Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, known, mapping, text
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, known_value, mapping, text
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
-from gpuyard.rules.subjects.operator_wishes import (
-    asks_nothing,
-    folded,
+from gpuyard.rules.subjects.operator_settings import (
     is_default,
+    is_empty_config,
+    is_enable_flag,
     is_off,
-    is_wish,
-    meant,
-    met,
-    named_so,
+    is_setting_satisfied,
+    normalize_key,
+    suggest_field,
+    suggested_setting,
 )
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.suggestions import nearest_name
 
 _FOUND = ("operator", "defaultRuntime")
 """Nobody misses it: what it chose is found without it."""
@@ -60,7 +60,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     base: Path = () if in_values else ("spec",)
     values = resource.properties if in_values else mapping(resource.properties.get("spec"))
     if in_values and not _of_before(values):
-        yield from _unread(values)
+        yield from _ignored_keys(values)
     yield from _wrong(values, base)
 
 
@@ -70,89 +70,109 @@ def _of_before(values: Mapping[str, Any]) -> bool:
     return bool(_OLD_OPERATOR.match(operator) or _OLD_TOOLKIT.match(toolkit))
 
 
-def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
-    said = set()
+def _ignored_keys(values: Mapping[str, Any]) -> Iterator[Violation]:
+    known_paths = set()
     for path, instead in _INSTEAD.items():
-        given = at(values, *path)
-        if given is not None:
-            said.add(path)
-            yield _dropped(path, instead, _of_guides(path, given, values))
+        value = at(values, *path)
+        if value is not None:
+            known_paths.add(path)
+            yield _dropped(path, instead, _of_guides(path, value, values))
     for key, below in values.items():
-        if key not in TOP_LEVEL and (key,) not in said:
-            near = meant(key) or nearest(key, sorted(TOP_LEVEL))
-            lost = _lost(key, below, near, values)
-            yield _dropped((key,), f"write {near}" if near else "remove it", lost)
-        for name in _strange(key, known(below)):
-            if (key, name) not in said:
-                near = nearest(name, sorted(SECTIONS[key]))
-                lost = _lost(name, mapping(known(below))[name], near, values, key)
-                yield _dropped((key, name), f"write {key}.{near}" if near else "remove it", lost)
+        if key not in TOP_LEVEL and (key,) not in known_paths:
+            suggestion = suggested_setting(key) or nearest_name(key, sorted(TOP_LEVEL))
+            severity = _severity(key, below, suggestion, values)
+            yield _dropped((key,), f"write {suggestion}" if suggestion else "remove it", severity)
+        for name in _unexpected(key, known_value(below)):
+            if (key, name) not in known_paths:
+                suggestion = nearest_name(name, sorted(SECTIONS[key]))
+                severity = _severity(
+                    name, mapping(known_value(below))[name], suggestion, values, key
+                )
+                yield _dropped(
+                    (key, name),
+                    f"write {key}.{suggestion}" if suggestion else "remove it",
+                    severity,
+                )
     for path in FIELDS:
-        yield from _unread_below(path, values, said)
+        yield from _unread_below(path, values, known_paths)
 
 
 def _unread_below(
-    path: tuple[str, ...], values: Mapping[str, Any], said: Container[tuple[str, ...]]
+    path: tuple[str, ...], values: Mapping[str, Any], known_paths: Container[tuple[str, ...]]
 ) -> Iterator[Violation]:
     """Keys deeper than the second level that are none of the fields there."""
-    given: Any = values
+    value: Any = values
     for key in path:
-        given = given.get(key) if isinstance(given, Mapping) else None
-    for name, below in given.items() if isinstance(given, Mapping) else ():
-        if name not in FIELDS[path] and (*path, name) not in said:
-            near = named_so(name, FIELDS[path])
-            fix = f"write {'.'.join((*path, near))}" if near else "remove it"
-            so_anyway = is_wish(name) and met(name, below, values)
-            lost = Severity.NOTE if so_anyway else _lost_below(path, name, below, near)
-            yield _dropped((*path, name), fix, lost)
+        value = value.get(key) if isinstance(value, Mapping) else None
+    for name, below in value.items() if isinstance(value, Mapping) else ():
+        if name not in FIELDS[path] and (*path, name) not in known_paths:
+            suggestion = suggest_field(name, FIELDS[path])
+            fix = f"write {'.'.join((*path, suggestion))}" if suggestion else "remove it"
+            so_anyway = is_enable_flag(name) and is_setting_satisfied(name, below, values)
+            severity = Severity.INFO if so_anyway else _lost_below(path, name, below, suggestion)
+            yield _dropped((*path, name), fix, severity)
 
 
 def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Violation:
-    says = f"{'.'.join(path)} is no value of the chart: it does nothing"
-    if severity is Severity.NOTE:
-        says = f"{'.'.join(path)} is no value of today's chart: dropped, and nothing is lost by it"
-    return Violation(path, says, fix, severity=severity, choice=severity is Severity.NOTE)
+    message = f"{'.'.join(path)} is no value of the chart: it does nothing"
+    if severity is Severity.INFO:
+        message = (
+            f"{'.'.join(path)} is no value of today's chart: dropped, and nothing is lost by it"
+        )
+    return Violation(path, message, fix, severity=severity, is_advisory=severity is Severity.INFO)
 
 
-def _of_guides(path: tuple[str, ...], given: Any, values: Mapping[str, Any]) -> Severity | None:
+def _of_guides(path: tuple[str, ...], value: Any, values: Mapping[str, Any]) -> Severity | None:
     section = path[0]
     idle = path == ("devicePlugin", "mps", "replicas") and at(values, *path[:2], "enabled") is False
     if path == ("mps",):  # `met` takes its replicas for those of the chart
-        return Severity.NOTE if is_off(given) or asks_nothing(given) else None
-    off = given in _LAYOUTS or (given is False and not is_wish(path[-1]))
-    if off or path == _FOUND or idle or met(path[-1], given, values, section):
-        return Severity.NOTE
-    return None if path in _FAILS else Severity.WARN
+        return Severity.INFO if is_off(value) or is_empty_config(value) else None
+    off = value in _LAYOUTS or (value is False and not is_enable_flag(path[-1]))
+    if off or path == _FOUND or idle or is_setting_satisfied(path[-1], value, values, section):
+        return Severity.INFO
+    return None if path in _FAILS else Severity.WARNING
 
 
-def _lost(
-    name: str, given: Any, near: str | None, values: Mapping[str, Any], section: str = ""
+def _severity(
+    name: str, value: Any, suggestion: str | None, values: Mapping[str, Any], section: str = ""
 ) -> Severity | None:
     """Less grave where nothing was set, or what is asked for is so anyway; grave where it fails.
 
     That is where what was to be off stays on, and where only a letter is wrong.
     """
-    nothing = asks_nothing(given, off=not near and not is_wish(name))
-    if nothing or met(name, given, values, section, near):
-        return Severity.NOTE
-    return None if near and (is_off(given) or _is_slip(name, near)) else Severity.WARN
+    nothing = is_empty_config(value, off=not suggestion and not is_enable_flag(name))
+    if nothing or is_setting_satisfied(name, value, values, section, suggestion):
+        return Severity.INFO
+    return (
+        None if suggestion and (is_off(value) or _is_slip(name, suggestion)) else Severity.WARNING
+    )
 
 
-def _lost_below(path: tuple[str, ...], name: str, given: Any, near: str | None) -> Severity | None:
+def _lost_below(
+    path: tuple[str, ...], name: str, value: Any, suggestion: str | None
+) -> Severity | None:
     """The same of a field of something closed: what is so by default is not lost."""
-    idle = near is None and (given is True and folded(name) == "enabled")
-    if idle or asks_nothing(given, off=near is None) or is_default(path, near, given):
-        return Severity.NOTE
-    sure = near and FIELDS[path][near] is not OF_A_RELEASE
-    return None if sure and (is_off(given) or _is_slip(name, near or "")) else Severity.WARN
+    idle = suggestion is None and (value is True and normalize_key(name) == "enabled")
+    if (
+        idle
+        or is_empty_config(value, off=suggestion is None)
+        or is_default(path, suggestion, value)
+    ):
+        return Severity.INFO
+    sure = suggestion and FIELDS[path][suggestion] is not OF_A_RELEASE
+    return (
+        None if sure and (is_off(value) or _is_slip(name, suggestion or "")) else Severity.WARNING
+    )
 
 
-def _is_slip(name: str, near: str) -> bool:
-    alike = SequenceMatcher(None, folded(name), folded(near)).ratio() >= _SLIP
-    return alike or meant(name) == near
+def _is_slip(name: str, suggestion: str) -> bool:
+    are_identical = (
+        SequenceMatcher(None, normalize_key(name), normalize_key(suggestion)).ratio() >= _SLIP
+    )
+    return are_identical or suggested_setting(name) == suggestion
 
 
-def _strange(key: str, below: Any) -> list[str]:
+def _unexpected(key: str, below: Any) -> list[str]:
     return [name for name in mapping(below) if key in SECTIONS and name not in SECTIONS[key]]
 
 
@@ -183,7 +203,7 @@ def _wrong(values: Mapping[str, Any], base: Path) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-CFG-02",
     title="GPU Operator values exist in its chart",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Helm takes any key without a word: a layout or a runtime that was set so was never set.",
     fix="Write values as the chart has them; MIG layouts are labels of nodes.",
     sources=(

@@ -18,17 +18,21 @@ from gpuyard.rules.rule import (
     Violation,
     at,
     items,
-    known,
+    known_value,
     mapping,
     text,
 )
-from gpuyard.rules.subjects.installed import all_older, any_since, is_unsure
+from gpuyard.rules.subjects.installed_versions import (
+    any_at_least,
+    is_version_unknown,
+    version_if_all_older,
+)
 from gpuyard.rules.subjects.pods import POD_KINDS, speaks_of_gpus
 from gpuyard.rules.subjects.pools import (
     KARPENTER,
-    asks_for_gpus,
     gpu_pools,
-    serves_no_gpus,
+    has_no_gpus,
+    requests_gpus,
     without_gpus,
 )
 
@@ -70,8 +74,8 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
     """Versions that are gone; with a Karpenter beside them that has them still, both are old together."""
     if not _speaks_of_gpus(stack):
         return
-    older = all_older(stack, _PROGRAM, _GONE_SINCE)
-    sure = any_since(stack, _PROGRAM, _GONE_SINCE)
+    older = version_if_all_older(stack, _PROGRAM, _GONE_SINCE)
+    sure = any_at_least(stack, _PROGRAM, _GONE_SINCE)
     for resource in stack.of(*_OLD_KINDS):
         if without_gpus(resource):
             continue
@@ -79,12 +83,12 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
         problem += f", as {older} here is: no later one has it" if older else ": nothing serves it"
         fix = f"write it as {_OLD_KINDS[kind]} of {_served(kind)}"
         fix += ", with a Karpenter of today" if older else ""
-        grave = Severity.NOTE if older else _where(sure=sure)
-        yield Violation(("kind",), problem, fix, resource, grave, choice=bool(older))
-    older = all_older(stack, _PROGRAM, _V1_ALONE_SINCE)
-    before = all_older(stack, _PROGRAM, _V1_SINCE)
-    unsure = not older and is_unsure(stack, _PROGRAM)
-    sure = any_since(stack, _PROGRAM, _V1_ALONE_SINCE)
+        grave = Severity.INFO if older else _where(sure=sure)
+        yield Violation(("kind",), problem, fix, resource, grave, is_advisory=bool(older))
+    older = version_if_all_older(stack, _PROGRAM, _V1_ALONE_SINCE)
+    before = version_if_all_older(stack, _PROGRAM, _V1_SINCE)
+    unsure = not older and is_version_unknown(stack, _PROGRAM)
+    sure = any_at_least(stack, _PROGRAM, _V1_ALONE_SINCE)
     for resource in _about_gpus(stack):
         if _version(resource) == _SERVED:
             yield from _of(resource)
@@ -92,15 +96,15 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
         beta = _version(resource) == _BETA
         if beta and unsure:
             continue  # a variable decides which Karpenter reads it
-        grave = Severity.NOTE if beta and older else _where(sure=sure or not beta)
+        grave = Severity.INFO if beta and older else _where(sure=sure or not beta)
         problem = f"{resource.kind} is not served since Karpenter 1.1"
         fix = f"write {_served(resource.group_kind)}"
         if beta and before:
             fix = f"when you upgrade Karpenter {before}, which has no later one, {fix}"
         # where it is the only one that is served, it is right until then
         choice = beta and bool(before)
-        yield Violation(("apiVersion",), problem, fix, resource, grave, choice=choice)
-        if grave is not Severity.NOTE:
+        yield Violation(("apiVersion",), problem, fix, resource, grave, is_advisory=choice)
+        if grave is not Severity.INFO:
             yield from (_as_served(each, grave) for each in _of(resource))
 
 
@@ -109,29 +113,33 @@ def _speaks_of_gpus(stack: Stack) -> bool:
     kinds = (KARPENTER, NODE_CLASS, *_OLD_KINDS, *POD_KINDS)
     if any(map(speaks_of_gpus, stack.of(*kinds))) or any(gpu_pools(stack.of(KARPENTER))):
         return True
-    return any(map(asks_for_gpus, stack.of(*_OLD_KINDS)))
+    return any(map(requests_gpus, stack.of(*_OLD_KINDS)))
 
 
 def _where(*, sure: bool) -> Severity | None:
     """Objects of yesterday are right beside a Karpenter of yesterday, pinned where nobody looks."""
-    return None if sure else Severity.WARN
+    return None if sure else Severity.WARNING
 
 
-def _as_served(said: Violation, grave: Severity | None) -> Violation:
+def _as_served(violation: Violation, grave: Severity | None) -> Violation:
     """What is wrong of it once it is written as today's version."""
-    problem = said.problem if said.problem.startswith("as ") else f"as {_SERVED}, {said.problem}"
-    return replace(said, problem=problem, severity=said.severity or grave)
+    problem = (
+        violation.problem
+        if violation.problem.startswith("as ")
+        else f"as {_SERVED}, {violation.problem}"
+    )
+    return replace(violation, problem=problem, severity=violation.severity or grave)
 
 
 def _about_gpus(stack: Stack) -> Iterator[Resource]:
     """Pools and node classes, but for those that say that no GPUs are theirs."""
     yield from (pool for pool in stack.of(KARPENTER) if not without_gpus(pool))
-    yield from (each for each in stack.of(NODE_CLASS) if not serves_no_gpus(each, stack))
+    yield from (each for each in stack.of(NODE_CLASS) if not has_no_gpus(each, stack))
 
 
 def _of(resource: Resource) -> Iterator[Violation]:
-    for said in _fields(resource):
-        yield replace(said, resource=resource)
+    for violation in _fields(resource):
+        yield replace(violation, resource=resource)
 
 
 def _version(resource: Resource) -> str:
@@ -165,17 +173,17 @@ def _pool(resource: Resource) -> Iterator[Violation]:
             f"write {PACKED if 'nder' in policy else EMPTY_ALONE}",
         )
     for path in (("spec", "disruption"), ("spec",)):
-        given = mapping(at(properties, *path))
-        if "expireAfter" not in given:
+        value = mapping(at(properties, *path))
+        if "expireAfter" not in value:
             continue
         # of yesterday it was read here, and without a word nodes end at the same time
-        same = _version(resource) != _SERVED and text(given["expireAfter"]) == _BY_DEFAULT
+        same = _version(resource) != _SERVED and text(value["expireAfter"]) == _BY_DEFAULT
         yield Violation(
             (*path, "expireAfter"),
             "expireAfter is read below the template only: here it is dropped, and nodes end after 720h",
             "move it to spec.template.spec.expireAfter",
-            severity=Severity.NOTE if same else None,
-            choice=same,
+            severity=Severity.INFO if same else None,
+            is_advisory=same,
         )
     yield from _labels(properties)
 
@@ -196,7 +204,7 @@ def _labels(properties: Any) -> Iterator[Violation]:
 
 def _class(resource: Resource) -> Iterator[Violation]:
     spec = mapping(at(resource.properties, "spec"))
-    if "subnetSelectorTerms" in spec and not known(spec.get("amiSelectorTerms")):
+    if "subnetSelectorTerms" in spec and not known_value(spec.get("amiSelectorTerms")):
         # the version before took amiFamily alone: it is the one that is served that does not
         which = "an" if _version(resource) == _SERVED else f"as {_SERVED}, an"
         yield Violation(
@@ -214,7 +222,10 @@ def _class(resource: Resource) -> Iterator[Violation]:
 
 
 def _overlay(spec: Any) -> Iterator[Violation]:
-    if known(spec.get("price")) is not None and known(spec.get("priceAdjustment")) is not None:
+    if (
+        known_value(spec.get("price")) is not None
+        and known_value(spec.get("priceAdjustment")) is not None
+    ):
         yield Violation(
             ("spec", "priceAdjustment"),
             "a NodeOverlay with price and priceAdjustment is rejected: one says what a node costs",
@@ -232,7 +243,7 @@ def _overlay(spec: Any) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-CFG-03",
     title="Karpenter objects use a served version and its fields",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="An old version is rejected, and fields that moved are dropped: the pool makes other nodes, or none.",
     fix="Write karpenter.sh/v1 with a whole nodeClassRef; kubelet policies go into userData.",
     sources=(

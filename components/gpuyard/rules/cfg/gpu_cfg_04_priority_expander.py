@@ -7,11 +7,11 @@ from typing import Any
 
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import (
+    ContextEffect,
     Parameters,
     Resource,
     Rule,
     Stack,
-    Standing,
     Violation,
     at,
     items,
@@ -39,19 +39,19 @@ _ALL = re.compile(r"\^?\.[*+]\$?")
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     in_values = resource.group_kind == VALUES
     path: Path = ("expanderPriorities",) if in_values else ()
-    found = list(_patterns(mapping(at(resource.properties, *path))))
-    if not found:
+    results = list(_patterns(mapping(at(resource.properties, *path))))
+    if not results:
         return
     best: dict[str, tuple[float, Any, str]] = {}
-    for priority, key, pattern in sorted(found, key=lambda each: each[0]):
+    for priority, key, pattern in sorted(results, key=lambda each: each[0]):
         for name, expression in _BOUGHT:
             if expression.search(pattern):
                 best[name] = (priority, key, pattern)
                 break
-    spot_first = parameters["spot_first"] or not _are_ranks(found)
+    spot_first = parameters["spot_first"] or not _are_ranks(results)
     yield from _order(best, path, spot_first=spot_first)
-    if not any(_ALL.fullmatch(pattern) for _, _, pattern in found):
-        lowest = min(found, key=lambda each: each[0])[1]
+    if not any(_ALL.fullmatch(pattern) for _, _, pattern in results):
+        lowest = min(results, key=lambda each: each[0])[1]
         yield Violation(
             (*path, lowest),
             "no pattern is for the rest: a group that none names is not scaled while another matches",
@@ -59,14 +59,14 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         )
 
 
-def _are_ranks(found: list[tuple[float, Any, str]]) -> bool:
+def _are_ranks(results: list[tuple[float, Any, str]]) -> bool:
     """1, 2, 3: whoever writes that may mean the first. With 10 and 50 most do mean spot before on-demand."""
-    numbers = sorted({priority for priority, _, _ in found})
+    numbers = sorted({priority for priority, _, _ in results})
     return numbers == list(range(1, len(numbers) + 1))
 
 
-def _patterns(found: Mapping[Any, Any]) -> Iterator[tuple[float, Any, str]]:
-    for key, patterns in found.items():
+def _patterns(results: Mapping[Any, Any]) -> Iterator[tuple[float, Any, str]]:
+    for key, patterns in results.items():
         priority = number(key)
         for pattern in items(patterns) if priority is not None else ():
             yield priority or 0.0, key, text(pattern)
@@ -79,11 +79,11 @@ def _order(
     for first, second in pairwise(names):
         if spot_first and (first, second) == ("on-demand", "spot"):
             continue
-        (low, _, wanted), (high, key, pattern) = best[first], best[second]
+        (low, _, low_pattern), (high, key, pattern) = best[first], best[second]
         if high > low:
             yield Violation(
                 (*path, key),
-                f"the highest number is tried first: {pattern} ({high:g}) before {wanted} ({low:g}),"
+                f"the highest number is tried first: {pattern} ({high:g}) before {low_pattern} ({low:g}),"
                 f" {second} before {first}",
                 f"give {first} the higher number; if {second} first is meant, set spot_first"
                 if first == "on-demand"
@@ -91,9 +91,9 @@ def _order(
             )
 
 
-def _weighs(stack: Stack, _: Resource, __: Path) -> Standing:
+def _context_effect(stack: Stack, _: Resource, __: Path) -> ContextEffect:
     """Where pools are in view and none has GPUs, groups that wait are dear to others."""
-    return Standing.CHOICE if _has_other_pools_alone(stack) else Standing.FULL
+    return ContextEffect.CHOICE if _has_other_pools_alone(stack) else ContextEffect.FULL
 
 
 @once_per_stack
@@ -105,7 +105,7 @@ def _has_other_pools_alone(stack: Stack) -> bool:
 RULE = Rule(
     id="GPU-CFG-04",
     title="The priority expander ranks the preferred groups highest and has a default",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="Read as ranks, 1 the best, the numbers send every job to the pool that was meant as the last.",
     fix="Give the pool to try first the highest number, and everything else `.*` with the lowest.",
     sources=(
@@ -114,5 +114,5 @@ RULE = Rule(
     kinds=(EXPANDER, VALUES),
     parameters={"spot_first": False},
     check=_check,
-    weighs=_weighs,
+    adjust=_context_effect,
 )

@@ -51,8 +51,8 @@ def _strict(stack: Stack) -> Iterator[tuple[Resource, Path]]:
 
 def _several(machines: tuple[str, ...]) -> bool:
     """True unless all are known to have one GPU or one NUMA node, where the policy asks for nothing."""
-    found = [find_machine(name) for name in machines]
-    return not found or any(m is None or (m.gpus > 1 and m.numa_nodes != 1) for m in found)
+    results = [find_machine(name) for name in machines]
+    return not results or any(m is None or (m.gpus > 1 and m.numa_nodes != 1) for m in results)
 
 
 def _plain(data: str) -> str:
@@ -76,7 +76,7 @@ def _violation(resource: Resource, path: Path, machine: str) -> Violation:
 RULE = Rule(
     id="GPU-CFG-05",
     title="GPU nodes do not require a single NUMA node",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="The kubelet refuses the pod after it was placed, and again each time its controller makes it anew.",
     fix="Set the topology manager to best-effort or restricted on GPU nodes.",
     sources=("Kubernetes documentation, topology manager policies",),

@@ -45,7 +45,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-GCP-01",
     title="A GKE cluster has private nodes and an endpoint for listed networks",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Whoever holds a leaked token of a GPU cluster can use it from anywhere.",
     fix="Turn private nodes on; make the endpoint private, or authorise named networks.",
     sources=("GKE documentation, network isolation",),

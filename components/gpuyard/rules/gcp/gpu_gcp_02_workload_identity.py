@@ -53,14 +53,14 @@ def _node(resource: Resource, path: Path) -> Iterator[Violation]:
             (*path, "serviceAccount"),
             f"the nodes act as the project's default account, {much}",
             "make an account with container.defaultNodeServiceAccount only",
-            severity=Severity.WARN if bound else None,
+            severity=Severity.WARNING if bound else None,
         )
 
 
 RULE = Rule(
     id="GPU-GCP-02",
     title="GKE workloads use Workload Identity",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A notebook that can ask for the node's token reads whatever the node may read.",
     fix="Use Workload Identity, the GKE metadata server, and an account of the nodes' own.",
     sources=(

@@ -55,7 +55,7 @@ def _compiled_there(pool: Resource) -> bool:
 RULE = Rule(
     id="GPU-GCP-03",
     title="GKE GPU nodes use secure boot",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="GPU nodes load kernel modules by design; secure boot keeps that to signed ones.",
     fix="Turn secure boot and integrity monitoring on; use drivers that Google signs.",
     sources=("GKE documentation, shielded nodes, and secure kernel modules on COS",),

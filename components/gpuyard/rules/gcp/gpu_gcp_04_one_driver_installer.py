@@ -4,10 +4,20 @@ import re
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
-from gpuyard.manifests.placeholders import is_filled_in
-from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, block, items, known, text
+from gpuyard.manifests.placeholders import is_entirely_placeholder
+from gpuyard.rules.rule import (
+    Parameters,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    block,
+    items,
+    known_value,
+    text,
+)
 from gpuyard.rules.subjects.components import is_switched_off
-from gpuyard.rules.subjects.installed import has_driver_installer
+from gpuyard.rules.subjects.installed_versions import has_driver_installer
 from gpuyard.rules.subjects.pools import NODE_POOL, GpuPool, gpu_pools
 
 _OPERATOR = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
@@ -18,24 +28,24 @@ _INSTALLS_SINCE = (1, 30, 1, 1156000)
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    by_operator = any(_installs(found.properties) for found in stack.of(*_OPERATOR))
+    by_operator = any(_installs(result.properties) for result in stack.of(*_OPERATOR))
     for pool in gpu_pools(stack.of(NODE_POOL)):
         mode, path = _mode(pool)
-        unsaid = mode in {"", "GPU_DRIVER_VERSION_UNSPECIFIED"}
+        is_unset = mode in {"", "GPU_DRIVER_VERSION_UNSPECIFIED"}
         version = pool.resource.properties.get("version")
-        old = unsaid and _comes_before_it_installed(version)
+        old = is_unset and _comes_before_it_installed(version)
         if by_operator and mode != _OFF and not old:
-            says = "as it does where nothing is said" if unsaid else mode
+            shown_mode = "as it does where nothing is said" if is_unset else mode
             yield Violation(
                 path,
-                f"GKE installs the driver ({says}) and so does the GPU Operator: nodes break at boot",
+                f"GKE installs the driver ({shown_mode}) and so does the GPU Operator: nodes break at boot",
                 f"set {_OFF} here, or driver.enabled: false in the operator",
                 pool.resource,
             )
         elif (
-            unsaid
+            is_unset
             and not (by_operator or has_driver_installer(stack))
-            and _comes_before_it_installed(known(version))
+            and _comes_before_it_installed(known_value(version))
         ):
             yield Violation(
                 path,
@@ -62,15 +72,15 @@ def _installs(values: object) -> bool:
     """The operator installs the driver unless it is told not to."""
     for driver in (at(values, "driver"), at(values, "spec", "driver")):
         if driver is not None:
-            said = driver if is_filled_in(driver) else block(driver).get("enabled")
-            return not is_switched_off(said) and not is_filled_in(said)
+            enabled = driver if is_entirely_placeholder(driver) else block(driver).get("enabled")
+            return not is_switched_off(enabled) and not is_entirely_placeholder(enabled)
     return True
 
 
 RULE = Rule(
     id="GPU-GCP-04",
     title="One installer provides the GPU driver on GKE",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Two installers fight over one kernel module, and the node offers no GPU.",
     fix="Set the driver installation mode of the pool, and switch the other party's off.",
     sources=(

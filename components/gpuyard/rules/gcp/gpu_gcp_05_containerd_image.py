@@ -22,7 +22,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-GCP-05",
     title="GKE GPU nodes use a containerd image with a driver",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="On another image the node joins and offers no GPU.",
     fix="Use COS_CONTAINERD; UBUNTU_CONTAINERD where the GPU Operator installs the driver.",
     sources=("NVIDIA GPU Operator documentation, google-gke.rst and platform-support.rst",),

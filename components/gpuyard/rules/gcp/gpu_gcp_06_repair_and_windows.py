@@ -32,8 +32,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
                 ("releaseChannel",),
                 "without a release channel the cluster ages until Google upgrades it by force",
                 "choose a channel: REGULAR, or STABLE",
-                severity=Severity.NOTE if channel else None,
-                choice=bool(channel),  # who says it in so many words means it
+                severity=Severity.INFO if channel else None,
+                is_advisory=bool(channel),  # who says it in so many words means it
             )
     elif gpu_pool(resource) is not None and not _repaired(properties):
         yield Violation(
@@ -54,7 +54,7 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 "nodes may be upgraded, and drained, at any hour of any day",
                 "set a maintenance window, and exclusions for long training runs",
                 cluster,
-                choice=_end_anyway(cluster, pools),
+                is_advisory=_end_anyway(cluster, pools),
             )
 
 
@@ -67,8 +67,10 @@ def _end_anyway(cluster: Resource, pools: Sequence[Resource]) -> bool:
             properties.get("clusterAutoscaling")
         ):
             return False
-        found = list(gpu_pools((*pools, *_inline(cluster))))
-        return bool(found) and all(pool.only_spot or _is_queued(pool.resource) for pool in found)
+        results = list(gpu_pools((*pools, *_inline(cluster))))
+        return bool(results) and all(
+            pool.only_spot or _is_queued(pool.resource) for pool in results
+        )
     except NotEvaluatedError:
         return False
 
@@ -89,8 +91,8 @@ def _inline(cluster: Resource) -> Iterator[Resource]:
 def _upgraded_by_hand(pool: Resource) -> bool:
     """Whether nobody but its owner upgrades it, as far as it is known."""
     management = pool.properties.get("management")
-    found = management[0] if isinstance(management, list) and management else management
-    return isinstance(found, Mapping) and found.get("autoUpgrade") is False
+    result = management[0] if isinstance(management, list) and management else management
+    return isinstance(result, Mapping) and result.get("autoUpgrade") is False
 
 
 def _repaired(properties: Mapping[str, Any]) -> bool:
@@ -102,7 +104,7 @@ def _repaired(properties: Mapping[str, Any]) -> bool:
 RULE = Rule(
     id="GPU-GCP-06",
     title="GKE repairs GPU nodes and upgrades them in a maintenance window",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="A drain in the middle of a run costs every GPU hour since the last checkpoint.",
     fix="Turn auto repair on; choose a release channel and a maintenance window.",
     sources=(

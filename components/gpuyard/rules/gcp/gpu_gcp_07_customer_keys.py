@@ -15,7 +15,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("databaseEncryption",),
             "secrets in etcd are under a key of Google's, which you can neither audit nor take back",
             "set databaseEncryption: {state: ENCRYPTED, keyName: …}",
-            choice=True,
+            is_advisory=True,
         )
 
 
@@ -44,7 +44,7 @@ def _keyed(resource: Resource) -> bool:
 RULE = Rule(
     id="GPU-GCP-07",
     title="GKE secrets and boot disks are encrypted with a customer key",
-    severity=Severity.NOTE,
+    severity=Severity.INFO,
     why="Model weights and registry credentials rest there; auditors ask whose key is around them.",
     fix="Give the cluster and its GPU pools keys of Cloud KMS.",
     sources=("GKE documentation, application-layer secrets encryption, customer-managed keys",),

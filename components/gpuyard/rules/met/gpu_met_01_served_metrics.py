@@ -20,18 +20,18 @@ from gpuyard.catalogue.metrics import (
     MULTIKUEUE,
     PROF,
     kueue_type,
-    meant_by,
+    suggested_metric,
 )
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, items, text
 from gpuyard.rules.subjects.exporters import (
-    serve_an_own_list,
-    serve_the_default,
-    serves_old_names,
+    serves_custom_metrics,
+    serves_default_metrics,
+    serves_legacy_names,
 )
 from gpuyard.rules.subjects.promql import read_promql
-from gpuyard.rules.subjects.queries import COUNTERS, QUERY_KINDS, queries, recorded
-from gpuyard.spec.nearest import nearest
+from gpuyard.rules.subjects.queries import COUNTERS, QUERY_KINDS, queries, recording_rules
+from gpuyard.spec.suggestions import nearest_name
 
 _FIELD = re.compile(r"DCGM_(FI|EXP)_")
 _OF_OTEL = "_total"
@@ -54,15 +54,15 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         if _FIELD.match(text(name))
     }
     served = frozenset(listed or DCGM_DEFAULT)
-    default = serve_the_default(stack)
+    default = serves_default_metrics(stack)
     in_view = bool(listed) or default
-    anybodys = serve_an_own_list(stack)  # and so is an exporter of one's own
-    own = recorded(stack)
-    of_old = serves_old_names(stack)
+    anybodys = serves_custom_metrics(stack)  # and so is an exporter of one's own
+    own = recording_rules(stack)
+    of_old = serves_legacy_names(stack)
     for resource in stack.of(*QUERY_KINDS):
         for path, query in queries(resource):
-            asked = dict.fromkeys(each.metric for each in read_promql(query).selectors)
-            for metric in asked:
+            metrics = dict.fromkeys(each.metric for each in read_promql(query).selectors)
+            for metric in metrics:
                 is_field = _FIELD.match(metric) is not None
                 sure = not anybodys and (metric in _SUMS or is_no_field(metric))
                 if metric in own or not (in_view or sure or not is_field):
@@ -70,9 +70,9 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 if of_old and not is_field:
                     continue
                 where = _OF_A_LIST if listed else _OF_NVIDIAS if default else _OF_NONE
-                if (said := _unserved(metric, served, where)) is not None:
-                    unsure = Severity.WARN if is_field and not in_view else None
-                    yield Violation(path, *said, resource, unsure)
+                if (problem_and_fix := _unserved(metric, served, where)) is not None:
+                    unsure = Severity.WARNING if is_field and not in_view else None
+                    yield Violation(path, *problem_and_fix, resource, unsure)
 
 
 def _unserved(metric: str, served: frozenset[str], where: str) -> tuple[str, str] | None:
@@ -85,17 +85,17 @@ def _unserved(metric: str, served: frozenset[str], where: str) -> tuple[str, str
     if not metric.lower().startswith("dcgm_") or metric.removesuffix(_OF_OTEL) in served:
         return None
     if not _FIELD.match(metric):
-        meant = meant_by(metric) or nearest(metric, sorted(DCGM_DEFAULT))
+        meant = suggested_metric(metric) or nearest_name(metric, sorted(DCGM_DEFAULT))
         fix = (
             f"write {meant}" if meant else "write a name as the exporter's list of counters has it"
         )
         return f"no exporter serves {metric}: the expression is empty, and says nothing", fix
     if where == _OF_NONE and is_no_field(metric):
-        said = f"DCGM has no field {metric}: no list of counters can serve it"
-        return said, f"write {_field_for(metric)}"
-    near = nearest(metric, sorted(served))
+        problem = f"DCGM has no field {metric}: no list of counters can serve it"
+        return problem, f"write {_field_for(metric)}"
+    suggestion = nearest_name(metric, sorted(served))
     add = f"add {metric} to a list of counters"
-    fix = _SUMS.get(metric) or (f"write {near}, or {add}" if near else add)
+    fix = _SUMS.get(metric) or (f"write {suggestion}, or {add}" if suggestion else add)
     return f"{metric} is not served{where}", fix
 
 
@@ -110,25 +110,25 @@ def _field_for(metric: str) -> str:
 
 def _unknown_of_kueue(metric: str) -> tuple[str, str]:
     name = metric.removeprefix(KUEUE_PREFIX)
-    near = nearest(name, sorted(KUEUE))
-    meant = name if name in MULTIKUEUE else near and f"{KUEUE_PREFIX}{near}"
+    suggestion = nearest_name(name, sorted(KUEUE))
+    meant = name if name in MULTIKUEUE else suggestion and f"{KUEUE_PREFIX}{suggestion}"
     fix = f"write {meant}" if meant else "write a name as Kueue's reference has it"
     return f"Kueue serves no {metric}: the expression is empty, and says nothing", fix
 
 
 def _slip_in(metric: str, autoscaler: Autoscaler) -> tuple[str, str] | None:
     """Only what is near a name that it serves: providers of other clouds serve more of their own."""
-    near = nearest(metric.removeprefix(autoscaler.prefix), sorted(autoscaler.served))
-    if near is None or autoscaler.serves(metric):
+    suggestion = nearest_name(metric.removeprefix(autoscaler.prefix), sorted(autoscaler.served))
+    if suggestion is None or autoscaler.serves(metric):
         return None
-    said = f"{autoscaler.name} serves no {metric}: the expression is empty, and says nothing"
-    return said, f"write {autoscaler.prefix}{near}"
+    problem = f"{autoscaler.name} serves no {metric}: the expression is empty, and says nothing"
+    return problem, f"write {autoscaler.prefix}{suggestion}"
 
 
 RULE = Rule(
     id="GPU-MET-01",
     title="Alerts, dashboards and scalers query metrics that exist",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="An alert on a name that nobody serves never fires, and a scaler on one never scales.",
     fix="Write names as the exporter's list of counters has them; what is not in it has to be added.",
     sources=(

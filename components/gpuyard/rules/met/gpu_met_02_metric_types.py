@@ -9,19 +9,19 @@ from gpuyard.catalogue.metrics import (
     KUEUE_PREFIX,
     NOT_UNDER_MIG,
     kueue_type,
-    meant_by,
+    suggested_metric,
 )
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, mapping, text
 from gpuyard.rules.subjects.exporters import exporter_versions
-from gpuyard.rules.subjects.installed import all_older
+from gpuyard.rules.subjects.installed_versions import version_if_all_older
 from gpuyard.rules.subjects.promql import DEEPEST, Expression, Selector, read_promql
 from gpuyard.rules.subjects.queries import (
     QUERY_KINDS,
     exporter_keeps_labels,
+    honors_labels,
+    is_label_created,
     is_scraped_here,
-    keeps_labels,
-    label_is_made,
     queries,
     rule_words,
 )
@@ -81,59 +81,61 @@ _Said = tuple[str, str]
 
 
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
-    keeps = parameters["honor_labels"] or keeps_labels(stack)
-    kept, scraped = exporter_keeps_labels(stack), is_scraped_here(stack)
+    keeps = parameters["honor_labels"] or honors_labels(stack)
+    keeps_labels, scraped = exporter_keeps_labels(stack), is_scraped_here(stack)
     old = _hostname_gone(stack)
     cut = _are_cut(stack)
     for resource in stack.of(*QUERY_KINDS):
         renamed: list[Path] = []
         for path, query in queries(resource):
-            found = read_promql(query)
-            said = [*_said(found, keeps=keeps, slices=cut is not None)]
-            said += _renamed(found, query) if kept else ()
-            said += [_NO_FILL] if _means_filled(found, rule_words(resource, path)) else []
-            said = [
+            result = read_promql(query)
+            problems = [*_problems(result, keeps=keeps, slices=cut is not None)]
+            problems += _renamed(result, query) if keeps_labels else ()
+            problems += [_NO_FILL] if _means_filled(result, rule_words(resource, path)) else []
+            problems = [
                 each
-                for each in dict.fromkeys(said)
+                for each in dict.fromkeys(problems)
                 if not (_is_made(each, query) or _of_odds(each, query))
             ]
-            if not found.whole:
-                yield Violation(path, *_DEEP, resource, Severity.NOTE)
-            for problem, fix in said:
+            if not result.whole:
+                yield Violation(path, *_DEEP, resource, Severity.INFO)
+            for problem, fix in problems:
                 maybe = problem.startswith(_NONE_OF_SLICES) and not cut
                 maybe |= problem.endswith(_THE_EXPORTERS) and not scraped
-                yield Violation(path, problem, fix, resource, choice=maybe)
-            if old is not None and _by_hostname(found):
+                yield Violation(path, problem, fix, resource, is_advisory=maybe)
+            if old is not None and _by_hostname(result):
                 renamed.append(path)
         if renamed and old is not None:  # one word in all of them
             problem, fix = _LABEL_GONE
             often = f", in {len(renamed)} expressions here" if renamed[1:] else ""
-            unsure = old is Severity.NOTE  # which exporter it is no file says
-            yield Violation(renamed[0], problem, f"{fix}{often}", resource, old, choice=unsure)
+            unsure = old is Severity.INFO  # which exporter it is no file says
+            yield Violation(renamed[0], problem, f"{fix}{often}", resource, old, is_advisory=unsure)
 
 
-def _is_made(said: _Said, query: str) -> bool:
+def _is_made(problem: _Said, query: str) -> bool:
     """Whether the expression itself makes the label of what the exporter was given."""
-    made = {label for label, _ in _MADE.findall(query)}
-    return said[0].partition(" ")[0] in made
+    made_labels = {label for label, _ in _MADE.findall(query)}
+    return problem[0].partition(" ")[0] in made_labels
 
 
-def _of_odds(said: _Said, query: str) -> bool:
+def _of_odds(problem: _Said, query: str) -> bool:
     """Whether used is held by free against odds: above 9 is above nine tenths, as who wrote it knew."""
-    return said[0] == _BY_FREE and "100" not in query and _ODDS.search(query) is not None
+    return problem[0] == _BY_FREE and "100" not in query and _ODDS.search(query) is not None
 
 
-def _means_filled(found: Expression, words: str) -> bool:
+def _means_filled(result: Expression, words: str) -> bool:
     """Whether a rule says of memory's traffic that it is how much of the memory is used."""
-    said = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_:.,-]+", " ", words).lower()
-    fields = {_field(each) for each in found.selectors}
-    return fields == {_TRAFFIC} and bool(_FILLED.search(said)) and not _OF_TRAFFIC.search(said)
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_:.,-]+", " ", words).lower()
+    fields = {_field(each) for each in result.selectors}
+    return fields == {_TRAFFIC} and bool(_FILLED.search(spaced)) and not _OF_TRAFFIC.search(spaced)
 
 
-def _by_hostname(found: Expression) -> bool:
+def _by_hostname(result: Expression) -> bool:
     """Whether it finds or groups GPUs by the old name of the label, and not by both."""
-    of_gpus = [each for each in found.selectors if _field(each)]
-    named = {name for each in of_gpus for name in each.labels} | found.grouped if of_gpus else set()
+    of_gpus = [each for each in result.selectors if _field(each)]
+    named = (
+        {name for each in of_gpus for name in each.labels} | result.grouped if of_gpus else set()
+    )
     return _OLD_LABEL in named and _OLD_LABEL.lower() not in named
 
 
@@ -141,20 +143,22 @@ def _hostname_gone(stack: Stack) -> Severity | None:
     """How grave the old label is: a fact where the exporter is known, else a note; None where it is there."""
     versions = exporter_versions(stack)
     older = any(each < _RENAMED_IN for each in versions)
-    older |= not versions and bool(all_older(stack, "gpu-operator", _OPERATOR_SINCE))
-    if older or label_is_made(stack, _OLD_LABEL):
+    older |= not versions and bool(version_if_all_older(stack, "gpu-operator", _OPERATOR_SINCE))
+    if older or is_label_created(stack, _OLD_LABEL):
         return None
-    return Severity.WARN if versions else Severity.NOTE
+    return Severity.WARNING if versions else Severity.INFO
 
 
 def _are_cut(stack: Stack) -> bool | None:
     """Whether GPUs are cut: False where they may be, as by layouts of one's own, and None where not."""
-    said = set(_strategies(stack))
+    strategies = set(_strategies(stack))
     own = any(map(_of_ones_own, stack.of("config:mig-parted")))
     everywhere = not any(map(_keeps_nvidias, stack.of(*_STRATEGIES)))
-    if "none" not in said and ("mixed" in said or (own and everywhere and "single" in said)):
+    if "none" not in strategies and (
+        "mixed" in strategies or (own and everywhere and "single" in strategies)
+    ):
         return True
-    return False if "mixed" in said or (own and said != {"none"}) else None
+    return False if "mixed" in strategies or (own and strategies != {"none"}) else None
 
 
 def _of_ones_own(layouts: Resource) -> bool:
@@ -175,11 +179,11 @@ def _strategies(stack: Stack) -> Iterator[str]:
 
 
 def _field(each: Selector) -> str:
-    return each.metric if each.metric in DCGM_DEFAULT else meant_by(each.metric) or ""
+    return each.metric if each.metric in DCGM_DEFAULT else suggested_metric(each.metric) or ""
 
 
-def _said(found: Expression, *, keeps: bool, slices: bool) -> Iterator[_Said]:
-    for before, each in zip((None, *found.selectors), found.selectors, strict=False):
+def _problems(result: Expression, *, keeps: bool, slices: bool) -> Iterator[_Said]:
+    for before, each in zip((None, *result.selectors), result.selectors, strict=False):
         field = _field(each)
         real = field if _may_be_served(each.metric) else ""
         if DCGM_DEFAULT.get(real) == "gauge":
@@ -223,20 +227,20 @@ def _memory(before: str, operator: str, field: str) -> Iterator[_Said]:
         yield "free less used is neither: it is negative once half is used", _WHOLE
 
 
-def _renamed(found: Expression, query: str) -> Iterator[_Said]:
+def _renamed(result: Expression, query: str) -> Iterator[_Said]:
     """Labels that Prometheus makes only where two of one name meet, and it keeps its own.
 
     Series of others beside them may have the label and give it in a join; who reads both names knows.
     """
-    alone = all(map(_field, found.selectors))
+    alone = all(map(_field, result.selectors))
     unquoted = [each for each in _POD if not re.search(f"[\"']exported_{each}[\"']", query)]
-    for each in filter(_field, found.selectors):
+    for each in filter(_field, result.selectors):
         named = {*each.labels, *(each.grouped if alone else ())}
         for label in unquoted:
-            made = f"exported_{label}"
-            if made in named and label not in named:
+            exported_label = f"exported_{label}"
+            if exported_label in named and label not in named:
                 yield (
-                    f"with honorLabels: true, as the exporter is scraped here, no series has {made}",
+                    f"with honorLabels: true, as the exporter is scraped here, no series has {exported_label}",
                     f"write {label}",
                 )
 
@@ -254,7 +258,7 @@ def _labels(each: Selector) -> Iterator[_Said]:
 RULE = Rule(
     id="GPU-MET-02",
     title="Expressions use GPU metrics by their type and labels",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="A rate of a gauge, a ratio of the wrong parts or the wrong pod gives numbers that look right.",
     fix="Use deriv() for gauges, quantiles for histograms, exported_pod for whose work it is.",
     sources=(
@@ -266,5 +270,5 @@ RULE = Rule(
     kinds=QUERY_KINDS,
     parameters={"honor_labels": False},
     check_stack=_check,
-    wide=True,  # a dashboard stands beside others, far from where GPUs are cut
+    is_stack_wide=True,  # a dashboard stands beside others, far from where GPUs are cut
 )

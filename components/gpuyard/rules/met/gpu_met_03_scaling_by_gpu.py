@@ -81,28 +81,28 @@ def _scales_gpus(resource: Resource, stack: Stack) -> bool:
 
 def _many(resource: Resource) -> Iterator[Violation]:
     for path, query in queries(resource):
-        found = read_promql(query)
-        each = found.selectors[0] if len(found.selectors) == 1 else None
+        result = read_promql(query)
+        each = result.selectors[0] if len(result.selectors) == 1 else None
         if each is None or not each.metric.startswith(_ONE_OF_MANY):
             continue
-        if by := _apart(each, query):
+        if by := _unselected_labels(each, query):
             yield Violation(
                 path,
                 f"by ({', '.join(by)}) gives a figure for each, and KEDA takes one:"
                 " from the second on the scaler fails",
                 f"write {each.functions[-1]}() without by, or another aggregate around it",
             )
-        elif not found.grouped and _OF_EACH_SERIES.issuperset(each.functions):
-            around = f"sum({each.functions[-1]}(…))" if each.functions else f"sum({each.metric})"
+        elif not result.grouped and _OF_EACH_SERIES.issuperset(each.functions):
+            aggregate = f"sum({each.functions[-1]}(…))" if each.functions else f"sum({each.metric})"
             yield Violation(
                 path,
                 f"{each.metric} has a series for each pod or GPU, and KEDA takes one figure:"
                 " from the second on the scaler fails",
-                f"write {around} or another aggregate",
+                f"write {aggregate} or another aggregate",
             )
 
 
-def _apart(each: Selector, query: str) -> list[str]:
+def _unselected_labels(each: Selector, query: str) -> list[str]:
     """The labels by which one aggregation leaves a figure for each pod or GPU, that it names none of."""
     together = [name for name in each.functions if name not in _OF_EACH_SERIES]
     if each.functions[-1:] != tuple(together) or not _OF_SEVERAL.issuperset(together):
@@ -144,7 +144,7 @@ def _sizes(resource: Resource) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-MET-03",
     title="Autoscalers can read the metrics that they scale on",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A resource that metrics-server has not, or a query of many figures: the workload keeps its size.",
     fix="Scale by a metric of the exporter, through KEDA or an adapter, and by one figure of it.",
     sources=(

@@ -61,8 +61,10 @@ def _labels(rule: Mapping[str, Any]) -> list[str]:
 
 def _without_matchers(path: Path, query: str, rule: Mapping[str, Any]) -> Violation:
     """The adapter looks its objects up by a label of what comes back: a query may well have kept it."""
-    kept = not _SUMMED.search(query) or any(label in query for label in (*_labels(rule), "GroupBy"))
-    if kept:
+    match = not _SUMMED.search(query) or any(
+        label in query for label in (*_labels(rule), "GroupBy")
+    )
+    if match:
         problem = (
             f"without {_MATCHERS} all namespaces are read:"
             " of two objects of one name each may be told the other's"
@@ -70,7 +72,7 @@ def _without_matchers(path: Path, query: str, rule: Mapping[str, Any]) -> Violat
     else:
         problem = f"without {_MATCHERS} the figure is one of all pods, and is told of none"
     fix = f"write <<.Series>>{{{_MATCHERS}}}, by (<<.GroupBy>>)"
-    return Violation(path, problem, fix, severity=Severity.WARN if kept else None)
+    return Violation(path, problem, fix, severity=Severity.WARNING if match else None)
 
 
 def _adapter(resource: Resource) -> Iterator[Violation]:
@@ -95,7 +97,7 @@ def _adapter(resource: Resource) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-MET-04",
     title="KEDA scalers have their API group and permissions; adapter rules have matchers",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A scaler that cannot read its metric leaves GPUs idle, and says so in a status only.",
     fix="Write keda.sh/v1alpha1 with authenticationRef; keep <<.LabelMatchers>> in every metricsQuery.",
     sources=(

@@ -13,13 +13,13 @@ from gpuyard.rules.rule import (
     Stack,
     Violation,
     at,
+    complete_mapping,
+    enum_value,
     items,
-    known,
+    known_value,
     mapping,
     once_per_stack,
     text,
-    whole,
-    word,
 )
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
 from gpuyard.rules.subjects.exporters import COLLECTORS, EXPORTER_VALUES, OPTIONS, is_exporter
@@ -64,7 +64,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         yield from _started(resource)
     for kind, path in _OPERATORS_AT.items():
         for resource in stack.of(kind):
-            yield from _told(resource, path)
+            yield from _operator_violations(resource, path)
 
 
 def _started(resource: Resource) -> Iterator[Violation]:
@@ -77,7 +77,7 @@ def _started(resource: Resource) -> Iterator[Violation]:
                     yield from _variable(resource, (*path, "env"))
 
 
-def _told(resource: Resource, path: Path) -> list[Violation]:
+def _operator_violations(resource: Resource, path: Path) -> list[Violation]:
     """What an operator tells its exporter; where that is not known, there is no more to say."""
     try:
         return [*_variable(resource, path)]
@@ -128,23 +128,26 @@ def _pods_in_view(monitor: Resource, stack: Stack) -> list[Pod]:
 
 def _selected(monitor: Resource, stack: Stack) -> Iterator[Pod]:
     selector = mapping(at(monitor.properties, "spec", "selector"))
-    labels = whole(selector.get("matchLabels"))
-    said = (selector.get("matchExpressions"), at(monitor.properties, "spec", "namespaceSelector"))
-    if not labels or any(known(each) for each in said):
+    labels = complete_mapping(selector.get("matchLabels"))
+    selectors = (
+        selector.get("matchExpressions"),
+        at(monitor.properties, "spec", "namespaceSelector"),
+    )
+    if not labels or any(known_value(each) for each in selectors):
         return
     everywhere = monitor.group_kind.endswith("/ClusterPodMonitoring")
-    found = _having(labels, _pods(stack, None if everywhere else monitor.namespace))
-    if all(any(is_exporter(text(c.get("image"))) for _, c in pod.containers()) for pod in found):
-        yield from found
+    results = _having(labels, _pods(stack, None if everywhere else monitor.namespace))
+    if all(any(is_exporter(text(c.get("image"))) for _, c in pod.containers()) for pod in results):
+        yield from results
 
 
 def _port_in_view(monitor: Resource, field: str, pods: Sequence[Pod]) -> Iterator[Violation]:
     """A port by its name, which none of the containers has."""
     containers = [container for pod in pods for _, container in pod.containers()]
     ports = [mapping(port) for each in containers for port in items(each.get("ports"))]
-    names = sorted({name for port in ports if (name := word(port.get("name")))})
+    names = sorted({name for port in ports if (name := enum_value(port.get("name")))})
     for index, each in enumerate(items(at(monitor.properties, "spec", field))):
-        port = word(mapping(each).get("port"))
+        port = enum_value(mapping(each).get("port"))
         if port and not port.isdigit() and port not in names:
             yield Violation(
                 ("spec", field, index, "port"),
@@ -170,7 +173,7 @@ def _pods(stack: Stack, namespace: str | None) -> _ByLabel[Pod]:
     """The pods of a namespace, or of all."""
     named = stack.of(*POD_KINDS) if namespace is None else _by_namespace(stack).get(namespace, ())
     pods = (pod for resource in named for pod in pods_of(resource))
-    return _by_label((whole(pod.metadata.get("labels")), pod) for pod in pods)
+    return _by_label((complete_mapping(pod.metadata.get("labels")), pod) for pod in pods)
 
 
 @once_per_stack
@@ -185,7 +188,7 @@ def _by_label(labelled: Iterable[tuple[_Labels, _Labelled]]) -> _ByLabel[_Labell
     found: dict[str, list[tuple[_Labels, _Labelled]]] = {}
     for labels, each in labelled:
         for key, value in labels.items():
-            found.setdefault(f"{key}={known(value)}", []).append((labels, each))
+            found.setdefault(f"{key}={known_value(value)}", []).append((labels, each))
     return found
 
 
@@ -210,9 +213,9 @@ def _has_an_option(resource: Resource, where: Path) -> bool:
 def _variable(resource: Resource, where: Path) -> Iterator[Violation]:
     """The option by its variable."""
     for index, each in enumerate(items(at(resource.properties, *where))):
-        given = mapping(each)
-        named = text(given.get("name")) == COLLECTORS
-        if named and text(given.get("value")).startswith(_FIELD):
+        value = mapping(each)
+        named = text(value.get("name")) == COLLECTORS
+        if named and text(value.get("value")).startswith(_FIELD):
             yield _no_path((*where, index, "value"), resource)
 
 
@@ -229,15 +232,15 @@ def _fields(words: Sequence[str]) -> Iterator[int]:
     for index, each in enumerate(words):
         name, _, value = each.partition("=")
         after = name in OPTIONS and not value
-        given = words[index + 1] if after and index + 1 < len(words) else value
-        if name in OPTIONS and given.startswith(_FIELD):
+        option_value = words[index + 1] if after and index + 1 < len(words) else value
+        if name in OPTIONS and option_value.startswith(_FIELD):
             yield index
 
 
 RULE = Rule(
     id="GPU-MET-05",
     title="The DCGM exporter has a counter list and a scraped port",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A monitor of a port that is not there scrapes nothing; an exporter that ends serves nothing.",
     fix="Write the port as the Service has it; give --collectors the path of a file.",
     sources=(

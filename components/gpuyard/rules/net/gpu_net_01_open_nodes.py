@@ -7,19 +7,19 @@ from typing import Any
 
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import (
+    ContextEffect,
     NotEvaluatedError,
     Parameters,
     Reference,
     Resource,
     Rule,
     Stack,
-    Standing,
     Violation,
     at,
     block,
     is_true,
     items,
-    known,
+    known_value,
     number,
     once_per_stack,
     text,
@@ -73,7 +73,7 @@ def _rule(rule: Mapping[str, Any], path: Path) -> Iterator[Violation]:
         return
     ranges = [*items(rule.get("cidrBlocks")), *items(rule.get("ipv6CidrBlocks"))]
     first, last = number(rule.get("fromPort")), number(rule.get("toPort"))
-    yield from _judge({text(each) for each in ranges}, first, last, path)
+    yield from _violations({text(each) for each in ranges}, first, last, path)
 
 
 def _opens_no_port(protocol: object) -> bool:
@@ -81,14 +81,16 @@ def _opens_no_port(protocol: object) -> bool:
 
 
 def _ingress(resource: Resource) -> Iterator[Violation]:
-    given = resource.properties
-    if _opens_no_port(given.get("ipProtocol")):
+    properties = resource.properties
+    if _opens_no_port(properties.get("ipProtocol")):
         return
-    ranges = {text(given.get("cidrIpv4")), text(given.get("cidrIpv6"))}
-    yield from _judge(ranges, number(given.get("fromPort")), number(given.get("toPort")), ())
+    ranges = {text(properties.get("cidrIpv4")), text(properties.get("cidrIpv6"))}
+    yield from _violations(
+        ranges, number(properties.get("fromPort")), number(properties.get("toPort")), ()
+    )
 
 
-def _judge(
+def _violations(
     ranges: set[str], first: float | None, last: float | None, path: Path
 ) -> Iterator[Violation]:
     low, high = (
@@ -110,12 +112,12 @@ def _named(low: float, high: float) -> str:
 
 
 def _firewall(resource: Resource) -> Iterator[Violation]:
-    given = resource.properties
-    if text(given.get("direction")) == "EGRESS" or is_true(given.get("disabled")):
+    properties = resource.properties
+    if text(properties.get("direction")) == "EGRESS" or is_true(properties.get("disabled")):
         return
-    world = bool(_WORLD & {text(each) for each in items(given.get("sourceRanges"))})
-    for index, allowed in enumerate(items(given.get("allows"))):
-        ports = [str(known(port)) for port in items(block(allowed).get("ports"))]
+    world = bool(_WORLD & {text(each) for each in items(properties.get("sourceRanges"))})
+    for index, allowed in enumerate(items(properties.get("allows"))):
+        ports = [str(known_value(port)) for port in items(block(allowed).get("ports"))]
         if _opens_no_port(block(allowed).get("protocol")) or (
             ports and set(ports) <= {"80", "443"}
         ):
@@ -124,7 +126,7 @@ def _firewall(resource: Resource) -> Iterator[Violation]:
             own = not ports or any(map(_reaches_a_node, ports))
             what = f"port {', '.join(ports)}" if ports else "every port"
             yield _open(("allows", index), what, own=own)
-        elif str(_SSH) in ports and items(given.get("sourceRanges")):
+        elif str(_SSH) in ports and items(properties.get("sourceRanges")):
             yield _ssh(("allows", index))
 
 
@@ -140,7 +142,7 @@ def _node_group(resource: Resource) -> Iterator[Violation]:
         return
     if items(at(resource.properties, "remoteAccess", "sourceSecurityGroupIds")):
         # off unless somebody sets a key, and here from groups that somebody named
-        yield replace(_ssh(("remoteAccess",)), choice=True)
+        yield replace(_ssh(("remoteAccess",)), is_advisory=True)
     else:
         yield _open(("remoteAccess",), f"port {_SSH}", own=True)
 
@@ -150,8 +152,8 @@ def _open(path: Path, what: str, *, own: bool) -> Violation:
         path,
         f"the whole internet reaches {what} of these machines",
         "admit named networks only; services come in through a load balancer",
-        severity=None if what in _GRAVE else Severity.WARN,
-        choice=not own,  # somebody's own service, which may be meant for all
+        severity=None if what in _GRAVE else Severity.WARNING,
+        is_advisory=not own,  # somebody's own service, which may be meant for all
     )
 
 
@@ -160,20 +162,20 @@ def _ssh(path: Path) -> Violation:
         path,
         "SSH goes around every quota, log and admission rule of the cluster",
         "remove it; use Session Manager or `kubectl debug node` for the rare case",
-        severity=Severity.WARN,  # from networks that somebody named
+        severity=Severity.WARNING,  # from networks that somebody named
     )
 
 
-def _weighs(stack: Stack, resource: Resource, _: Path) -> Standing:
+def _context_effect(stack: Stack, resource: Resource, _: Path) -> ContextEffect:
     """A firewall of Google's for tags is for the machines that carry one of them: some in view, or none."""
-    wanted = {text(each) for each in items(resource.properties.get("targetTags"))}
-    if resource.group_kind != FIREWALL or not wanted:
-        return Standing.FULL
+    target_tags = {text(each) for each in items(resource.properties.get("targetTags"))}
+    if resource.group_kind != FIREWALL or not target_tags:
+        return ContextEffect.FULL
     try:
         carried = _tags(stack)
     except NotEvaluatedError:
-        return Standing.UNSURE
-    return Standing.FULL if wanted & carried else Standing.CHOICE
+        return ContextEffect.UNSURE
+    return ContextEffect.FULL if target_tags & carried else ContextEffect.CHOICE
 
 
 @once_per_stack
@@ -194,12 +196,12 @@ _CHECKS = {
 RULE = Rule(
     id="GPU-NET-01",
     title="GPU nodes accept no traffic from the internet, and no SSH",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="An H100 that answers on the internet is found within hours, and mines until somebody looks.",
     fix="Admit named networks only; no port 22 on GPU nodes.",
     sources=("EKS API, RemoteAccessConfig: without source groups port 22 is open to the world",),
     references=(Reference("CIS EKS 1.8.0", "5.4"), Reference("CIS GKE 1.9.0", "5.6")),
     kinds=(GROUP, GROUP_RULE, INGRESS, FIREWALL, NODE_GROUP),
     check=_check,
-    weighs=_weighs,
+    adjust=_context_effect,
 )

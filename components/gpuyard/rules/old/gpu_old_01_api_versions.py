@@ -16,10 +16,10 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.installed import (
+from gpuyard.rules.subjects.installed_versions import (
     first_trainer,
-    has_vendors_kueue,
-    is_unsure,
+    has_vendor_kueue,
+    is_version_unknown,
     older_kueue,
     older_ray,
 )
@@ -53,7 +53,7 @@ _TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    vendors, older = has_vendors_kueue(stack), older_kueue(stack)
+    vendors, older = has_vendor_kueue(stack), older_kueue(stack)
     elsewhere = bool(older) and not _speaks_of_gpus(stack)
     apart = _queues_no_gpus(stack)
     for kind, served in _V1BETA1.items():
@@ -65,8 +65,8 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                 first = older and kind not in _TEKTON
                 fix = f"upgrade Kueue {older}, which has no later one, and write {served}"
                 problem = f"{resource.kind} is deprecated"
-                said = _old(resource, problem, fix if first else f"write {served}")
-                yield replace(said, choice=(apart or bool(older)) and kind not in _TEKTON)
+                violation = _old(resource, problem, fix if first else f"write {served}")
+                yield replace(violation, is_advisory=(apart or bool(older)) and kind not in _TEKTON)
     yield from _rays(stack)
     yield from _jobs(stack, apart=apart)
 
@@ -79,9 +79,11 @@ def _rays(stack: Stack) -> Iterator[Violation]:
             fix = (
                 f"when you upgrade KubeRay {first}, write ray.io/v1" if first else "write ray.io/v1"
             )
-            said = _old(resource, f"{resource.kind} is deprecated", fix)
+            violation = _old(resource, f"{resource.kind} is deprecated", fix)
             # where a variable decides which KubeRay reads it, that may be one of its time
-            yield replace(said, choice=bool(first) or is_unsure(stack, "kuberay-operator"))
+            yield replace(
+                violation, is_advisory=bool(first) or is_version_unknown(stack, "kuberay-operator")
+            )
 
 
 def _jobs(stack: Stack, *, apart: bool) -> Iterator[Violation]:
@@ -97,7 +99,7 @@ def _jobs(stack: Stack, *, apart: bool) -> Iterator[Violation]:
         if first:
             fix = f"when you upgrade training-operator {first} to Trainer 2, {fix}"
         # which has no other kind: it is right there until then
-        yield replace(_old(resource, problem, fix), choice=bool(first))
+        yield replace(_old(resource, problem, fix), is_advisory=bool(first))
 
 
 def _speaks_of_gpus(stack: Stack) -> bool:
@@ -139,7 +141,7 @@ def _old(resource: Resource, problem: str, fix: str) -> Violation:
 RULE = Rule(
     id="GPU-OLD-01",
     title="Objects use API versions that are not deprecated",
-    severity=Severity.NOTE,
+    severity=Severity.INFO,
     why="A deprecated version is served until it is not, and the upgrade that ends it is somebody else's.",
     fix="Write kueue.x-k8s.io/v1beta2, ray.io/v1, tekton.dev/v1, and TrainJobs.",
     sources=(

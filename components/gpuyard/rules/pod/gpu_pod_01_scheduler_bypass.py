@@ -4,32 +4,37 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.admission.bypass import bypasses_of, without_own
+from gpuyard.admission.bypass import containers_given_all_gpus, pod_bypasses
 from gpuyard.admission.requirements import BYPASS
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.manifests.pods import gpu_requests
 from gpuyard.rules.rule import (
+    ContextEffect,
     Parameters,
     Reference,
     Resource,
     Rule,
     Stack,
-    Standing,
     Violation,
     at,
     mapping,
     text,
 )
-from gpuyard.rules.subjects.counting import counts_gpus, hands_out_turns, most_gpus, takes_all
-from gpuyard.rules.subjects.cuda_images import built_on_cuda
-from gpuyard.rules.subjects.installed import gives_by_cdi_alone
+from gpuyard.rules.subjects.cuda_images import is_cuda_image
+from gpuyard.rules.subjects.device_counts import (
+    counts_gpus,
+    max_gpus_per_node,
+    requests_all_gpus,
+    uses_time_slicing,
+)
+from gpuyard.rules.subjects.installed_versions import injects_by_cdi_only
 from gpuyard.rules.subjects.pods import (
     POD_KINDS,
     SYSTEM_NAMESPACES,
     Pod,
-    is_an_agent,
-    measures_gpus,
+    is_gpu_monitor,
+    is_node_agent,
     pod_at,
     pods_of,
 )
@@ -51,17 +56,17 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         alone = bool(exporters) and len(exporters) == len(list(pod.containers()))
         if alone or (resource.group_kind == "apps/DaemonSet" and _is_a_plugin(pod)):
             continue  # who hands out the GPUs of a node, or measures them, looks at all of them
-        agent = is_an_agent(resource, pod)
-        for slip in bypasses_of(pod):
+        agent = is_node_agent(resource, pod)
+        for slip in pod_bypasses(pod):
             if (
                 _is_unknown(resource, slip.path)
                 or slip.path[: len(pod.at("containers", 0))] in exporters
             ):
                 continue
             if slip.path != pod.at(_CLASS):
-                less = Severity.WARN if _asks(resource, slip.path) else None
+                less = Severity.WARNING if _requests_gpus(resource, slip.path) else None
                 mine = agent or _watches(resource, slip.path)
-                yield Violation(slip.path, slip.problem, slip.fix, severity=less, choice=mine)
+                yield Violation(slip.path, slip.problem, slip.fix, severity=less, is_advisory=mine)
         # beside one that measures, the class is there for that one
         yield from _by_class(pod, agent=agent or bool(exporters))
 
@@ -70,14 +75,16 @@ def _exporters(resource: Resource, pod: Pod) -> set[Path]:
     """Where containers stand that measure all GPUs of a node, and may take none."""
     if resource.group_kind not in _OF_NODES:
         return set()
-    return {path for path, container in pod.containers() if measures_gpus(container)}
+    return {path for path, container in pod.containers() if is_gpu_monitor(container)}
 
 
 def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
     """The runtime class gives an image what its own variable asks for, and no file says what that is."""
-    slips = [slip for slip in bypasses_of(pod) if slip.path == pod.at(_CLASS)]
-    given = [built_on_cuda(text(each.get("image"))) for _, each in without_own(pod)]
-    if not slips or not any(each is not False for each in given):
+    slips = [slip for slip in pod_bypasses(pod) if slip.path == pod.at(_CLASS)]
+    are_cuda = [
+        is_cuda_image(text(each.get("image"))) for _, each in containers_given_all_gpus(pod)
+    ]
+    if not slips or not any(each is not False for each in are_cuda):
         return
     runtime = text(pod.spec.get(_CLASS))
     one = slips[0] if len(slips) == 1 else None
@@ -86,33 +93,38 @@ def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
         f"GPUs that nobody counts: the runtime class {runtime} gives every GPU of the node to a container"
         " without a request whose image asks for them, as CUDA's do",
         one.fix if one else "request nvidia.com/gpu, or leave runtimeClassName out",
-        severity=Severity.WARN,
+        severity=Severity.WARNING,
         # beside a container that asks for GPUs the class is there for that one
-        choice=agent or any(pod.gpus().values()) or pod.claims_devices or True not in given,
+        is_advisory=agent or any(pod.gpus().values()) or pod.claims_devices or True not in are_cuda,
     )
 
 
-def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
+def _context_effect(stack: Stack, resource: Resource, path: Path) -> ContextEffect:
     """Where nobody in view counts GPUs, or it has all of its node, nothing is taken from others.
 
     With turns on GPUs of which nobody knows how many there are, it may be the one that all share anyway.
     """
-    if most_gpus(stack) == 1 or not counts_gpus(stack):
-        return Standing.CHOICE
+    if max_gpus_per_node(stack) == 1 or not counts_gpus(stack):
+        return ContextEffect.CHOICE
     pod = pod_at(resource, path)
-    if "env" in path and pod is not None and not pod.spec.get(_CLASS) and gives_by_cdi_alone(stack):
-        return Standing.CHOICE  # the variable gives nothing there
-    if pod is not None and takes_all(stack, pod):
-        return Standing.CHOICE
-    if most_gpus(stack) is None and hands_out_turns(stack):
-        return Standing.CHOICE if _asks(resource, path) else Standing.UNSURE
-    return Standing.FULL
+    if (
+        "env" in path
+        and pod is not None
+        and not pod.spec.get(_CLASS)
+        and injects_by_cdi_only(stack)
+    ):
+        return ContextEffect.CHOICE  # the variable gives nothing there
+    if pod is not None and requests_all_gpus(stack, pod):
+        return ContextEffect.CHOICE
+    if max_gpus_per_node(stack) is None and uses_time_slicing(stack):
+        return ContextEffect.CHOICE if _requests_gpus(resource, path) else ContextEffect.UNSURE
+    return ContextEffect.FULL
 
 
 def _container(resource: Resource, path: Path) -> Mapping[str, Any]:
     """The container in which a place is."""
-    there = next((i for i, step in enumerate(path) if step in _OF_CONTAINER), None)
-    return mapping(at(resource.properties, *path[:there])) if there else {}
+    end = next((i for i, step in enumerate(path) if step in _OF_CONTAINER), None)
+    return mapping(at(resource.properties, *path[:end])) if end else {}
 
 
 def _watches(resource: Resource, path: Path) -> bool:
@@ -121,7 +133,7 @@ def _watches(resource: Resource, path: Path) -> bool:
     return any(_WATCHES.search(text(container.get(field))) for field in ("name", "image"))
 
 
-def _asks(resource: Resource, path: Path) -> bool:
+def _requests_gpus(resource: Resource, path: Path) -> bool:
     """Whether the container at a path asks for GPUs itself: of a node with one it gets that one anyway."""
     return any(gpu_requests(_container(resource, path)).values())
 
@@ -141,7 +153,7 @@ def _is_unknown(resource: Resource, path: Path) -> bool:
 RULE = Rule(
     id=BYPASS.id,
     title=BYPASS.title,
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A pod that takes GPUs past the scheduler shares them with whoever was given them, unseen.",
     fix="Request nvidia.com/gpu; leave NVIDIA_VISIBLE_DEVICES and the runtime class nvidia to the operator.",
     sources=(
@@ -152,5 +164,5 @@ RULE = Rule(
     kinds=POD_KINDS,
     parameters={"namespaces": SYSTEM_NAMESPACES},
     check=_check,
-    weighs=_weighs,
+    adjust=_context_effect,
 )

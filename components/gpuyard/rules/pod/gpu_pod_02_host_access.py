@@ -4,39 +4,43 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from gpuyard.admission import requirement
 from gpuyard.admission.host import PRIVILEGED, SHARES_HOST
-from gpuyard.admission.requirement import Slip
 from gpuyard.findings import Path, Severity
-from gpuyard.manifests.pods import called
+from gpuyard.manifests.pods import container_name
 from gpuyard.rules.rule import (
+    ContextEffect,
     Parameters,
     Reference,
     Resource,
     Rule,
     Stack,
-    Standing,
     Violation,
     at,
     is_true,
     items,
-    known,
+    known_value,
     mapping,
     mappings,
     number,
     once_per_stack,
     text,
 )
-from gpuyard.rules.subjects.claims import claims_of_others
+from gpuyard.rules.subjects.claims import claims_only_other_devices
 from gpuyard.rules.subjects.components import components_in
-from gpuyard.rules.subjects.counting import OF_A_NODE, most_gpus, pinned_to
+from gpuyard.rules.subjects.device_counts import (
+    MAX_GPUS_PER_NODE,
+    gpus_of_selected_nodes,
+    max_gpus_per_node,
+)
 from gpuyard.rules.subjects.pods import (
     POD_KINDS,
     SYSTEM_NAMESPACES,
     Pod,
-    is_a_fabric,
-    is_an_agent,
+    is_fabric_daemon,
+    is_gpu_monitor,
     is_gpu_pod,
-    measures_gpus,
+    is_node_agent,
     pod_at,
     pods_of,
 )
@@ -76,12 +80,12 @@ _ROOT = frozenset({"/", "//"})
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     """Each place once: steps of a workflow share its volumes, and none of them may have it for another."""
-    found: dict[Path, Violation] = {}
-    for said in _of_pods(resource, parameters):
-        before = found.get(said.path)
-        if before is None or before.choice:
-            found[said.path] = said
-    yield from found.values()
+    results: dict[Path, Violation] = {}
+    for violation in _of_pods(resource, parameters):
+        before = results.get(violation.path)
+        if before is None or before.is_advisory:
+            results[violation.path] = violation
+    yield from results.values()
 
 
 def _of_pods(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
@@ -91,38 +95,38 @@ def _of_pods(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     for pod in pods_of(resource):
         if not (is_gpu_pod(pod) or _reaches_for_devices(pod)):
             continue
-        whole, keeper = _has_the_node(pod), is_an_agent(resource, pod)
+        has_whole_node, keeper = _has_the_node(pod), is_node_agent(resource, pod)
         measures = _measures(resource, pod)
         for slip in _host(pod):
-            mine = (whole and slip.path[-1] == _SHARED_MEMORY) or (
+            mine = (has_whole_node and slip.path[-1] == _SHARED_MEMORY) or (
                 slip.path[-1] == _PROCESSES and _verifies(pod)
             )
-            yield Violation(slip.path, slip.problem, slip.fix, choice=mine)
-        grave = Severity.WARN if whole or _on_a_fabric(pod) else None
+            yield Violation(slip.path, slip.problem, slip.fix, is_advisory=mine)
+        grave = Severity.WARNING if has_whole_node or _on_a_fabric(pod) else None
         for slip in () if _tests_a_node(pod) else _privileged(pod):
             if slip.path[: -len(_PRIVILEGE)] not in agents:
                 mine = (
-                    whole
-                    or (is_a_fabric(pod) and pod.claims_devices)
+                    has_whole_node
+                    or (is_fabric_daemon(pod) and pod.claims_devices)
                     or slip.path[: -len(_PRIVILEGE)] in measures
                     or (_only_prepares(resource, slip.path) if _FIRST in slip.path else keeper)
                 )
-                yield Violation(slip.path, slip.problem, slip.fix, severity=grave, choice=mine)
-        yield from _volumes(pod, keeper=keeper, whole=whole)
+                yield Violation(slip.path, slip.problem, slip.fix, severity=grave, is_advisory=mine)
+        yield from _volumes(pod, keeper=keeper, whole=has_whole_node)
 
 
 def _agents(resource: Resource) -> set[Path]:
     """Containers of NVIDIA's own on every node, in whatever namespace: there to look after every GPU."""
     if resource.group_kind != "apps/DaemonSet":
         return set()
-    return {found.path[:-1] for found in components_in(resource)}
+    return {result.path[:-1] for result in components_in(resource)}
 
 
 def _measures(resource: Resource, pod: Pod) -> set[Path]:
     """Containers of exporters on every node, from whatever registry."""
     if resource.group_kind != "apps/DaemonSet":
         return set()
-    return {path for path, container in pod.containers() if measures_gpus(container)}
+    return {path for path, container in pod.containers() if is_gpu_monitor(container)}
 
 
 def _reaches_for_devices(pod: Pod) -> bool:
@@ -139,7 +143,7 @@ def _on_a_fabric(pod: Pod) -> bool:
         for mount in items(container.get("volumeMounts"))
     ]
     paths = [*mounted, *(_path(volume) for _, volume in pod.volumes())]
-    return any(map(_FABRIC.match, paths)) or is_a_fabric(pod)
+    return any(map(_FABRIC.match, paths)) or is_fabric_daemon(pod)
 
 
 def _tests_a_node(pod: Pod) -> bool:
@@ -147,22 +151,22 @@ def _tests_a_node(pod: Pod) -> bool:
 
     One in the node's network has the node as well: the cards of the fabric are there once.
     """
-    alone = pod.gpus().get(GPU, 0) >= OF_A_NODE or is_true(pod.spec.get("hostNetwork"))
-    return is_a_fabric(pod) and alone
+    alone = pod.gpus().get(GPU, 0) >= MAX_GPUS_PER_NODE or is_true(pod.spec.get("hostNetwork"))
+    return is_fabric_daemon(pod) and alone
 
 
 def _has_the_node(pod: Pod) -> bool:
     """Whether every GPU of its node is its own: no privilege gives it one of somebody else's."""
     gpus = pod.gpus().get(GPU, 0)
-    if gpus >= min(OF_A_NODE, pinned_to(pod) or OF_A_NODE):
+    if gpus >= min(MAX_GPUS_PER_NODE, gpus_of_selected_nodes(pod) or MAX_GPUS_PER_NODE):
         return True
     return gpus >= _OF_A_RACKS_NODE and _is_in_a_rack(pod)
 
 
 def _asks_for_some(pod: Pod) -> bool:
     """Whether how many GPUs it asks for is filled in later, as `$GPUS_PER_NODE`: they may be all."""
-    asked = (mapping(each, "resources", "limits").get(GPU) for _, each in pod.containers())
-    return any(each is not None and number(each) is None for each in asked)
+    limits = (mapping(each, "resources", "limits").get(GPU) for _, each in pod.containers())
+    return any(each is not None and number(each) is None for each in limits)
 
 
 def _verifies(pod: Pod) -> bool:
@@ -172,8 +176,8 @@ def _verifies(pod: Pod) -> bool:
 
 
 def _is_in_a_rack(pod: Pod) -> bool:
-    said = (pod.spec.get(each) for each in ("resourceClaims", "nodeSelector", "affinity"))
-    return any(_RACK.search(str(each)) for each in said)
+    fields = (pod.spec.get(each) for each in ("resourceClaims", "nodeSelector", "affinity"))
+    return any(_RACK.search(str(each)) for each in fields)
 
 
 def _only_prepares(resource: Resource, path: Path) -> bool:
@@ -186,10 +190,10 @@ def _only_prepares(resource: Resource, path: Path) -> bool:
 def _sets_the_kernel(container: Mapping[str, object]) -> bool:
     """Whether it does nothing but set values of the kernel, as databases and servers ask for."""
     words = [text(each) for part in ("command", "args") for each in items(container.get(part))]
-    said = (
+    lines = (
         words[-1].splitlines() if len(words) > 1 and _SHELL.search(words[0]) else [" ".join(words)]
     )
-    steps = [step.strip() for line in said for step in _STEPS.split(line)]
+    steps = [step.strip() for line in lines for step in _STEPS.split(line)]
     done = [step for step in steps if step and not step.startswith("#")]
     return bool(done) and all(map(_KERNEL.match, done))
 
@@ -206,44 +210,44 @@ def _with_a_default(stack: Stack) -> set[str]:
     }
 
 
-def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
+def _context_effect(stack: Stack, resource: Resource, path: Path) -> ContextEffect:
     """By how many GPUs a machine has: with all of them asked for, none is left to take from others."""
     if path[-1] == _EMPTY_DIR and resource.namespace in _with_a_default(stack):
-        return Standing.CHOICE
+        return ContextEffect.CHOICE
     if path[-1] not in _TAKES or text(at(resource.properties, *path)) in _ROOT:
-        return Standing.FULL
+        return ContextEffect.FULL
     pod = pod_at(resource, path)
-    return Standing.FULL if pod is None else _by_its_gpus(stack, pod)
+    return ContextEffect.FULL if pod is None else _by_its_gpus(stack, pod)
 
 
-def _by_its_gpus(stack: Stack, pod: Pod) -> Standing:
-    if claims_of_others(stack, pod):
-        return Standing.CHOICE
+def _by_its_gpus(stack: Stack, pod: Pod) -> ContextEffect:
+    if claims_only_other_devices(stack, pod):
+        return ContextEffect.CHOICE
     if _asks_for_some(pod):
-        return Standing.UNSURE
+        return ContextEffect.UNSURE
     if not any(pod.gpus().values()) or _has_the_node(pod):
-        return Standing.FULL
-    most = most_gpus(stack)
+        return ContextEffect.FULL
+    most = max_gpus_per_node(stack)
     if most is None:
-        return Standing.FULL if pinned_to(pod) else Standing.UNSURE
-    return Standing.CHOICE if pod.gpus().get(GPU, 0) >= most else Standing.FULL
+        return ContextEffect.FULL if gpus_of_selected_nodes(pod) else ContextEffect.UNSURE
+    return ContextEffect.CHOICE if pod.gpus().get(GPU, 0) >= most else ContextEffect.FULL
 
 
 def _path(volume: object) -> str:
     return text(mapping(mapping(volume).get("hostPath")).get("path"))
 
 
-def _host(pod: Pod) -> Iterator[Slip]:
+def _host(pod: Pod) -> Iterator[requirement.Violation]:
     for field in _SHARED:
         if is_true(pod.spec.get(field)):
-            yield SHARES_HOST[field].slip(pod.at(field))
+            yield SHARES_HOST[field].violation(pod.at(field))
 
 
-def _privileged(pod: Pod) -> Iterator[Slip]:
+def _privileged(pod: Pod) -> Iterator[requirement.Violation]:
     for path, container in pod.containers():
         if is_true(mapping(container.get("securityContext")).get("privileged")):
             where = (*path, *_PRIVILEGE)
-            yield PRIVILEGED.slip(where, container=called(path, container))
+            yield PRIVILEGED.violation(where, container=container_name(path, container))
 
 
 def _volumes(pod: Pod, *, keeper: bool, whole: bool) -> Iterator[Violation]:
@@ -260,25 +264,25 @@ def _volumes(pod: Pod, *, keeper: bool, whole: bool) -> Iterator[Violation]:
                 if path.strip("/")
                 else root,
                 "remove the volume; the device plugin mounts what the pod was given",
-                choice=(keeper or whole) and bool(path.strip("/")),
+                is_advisory=(keeper or whole) and bool(path.strip("/")),
             )
-        for said in _shared_memory(volume, where, shm):
+        for violation in _shared_memory(volume, where, shm):
             # as with hostIPC, which is the same memory: of one without a limit a fabric's test is alone
-            shared = said.path[-1] == _OF_HOST
+            shared = violation.path[-1] == _OF_HOST
             mine = whole or (shared and _asks_for_some(pod))
-            yield replace(said, choice=mine and (shared or is_a_fabric(pod)))
+            yield replace(violation, is_advisory=mine and (shared or is_fabric_daemon(pod)))
 
 
 def _shm_volumes(pod: Pod) -> dict[str, bool]:
     """Volumes at /dev/shm: whether each container that has one there has a memory limit."""
-    found: dict[str, bool] = {}
+    results: dict[str, bool] = {}
     for _, container in pod.containers():
-        bounded = known(mapping(container, "resources", "limits").get("memory")) is not None
+        bounded = known_value(mapping(container, "resources", "limits").get("memory")) is not None
         for mount in items(container.get("volumeMounts")):
             if text(mapping(mount).get("mountPath")).rstrip("/") == _SHM:
                 name = text(mapping(mount).get("name"))
-                found[name] = found.get(name, True) and bounded
-    return found
+                results[name] = results.get(name, True) and bounded
+    return results
 
 
 def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iterator[Violation]:
@@ -291,7 +295,7 @@ def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iter
             (*where, _OF_HOST),
             f"the host's {_SHM} is shared with every pod that mounts it, and keeps what a pod leaves there",
             "use emptyDir: {medium: Memory, sizeLimit: …}",
-            severity=Severity.WARN,  # guides of vendors have it, for pods that have their nodes alone
+            severity=Severity.WARNING,  # guides of vendors have it, for pods that have their nodes alone
         )
         return
     empty = mapping(volume).get(_EMPTY_DIR)
@@ -303,14 +307,14 @@ def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iter
             (*where, _EMPTY_DIR),
             "shared memory without sizeLimit may take all memory of the node",
             "add sizeLimit, at most the pod's memory limit",
-            severity=Severity.WARN,
+            severity=Severity.WARNING,
         )
 
 
 RULE = Rule(
     id="GPU-POD-02",
     title="A GPU pod has no privileges and no host devices",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Privilege, the host's devices or its shared memory undo every share, slice and quota there is.",
     fix="Remove privileged, hostPID, hostIPC and hostPath devices; give /dev/shm an emptyDir with sizeLimit.",
     sources=("Kubernetes Pod Security Standards, baseline and restricted",),
@@ -318,5 +322,5 @@ RULE = Rule(
     kinds=POD_KINDS,
     parameters={"namespaces": SYSTEM_NAMESPACES},
     check=_check,
-    weighs=_weighs,
+    adjust=_context_effect,
 )

@@ -4,18 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.admission.images import allowed, prefix
-from gpuyard.admission.placing import EVERY_TAINT
+from gpuyard.admission.images import is_allowed_image, normalized_prefix
+from gpuyard.admission.placement import EVERY_TAINT
 from gpuyard.findings import Path, Severity
-from gpuyard.manifests.moving_tags import moves
+from gpuyard.manifests.moving_tags import is_moving_tag
 from gpuyard.manifests.placeholders import is_no_image, repository_of
 from gpuyard.rules.rule import (
+    ContextEffect,
     Parameters,
     Reference,
     Resource,
     Rule,
     Stack,
-    Standing,
     Violation,
     at,
     items,
@@ -23,15 +23,15 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
-from gpuyard.rules.subjects.claims import claims_of_others
-from gpuyard.rules.subjects.installed import IMAGES
-from gpuyard.rules.subjects.parts import image_at
+from gpuyard.rules.subjects.claims import claims_only_other_devices
+from gpuyard.rules.subjects.component_images import image_at
+from gpuyard.rules.subjects.installed_versions import IMAGES
 from gpuyard.rules.subjects.pods import (
     GPU_PREFIXES,
     POD_KINDS,
     SYSTEM_NAMESPACES,
     Pod,
-    is_a_fabric,
+    is_fabric_daemon,
     is_gpu_pod,
     pod_at,
     pods_of,
@@ -92,20 +92,20 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         return  # node agents run everywhere, that is what they are for
     for pod in pods_of(resource):
         if is_gpu_pod(pod):  # also with a limit of 0, which overlays raise
-            yield from () if is_a_fabric(pod) else _tolerations(pod)
+            yield from () if is_fabric_daemon(pod) else _tolerations(pod)
             yield from _images(resource, pod, parameters)
 
 
 def _tolerations(pod: Pod) -> Iterator[Violation]:
     for index, toleration in enumerate(items(pod.spec.get("tolerations"))):
-        given = mapping(toleration)
-        if text(given.get("operator")) == "Exists" and not text(given.get("key")):
-            slip = EVERY_TAINT.slip(pod.at("tolerations", index))
+        value = mapping(toleration)
+        if text(value.get("operator")) == "Exists" and not text(value.get("key")):
+            slip = EVERY_TAINT.violation(pod.at("tolerations", index))
             yield Violation(slip.path, slip.problem, slip.fix)
 
 
 def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Violation]:
-    places = tuple(prefix(each) for each in parameters["images_from"])
+    places = tuple(normalized_prefix(each) for each in parameters["allowed_images"])
     # what has them before the work begins is not the work
     some_have = any(_has_gpus(each) for path, each in pod.containers() if _FIRST not in path)
     for path, container in pod.containers():
@@ -113,48 +113,51 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
         unknown = is_no_image(image)
         if not image or (unknown and not _only_the_registry_is(image)):
             continue  # somebody fills it in later
-        if places and not unknown and not allowed(image, places):
+        if places and not unknown and not is_allowed_image(image, places):
             problem = f"{image} comes from no allowed registry"
             yield Violation(where, problem, f"use one of {', '.join(places)}")
-        if _DIGEST.search(image) or not moves(image):
+        if _DIGEST.search(image) or not is_moving_tag(image):
             continue
         if _runs_beside(resource, where, container):
             yield Violation(
                 where,
                 f"{image} can be another image tomorrow: {_then(resource)}",
                 "pin the image by digest, as name:tag@sha256:…",
-                choice=_is_built_here(image, container) or (some_have and not _has_gpus(container)),
+                is_advisory=_is_built_here(image, container)
+                or (some_have and not _has_gpus(container)),
             )
 
 
-def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
+def _context_effect(stack: Stack, resource: Resource, path: Path) -> ContextEffect:
     """A tag that a command in view sets at each apply, or loads onto the nodes, moves for nobody."""
     pod = pod_at(resource, path)
-    if pod is not None and claims_of_others(stack, pod):
-        return Standing.CHOICE
+    if pod is not None and claims_only_other_devices(stack, pod):
+        return ContextEffect.CHOICE
     if path[-1:] != ("image",):
-        return Standing.FULL
+        return ContextEffect.FULL
     container = mapping(at(resource.properties, *path[:-1]))
     name = repository_of(text(container.get("image"))).removeprefix("docker.io/")
     mine = [[resource.name, each] for each in ("*", text(container.get("name")))]
-    said = [each.properties for each in stack.of(IMAGES)]
-    by_name = any(name in items(each.get("names")) for each in said)
-    by_container = any(pair in items(each.get("containers")) for each in said for pair in mine)
-    return Standing.CHOICE if by_name or by_container else Standing.FULL
+    overrides = [each.properties for each in stack.of(IMAGES)]
+    by_name = any(name in items(each.get("names")) for each in overrides)
+    by_container = any(pair in items(each.get("containers")) for each in overrides for pair in mine)
+    return ContextEffect.CHOICE if by_name or by_container else ContextEffect.FULL
 
 
 def _has_gpus(container: Mapping[str, Any]) -> bool:
     """Whether it is one that the pod's GPUs are for, of those that say so."""
     resources = mapping(container.get("resources"))
-    asked = {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
-    counted = (number(n) for name, n in asked.items() if str(name).startswith(GPU_PREFIXES))
+    resource_requests = {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
+    counted = (
+        number(n) for name, n in resource_requests.items() if str(name).startswith(GPU_PREFIXES)
+    )
     return any(n != 0 for n in counted) or bool(resources.get("claims"))
 
 
 def _is_built_here(image: str, container: Mapping[str, Any]) -> bool:
     """Whether nodes have it without asking, under a name that no registry has: its owner moves it."""
-    kept = text(container.get("imagePullPolicy")) == "IfNotPresent"
-    return kept and "/" not in image and image.partition(":")[0] not in _OFFICIAL
+    uses_local_image = text(container.get("imagePullPolicy")) == "IfNotPresent"
+    return uses_local_image and "/" not in image and image.partition(":")[0] not in _OFFICIAL
 
 
 def _only_the_registry_is(image: str) -> bool:
@@ -184,7 +187,7 @@ def _then(resource: Resource) -> str:
 RULE = Rule(
     id="GPU-POD-03",
     title="A GPU workload tolerates taints by key and runs a pinned image",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="A wildcard toleration defeats every fence between pools; a moving tag gives one gang two programs.",
     fix="Name the taints to tolerate; pin images, best by digest; keep to the allowed registries.",
     sources=(
@@ -194,8 +197,8 @@ RULE = Rule(
     kinds=POD_KINDS,
     parameters={
         "namespaces": SYSTEM_NAMESPACES,
-        "images_from": (),
+        "allowed_images": (),
     },
     check=_check,
-    weighs=_weighs,
+    adjust=_context_effect,
 )

@@ -9,10 +9,10 @@ from gpuyard.catalogue.software.cuda_tags import (
     LAST_OF_TWO_PARTS,
     NEWEST_OF_OLDEST,
     OLDEST,
-    tag_instead,
+    suggested_tag,
 )
 from gpuyard.findings import Path, Severity
-from gpuyard.manifests.placeholders import is_filled_in, is_placeholder
+from gpuyard.manifests.placeholders import is_entirely_placeholder, is_placeholder
 from gpuyard.manifests.quantities import quantity
 from gpuyard.rules.rule import (
     Parameters,
@@ -22,11 +22,11 @@ from gpuyard.rules.rule import (
     at,
     is_true,
     items,
-    known,
+    known_value,
     mapping,
     text,
 )
-from gpuyard.rules.subjects.parts import image_at
+from gpuyard.rules.subjects.component_images import image_at
 from gpuyard.rules.subjects.pods import (
     GPU_PREFIXES,
     POD_KINDS,
@@ -102,8 +102,8 @@ def _of_vendor(pod: Pod) -> bool:
 
 def _image(where: Path, image: str) -> Iterator[Violation]:
     name, _, tag = image.partition("@")[0].rpartition(":")
-    if _CUDA.fullmatch(name) and (found := _TWO_PARTS.match(tag)):
-        yield _cuda(where, tag, (int(found[1]), int(found[2])))
+    if _CUDA.fullmatch(name) and (match := _TWO_PARTS.match(tag)):
+        yield _cuda(where, tag, (int(match[1]), int(match[2])))
     if _EXPORTER.search(name) and _THREE_PARTS.fullmatch(tag):
         yield Violation(
             where,
@@ -114,14 +114,14 @@ def _image(where: Path, image: str) -> Iterator[Violation]:
 
 def _cuda(path: Path, tag: str, version: tuple[int, int]) -> Violation:
     """Of a tag with two parts; those of new versions never were, and those of old ones are no more."""
-    gone = "NVIDIA has removed it, as all tags of that age"
+    is_withdrawn = "NVIDIA has removed it, as all tags of that age"
     never = "versions have three parts, and old ones were removed"
-    said = gone if version <= LAST_OF_TWO_PARTS else never
-    instead = tag_instead(version, tag)
+    reason = is_withdrawn if version <= LAST_OF_TWO_PARTS else never
+    instead = suggested_tag(version, tag)
     if instead is None:
         which = "CUDA 11 or newer" if version < OLDEST else "one with three parts"
-        instead = f"{which}, as {tag_instead(NEWEST_OF_OLDEST, tag)}"
-    problem = f"there is no image of CUDA tagged {tag}: {said}"
+        instead = f"{which}, as {suggested_tag(NEWEST_OF_OLDEST, tag)}"
+    problem = f"there is no image of CUDA tagged {tag}: {reason}"
     return Violation(path, problem, f"write {instead}, best by digest")
 
 
@@ -135,7 +135,7 @@ def _rights(path: Path, context: Mapping[str, Any]) -> Iterator[Violation]:
                 f"write {name.removeprefix('CAP_')}",
             )
     strong = is_true(context.get("privileged")) or "CAP_SYS_ADMIN" in added
-    if known(context.get("allowPrivilegeEscalation")) is False and strong:
+    if known_value(context.get("allowPrivilegeEscalation")) is False and strong:
         yield Violation(
             (*path, "securityContext", "allowPrivilegeEscalation"),
             "the API refuses a container that is privileged or adds CAP_SYS_ADMIN, and may not gain rights",
@@ -153,10 +153,10 @@ def _variables(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
 def _commands(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
     for field in ("command", "args"):
         words = " ".join(text(each) for each in items(container.get(field)))
-        for found, (problem, fix) in _MPS_WORDS.items():
-            if found in words:
+        for result, (problem, fix) in _MPS_WORDS.items():
+            if result in words:
                 # a server for the processes of one pod is of use to that pod
-                grave = Severity.WARN if found == _MPS_SERVER else None
+                grave = Severity.WARNING if result == _MPS_SERVER else None
                 yield Violation((*path, field), problem, fix, severity=grave)
 
 
@@ -165,20 +165,23 @@ def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]
     for name in sorted({*limits, *requests}):
         if not name.startswith(GPU_PREFIXES):
             continue
-        limit, request = quantity(known(limits.get(name))), quantity(known(requests.get(name)))
+        limit, request = (
+            quantity(known_value(limits.get(name))),
+            quantity(known_value(requests.get(name))),
+        )
         whose = "limits" if name in limits else "requests"
-        asked = limit if name in limits else request
+        amount = limit if name in limits else request
         where = (*path, "resources", whose, name)
-        given = known(resources[whose][name])
-        if is_placeholder(given) or is_placeholder(requests.get(name)):
+        value = known_value(resources[whose][name])
+        if is_placeholder(value) or is_placeholder(requests.get(name)):
             continue
-        if asked is None or asked % 1:
+        if amount is None or amount % 1:
             yield Violation(
                 where,
-                f"{given} is no number of {name}: GPUs are whole",
+                f"{value} is no number of {name}: GPUs are whole",
                 "ask for 1 and share by MIG or MPS",
             )
-        elif name not in limits and not is_filled_in(resources.get("limits")):
+        elif name not in limits and not is_entirely_placeholder(resources.get("limits")):
             yield Violation(where, f"{name} without a limit is refused", "write it under limits")
         elif name in requests and request != limit:
             yield Violation(
@@ -191,7 +194,7 @@ def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]
 RULE = Rule(
     id="GPU-POD-04",
     title="A GPU pod uses valid resource requests and fields",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Such a pod is refused, never starts for want of its image, or runs without the limit it counts on.",
     fix="Write tags that exist, capabilities without CAP_, whole GPUs as limits; share by MIG or MPS.",
     sources=(

@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.admission.bypass import asks
+from gpuyard.admission.bypass import requests_gpus
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.names import NVLINK_GPUS_LABEL
 from gpuyard.rules.rule import (
+    ContextEffect,
     Parameters,
     Resource,
     Rule,
     Stack,
-    Standing,
     Violation,
     at,
     items,
@@ -22,7 +22,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.pods import POD_KINDS, Pod, is_gpu_pod, pods_of
-from gpuyard.rules.subjects.pools import OWN_LABELS, POOL_KINDS, gives_label, gpu_pool
+from gpuyard.rules.subjects.pools import OWN_LABELS, POOL_KINDS, gpu_pool, sets_label
 
 _INSTEAD = (
     f"select nvidia.com/gpu.product, nvidia.com/gpu.clique or, on nodes of gpuyard, {NVLINK_GPUS_LABEL}",
@@ -142,7 +142,7 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
             ("spec", "selector"), problem, "repeat the template's labels as matchLabels"
         )
     if not (_placed(pod) or _waits(pod)):
-        asking = asks(pod)  # it is started on none without GPUs then
+        asking = requests_gpus(pod)  # it is started on none without GPUs then
         yield Violation(
             pod.at(_SELECTOR),
             "a pod of it waits on every node without GPUs, for the GPU that it asks for"
@@ -150,7 +150,7 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
             else "it runs on every node, those without GPUs too: a toleration keeps it off none",
             'select nvidia.com/gpu.present: "true"',
             # NVIDIA's own manifest of the exporter has no more
-            choice=asking or all(_EXPORTER.search(image) for image in images),
+            is_advisory=asking or all(_EXPORTER.search(image) for image in images),
         )
     mounted = [text(mapping(each.get("hostPath")).get("path")) for _, each in pod.volumes()]
     mapped = any(map(_holds_the_socket, mounted))
@@ -165,16 +165,16 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
             )
 
 
-def _weighs(stack: Stack, resource: Resource, path: Path) -> Standing:
+def _context_effect(stack: Stack, resource: Resource, path: Path) -> ContextEffect:
     """A label that something in view gives to nodes is right, whatever it is called.
 
     NVIDIA's own manifests select no nodes: it matters where nodes without GPUs are.
     """
     label = _label_at(resource, path)
     if label.startswith(OWN_LABELS):
-        return Standing.NONE if gives_label(stack, label) else Standing.FULL
-    others = path[-1] != _SELECTOR or _has_other_pools(stack)
-    return Standing.FULL if others else Standing.CHOICE
+        return ContextEffect.NONE if sets_label(stack, label) else ContextEffect.FULL
+    is_sure = path[-1] != _SELECTOR or _has_other_pools(stack)
+    return ContextEffect.FULL if is_sure else ContextEffect.CHOICE
 
 
 @once_per_stack
@@ -201,7 +201,7 @@ def _holds_the_socket(path: str) -> bool:
 RULE = Rule(
     id="GPU-POD-05",
     title="Node selectors use labels that nodes have",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="A label of somebody's guide is on no node: the pod waits for ever, and the autoscaler adds nothing.",
     fix="Select by the labels of GPU feature discovery, of the cloud, or of your pools.",
     sources=(
@@ -212,5 +212,5 @@ RULE = Rule(
     kinds=POD_KINDS,
     parameters={"labels": ()},
     check=_check,
-    weighs=_weighs,
+    adjust=_context_effect,
 )

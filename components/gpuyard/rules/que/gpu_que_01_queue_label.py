@@ -13,11 +13,11 @@ from gpuyard.rules.rule import (
     Stack,
     Violation,
     at,
-    known,
+    known_value,
     mapping,
     text,
 )
-from gpuyard.rules.subjects.installed import composes_queues, has_vendors_kueue, older_kueue
+from gpuyard.rules.subjects.installed_versions import composes_queues, has_vendor_kueue, older_kueue
 from gpuyard.rules.subjects.pods import is_gpu_pod, pods_of
 from gpuyard.rules.subjects.tenants import LOCAL_QUEUE, QUOTA, covers_gpus
 
@@ -34,20 +34,20 @@ _PODSET = "kueue.x-k8s.io/podset-"
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     queues: dict[str, set[str]] = {}
     for queue in stack.of(LOCAL_QUEUE):
-        known(at(queue.properties, "metadata", "name"))
+        known_value(at(queue.properties, "metadata", "name"))
         queues.setdefault(queue.namespace, set()).add(queue.name)
     of_cluster = {queue.name for queue in stack.of(CLUSTER_QUEUE)}
-    older = bool(older_kueue(stack)) or has_vendors_kueue(stack)
+    older = bool(older_kueue(stack)) or has_vendor_kueue(stack)
     composed = composes_queues(stack)
     bounded = {quota.namespace for quota in stack.of(QUOTA) if _binds(quota)}
     for job in stack.of(*JOBS):
         here = _reached(job, queues)
-        for said in _said(job, here, of_cluster, counted=job.namespace in bounded):
-            if older and said.path == _ANNOTATION:
+        for violation in _job_violations(job, here, of_cluster, counted=job.namespace in bounded):
+            if older and violation.path == _ANNOTATION:
                 if _is_about_gpus(job, stack):
-                    yield Violation(said.path, _READ_ONCE, said.fix, job, Severity.NOTE)
-            elif not (composed and said.path == _LABEL and text(at(job.properties, *_LABEL))):
-                yield said
+                    yield Violation(violation.path, _READ_ONCE, violation.fix, job, Severity.INFO)
+            elif not (composed and violation.path == _LABEL and text(at(job.properties, *_LABEL))):
+                yield violation
         yield from _topology(job)
 
 
@@ -63,8 +63,10 @@ def _is_about_gpus(job: Resource, stack: Stack) -> bool:
         text(at(queue.properties, "spec", "clusterQueue"))
         for queue in stack.named(name, LOCAL_QUEUE)
     }
-    given = any(covers_gpus(each) for lead in leads for each in stack.named(lead, CLUSTER_QUEUE))
-    return given or any(map(is_gpu_pod, pods_of(job)))
+    is_gpu_queue = any(
+        covers_gpus(each) for lead in leads for each in stack.named(lead, CLUSTER_QUEUE)
+    )
+    return is_gpu_queue or any(map(is_gpu_pod, pods_of(job)))
 
 
 def _topology(job: Resource) -> Iterator[Violation]:
@@ -78,7 +80,7 @@ def _topology(job: Resource) -> Iterator[Violation]:
                 f"{key} is an annotation of pods: on the Job itself nobody reads it",
                 "move it to the annotations of the pod template",
                 job,
-                Severity.WARN,
+                Severity.WARNING,
             )
 
 
@@ -89,12 +91,12 @@ def _reached(job: Resource, queues: Mapping[str, set[str]]) -> set[str]:
     return queues.get(job.namespace, set()) | queues.get("", set())
 
 
-def _said(
+def _job_violations(
     job: Resource, here: set[str], of_cluster: set[str], *, counted: bool
 ) -> Iterator[Violation]:
     """What is wrong; `counted` where a quota of the namespace counts GPUs, whoever queues."""
     name = text(at(job.properties, *_LABEL))
-    elsewhere = list(_elsewhere(job))
+    elsewhere = list(_other_places(job))
     if is_placeholder(name):
         return
     if name:
@@ -111,7 +113,7 @@ def _said(
             f"the job names no queue, and {job.namespace} has no default: {who}",
             f"label it {QUEUE_LABEL}: {min(here)}",
             job,
-            choice=counted,
+            is_advisory=counted,
         )
 
 
@@ -128,7 +130,7 @@ def _queue(job: Resource, name: str, here: set[str], of_cluster: set[str]) -> It
     yield Violation(_LABEL, f"{name} is {sort}: the job waits for ever", f"name {known}", job)
 
 
-def _elsewhere(job: Resource) -> Iterator[Path]:
+def _other_places(job: Resource) -> Iterator[Path]:
     if at(job.properties, *_ANNOTATION):
         yield _ANNOTATION
     for pod in pods_of(job):
@@ -144,7 +146,7 @@ def _kind(job: Resource) -> str:
 RULE = Rule(
     id="GPU-QUE-01",
     title="A GPU job names a queue of its namespace in its own labels",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A job past the queue takes GPUs that others were promised; one in no queue never starts.",
     fix=f"Label the job itself {QUEUE_LABEL} with the name of a LocalQueue of its namespace.",
     sources=("kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework and constants",),

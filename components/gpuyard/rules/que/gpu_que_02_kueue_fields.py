@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpuyard.findings import Severity
-from gpuyard.manifests.placeholders import is_filled_in, is_placeholder
+from gpuyard.manifests.placeholders import is_entirely_placeholder, is_placeholder
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -13,7 +13,7 @@ from gpuyard.rules.rule import (
     Violation,
     at,
     items,
-    known,
+    known_value,
     mapping,
     text,
 )
@@ -38,7 +38,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
                     f"a WorkloadPriorityClass has no spec: its {key} stands beside metadata",
                     f"move {key} to the top level",
                 )
-        if known(resource.properties.get("value")) is None and not at(
+        if known_value(resource.properties.get("value")) is None and not at(
             resource.properties, "spec", "value"
         ):
             yield Violation(
@@ -60,9 +60,15 @@ def _covered(queue: Resource) -> Iterator[Violation]:
     for g, group in enumerate(items(at(queue.properties, "spec", "resourceGroups"))):
         covered = [text(each) for each in items(mapping(group).get("coveredResources"))]
         for f, flavor in enumerate(items(mapping(group).get("flavors"))):
-            given = [text(mapping(e).get("name")) for e in items(mapping(flavor).get("resources"))]
-            if covered and given != covered and not any(map(is_filled_in, (*given, *covered))):
-                missing = [name for name in covered if name not in given]
+            resource_names = [
+                text(mapping(e).get("name")) for e in items(mapping(flavor).get("resources"))
+            ]
+            if (
+                covered
+                and resource_names != covered
+                and not any(map(is_entirely_placeholder, (*resource_names, *covered)))
+            ):
+                missing = [name for name in covered if name not in resource_names]
                 what = f"no {' and no '.join(missing)}" if missing else "another order, or more"
                 yield Violation(
                     ("spec", "resourceGroups", g, "flavors", f, "resources"),
@@ -71,7 +77,7 @@ def _covered(queue: Resource) -> Iterator[Violation]:
                 )
 
 
-def _twice(stack: Stack, _: Parameters) -> Iterator[Violation]:
+def _duplicates(stack: Stack, _: Parameters) -> Iterator[Violation]:
     """Of two with one name in one file the later one is there, and the earlier was never meant to go.
 
     Of two in files that one kustomization lists none is: it is not built then.
@@ -102,19 +108,19 @@ def _called_so(each: Resource, name: str, before: Resource) -> Violation:
 
 def _listed(stack: Stack) -> Mapping[str, Sequence[str]]:
     """By file, the kustomizations that list it; Flux makes one of what is in a folder that has none."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     folders: set[str] = set()
     for each in stack.of(_KUSTOMIZATION):
         folders.add(folder := posixpath.dirname(each.source))
         for name in items(each.properties.get("resources")):
             file = posixpath.normpath(posixpath.join(folder, text(name)))
-            found.setdefault(file, []).append(each.source)
-    wanted = {path for each in stack.of(_FLUX) if (path := _folder(each)) != "."}
-    for file in {each.source for each in stack.of(*_NAMED)} if wanted else ():
+            results.setdefault(file, []).append(each.source)
+    flux_paths = {path for each in stack.of(_FLUX) if (path := _folder(each)) != "."}
+    for file in {each.source for each in stack.of(*_NAMED)} if flux_paths else ():
         folder = posixpath.dirname(file)
-        if folder not in folders and any(f"/{folder}".endswith(f"/{path}") for path in wanted):
-            found.setdefault(file, []).append(f"{folder}/")
-    return found
+        if folder not in folders and any(f"/{folder}".endswith(f"/{path}") for path in flux_paths):
+            results.setdefault(file, []).append(f"{folder}/")
+    return results
 
 
 def _folder(flux: Resource) -> str:
@@ -131,7 +137,7 @@ def _without_metadata(resource: Resource) -> dict[str, object]:
 RULE = Rule(
     id="GPU-QUE-02",
     title="Kueue priorities, cohorts and queues use fields that Kueue reads",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A priority in the wrong place is rejected, a cohort of the wrong name is none, of two one is.",
     fix="Write value at the top of a WorkloadPriorityClass, cohortName in queues, no name twice.",
     sources=(
@@ -140,5 +146,5 @@ RULE = Rule(
     ),
     kinds=_NAMED,
     check=_check,
-    check_stack=_twice,
+    check_stack=_duplicates,
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, mapping, text
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.suggestions import nearest_name
 
 QUEUE = "scheduling.volcano.sh/Queue"
 FIELDS = frozenset(
@@ -24,12 +24,12 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     spec = mapping(resource.properties.get("spec"))
     for key in spec:
         if key not in FIELDS:
-            near = nearest(key, sorted(FIELDS))
-            other = f"write {near}" if near else "remove it"
+            suggestion = nearest_name(key, sorted(FIELDS))
+            fix = f"write {suggestion}" if suggestion else "remove it"
             yield Violation(
                 ("spec", key),
                 f"a Queue has no {key}: it is dropped in silence",
-                _PREEMPTION if key.lower().startswith("preempt") else other,
+                _PREEMPTION if key.lower().startswith("preempt") else fix,
             )
     strategy = text(spec.get("dequeueStrategy"))
     if strategy and strategy not in _STRATEGIES:
@@ -43,7 +43,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-QUE-03",
     title="A Volcano queue has only fields that Volcano reads",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Preemption that was set in a queue was never set: the scheduler's actions decide it.",
     fix="Use weight, deserved, guarantee, capability and reclaimable; preempt in the scheduler's actions.",
     sources=("volcano-sh/volcano v1.15.1 CRD scheduling.volcano.sh_queues",),

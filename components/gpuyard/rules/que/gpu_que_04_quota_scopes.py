@@ -30,8 +30,8 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     of_kueue = {each.name for each in stack.of(PRIORITY)}
     of_pods = {each.name for each in stack.of(CLASS)}
     for quota in stack.of(QUOTA):
-        wanted = items(at(quota.properties, *_SELECTED))
-        for index, each in enumerate(wanted):
+        expressions = items(at(quota.properties, *_SELECTED))
+        for index, each in enumerate(expressions):
             for v, name in enumerate(items(mapping(each).get("values"))):
                 if text(name) in of_kueue - of_pods:
                     yield Violation(
@@ -40,7 +40,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
                         "give the pods a PriorityClass and name that, or let the queue limit it",
                         quota,
                     )
-        if wanted or items(at(quota.properties, "spec", "scopes")):
+        if expressions or items(at(quota.properties, "spec", "scopes")):
             yield from _unscoped(quota)
 
 
@@ -58,7 +58,7 @@ def _unscoped(quota: Resource) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-QUE-04",
     title="A quota scope names PriorityClasses and counts pods only",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Classes of Kueue are not those of pods: a quota scoped by one is never used up.",
     fix="Scope quotas by PriorityClass; limit Kueue's classes in queues; split off what is not of pods.",
     sources=("Kubernetes documentation, resource quotas per PriorityClass and quota scopes",),

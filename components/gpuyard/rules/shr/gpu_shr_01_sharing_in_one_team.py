@@ -37,8 +37,10 @@ _METHODS = {"timeSlicing": "time-slicing", "mps": "MPS"}
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     accept = _labelled(stack, parameters)
     for resource, path, method, users in _shared(stack):
-        others = users - set(parameters["trusted"])
-        tenants = sorted(each for each in others if not is_placeholder(each))  # may be one of them
+        untrusted = users - set(parameters["trusted"])
+        tenants = sorted(
+            each for each in untrusted if not is_placeholder(each)
+        )  # may be one of them
         teams = teams_of(stack, tenants)
         if len(teams) < len(("one", "another")) or accept.issuperset(tenants):
             continue
@@ -98,7 +100,7 @@ def _shared(stack: Stack) -> Iterator[tuple[Resource, Path, str, set[str]]]:
 RULE = Rule(
     id="GPU-SHR-01",
     title="Time-slicing and MPS stay within one team",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="They give neither memory nor fault isolation: one team's out-of-memory is the other team's.",
     fix="Give each team shared GPUs of its own, or cut GPUs with MIG for teams that share a node.",
     sources=("NVIDIA GPU Operator documentation, gpu-sharing.rst: no memory or fault isolation",),

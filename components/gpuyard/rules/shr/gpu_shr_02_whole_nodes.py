@@ -34,7 +34,7 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-SHR-02",
     title="Teams with isolation requirements get whole nodes, not slices",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="MIG separates memory and faults, not timing: across slices a neighbour's model can be told apart.",
     fix="Give such a team nodes of its own; slices are for teams that trust each other.",
     sources=("Behind Bars, USENIX Security 2026; NVBleed, arXiv 2503.17847",),

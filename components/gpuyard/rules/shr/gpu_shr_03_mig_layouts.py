@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.catalogue.gpus import find_gpu
-from gpuyard.catalogue.mig import ALSO_CUT_AS, MIG_PRODUCTS, MigProduct
+from gpuyard.catalogue.mig import ALTERNATIVE_PRODUCTS, MIG_PRODUCTS, MigProduct
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
-from gpuyard.plan.sharing.mig import place, why_not
+from gpuyard.plan.sharing.mig import place_profiles, placement_error
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -22,9 +22,9 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
-from gpuyard.rules.subjects.mig_parted import MIG_PARTED, refused, unread
+from gpuyard.rules.subjects.mig_parted import MIG_PARTED, config_violations, unread_layouts
 from gpuyard.rules.subjects.tenants import QUOTA, gpu_keys
-from gpuyard.spec.nearest import nearest
+from gpuyard.spec.suggestions import nearest_name
 
 QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _CLASS = "resource.k8s.io/DeviceClass"
@@ -38,7 +38,7 @@ _DRIVER = "gpu.nvidia.com"
 _OF_ONE_GPU = f"{_DRIVER}/parentUUID"
 _STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 _PREFIX = "nvidia.com/mig-"
-_PRODUCTS = (*MIG_PRODUCTS.values(), *ALSO_CUT_AS.values())
+_PRODUCTS = (*MIG_PRODUCTS.values(), *ALTERNATIVE_PRODUCTS.values())
 _RESOURCES = {p.resource: p.name for product in _PRODUCTS for p in product.profiles}
 _NAMES = frozenset(_RESOURCES.values())
 
@@ -46,8 +46,8 @@ _NAMES = frozenset(_RESOURCES.values())
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for config in stack.of(MIG_PARTED):
         yield from _layouts(config)
-        yield from refused(config)
-    yield from unread(stack)
+        yield from config_violations(config)
+    yield from unread_layouts(stack)
     for resource in stack.of(_CLASS):
         yield from _selected(resource, mapping(resource.properties, "spec"), ("spec",))
     for kind, path in _CLAIMS.items():
@@ -56,11 +56,13 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     named = list(_named(stack))
     for resource, path, name in named:
         if name not in _RESOURCES:
-            near = nearest(name, list(_RESOURCES))
+            suggestion = nearest_name(name, list(_RESOURCES))
             yield Violation(
                 path,
                 f"no GPU has a slice {name.removeprefix(_PREFIX)}: nothing ever counts against this",
-                f"write {near}" if near else "write a profile as `gpuyard mig GPU` lists them",
+                f"write {suggestion}"
+                if suggestion
+                else "write a profile as `gpuyard mig GPU` lists them",
                 resource,
             )
     if named:
@@ -83,26 +85,30 @@ def _counts(devices: Any) -> dict[str, int]:
     return {profile: count for profile, count in counts.items() if count > 0}
 
 
-def _impossible(counts: Mapping[str, int], wanted: Any) -> str:
+def _impossible(counts: Mapping[str, int], device_filter: Any) -> str:
     """Why no GPU can be cut so; "" when one can."""
-    products = [p for p in _products(wanted) if all(p.profile(name) for name in counts)]
+    products = [p for p in _products(device_filter) if all(p.profile(name) for name in counts)]
     shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
     if not products:
         return f"no GPU has all of these slices: {shown}"
-    if any(place(product, counts) is not None for product in products):
+    if any(place_profiles(product, counts) is not None for product in products):
         return ""
     gpus = ", ".join(product.gpu for product in products)
-    return (
-        f"{{{shown}}} fits on no GPU that has such slices ({gpus}): {why_not(products[0], counts)}"
-    )
+    return f"{{{shown}}} fits on no GPU that has such slices ({gpus}): {placement_error(products[0], counts)}"
 
 
-def _products(wanted: Any) -> list[MigProduct]:
+def _products(device_filter: Any) -> list[MigProduct]:
     """Those that a device filter names by PCI id; all where there is none, or an id nobody knows."""
-    ids = [wanted] if isinstance(wanted, str) else [text(each) for each in items(wanted)]
-    found = [gpu.mig for each in ids if (gpu := find_gpu(each)) is not None and gpu.mig is not None]
-    also = [ALSO_CUT_AS[p.gpu] for p in found if p.gpu in ALSO_CUT_AS]
-    return [*found, *also] or list(_PRODUCTS)
+    ids = (
+        [device_filter]
+        if isinstance(device_filter, str)
+        else [text(each) for each in items(device_filter)]
+    )
+    results = [
+        gpu.mig for each in ids if (gpu := find_gpu(each)) is not None and gpu.mig is not None
+    ]
+    also = [ALTERNATIVE_PRODUCTS[p.gpu] for p in results if p.gpu in ALTERNATIVE_PRODUCTS]
+    return [*results, *also] or list(_PRODUCTS)
 
 
 def _named(stack: Stack) -> Iterator[tuple[Resource, Path, str]]:
@@ -143,21 +149,23 @@ def _claimed(resource: Resource, path: Path) -> Iterator[Violation]:
                 )
 
 
-def _on_one_gpu(asked: list[dict[str, int]]) -> str:
+def _on_one_gpu(layouts: list[dict[str, int]]) -> str:
     """Why these are on no GPU together; "" where they may be, or where nobody can say what they are."""
     total: dict[str, int] = {}
-    for each in asked:
+    for each in layouts:
         for name, count in each.items():
             total[name] = total.get(name, 0) + count
-    unsure = not total or not all(asked) or any(name not in _NAMES for name in total)
+    unsure = not total or not all(layouts) or any(name not in _NAMES for name in total)
     return "" if unsure else _impossible(total, None)
 
 
 def _slices(ask: Mapping[Any, Any]) -> dict[str, int]:
     """Of a request, its profile and how many."""
-    found = {name for _, name in _profiles(ask, ())}
+    results = {name for _, name in _profiles(ask, ())}
     count = number(ask.get("count"))
-    return {name: 1 if count is None else int(count) for name in found} if len(found) == 1 else {}
+    return (
+        {name: 1 if count is None else int(count) for name in results} if len(results) == 1 else {}
+    )
 
 
 def _profiles(ask: Mapping[Any, Any], path: Path) -> Iterator[tuple[Path, str]]:
@@ -170,11 +178,13 @@ def _profiles(ask: Mapping[Any, Any], path: Path) -> Iterator[tuple[Path, str]]:
 def _selected(resource: Resource, ask: Mapping[Any, Any], path: Path) -> Iterator[Violation]:
     for where, name in _profiles(ask, path):
         if name not in _NAMES and not is_placeholder(name):
-            near = nearest(name, sorted(_NAMES))
+            suggestion = nearest_name(name, sorted(_NAMES))
             yield Violation(
                 where,
                 f"no GPU has a slice {name}: no device ever matches, and who claims one waits",
-                f"write {near}" if near else "write a profile as `gpuyard mig GPU` lists them",
+                f"write {suggestion}"
+                if suggestion
+                else "write a profile as `gpuyard mig GPU` lists them",
                 resource,
             )
 
@@ -198,7 +208,7 @@ def _single(stack: Stack) -> Iterator[Violation]:
 RULE = Rule(
     id="GPU-SHR-03",
     title="MIG layouts fit their GPU, and quotas and claims name existing slices",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="An impossible layout fails on the node, with a label as its only word; a wrong name counts nothing.",
     fix="Take layouts that `gpuyard mig` proves, and names as nodes advertise them.",
     sources=(

@@ -30,10 +30,10 @@ _TURNS = frozenset({GPU, f"{GPU}.shared"})
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    counted, asked = _counts_gpus(stack), _asks_for_two(stack)
+    counted, asks_for_two = _counts_gpus(stack), _asks_for_two(stack)
     for config in stack.of(PLUGIN):
-        for said in _of_config(config, counted=counted, asked=asked):
-            yield replace(said, resource=config)
+        for violation in _of_config(config, counted=counted, asked=asks_for_two):
+            yield replace(violation, resource=config)
 
 
 def _of_config(config: Resource, *, counted: bool, asked: bool) -> Iterator[Violation]:
@@ -52,7 +52,7 @@ def _of_config(config: Resource, *, counted: bool, asked: bool) -> Iterator[Viol
             (*path, "failRequestsGreaterThanOne"),
             "a pod that asks for two turns may get both on one GPU, and is no faster for it",
             "set failRequestsGreaterThanOne: true",
-            choice=not asked
+            is_advisory=not asked
             or slicing.get("failRequestsGreaterThanOne") is False,  # in so many words
         )
 
@@ -62,10 +62,15 @@ def _asks_for_two(stack: Stack) -> bool:
     for resource in stack.of(*POD_KINDS):
         try:
             containers = [each for pod in pods_of(resource) for _, each in pod.containers()]
-            asked = [gpu_requests(each) for each in containers]
+            requests_by_container = [gpu_requests(each) for each in containers]
         except NotEvaluatedError:
             continue
-        if any(count > 1 for each in asked for name, count in each.items() if name in _TURNS):
+        if any(
+            count > 1
+            for each in requests_by_container
+            for name, count in each.items()
+            if name in _TURNS
+        ):
             return True
     return False
 
@@ -90,7 +95,7 @@ def _counts_gpus(stack: Stack) -> bool:
 RULE = Rule(
     id="GPU-SHR-04",
     title="Time-sliced GPUs are counted as shares, one for each pod",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="Karpenter and quotas cannot tell a turn from a GPU by the same name; two turns are not two GPUs.",
     fix="Set renameByDefault and failRequestsGreaterThanOne.",
     sources=("NVIDIA/k8s-device-plugin v0.20.0 README, shared access to GPUs",),

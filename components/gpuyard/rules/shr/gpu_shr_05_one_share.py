@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpuyard.admission.requirements import SHARES
-from gpuyard.admission.shares import shares_of
+from gpuyard.admission.shares import check_pod_shares
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
@@ -11,14 +11,14 @@ from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     for pod in pods_of(resource):
-        for slip in shares_of(pod):
+        for slip in check_pod_shares(pod):
             yield Violation(slip.path, slip.problem, slip.fix)
 
 
 RULE = Rule(
     id=SHARES.id,
     title=SHARES.title,
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Such a pod gets a node, is refused there with UnexpectedAdmissionError, and its job starts another.",
     fix="Ask for one nvidia.com/gpu.shared; who needs more of a GPU takes a slice or a whole one.",
     sources=(

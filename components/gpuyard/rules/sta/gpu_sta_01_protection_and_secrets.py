@@ -77,13 +77,13 @@ def _unprotected(resource: Resource) -> Iterator[Violation]:
         f"one wrong update deletes {resource.name} and all that is in it",
         "protect it: ResourceOptions(protect=True), and deletionProtection where there is one",
         # a word of the file's own is meant, and nobody can say what else protects it
-        severity=Severity.NOTE if resource.protected is None else None,
-        choice=resource.protected is None,
+        severity=Severity.INFO if resource.protected is None else None,
+        is_advisory=resource.protected is None,
     )
 
 
-def _in_mapping(found: Mapping[str, Any], path: Path) -> Iterator[Violation]:
-    for key, value in found.items():
+def _in_mapping(results: Mapping[str, Any], path: Path) -> Iterator[Violation]:
+    for key, value in results.items():
         if _SECRET.search(key) and _is_secret(value):
             yield _written((*path, key))
 
@@ -91,10 +91,10 @@ def _in_mapping(found: Mapping[str, Any], path: Path) -> Iterator[Violation]:
 def _in_generators(resource: Resource) -> Iterator[Violation]:
     """ConfigMaps that a kustomization makes of lines such as `HF_TOKEN=hf_…`."""
     for g, each in enumerate(items(resource.properties.get("configMapGenerator"))):
-        given = mapping(each)
-        if not _ABOUT_MODELS.search(f"{given.get('name')} {given.get('literals')}"):
+        generator = mapping(each)
+        if not _ABOUT_MODELS.search(f"{generator.get('name')} {generator.get('literals')}"):
             continue
-        for index, line in enumerate(items(given.get("literals"))):
+        for index, line in enumerate(items(generator.get("literals"))):
             key, _, value = text(line).partition("=")
             if _SECRET.search(key) and _is_secret(value.strip("\"'")):
                 yield _written(("configMapGenerator", g, "literals", index))
@@ -116,8 +116,8 @@ def _in_environment(resource: Resource) -> Iterator[Violation]:
             continue
         for path, container in pod.containers():
             for index, variable in enumerate(items(container.get("env"))):
-                given = mapping(variable)
-                if _SECRET.search(text(given.get("name"))) and _is_secret(given.get("value")):
+                value = mapping(variable)
+                if _SECRET.search(text(value.get("name"))) and _is_secret(value.get("value")):
                     yield _written((*path, "env", index, "value"))
 
 
@@ -150,7 +150,7 @@ def _written(path: Path) -> Violation:
 RULE = Rule(
     id="GPU-STA-01",
     title="Clusters and checkpoint storage are protected, and secrets are not in plain text",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A fleet can be bought again; a month of training and a leaked key cannot be had back.",
     fix="Protect clusters and checkpoint stores from deletion; keep secrets in Secrets.",
     sources=("EKS and GKE APIs, deletionProtection; Pulumi documentation, protect",),

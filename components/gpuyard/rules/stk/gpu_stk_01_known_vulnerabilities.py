@@ -8,12 +8,12 @@ from gpuyard.catalogue.cves import (
     Advisory,
     advisories,
     branch_of,
-    floor,
     known_vulnerabilities,
+    minimum_fixed_version,
 )
 from gpuyard.catalogue.software.versions import is_version, parse_version
 from gpuyard.findings import Severity
-from gpuyard.manifests.placeholders import is_filled_in
+from gpuyard.manifests.placeholders import is_entirely_placeholder
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -21,7 +21,7 @@ from gpuyard.rules.rule import (
     Violation,
     is_true,
     items,
-    known,
+    known_value,
     mapping,
     mappings,
     text,
@@ -36,7 +36,7 @@ from gpuyard.rules.subjects.components import (
     is_switched_off,
     values_of,
 )
-from gpuyard.rules.subjects.operator_wishes import is_as_released
+from gpuyard.rules.subjects.operator_settings import is_as_released
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 _PLUGIN_VALUES = "values:nvidia-device-plugin"
@@ -57,26 +57,30 @@ _STRATEGY = "DEVICE_LIST_STRATEGY"
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     by_cdi = _uses_cdi(resource)
-    for found in components_in(resource):
-        if not _ONLY_A_BRANCH.match(found.version):
-            old = by_cdi is None and _is_before_cdi(found)
-            brings = found.component != _OPERATOR or not _is_without_toolkit(resource, found)
-            for said in _vulnerable(found, by_cdi=False if old else by_cdi, toolkit=brings):
-                if not _is_on_nodes(resource, found):
-                    yield _less(said, resource, found)
-                elif _is_of_the_chart(resource, found):
-                    yield replace(said, choice=True)  # who takes another release gets another one
-                elif found.component == _OPERATOR and has_more_values(resource, found.path[:-1]):
-                    yield replace(said, severity=Severity.WARN)  # they may leave the toolkit out
+    for result in components_in(resource):
+        if not _ONLY_A_BRANCH.match(result.version):
+            old = by_cdi is None and _is_before_cdi(result)
+            brings = result.component != _OPERATOR or not _is_without_toolkit(resource, result)
+            for violation in _vulnerable(result, by_cdi=False if old else by_cdi, toolkit=brings):
+                if not _is_on_nodes(resource, result):
+                    yield _less(violation, resource, result)
+                elif _is_of_the_chart(resource, result):
+                    yield replace(
+                        violation, is_advisory=True
+                    )  # who takes another release gets another one
+                elif result.component == _OPERATOR and has_more_values(resource, result.path[:-1]):
+                    yield replace(
+                        violation, severity=Severity.WARNING
+                    )  # they may leave the toolkit out
                 else:
-                    yield said
+                    yield violation
 
 
-def _is_without_toolkit(resource: Resource, found: ComponentVersion) -> bool:
+def _is_without_toolkit(resource: Resource, result: ComponentVersion) -> bool:
     """Whether the operator is told to install none: nodes have one of their own, that no file here says."""
     within = OPERATORS.get(resource.group_kind)
     values = (
-        values_of(resource, found.path[:-1])
+        values_of(resource, result.path[:-1])
         if within is None
         else iter([mapping(resource.properties, *within)])
     )
@@ -84,52 +88,56 @@ def _is_without_toolkit(resource: Resource, found: ComponentVersion) -> bool:
 
 
 def _may_be_off(toolkit: object) -> bool:
-    said = toolkit.get("enabled") if isinstance(toolkit, Mapping) else toolkit
-    return is_switched_off(said) or is_filled_in(said)
+    enabled = toolkit.get("enabled") if isinstance(toolkit, Mapping) else toolkit
+    return is_switched_off(enabled) or is_entirely_placeholder(enabled)
 
 
-def _is_of_the_chart(resource: Resource, found: ComponentVersion) -> bool:
+def _is_of_the_chart(resource: Resource, result: ComponentVersion) -> bool:
     """Whether it stands in a copy of a chart's whole values, as that release brings it."""
     return resource.group_kind == OPERATOR_VALUES and is_as_released(
-        resource.properties, str(found.path[0])
+        resource.properties, str(result.path[0])
     )
 
 
-def _is_on_nodes(resource: Resource, found: ComponentVersion) -> bool:
+def _is_on_nodes(resource: Resource, result: ComponentVersion) -> bool:
     """Whether it is run as what it is, on every node: of a DaemonSet, or of what a chart makes."""
     if resource.group_kind not in POD_KINDS:
         return True
-    return resource.group_kind == "apps/DaemonSet" and _FIRST not in found.path
+    return resource.group_kind == "apps/DaemonSet" and _FIRST not in result.path
 
 
-def _less(said: Violation, resource: Resource, found: ComponentVersion) -> Violation:
+def _less(violation: Violation, resource: Resource, result: ComponentVersion) -> Violation:
     """An image is there for something in it where it runs before others, or to its end."""
-    once = _FIRST in found.path or resource.group_kind in _TO_THE_END
-    return replace(said, severity=said.severity or Severity.WARN, choice=said.choice or once)
+    once = _FIRST in result.path or resource.group_kind in _TO_THE_END
+    return replace(
+        violation,
+        severity=violation.severity or Severity.WARNING,
+        is_advisory=violation.is_advisory or once,
+    )
 
 
-def _is_before_cdi(found: ComponentVersion) -> bool:
-    first = _BEFORE_CDI.get(found.component)
-    if first is None or not is_version(found.component, found.version):
+def _is_before_cdi(result: ComponentVersion) -> bool:
+    first = _BEFORE_CDI.get(result.component)
+    if first is None or not is_version(result.component, result.version):
         return False
-    return parse_version(found.component, found.version).numbers < first
+    return parse_version(result.component, result.version).numbers < first
 
 
 def _uses_cdi(resource: Resource) -> bool | None:
     """Whether devices are handed out by CDI; None where nobody can say: the operator of today does."""
     if resource.group_kind in OPERATORS:
-        given = mapping(resource.properties, *OPERATORS[resource.group_kind])
-        cdi = mapping(given.get("cdi"))
-        said = [
+        value = mapping(resource.properties, *OPERATORS[resource.group_kind])
+        cdi = mapping(value.get("cdi"))
+        strategy_variables = [
             each
-            for each in mappings(mapping(given.get("devicePlugin")), "env")
+            for each in mappings(mapping(value.get("devicePlugin")), "env")
             if text(each.get("name")) == _STRATEGY
         ]
-        if said and "enabled" not in cdi:
-            return any(_CDI in text(each.get("value")) for each in said)
+        if strategy_variables and "enabled" not in cdi:
+            return any(_CDI in text(each.get("value")) for each in strategy_variables)
         return is_true(cdi.get("enabled")) if "enabled" in cdi else None
     if resource.group_kind == _PLUGIN_VALUES:
-        return _CDI in str(known(resource.properties.get("deviceListStrategy")))
+        return _CDI in str(known_value(resource.properties.get("deviceListStrategy")))
     containers = [each for pod in pods_of(resource) for _, each in pod.containers()]
     if not containers:
         return None
@@ -142,10 +150,10 @@ def _uses_cdi(resource: Resource) -> bool | None:
 
 
 def _vulnerable(
-    found: ComponentVersion, *, by_cdi: bool | None, toolkit: bool
+    result: ComponentVersion, *, by_cdi: bool | None, toolkit: bool
 ) -> Iterator[Violation]:
     try:
-        against = known_vulnerabilities(found.component, found.version)
+        against = known_vulnerabilities(result.component, result.version)
     except ValueError:
         return  # a tag such as `latest` is no version; another rule is about those
     if by_cdi is False:
@@ -155,43 +163,43 @@ def _vulnerable(
         against = tuple(each for each in against if each.cve not in of_it)
     if not against:
         return
-    plain = [each for each in against if not _remark(each, found)]
+    plain = [each for each in against if not _remark(each, result)]
     worst = (plain or against)[0]  # what some alone are affected by stands behind what all are
-    lowest = floor(found.component, branch_of(found.component, found.version))
+    lowest = minimum_fixed_version(result.component, branch_of(result.component, result.version))
     score = "" if worst.score is None else f" (score {worst.score})"
     more = f" and {len(against) - 1} more" if against[1:] else ""
     bulletin = f", NVIDIA bulletin {worst.bulletin}"
     of_one = all(each.bulletin == worst.bulletin for each in against)
     yield Violation(
-        found.path,
-        f"{found.component} {found.version} has {worst.cve}{score}"
-        f"{f'{more}{bulletin}' if of_one else f'{bulletin},{more}'}{_remark(worst, found)}",
+        result.path,
+        f"{result.component} {result.version} has {worst.cve}{score}"
+        f"{f'{more}{bulletin}' if of_one else f'{bulletin},{more}'}{_remark(worst, result)}",
         f"take a version {lowest}"
-        if lowest is not None and lowest.above
+        if lowest is not None and lowest.unaffected_above
         else f"take {lowest} or later",
         severity=None if plain else _grave(worst),
-        choice=not plain and not worst.condition,  # the bulletin says both: the owner decides
+        is_advisory=not plain and not worst.condition,  # the bulletin says both: the owner decides
     )
 
 
 def _grave(advisory: Advisory) -> Severity:
     """Where a setting decides, a warning; where a bulletin says both of one version, no more than a note."""
-    return Severity.WARN if advisory.condition else Severity.NOTE
+    return Severity.WARNING if advisory.condition else Severity.INFO
 
 
-def _remark(advisory: Advisory, found: ComponentVersion) -> str:
+def _remark(advisory: Advisory, result: ComponentVersion) -> str:
     """Who alone is affected, or why the bulletin may not mean this version; "" where it is plain."""
-    given, fixed = (parse_version(found.component, v) for v in (found.version, advisory.fixed))
-    remark = advisory.condition or (advisory.doubt if given >= fixed else None)
-    if advisory.begins and advisory.precedes(given):
-        remark = advisory.begins[1]
+    value, fixed = (parse_version(result.component, v) for v in (result.version, advisory.fixed_in))
+    remark = advisory.condition or (advisory.doubt if value >= fixed else None)
+    if advisory.introduced and advisory.precedes(value):
+        remark = advisory.introduced[1]
     return f": {remark}" if remark else ""
 
 
 RULE = Rule(
     id="GPU-STK-01",
     title="No component has a known vulnerability",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="These run as root on every GPU node; several known faults lead from a container to the host.",
     fix="Take a version above the floor that NVIDIA's bulletins give.",
     sources=("NVIDIA/product-security CSAF files, as gpuyard.catalogue.cves has them",),

@@ -21,14 +21,14 @@ _SAYS = {
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    for found in components_in(resource):
-        if found.component != "gpu-operator":
+    for result in components_in(resource):
+        if result.component != "gpu-operator":
             continue
-        status = _status(found.version)
+        status = _status(result.version)
         if status is not None and status in _SAYS:
             yield Violation(
-                found.path,
-                f"GPU Operator {found.version} {_SAYS[status]}",
+                result.path,
+                f"GPU Operator {result.version} {_SAYS[status]}",
                 f"go to the next line, one at a time, until v{GPU_OPERATOR.version}",
             )
 
@@ -46,7 +46,7 @@ def _status(version: str) -> OperatorStatus | None:
 RULE = Rule(
     id="GPU-STK-02",
     title="The GPU Operator version is supported",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="Upgrades are supported from one line to the next only: later is more steps, each with a drain.",
     fix="Upgrade the operator line by line to the current one.",
     sources=("NVIDIA GPU Operator documentation, life-cycle policy",),

@@ -7,7 +7,7 @@ from typing import Any
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
 from gpuyard.rules.subjects.components import OPERATORS, is_switched_off
-from gpuyard.rules.subjects.operator_wishes import is_copy
+from gpuyard.rules.subjects.operator_settings import is_full_copy
 
 _BY_VARIABLE = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 """What the toolkit is told where volumes and not variables say which GPUs a container gets."""
@@ -22,7 +22,7 @@ _BEFORE = {
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     above = OPERATORS[resource.group_kind]
-    given = mapping(resource.properties, *above)
+    value = mapping(resource.properties, *above)
     off = is_switched_off(at(resource.properties, *above, "cdi", "enabled"))
     machines = text(at(resource.properties, *above, "sandboxWorkloads", "defaultWorkload"))
     if machines.startswith(_OF_MACHINES):
@@ -32,26 +32,26 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             (*above, "cdi", "enabled"),
             "without CDI an environment variable is enough to get every GPU of a node",
             "set cdi.enabled: true, the operator's default",
-            choice=_is_of_openshift(given)
-            or is_copy(given, policy=bool(above))
-            or not _is_of_before(given),
+            is_advisory=_is_of_openshift(value)
+            or is_full_copy(value, policy=bool(above))
+            or not _is_of_before(value),
         )
 
 
-def _is_of_openshift(given: Mapping[str, Any]) -> bool:
+def _is_of_openshift(chart_values: Mapping[str, Any]) -> bool:
     """Whether it is OpenShift's, whose own form of it had CDI off, and where it was supported late."""
-    operator = mapping(given.get("operator"))
+    operator = mapping(chart_values.get("operator"))
     return text(operator.get("defaultRuntime")) == "crio" or "use_ocp_driver_toolkit" in operator
 
 
-def _is_of_before(given: Mapping[str, Any]) -> bool:
+def _is_of_before(chart_values: Mapping[str, Any]) -> bool:
     """Whether it says what the operator once did by itself: else it is off because somebody wants it so."""
     for part, before in _BEFORE.items():
-        there = given.get(part)
-        version = there.get("version") if isinstance(there, Mapping) else None
+        section = chart_values.get(part)
+        version = section.get("version") if isinstance(section, Mapping) else None
         if isinstance(version, str) and before.match(version):
             return True
-    return mapping(given.get("cdi")).get("default") is False
+    return mapping(chart_values.get("cdi")).get("default") is False
 
 
 def _takes_no_variable(env: Any) -> bool:
@@ -72,7 +72,7 @@ def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 RULE = Rule(
     id="GPU-STK-03",
     title="The Container Device Interface is enabled",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="CDI gives a container the devices it was given, whatever its image or environment say.",
     fix="Leave cdi.enabled on.",
     sources=(

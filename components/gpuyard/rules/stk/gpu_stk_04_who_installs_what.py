@@ -23,7 +23,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         for part in _PARTS:
             on = not is_switched_off(at(operator.properties, *path, part, "enabled"))
             if brought and not bare and on:
-                yield _twice(operator, (*path, part, "enabled"), part, brought[0])
+                yield _duplicates(operator, (*path, part, "enabled"), part, brought[0])
             elif bare and not brought and not on and part == "driver":
                 yield Violation(
                     (*path, part, "enabled"),
@@ -37,20 +37,20 @@ def _has_driver(image: str) -> bool:
     return "NVIDIA" in image or image.endswith("_GPU") or image == "CUSTOM"
 
 
-def _twice(operator: Resource, path: tuple[str, ...], part: str, image: str) -> Violation:
+def _duplicates(operator: Resource, path: tuple[str, ...], part: str, image: str) -> Violation:
     return Violation(
         path,
         f"{image} brings {_OWNED[part]}, and the operator starts its own beside it",
         f"set {part}.enabled: false",
         operator,
-        Severity.WARN,  # its driver pod goes again where it finds a driver
+        Severity.WARNING,  # its driver pod goes again where it finds a driver
     )
 
 
 RULE = Rule(
     id="GPU-STK-04",
     title="Node image and GPU Operator do not install the same component",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Two drivers on one node fight over one kernel module; with none the node offers no GPU.",
     fix="Switch driver and toolkit off in the operator where the image has them, and on where it has not.",
     sources=("NVIDIA GPU Operator documentation, amazon-eks.rst; awslabs/amazon-eks-ami",),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuyard.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS
 from gpuyard.findings import Path, Severity
-from gpuyard.manifests.placeholders import is_filled_in, is_placeholder
+from gpuyard.manifests.placeholders import is_entirely_placeholder, is_placeholder
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, is_true
 from gpuyard.rules.subjects.components import RELEASES, releases_of
 
@@ -57,16 +57,16 @@ def _is_in_a_repository(resource: Resource) -> bool:
 
 
 def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterator[Violation]:
-    partly = is_placeholder(version) and not is_filled_in(version)  # as v${VERSION}
+    partly = is_placeholder(version) and not is_entirely_placeholder(version)  # as v${VERSION}
     if not (partly or _EXACT.fullmatch(version) or is_closed(chart, version)):
-        given = f"`{version}`" if version else "no version"
+        value = f"`{version}`" if version else "no version"
         yield Violation(
             path,
-            f"{given} of {chart} installs whatever is newest on the day",
+            f"{value} of {chart} installs whatever is newest on the day",
             "write one exact version",
-            severity=Severity.WARN if chart in _AROUND or _is_a_line(version) else None,
+            severity=Severity.WARNING if chart in _AROUND or _is_a_line(version) else None,
             # a line that somebody has named, of what runs no GPUs
-            choice=_takes_patches(version) or (chart in _AROUND and _is_a_line(version)),
+            is_advisory=_takes_patches(version) or (chart in _AROUND and _is_a_line(version)),
         )
     if is_true(resource.properties.get("reuseValues")):
         yield Violation(
@@ -96,15 +96,15 @@ def _is_a_line(version: str) -> bool:
 
 def is_closed(chart: str, version: str) -> bool:
     """Whether a range is of a line that has ended: every install gets the same chart."""
-    found = _WITHIN.fullmatch(version)
+    match = _WITHIN.fullmatch(version)
     newest = _NEWEST.get(chart, "").partition(".")[0]
-    return found is not None and newest.isdigit() and int(found[1]) < int(newest)
+    return match is not None and newest.isdigit() and int(match[1]) < int(newest)
 
 
 RULE = Rule(
     id="GPU-STK-05",
     title="Charts have exact versions, and their values are in the repository",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Two clusters from one file should be alike, also when one is made a month later.",
     fix="Write exact chart versions; do not reuse values of earlier releases.",
     sources=("Helm documentation, version constraints and --reuse-values",),

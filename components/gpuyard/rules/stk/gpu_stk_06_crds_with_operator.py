@@ -18,14 +18,14 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
                 ("operator", "upgradeCRD"),
                 "an upgrade leaves the old ClusterPolicy definition, and new fields are dropped in silence",
                 "leave operator.upgradeCRD on, or apply the definitions before each upgrade",
-                choice=True,  # Argo CD applies them at each sync, and charts before 24.9 have it off
+                is_advisory=True,  # Argo CD applies them at each sync, and charts before 24.9 have it off
             )
         if is_true(at(resource.properties, "operator", "cleanupCRD")):
             yield Violation(
                 ("operator", "cleanupCRD"),
                 "removing the release removes its definitions too, and what others made by them",
                 "leave operator.cleanupCRD off",
-                choice=True,  # written out against the default, for who installs it anew
+                is_advisory=True,  # written out against the default, for who installs it anew
             )
         return
     ours = {chart for chart, _, _ in releases_of(resource)} & CHARTS
@@ -34,14 +34,14 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             ("skipCrds",),
             "the definitions of custom resources are not installed: nothing that needs them can be made",
             "remove skipCrds, or apply the definitions from their own release first",
-            choice=ours <= _APART,
+            is_advisory=ours <= _APART,
         )
 
 
 RULE = Rule(
     id="GPU-STK-06",
     title="CRDs are installed and upgraded with their operator",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="Helm never upgrades what stands in a chart's crds folder; the operator's hook does.",
     fix="Leave the operator's own upgrade hook on; do not skip definitions.",
     sources=("NVIDIA GPU Operator documentation, upgrade.rst: hook on by default since 24.9.0",),

@@ -12,7 +12,7 @@ from gpuyard.rules.rule import (
     Violation,
     at,
     items,
-    known,
+    known_value,
     mapping,
     number,
     text,
@@ -54,24 +54,32 @@ _WORDS = ("dcgm", "gpu-metrics", "nvidia-exporter")
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     """Who reaches it from the network of the cloud alone is warned: that can be meant so."""
-    for said in _shown(resource):
-        yield replace(said, severity=Severity.WARN) if _is_internal(resource, said.path) else said
+    for violation in _shown(resource):
+        yield (
+            replace(violation, severity=Severity.WARNING)
+            if _is_internal(resource, violation.path)
+            else violation
+        )
 
 
-def _is_internal(resource: Resource, said: Path) -> bool:
+def _is_internal(resource: Resource, path: Path) -> bool:
     """By the annotations of an object, or by those that the exporter's chart writes on its Service."""
     of_chart = resource.group_kind == _EXPORTER_VALUES
-    where = (*said[:-1], "annotations") if of_chart else ("metadata", "annotations")
-    given = mapping(at(resource.properties, *where))
-    return any(str(given.get(key)).lower() == value for key, value in _FROM_THE_NETWORK)
+    where = (*path[:-1], "annotations") if of_chart else ("metadata", "annotations")
+    annotations = mapping(at(resource.properties, *where))
+    return any(str(annotations.get(key)).lower() == value for key, value in _FROM_THE_NETWORK)
 
 
 def _shown(resource: Resource) -> Iterator[Violation]:
     if resource.group_kind == "Service":
         kind = text(at(resource.properties, "spec", "type"))
         if kind in _OPEN and _serves_metrics(resource):
-            said = _violation(("spec", "type"), kind)
-            yield said if _is_named_so(resource) else replace(said, severity=Severity.WARN)
+            violation = _violation(("spec", "type"), kind)
+            yield (
+                violation
+                if _is_named_so(resource)
+                else replace(violation, severity=Severity.WARNING)
+            )
         return
     if resource.group_kind in _ROUTES:
         yield from _routed(resource)
@@ -85,7 +93,7 @@ def _shown(resource: Resource) -> Iterator[Violation]:
 def _is_off(resource: Resource, path: Path) -> bool:
     """Whether the exporter that a service is of is switched off."""
     exporter = path[: -len(("service", "type"))]
-    return is_switched_off(known(at(resource.properties, *exporter, "enabled")))
+    return is_switched_off(known_value(at(resource.properties, *exporter, "enabled")))
 
 
 def _routed(resource: Resource) -> Iterator[Violation]:
@@ -157,7 +165,7 @@ def _a(word: str) -> str:
 RULE = Rule(
     id="GPU-STK-07",
     title="GPU metrics are not exposed outside the cluster",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="The exporter has no password, and served profiles of its memory until CVE-2026-47483 was fixed.",
     fix="Make the Service a ClusterIP; let a NetworkPolicy admit Prometheus only.",
     sources=(

@@ -16,7 +16,7 @@ from gpuyard.names import ADMISSION_ANNOTATIONS
 from gpuyard.rules.rule import Parameters, Resource, Stack, Violation, at, is_true, mapping
 from gpuyard.rules.subjects.pods import pods_in
 
-HELD_KINDS = (
+ADMISSION_KINDS = (
     "Pod",
     "ReplicationController",
     "apps/DaemonSet",
@@ -29,17 +29,17 @@ HELD_KINDS = (
 )
 """What the API server holds to them."""
 _AS_WRITTEN = {
-    name: replace(kind, places=tuple(replace(place, adapted=None) for place in kind.places))
+    name: replace(kind, places=tuple(replace(place, adapter=None) for place in kind.places))
     for name, kind in KINDS.items()
-    if name in HELD_KINDS
+    if name in ADMISSION_KINDS
 }
 """Where they keep pods, without what others add when they are made."""
 BELONGINGS = ("PersistentVolumeClaim", "Secret", "Service", "apps/StatefulSet")
 """What it holds to the requirement about what members make beside pods."""
 
 
-def checked(
-    requirement: Requirement, kinds: tuple[str, ...] = HELD_KINDS
+def check_requirement(
+    requirement: Requirement, kinds: tuple[str, ...] = ADMISSION_KINDS
 ) -> Callable[[Stack, Parameters], Iterator[Violation]]:
     """The check of a rule that is a requirement of admission."""
 
@@ -48,7 +48,7 @@ def checked(
         for resource in stack.of(*kinds) if parameters else ():
             mine = parameters.get(resource.namespace)
             if mine is not None and not _is_admitted(resource):
-                for slip in requirement.slips(workload(resource), mine):
+                for slip in requirement.check(workload(resource), mine):
                     yield Violation(slip.path, slip.problem, slip.fix, resource)
 
     return check
@@ -61,12 +61,12 @@ def _is_admitted(resource: Resource) -> bool:
 
 def parameters_by_namespace(stack: Stack) -> dict[str, TeamParameters]:
     """What each namespace of a team is held to, as its annotations say."""
-    found: dict[str, TeamParameters] = {}
+    results: dict[str, TeamParameters] = {}
     for each in stack.of("Namespace"):
         annotations = mapping(at(each.properties, "metadata", "annotations"))
         if any(str(key).startswith(ADMISSION_ANNOTATIONS) for key in annotations):
-            found[each.name] = read_parameters(annotations)
-    return found
+            results[each.name] = read_parameters(annotations)
+    return results
 
 
 def workload(resource: Resource) -> Workload:

@@ -25,7 +25,7 @@ _OTHERS = re.compile(r"(?:^|\.)(?:intel|amd|google|habana|amazonaws|furiosa)\.",
 _FILLED_IN = re.compile(r"\$\{[^{}]*\}")
 
 
-def claims_of_others(stack: Stack, pod: Pod) -> bool:
+def claims_only_other_devices(stack: Stack, pod: Pod) -> bool:
     """Whether a pod counts no GPU, and all that it claims is of another vendor, by the claims in view.
 
     Their names may be filled in, as `${APP}-gpu` is by Flux: every one counts that may be meant.

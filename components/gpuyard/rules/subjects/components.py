@@ -7,9 +7,9 @@ from typing import Any
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path
-from gpuyard.manifests.placeholders import is_filled_in
+from gpuyard.manifests.placeholders import is_entirely_placeholder
 from gpuyard.rules.rule import UNKNOWN, PartlyKnown, Resource, items, mapping, text
-from gpuyard.rules.subjects.parts import image_at
+from gpuyard.rules.subjects.component_images import image_at
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 from gpuyard.spec.yaml_tree import parse_documents
 
@@ -95,19 +95,19 @@ def components_in(resource: Resource) -> Iterator[ComponentVersion]:
 
 def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
     for key, component in _PARTS.items():
-        given = mapping(values.get(key))
-        version = text(given.get("version"))
-        other = key == _GFD and _OF_ITS_OWN.fullmatch(version)
+        value = mapping(values.get(key))
+        version = text(value.get("version"))
+        version_match = key == _GFD and _OF_ITS_OWN.fullmatch(version)
         # nobody runs what is switched off, and what may be so is never wrong
-        enabled = given.get("enabled")
-        off = is_switched_off(enabled) or enabled is UNKNOWN or is_filled_in(enabled)
-        if version and not other and not off:
+        enabled = value.get("enabled")
+        off = is_switched_off(enabled) or enabled is UNKNOWN or is_entirely_placeholder(enabled)
+        if version and not version_match and not off:
             yield ComponentVersion(component, version, (*path, key, "version"))
 
 
-def is_switched_off(given: Any) -> bool:
+def is_switched_off(value: Any) -> bool:
     """Whether a switch of the operator is off: its chart writes text without quotes, so `"false"` is off."""
-    return given is False or (isinstance(given, str) and given.lower() == "false")
+    return value is False or (isinstance(value, str) and value.lower() == "false")
 
 
 def _images(resource: Resource) -> Iterator[ComponentVersion]:
@@ -143,13 +143,13 @@ def releases_of(resource: Resource) -> Iterator[tuple[str, str, Path]]:
         yield from _in_a_registry(mapping(resource.properties, "spec"))
         return
     field = "targetRevision" if kind in _SOURCES else "version"
-    for path in charts_at(kind, resource.properties):
-        there: Any = resource.properties
+    for path in chart_references(kind, resource.properties):
+        section: Any = resource.properties
         for step in path:
-            there = items(there)[step] if isinstance(step, int) else mapping(there).get(step)
-        found = mapping(there)
-        chart = text(found.get(CHART_FIELDS.get(kind, "chart"))).rstrip("/").rpartition("/")[2]
-        yield chart, text(found.get(field)), (*path, field)
+            section = items(section)[step] if isinstance(step, int) else mapping(section).get(step)
+        result = mapping(section)
+        chart = text(result.get(CHART_FIELDS.get(kind, "chart"))).rstrip("/").rpartition("/")[2]
+        yield chart, text(result.get(field)), (*path, field)
 
 
 def _in_a_registry(spec: Mapping[Any, Any]) -> Iterator[tuple[str, str, Path]]:
@@ -166,7 +166,7 @@ CHART_FIELDS: Mapping[str, str] = {"kustomize.config.k8s.io/Kustomization": "nam
 """What the name of a chart stands under, where that is another word."""
 
 
-def charts_at(kind: str, properties: Mapping[str, Any]) -> Iterator[Path]:
+def chart_references(kind: str, properties: Mapping[str, Any]) -> Iterator[Path]:
     """Where a resource of RELEASES says which chart, and by what version."""
     if kind == "helm.toolkit.fluxcd.io/HelmRelease":
         yield ("spec", "chart", "spec")
@@ -206,8 +206,8 @@ def values_of(resource: Resource, chart: Path) -> Iterator[Mapping[str, Any]]:
     paths = [(*chart, *below) for below in VALUES_BESIDE.get(kind, ())]
     paths += [VALUES_ELSEWHERE[kind][1]] if kind in VALUES_ELSEWHERE else []
     for path in paths:
-        there = at_path(resource.properties, path)
-        for each in there if isinstance(there, list | tuple) else (there,):
+        found = at_path(resource.properties, path)
+        for each in found if isinstance(found, list | tuple) else (found,):
             yield from [each] if isinstance(each, Mapping) else _written(each)
 
 
@@ -223,21 +223,21 @@ _APART_UNDER: Mapping[str, tuple[Path, ...]] = {
 """The same, where they do not stand beside the chart."""
 
 
-def takes_others(kind: str, properties: Mapping[str, Any], chart: Path) -> bool:
+def accepts_other_values(kind: str, properties: Mapping[str, Any], chart: Path) -> bool:
     """Whether values of the chart at a path are laid over others, which stand elsewhere."""
-    beside = ((*chart, *below) for below in _VALUES_UNDER.get(kind, ()))
-    return any(at_path(properties, path) for path in (*beside, *_APART_UNDER.get(kind, ())))
+    paths = ((*chart, *below) for below in _VALUES_UNDER.get(kind, ()))
+    return any(at_path(properties, path) for path in (*paths, *_APART_UNDER.get(kind, ())))
 
 
 def has_more_values(resource: Resource, chart: Path) -> bool:
     """Whether a release gets values for the chart at a path that do not stand in it, or are not known."""
     properties, kind = resource.properties, resource.group_kind
-    if kind == _OCI or takes_others(kind, properties, chart):
+    if kind == _OCI or accepts_other_values(kind, properties, chart):
         return True
-    given = properties.get("values") if kind.startswith("helm:") else None
+    value = properties.get("values") if kind.startswith("helm:") else None
     return any(
         each is UNKNOWN or isinstance(each, PartlyKnown)
-        for each in (given if isinstance(given, list) else [given])
+        for each in (value if isinstance(value, list) else [value])
     )
 
 
@@ -251,10 +251,10 @@ def at_path(value: Any, path: Path) -> Any:
     return value
 
 
-def _written(given: Any) -> Iterator[Mapping[str, Any]]:
+def _written(value: Any) -> Iterator[Mapping[str, Any]]:
     """Values as a text, as Argo CD and Terraform take them."""
     try:
-        documents = parse_documents(given.encode(), "values") if isinstance(given, str) else []
+        documents = parse_documents(value.encode(), "values") if isinstance(value, str) else []
     except (UsageError, UnicodeEncodeError):
         return  # a template of values, or prose
     yield from (each.value for each in documents if isinstance(each.value, Mapping))

@@ -85,15 +85,15 @@ _PLAIN = frozenset(
 """Images of which everybody knows that they have no CUDA, by the last part of their names."""
 
 
-def built_on_cuda(image: str) -> bool | None:
+def is_cuda_image(image: str) -> bool | None:
     """Whether an image sets the variable, by its name; None where the name does not tell."""
-    said = image.partition("@")[0].lower()
-    if not said:
+    reference = image.partition("@")[0].lower()
+    if not reference:
         return None
-    repository = repository_of(said)
-    if _OTHERS.search(said.rpartition("/")[2]):
+    repository = repository_of(reference)
+    if _OTHERS.search(reference.rpartition("/")[2]):
         return False
-    if said.startswith(_REGISTRY) or _WORDS.search(said):
+    if reference.startswith(_REGISTRY) or _WORDS.search(reference):
         return True
     short = "/".join(repository.split("/")[-2:])
     if short in _SETS_IT_ELSE:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.catalogue.software.versions import is_version, parse_version
-from gpuyard.rules.rule import NotEvaluatedError, Stack, at, items, known, mapping, text
+from gpuyard.rules.rule import NotEvaluatedError, Stack, at, items, known_value, mapping, text
 from gpuyard.rules.subjects.components import (
     CLUSTER_POLICY,
     OPERATOR_VALUES,
@@ -37,17 +37,17 @@ def is_exporter(image: str) -> bool:
     return _IMAGE.search(image) is not None
 
 
-def serve_the_default(stack: Stack) -> bool:
+def serves_default_metrics(stack: Stack) -> bool:
     """Whether an exporter is in view that was given no list of its own: its metrics are known."""
     return any(not any(map(_is_own, lists)) for lists in _lists(stack))
 
 
-def serve_an_own_list(stack: Stack) -> bool:
+def serves_custom_metrics(stack: Stack) -> bool:
     """Whether one is in view that was given another list: what that has, only who reads it knows."""
     return any(any(map(_is_own, lists)) for lists in _lists(stack))
 
 
-def serves_old_names(stack: Stack) -> bool:
+def serves_legacy_names(stack: Stack) -> bool:
     """Whether one is told to serve what its first line did, dcgm_gpu_utilization and the like."""
     return any(name.endswith(_OF_OLD) for lists in _lists(stack) for name in lists)
 
@@ -58,14 +58,16 @@ def _is_own(name: str) -> bool:
 
 def exporter_versions(stack: Stack) -> list[tuple[int, ...]]:
     """Versions of the exporters in view, as far as they are known; its own, not DCGM's."""
-    found: list[tuple[int, ...]] = []
+    results: list[tuple[int, ...]] = []
     for resource in stack.of(*VERSIONED_KINDS):
         try:
             parts = [each for each in components_in(resource) if each.component == _NAME]
         except NotEvaluatedError:
             continue  # of one that is not known, no more can be said than of one that is not there
-        found += [parse_version(_NAME, p.version)[0] for p in parts if is_version(_NAME, p.version)]
-    return [*found, *_of_copies(stack)]
+        results += [
+            parse_version(_NAME, p.version)[0] for p in parts if is_version(_NAME, p.version)
+        ]
+    return [*results, *_of_copies(stack)]
 
 
 def _of_copies(stack: Stack) -> Iterator[tuple[int, ...]]:
@@ -90,13 +92,17 @@ def _lists(stack: Stack) -> Iterator[list[str]]:
             else ("spec", "dcgmExporter")
         )
         exporter = mapping(at(resource.properties, *path))
-        if not is_switched_off(known(exporter.get("enabled"))):
+        if not is_switched_off(known_value(exporter.get("enabled"))):
             config = text(mapping(exporter.get("config")).get("name"))
             yield [*([config] if config else []), *_of_variables(exporter)]
     for resource in stack.of(EXPORTER_VALUES):
-        given = resource.properties
-        custom = ["customMetrics"] if given.get("customMetrics") else []
-        yield [*custom, *_of_arguments(given, "arguments"), *_of_variables(given, "extraEnv")]
+        properties = resource.properties
+        custom = ["customMetrics"] if properties.get("customMetrics") else []
+        yield [
+            *custom,
+            *_of_arguments(properties, "arguments"),
+            *_of_variables(properties, "extraEnv"),
+        ]
     for resource in stack.of(*POD_KINDS):
         for pod in pods_of(resource):
             for _, container in pod.containers():

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path, Severity
-from gpuyard.manifests.placeholders import is_filled_in, is_placeholder
+from gpuyard.manifests.placeholders import is_entirely_placeholder, is_placeholder
 from gpuyard.rules.rule import (
     UNKNOWN,
     PartlyKnown,
@@ -17,8 +17,8 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
-from gpuyard.rules.subjects.operator_texts import texts_of, unmade
-from gpuyard.spec.nearest import nearest
+from gpuyard.rules.subjects.operator_texts import is_undefined_config_map, texts_of
+from gpuyard.spec.suggestions import nearest_name
 
 MIG_PARTED = "config:mig-parted"
 _VERSION = "v1"
@@ -33,12 +33,14 @@ _DISABLED = "all-disabled"
 _REFUSED = "mig-parted refuses the whole file, and no node is cut by any of its layouts"
 
 
-def refused(config: Resource) -> Iterator[Violation]:
+def config_violations(config: Resource) -> Iterator[Violation]:
     """What of a file of layouts mig-parted cannot read."""
     version = config.properties.get("version")
     if version not in {_VERSION, UNKNOWN}:
-        said = f"version {version}" if version is not None else "no version"
-        yield Violation(("version",), f"{said}: {_REFUSED}", f"write version: {_VERSION}", config)
+        found_version = f"version {version}" if version is not None else "no version"
+        yield Violation(
+            ("version",), f"{found_version}: {_REFUSED}", f"write version: {_VERSION}", config
+        )
     for name, groups in mapping(config.properties.get("mig-configs")).items():
         for index, group in enumerate(items(groups)):
             for path, problem, fix in _group(mapping(group)):
@@ -47,12 +49,12 @@ def refused(config: Resource) -> Iterator[Violation]:
 
 
 def _group(group: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
-    strange = [str(key) for key in group if key not in _FIELDS]
-    for key in strange:
-        meant = nearest(key, _FIELDS)
+    unexpected = [str(key) for key in group if key not in _FIELDS]
+    for key in unexpected:
+        meant = nearest_name(key, _FIELDS)
         fix = f"write {meant}" if meant else f"write {', '.join(_FIELDS)} only"
         yield (key,), f"{key} is no field of a layout", fix
-    if strange or isinstance(group, PartlyKnown):
+    if unexpected or isinstance(group, PartlyKnown):
         return
     for key in _REQUIRED:
         if key not in group:
@@ -67,7 +69,7 @@ def _group(group: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
         yield (_SLICES,), problem, f"write {_ENABLED}: true, or leave {_SLICES} out"
 
 
-def cuts(config: Resource) -> bool:
+def has_partitions(config: Resource) -> bool:
     """Whether any of its layouts cuts a GPU."""
     groups = (
         g for each in mapping(config.properties.get("mig-configs")).values() for g in items(each)
@@ -75,7 +77,7 @@ def cuts(config: Resource) -> bool:
     return any(mapping(group).get(_ENABLED) is not False for group in groups)
 
 
-def unread(stack: Stack) -> Iterator[Violation]:
+def unread_layouts(stack: Stack) -> Iterator[Violation]:
     """Layouts of one's own that the operator's manager does not find where it looks for them."""
     for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
         yield from _of_operator(operator, stack)
@@ -86,21 +88,21 @@ def _of_operator(operator: Resource, stack: Stack) -> Iterator[Violation]:
     path: Path = (*(() if by_chart else ("spec",)), "migManager", "config")
     config = mapping(at(operator.properties, *path))
     name = text(config.get("name"))
-    given = texts_of(config, stack)
-    if not name or not given or isinstance(given, PartlyKnown):
+    config_texts = texts_of(config, stack)
+    if not name or not config_texts or isinstance(config_texts, PartlyKnown):
         return
-    if by_chart and unmade(config, stack):
+    if by_chart and is_undefined_config_map(config, stack):
         problem = f"config.data without create: true makes no ConfigMap: {name} is in no file here"
         yield Violation((*path, "create"), problem, "set migManager.config.create: true", operator)
         return
-    if _FILE not in given:
+    if _FILE not in config_texts:
         problem = f"the manager reads {_FILE} of {name}, which it has not: no layout is ever found"
         yield Violation((*path, "name"), problem, f"call the key {_FILE}", operator)
         return
     default = text(config.get("default", _DISABLED if by_chart else ""))
     files = stack.of(MIG_PARTED)
     layouts = mapping(files[0].properties.get("mig-configs")) if len(files) == 1 else {}
-    partly = is_placeholder(default) and not is_filled_in(default)  # as all-${LAYOUT}
+    partly = is_placeholder(default) and not is_entirely_placeholder(default)  # as all-${LAYOUT}
     if default and not partly and layouts and layouts.get(default) is None:
         yield Violation(
             (*path, "default" if "default" in config else "name"),
@@ -109,5 +111,5 @@ def _of_operator(operator: Resource, stack: Stack) -> Iterator[Violation]:
             + (f": [{{{_DEVICES}: {_ALL}, {_ENABLED}: false}}]" if default == _DISABLED else "")
             + ", or set migManager.config.default",
             operator,
-            Severity.WARN,
+            Severity.WARNING,
         )

@@ -15,7 +15,7 @@ def texts_of(config: Mapping[str, Any], stack: Stack) -> Mapping[Any, Any]:
     )
 
 
-def unmade(config: Mapping[str, Any], stack: Stack) -> bool:
+def is_undefined_config_map(config: Mapping[str, Any], stack: Stack) -> bool:
     """Whether values of the operator's chart have the text of a ConfigMap that is not made of it."""
     name, create = text(config.get("name")), config.get("create")
     if (

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from gpuyard.admission.bypass import asks
+from gpuyard.admission.bypass import requests_gpus
 from gpuyard.findings import Path
 from gpuyard.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
 from gpuyard.manifests.templates import KINDS, Kind, PodsForm, templates_of
 from gpuyard.manifests.templates import POD_KINDS as WITH_PODS
 from gpuyard.rules.rule import NotEvaluatedError, Resource, Stack, at, items, mapping, text
-from gpuyard.rules.subjects.parts import PARTS
+from gpuyard.rules.subjects.component_images import PARTS
 
 __all__ = [
     "GPU_PREFIXES",
@@ -20,12 +20,12 @@ __all__ = [
     "SYSTEM_NAMESPACES",
     "VENDOR",
     "Pod",
-    "every_gpu_pod_stays",
+    "all_gpu_pods_block_disruption",
     "gpu_requests",
-    "is_a_fabric",
-    "is_an_agent",
+    "is_fabric_daemon",
+    "is_gpu_monitor",
     "is_gpu_pod",
-    "measures_gpus",
+    "is_node_agent",
     "pods_in",
     "pods_of",
     "speaks_of_gpus",
@@ -73,20 +73,20 @@ OTHER_ACCELERATORS = (
 
 def is_gpu_pod(pod: Pod) -> bool:
     """Whether it asks for GPUs, as many as it may be, or claims devices that may be GPUs."""
-    asked = {
+    resource_names = {
         str(name)
         for _, container in pod.containers()
         for part in ("limits", "requests")
         for name in mapping(container, "resources", part)
     }
-    of_others = any(name.startswith(OTHER_ACCELERATORS) for name in asked)
+    of_others = any(name.startswith(OTHER_ACCELERATORS) for name in resource_names)
     return bool(pod.gpus()) or (pod.claims_devices and not of_others)
 
 
-def every_gpu_pod_stays(stack: Stack) -> bool:
+def all_gpu_pods_block_disruption(stack: Stack) -> bool:
     """Whether pods with GPUs are in view, and each asks Karpenter to leave its node alone."""
     try:
-        found = [
+        results = [
             text(mapping(pod.metadata.get("annotations")).get(_STAYS))
             for resource in stack.of(*POD_KINDS)
             for pod in pods_of(resource)
@@ -94,10 +94,10 @@ def every_gpu_pod_stays(stack: Stack) -> bool:
         ]
     except NotEvaluatedError:
         return False
-    return bool(found) and set(found) == {"true"}
+    return bool(results) and set(results) == {"true"}
 
 
-def is_a_fabric(pod: Pod) -> bool:
+def is_fabric_daemon(pod: Pod) -> bool:
     """Whether it is of Google's GPUDirect, or the test of a fabric: it is there to look at nodes."""
     images = [text(container.get("image")) for _, container in pod.containers()]
     return any(map(_OF_FABRIC.search, images))
@@ -110,8 +110,8 @@ def speaks_of_gpus(resource: Resource) -> bool:
 
 def pods_of(resource: Resource) -> Iterator[Pod]:
     """Every pod, or template of pods, that stands in a resource as Kubernetes has it."""
-    found, known_to_the_end = _pods(resource)
-    yield from found
+    result, known_to_the_end = _pods(resource)
+    yield from result
     if not known_to_the_end:
         raise NotEvaluatedError
 
@@ -121,17 +121,17 @@ def pod_at(resource: Resource, path: Path) -> Pod | None:
     return next((pod for pod in pods_of(resource) if pod.path == path[: len(pod.path)]), None)
 
 
-def measures_gpus(container: Mapping[str, Any]) -> bool:
+def is_gpu_monitor(container: Mapping[str, Any]) -> bool:
     """Whether an exporter of GPU metrics runs in it, by its image, its name or what it is told to run."""
-    said = (text(each) for field in ("command", "args") for each in items(container.get(field)))
+    words = (text(each) for field in ("command", "args") for each in items(container.get(field)))
     return (
         _EXPORTER_IMAGE.search(text(container.get("image"))) is not None
         or text(container.get("name")) in _EXPORTER_NAMES
-        or any(map(_RUNS_EXPORTER.search, said))
+        or any(map(_RUNS_EXPORTER.search, words))
     )
 
 
-def is_an_agent(resource: Resource, pod: Pod) -> bool:
+def is_node_agent(resource: Resource, pod: Pod) -> bool:
     """Whether it is on every node, asks for no GPU, and says that it measures, tests or keeps them all.
 
     Exporters are so as well where they ask for one: who measures all GPUs of a node needs none.
@@ -139,37 +139,45 @@ def is_an_agent(resource: Resource, pod: Pod) -> bool:
     if resource.group_kind != "apps/DaemonSet":
         return False
     containers = [container for _, container in pod.containers()]
-    if containers and all(map(measures_gpus, containers)):
+    if containers and all(map(is_gpu_monitor, containers)):
         return True
-    said = [f"{text(each.get('name'))} {text(each.get('image'))}" for each in containers]
-    agent = bool(_OF_AGENTS.search(resource.name)) or all(map(_OF_AGENTS.search, said))
-    return agent and not asks(pod)
+    descriptions = [f"{text(each.get('name'))} {text(each.get('image'))}" for each in containers]
+    agent = bool(_OF_AGENTS.search(resource.name)) or all(map(_OF_AGENTS.search, descriptions))
+    return agent and not requests_gpus(pod)
 
 
 @lru_cache(maxsize=_KEPT)
 def _pods(resource: Resource) -> tuple[tuple[Pod, ...], bool]:
     """Kept for the next rule, which asks for the same; and whether what is unknown does not hide others."""
     kind = KINDS.get(resource.group_kind)
-    found: list[Pod] = []
+    results: list[Pod] = []
     if resource.group_kind in _RUNTIMES and at(resource.properties, "spec", "disabled") is True:
         return (), True
     try:
-        found.extend(pods_in(kind, resource) if kind else ())
+        results.extend(pods_in(kind, resource) if kind else ())
         parts = PARTS.get(resource.group_kind)
-        found.extend(parts(resource.properties) if parts else ())
+        results.extend(parts(resource.properties) if parts else ())
     except NotEvaluatedError:
-        return tuple(found), False
-    return tuple(found), True
+        return tuple(results), False
+    return tuple(results), True
 
 
 def pods_in(kind: Kind, resource: Resource) -> Iterator[Pod]:
     """The same where it is known of what kind it is."""
-    for found in templates_of(kind, resource.properties):
-        if not (found.spec and found.written) or found.form is PodsForm.PARTS:
+    for result in templates_of(kind, resource.properties):
+        if not (result.spec and result.is_written) or result.form is PodsForm.PARTS:
             continue
-        inline = found.form is PodsForm.INLINE
-        path = found.path if inline else found.path[:-1]
-        around = at(resource.properties, *found.lent) if found.lent else None
-        listed = around if isinstance(around, list) else []  # what is unknown lends nothing
-        lent = tuple(((*found.lent, n), mapping(each)) for n, each in enumerate(listed))
-        yield Pod(path, found.metadata, found.spec, inline, found.servers, lent)
+        inline = result.form is PodsForm.INLINE
+        path = result.path if inline else result.path[:-1]
+        shared_list = (
+            at(resource.properties, *result.inherited_volumes_path)
+            if result.inherited_volumes_path
+            else None
+        )
+        listed = (
+            shared_list if isinstance(shared_list, list) else []
+        )  # what is unknown lends nothing
+        shared = tuple(
+            ((*result.inherited_volumes_path, n), mapping(each)) for n, each in enumerate(listed)
+        )
+        yield Pod(path, result.metadata, result.spec, inline, result.container_fields, shared)

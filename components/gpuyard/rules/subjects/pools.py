@@ -18,7 +18,7 @@ from gpuyard.rules.rule import (
     at,
     block,
     items,
-    known,
+    known_value,
     mapping,
     number,
     once_per_stack,
@@ -83,41 +83,41 @@ class GpuPool:
     """A pool of GPU nodes, whoever makes them. What it does not say yet ends only a rule that asks for it."""
 
     resource: Resource
-    machines_given: Any
-    taints_given: Any
+    configured_machines: Any
+    configured_taints: Any
     taints_at: Path
-    modes_given: Any
+    configured_modes: Any
     """How its nodes are bought: of _SPOT and _ON_DEMAND."""
 
     @property
     def machines(self) -> tuple[str, ...]:
         """Machine types it may be of, as far as it says."""
-        return tuple(text(each) for each in known(self.machines_given))
+        return tuple(text(each) for each in known_value(self.configured_machines))
 
     @property
     def taints(self) -> tuple[Mapping[str, Any], ...]:
         """What keeps other pods off its nodes."""
-        return tuple(mapping(each) for each in items(self.taints_given))
+        return tuple(mapping(each) for each in items(self.configured_taints))
 
     @property
     def spot(self) -> bool:
         """Whether its nodes may be taken back at any time."""
-        return _SPOT in known(self.modes_given)
+        return _SPOT in known_value(self.configured_modes)
 
     @property
     def on_demand(self) -> bool:
         """Whether its nodes may be of those that stay."""
-        return _ON_DEMAND in known(self.modes_given)
+        return _ON_DEMAND in known_value(self.configured_modes)
 
     @property
     def only_spot(self) -> bool:
         """Whether all its nodes may be: what else ends them at any hour adds little."""
-        return set(known(self.modes_given)) == {_SPOT}
+        return set(known_value(self.configured_modes)) == {_SPOT}
 
     @property
     def spot_first(self) -> bool:
         """Whether they are spot as long as there is some: Karpenter takes it before on demand."""
-        modes = set(known(self.modes_given))
+        modes = set(known_value(self.configured_modes))
         return _SPOT in modes and _RESERVED not in modes
 
 
@@ -159,9 +159,9 @@ def _node_group(resource: Resource) -> GpuPool | None:
     return GpuPool(
         resource,
         machines,
-        taints_given=properties.get("taints"),
+        configured_taints=properties.get("taints"),
         taints_at=("taints",),
-        modes_given=mode if isinstance(mode, UnknownValue) else _BOUGHT.get(text(mode), ()),
+        configured_modes=mode if isinstance(mode, UnknownValue) else _BOUGHT.get(text(mode), ()),
     )
 
 
@@ -178,14 +178,14 @@ def _node_pool(resource: Resource) -> GpuPool | None:
     has_cards = UNKNOWN if isinstance(cards, UnknownValue) else bool(cards)
     if not _any_sure([has_cards, _sign(machine, is_gpu_machine)]):
         return None
-    given = [config.get("spot"), config.get("preemptible")]
-    unsure = True not in given and any(isinstance(each, UnknownValue) for each in given)
+    spot_flags = [config.get("spot"), config.get("preemptible")]
+    unsure = True not in spot_flags and any(isinstance(each, UnknownValue) for each in spot_flags)
     return GpuPool(
         resource,
         UNKNOWN if isinstance(machine, UnknownValue) else (machine,),
-        taints_given=config.get("taints"),
+        configured_taints=config.get("taints"),
         taints_at=("nodeConfig", "taints"),
-        modes_given=UNKNOWN if unsure else (_SPOT if True in given else _ON_DEMAND,),
+        configured_modes=UNKNOWN if unsure else (_SPOT if True in spot_flags else _ON_DEMAND,),
     )
 
 
@@ -196,7 +196,7 @@ def _karpenter(resource: Resource) -> GpuPool | None:
     machines: list[Any] = []
     signs: list[bool | UnknownValue] = []
     modes: list[Any] = []
-    for key, listed in _asked(spec):
+    for key, listed in _required_labels(spec):
         if key == _TYPE_LABEL:
             machines += listed
         elif key == _CAPACITY_LABEL:
@@ -207,9 +207,9 @@ def _karpenter(resource: Resource) -> GpuPool | None:
     return GpuPool(
         resource,
         UNKNOWN if UNKNOWN in machines else machines,
-        taints_given=spec.get("taints"),
+        configured_taints=spec.get("taints"),
         taints_at=("spec", "template", "spec", "taints"),
-        modes_given=UNKNOWN if UNKNOWN in modes else modes or (_ON_DEMAND,),
+        configured_modes=UNKNOWN if UNKNOWN in modes else modes or (_ON_DEMAND,),
     )
 
 
@@ -219,7 +219,7 @@ def _is_closed(properties: Mapping[str, Any]) -> bool:
     return any(each in (0, "0") and each is not False for each in limits)
 
 
-def _asked(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+def _required_labels(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     """The labels that nodes of Karpenter are to have, and their values."""
     for each in map(mapping, items(spec.get("requirements"))):
         if text(each.get("operator")) not in {"NotIn", "DoesNotExist"}:
@@ -229,8 +229,10 @@ def _asked(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
 
 def _asks_for_none(spec: Mapping[str, Any]) -> bool:
     """Whether a requirement leaves machines without GPUs alone, whatever the others say."""
-    asked = map(mapping, items(spec.get("requirements")))
-    return any(_is_none(each) for each in asked if text(each.get("key")).startswith(_GPU_LABELS))
+    requirements = map(mapping, items(spec.get("requirements")))
+    return any(
+        _is_none(each) for each in requirements if text(each.get("key")).startswith(_GPU_LABELS)
+    )
 
 
 def _is_none(requirement: Mapping[str, Any]) -> bool:
@@ -259,11 +261,14 @@ def _signs_of(key: str, values: list[Any]) -> list[bool | UnknownValue]:
 _MAKERS = {NODE_GROUP: _node_group, NODE_POOL: _node_pool, KARPENTER: _karpenter}
 
 
-def asks_for_gpus(pool: Resource) -> bool:
+def requests_gpus(pool: Resource) -> bool:
     """Whether a pool of Karpenter, of any of its versions, asks for machines that have them."""
     spec = mapping(pool.properties.get("spec"))
-    asked = (*_asked(spec), *_asked(block(at(spec, "template", "spec"))))
-    signs = (_signs(found) if key == _TYPE_LABEL else _signs_of(key, found) for key, found in asked)
+    requirements = (*_required_labels(spec), *_required_labels(block(at(spec, "template", "spec"))))
+    signs = (
+        _signs(result) if key == _TYPE_LABEL else _signs_of(key, result)
+        for key, result in requirements
+    )
     return any(True in each for each in signs)
 
 
@@ -274,16 +279,16 @@ def without_gpus(pool: Resource) -> bool:
     if _asks_for_none(spec) or _asks_for_none(of_nodes):
         return True
     signs: list[bool | UnknownValue] = []
-    for key, listed in (*_asked(spec), *_asked(of_nodes)):
+    for key, listed in (*_required_labels(spec), *_required_labels(of_nodes)):
         if key.startswith((_TYPE_LABEL, *_FAMILY_LABELS, *_OTHER_LABELS)):
-            found = _signs(listed) if key == _TYPE_LABEL else _signs_of(key, listed)
-            signs += found or [False]
+            result = _signs(listed) if key == _TYPE_LABEL else _signs_of(key, listed)
+            signs += result or [False]
         elif key.startswith(_GPU_LABELS):
             return False
     return bool(signs) and UNKNOWN not in signs and True not in signs
 
 
-def serves_no_gpus(node_class: Resource, stack: Stack) -> bool:
+def has_no_gpus(node_class: Resource, stack: Stack) -> bool:
     """Whether a node class is named by pools in view, and by none that may have GPUs."""
     named = _pools_by_class(stack).get(node_class.name, ())
     return bool(named) and all(map(without_gpus, named))
@@ -291,10 +296,10 @@ def serves_no_gpus(node_class: Resource, stack: Stack) -> bool:
 
 @once_per_stack
 def _pools_by_class(stack: Stack) -> Mapping[str, list[Resource]]:
-    found: dict[str, list[Resource]] = {}
+    results: dict[str, list[Resource]] = {}
     for pool in stack.of(KARPENTER):
-        found.setdefault(text(at(pool.properties, *_CLASS_NAME)), []).append(pool)
-    return found
+        results.setdefault(text(at(pool.properties, *_CLASS_NAME)), []).append(pool)
+    return results
 
 
 def classes_of_gpus(stack: Stack) -> Iterator[tuple[Resource, list[str]]]:
@@ -325,12 +330,12 @@ def _gpu_families() -> frozenset[str]:
 def gpu_pools(resources: Iterator[Resource] | tuple[Resource, ...]) -> Iterator[GpuPool]:
     """Every GPU pool among resources of POOL_KINDS."""
     for resource in resources:
-        if (found := gpu_pool(resource)) is not None:
-            yield found
+        if (result := gpu_pool(resource)) is not None:
+            yield result
 
 
 @once_per_stack
-def gives_label(stack: Stack, name: str) -> bool:
+def sets_label(stack: Stack, name: str) -> bool:
     """Whether something in view puts a label on nodes, or may: labels of a pool that nobody knows yet."""
     if any(name in items(each.properties.get("names")) for each in stack.of(NODE_LABELS)):
         return True
@@ -339,15 +344,18 @@ def gives_label(stack: Stack, name: str) -> bool:
 
 def _labels(resource: Resource, name: str) -> bool:
     try:
-        return any(mapping(given).get(name) is not None for given in _given(resource)) or (
+        return any(mapping(value).get(name) is not None for value in _label_mappings(resource)) or (
             resource.group_kind == KARPENTER
-            and any(key == name for key, _ in _asked(block(at(resource.properties, *_TEMPLATE))))
+            and any(
+                key == name
+                for key, _ in _required_labels(block(at(resource.properties, *_TEMPLATE)))
+            )
         )
     except NotEvaluatedError:
         return True
 
 
-def _given(resource: Resource) -> Iterator[Any]:
+def _label_mappings(resource: Resource) -> Iterator[Any]:
     """Every mapping of labels in it."""
     if resource.group_kind == _FEATURES:
         for rule in items(at(resource.properties, "spec", "rules")):

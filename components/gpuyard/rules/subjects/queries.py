@@ -54,8 +54,12 @@ def rule_words(resource: Resource, path: Path) -> str:
     if resource.group_kind != RULE_FILES or path[-1] != "expr":
         return ""
     rule = mapping(at(resource.properties, *path[:-1]))
-    said = mapping(rule.get("annotations"))
-    named = (rule.get("record"), rule.get("alert"), *map(said.get, ("summary", "description")))
+    annotations = mapping(rule.get("annotations"))
+    named = (
+        rule.get("record"),
+        rule.get("alert"),
+        *map(annotations.get, ("summary", "description")),
+    )
     return "; ".join(text(each) for each in named if each)
 
 
@@ -120,7 +124,7 @@ _WHERE = {
 }
 
 
-def recorded(stack: Stack) -> frozenset[str]:
+def recording_rules(stack: Stack) -> frozenset[str]:
     """Names that rules of this stack record: they are served by Prometheus itself."""
     return frozenset(
         text(mapping(rule).get("record"))
@@ -136,13 +140,13 @@ def exporter_keeps_labels(stack: Stack) -> bool:
     One that says it otherwise, or may scrape the exporter without it, is enough for no.
     """
     own = [_of_own_monitor(resource) for resource in stack.of(*_EXPORTERS)]
-    others = [*_monitored(stack), *_scraped(stack)]
-    said = [each for each in (*own, *others) if each is not None]
-    makes = any(label_is_made(stack, f"exported_{label}") for label in _OF_WORK)
+    scrape_settings = [*_monitored(stack), *_scraped(stack)]
+    known = [each for each in (*own, *scrape_settings) if each is not None]
+    makes = any(is_label_created(stack, f"exported_{label}") for label in _OF_WORK)
     makes |= any(
         is_true(at(each.properties, "spec", "overrideHonorLabels")) for each in stack.of(_SERVER)
     )
-    return bool(said) and all(said) and not makes
+    return bool(known) and all(known) and not makes
 
 
 def _of_own_monitor(resource: Resource) -> bool | None:
@@ -178,7 +182,7 @@ def _scraped(stack: Stack) -> Iterator[bool]:
             yield keeps
 
 
-def keeps_labels(stack: Stack) -> bool:
+def honors_labels(stack: Stack) -> bool:
     """True where a monitor of the exporter leaves its labels as they are: honorLabels, or no others made."""
     if any(map(_leaves_labels, _jobs(stack))) or any(map(_keeps_anybodys, _all_jobs(stack))):
         return True
@@ -220,14 +224,16 @@ def _keeps_anybodys(job: Mapping[str, Any]) -> bool:
 
 def _leaves_labels(job: Mapping[str, Any]) -> bool:
     """Prometheus renames a label of the exporter only where the job makes one of that name."""
-    made = {text(mapping(each).get("target_label")) for each in items(job.get("relabel_configs"))}
-    return is_true(job.get("honor_labels")) or not made & _OF_WORK
+    target_labels = {
+        text(mapping(each).get("target_label")) for each in items(job.get("relabel_configs"))
+    }
+    return is_true(job.get("honor_labels")) or not target_labels & _OF_WORK
 
 
 _RELABELINGS = ("relabelings", "metricRelabelings")
 
 
-def label_is_made(stack: Stack, name: str) -> bool:
+def is_label_created(stack: Stack, name: str) -> bool:
     """True where a monitor gives series a label of this name, whatever the exporter calls it."""
     places = [
         at(resource.properties, *path) for resource in stack.of(*_EXPORTERS) for path in _MONITOR_AT

@@ -35,8 +35,8 @@ def gpu_tenants(stack: Stack) -> set[str]:
         if text(at(queue.properties, "spec", "clusterQueue")) not in without
     )
     quotas = (quota for quota in stack.of(QUOTA) if gpu_keys(quota))
-    found = {resource.namespace for resource in (*queues, *quotas)}
-    return found - {""}
+    results = {resource.namespace for resource in (*queues, *quotas)}
+    return results - {""}
 
 
 def tenants_of_nodes(stack: Stack, labels: Mapping[str, Any]) -> set[str] | None:
@@ -54,7 +54,9 @@ def tenants_of_nodes(stack: Stack, labels: Mapping[str, Any]) -> set[str] | None
     if not flavors:
         return None
     led = _namespaces_by_flavor(stack)
-    return set[str]().union(*(led.get(flavor, ()) for flavor in flavors)) - of_platform(stack)
+    return set[str]().union(*(led.get(flavor, ()) for flavor in flavors)) - platform_namespaces(
+        stack
+    )
 
 
 _Selects = Mapping[str, str]
@@ -91,7 +93,7 @@ def _namespaces_by_flavor(stack: Stack) -> Mapping[str, set[str]]:
 
 
 @once_per_stack
-def of_platform(stack: Stack) -> set[str]:
+def platform_namespaces(stack: Stack) -> set[str]:
     """Namespaces of ours that are no team's."""
     labels = {
         n.name: mapping(at(n.properties, "metadata", "labels")) for n in stack.of("Namespace")
@@ -119,21 +121,21 @@ def resource_groups(queue: Resource) -> list[Any]:
 def covers_gpus(queue: Resource) -> bool:
     """Whether a queue of the cluster may have GPUs to give."""
     return any(
-        may_be_gpu(name)
+        can_match_gpu(name)
         for group in resource_groups(queue)
         for name in items(mapping(group).get("coveredResources"))
     )
 
 
-def may_be_gpu(name: Any) -> bool:
+def can_match_gpu(name: Any) -> bool:
     """Whether a resource may be one: claims of devices are counted under any name that Kueue is told."""
     return bool(text(name)) and not text(name).startswith((*_ORDINARY, *OTHER_ACCELERATORS))
 
 
 def teams_of(stack: Stack, namespaces: Iterable[str]) -> set[str]:
     """Whose the namespaces are: several of one team are one tenant, one that says nothing is its own."""
-    said = _team_labels(stack)
-    return {said.get(name) or name for name in namespaces}
+    team_labels = _team_labels(stack)
+    return {team_labels.get(name) or name for name in namespaces}
 
 
 @once_per_stack

@@ -35,27 +35,27 @@ _AUDIT = re.compile(
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    tenants = gpu_tenants(stack) - set(_held(stack))
+    tenants = gpu_tenants(stack) - set(_restricted_namespaces(stack))
     by_policy = _is_policed(stack)
     for namespace in stack.of("Namespace"):
         name = text(at(namespace.properties, "metadata", "name"))
         level = text(mapping(at(namespace.properties, "metadata", "labels")).get(_LABEL))
         if name in tenants and level not in _ENOUGH and (level or not _on_openshift(namespace)):
-            given = f"`{level}`" if level else "nothing"
+            value = f"`{level}`" if level else "nothing"
             ours = TEAM_LABEL in mapping(at(namespace.properties, "metadata", "labels"))
             if by_policy and not level and not ours:
                 continue
             yield Violation(
                 _PATH,
-                f"{given} is asked of pods in {name}: a privileged one reaches every GPU of its node",
+                f"{value} is asked of pods in {name}: a privileged one reaches every GPU of its node",
                 f"label it {_LABEL}: restricted",
                 namespace,
                 # where nothing is said, a policy engine or the API server's own default may still hold pods
-                None if level or ours else Severity.WARN,
+                None if level or ours else Severity.WARNING,
             )
 
 
-def _held(stack: Stack) -> Iterator[str]:
+def _restricted_namespaces(stack: Stack) -> Iterator[str]:
     """Namespaces that one of their manifests has a level for: two of one name are one."""
     for namespace in stack.of("Namespace"):
         metadata = mapping(at(namespace.properties, "metadata"))
@@ -67,12 +67,12 @@ def _is_policed(stack: Stack) -> bool:
     """Whether a policy in view keeps privileged pods out of every namespace."""
     constraints = (kind for kind in stack.by_kind if kind.startswith(_GATEKEEPER))
     policies = [*stack.of(*_KYVERNO, *constraints), *filter(_is_bound(stack), stack.of(_POLICY))]
-    said = (str(policy.properties.get("spec")) for policy in policies)
+    specs = (str(policy.properties.get("spec")) for policy in policies)
     return any(
         (_PRIVILEGES.search(spec) or policy.group_kind.startswith(_GATEKEEPER))
         and not _SOME.search(spec)
         and not _AUDIT.search(spec)
-        for policy, spec in zip(policies, said, strict=True)
+        for policy, spec in zip(policies, specs, strict=True)
     )
 
 
@@ -103,7 +103,7 @@ def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 RULE = Rule(
     id="GPU-TEN-01",
     title="Namespaces of teams enforce a Pod Security level",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="Quotas and slices hold only as long as no pod is privileged.",
     fix="Enforce restricted in teams' namespaces, baseline where images become root.",
     sources=("Kubernetes documentation, Pod Security Admission",),

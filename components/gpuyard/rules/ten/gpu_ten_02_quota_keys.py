@@ -22,14 +22,14 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
                 ("spec", "hard", key),
                 f"`{key}` never binds: of extended resources a quota counts only `requests.`",
                 "remove it" if bound else f"write requests.{name}",
-                severity=Severity.WARN if bound else None,
+                severity=Severity.WARNING if bound else None,
             )
 
 
 RULE = Rule(
     id="GPU-TEN-02",
     title="GPU quotas use the requests. prefix",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A namespace with an inert quota takes every GPU of the cluster, and nothing says so.",
     fix="Key GPU quotas by requests., as requests.nvidia.com/gpu.",
     sources=(

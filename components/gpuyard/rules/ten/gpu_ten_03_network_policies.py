@@ -17,7 +17,7 @@ from gpuyard.rules.rule import (
     mapping,
     number,
 )
-from gpuyard.rules.subjects.tenants import gpu_tenants, of_platform
+from gpuyard.rules.subjects.tenants import gpu_tenants, platform_namespaces
 
 POLICY = "networking.k8s.io/NetworkPolicy"
 _DNS = 53
@@ -28,10 +28,10 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     policies = stack.of(POLICY)
     mine = gpu_tenants(stack) if policies else set[str]()
     for policy in policies:
-        yield from _apart(_inward(policy), policy.namespace, mine)
+        yield from _as_advisory(_inward(policy), policy.namespace, mine)
     for name in sorted({policy.namespace for policy in policies} - {""}):  # "": nobody knows where
-        there = [policy for policy in policies if policy.namespace == name]
-        yield from _apart(_names(there), name, mine)
+        namespace_policies = [policy for policy in policies if policy.namespace == name]
+        yield from _as_advisory(_names(namespace_policies), name, mine)
     namespaces = stack.of("Namespace")
     bare = _without_denial(stack, policies) if namespaces else set[str]()
     for namespace in namespaces:
@@ -44,15 +44,17 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             )
 
 
-def _apart(said: Iterator[Violation], name: str, mine: AbstractSet[str]) -> Iterator[Violation]:
+def _as_advisory(
+    violations: Iterator[Violation], name: str, mine: AbstractSet[str]
+) -> Iterator[Violation]:
     """Of a namespace in which nothing in view has GPUs it is not our subject."""
-    yield from (replace(each, choice=name not in mine) for each in said)
+    yield from (replace(each, is_advisory=name not in mine) for each in violations)
 
 
 def _without_denial(stack: Stack, policies: Sequence[Resource]) -> set[str]:
     """Namespaces of tenants with GPUs in which no policy denies anything."""
     denied = {policy.namespace for policy in policies if _denies(policy)}
-    return gpu_tenants(stack) - denied - of_platform(stack)
+    return gpu_tenants(stack) - denied - platform_namespaces(stack)
 
 
 def _inward(policy: Resource) -> Iterator[Violation]:
@@ -104,7 +106,7 @@ def _allows_dns(policy: Resource) -> bool:
 RULE = Rule(
     id="GPU-TEN-03",
     title="Network policies deny by default, allow DNS, and list external addresses",
-    severity=Severity.WARN,
+    severity=Severity.WARNING,
     why="A policy that looks as if it let models be downloaded, and does not, is found out at night.",
     fix="Deny by default in teams' namespaces; allow DNS; allow the outside by ipBlock.",
     sources=("Kubernetes documentation, network policies: podSelector and namespaceSelector",),

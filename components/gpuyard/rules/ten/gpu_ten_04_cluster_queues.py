@@ -14,13 +14,13 @@ from gpuyard.rules.rule import (
     Violation,
     at,
     items,
-    known,
+    known_value,
     mapping,
     number,
     text,
 )
 from gpuyard.rules.subjects.tenants import CLUSTER_QUEUE as QUEUE
-from gpuyard.rules.subjects.tenants import LOCAL_QUEUE, covers_gpus, may_be_gpu, resource_groups
+from gpuyard.rules.subjects.tenants import LOCAL_QUEUE, can_match_gpu, covers_gpus, resource_groups
 
 _FOR_ALL = re.compile(r"shared|common|public|default|burst|best-?effort|(^|-)all(-|$)")
 """Names of queues that are there for everybody."""
@@ -32,7 +32,7 @@ def _check(queue: Resource, _: Parameters) -> Iterator[Violation]:
     spec = mapping(queue.properties.get("spec"))
     if _in_cohort(spec):
         yield from _borrowing(queue)
-    elif known(spec.get("namespaceSelector")) is None and _is_of_gpus(queue):
+    elif known_value(spec.get("namespaceSelector")) is None and _is_of_gpus(queue):
         yield _shut(queue)
 
 
@@ -45,16 +45,22 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
 def _shut_in_cohorts(stack: Stack) -> Iterator[Violation]:
     """A queue that nobody stands in is there to lend, where others of its cohort are in view."""
     cohorts = Counter(_in_cohort(mapping(each.properties.get("spec"))) for each in stack.of(QUEUE))
-    wanted = {text(at(queue.properties, "spec", "clusterQueue")) for queue in stack.of(LOCAL_QUEUE)}
+    queue_names = {
+        text(at(queue.properties, "spec", "clusterQueue")) for queue in stack.of(LOCAL_QUEUE)
+    }
     for queue in stack.of(QUEUE):
         spec = mapping(queue.properties.get("spec"))
         cohort = _in_cohort(spec)
-        if not cohort or known(spec.get("namespaceSelector")) is not None or not _is_of_gpus(queue):
+        if (
+            not cohort
+            or known_value(spec.get("namespaceSelector")) is not None
+            or not _is_of_gpus(queue)
+        ):
             continue
-        if queue.name in wanted:
+        if queue.name in queue_names:
             yield _shut(queue)
         elif cohorts[cohort] == 1:
-            yield _shut(queue, Severity.WARN)
+            yield _shut(queue, Severity.WARNING)
 
 
 def _shut_beside_gpus(stack: Stack) -> Iterator[Violation]:
@@ -62,14 +68,16 @@ def _shut_beside_gpus(stack: Stack) -> Iterator[Violation]:
     queues = stack.of(QUEUE)
     if not any(map(covers_gpus, queues)):
         return
-    wanted = {text(at(queue.properties, "spec", "clusterQueue")) for queue in stack.of(LOCAL_QUEUE)}
-    selecting = {
-        queue.name for queue in queues if known(at(queue.properties, *_SELECTOR)) is not None
+    queue_names = {
+        text(at(queue.properties, "spec", "clusterQueue")) for queue in stack.of(LOCAL_QUEUE)
     }
-    shut = wanted - selecting
+    selecting = {
+        queue.name for queue in queues if known_value(at(queue.properties, *_SELECTOR)) is not None
+    }
+    shut = queue_names - selecting
     for queue in queues:  # of two manifests of one queue, one that selects is enough
         if queue.name in shut and not _is_of_gpus(queue):
-            yield _shut(queue, Severity.WARN)
+            yield _shut(queue, Severity.WARNING)
 
 
 def _is_of_gpus(queue: Resource) -> bool:
@@ -78,19 +86,21 @@ def _is_of_gpus(queue: Resource) -> bool:
 
 
 def _shut(queue: Resource, severity: Severity | None = None) -> Violation:
-    says = "without a namespaceSelector no namespace may submit a job"
-    return Violation(_SELECTOR, says, _FIX, queue, severity=severity)
+    problem = "without a namespaceSelector no namespace may submit a job"
+    return Violation(_SELECTOR, problem, _FIX, queue, severity=severity)
 
 
 def _in_cohort(spec: Mapping[str, Any]) -> str:
-    return str(known(spec.get("cohortName")) or known(spec.get("cohort")) or "")
+    return str(known_value(spec.get("cohortName")) or known_value(spec.get("cohort")) or "")
 
 
 def _wide_open(stack: Stack) -> Iterator[Violation]:
     """Where no queue selects, the cluster is of one team, or a sample; beside others it may be meant."""
     queues = [queue for queue in stack.of(QUEUE) if covers_gpus(queue)]
-    given = [at(queue.properties, *_SELECTOR) for queue in queues]
-    for queue, selector in zip(queues, given, strict=True) if any(map(mapping, given)) else ():
+    selectors = [at(queue.properties, *_SELECTOR) for queue in queues]
+    for queue, selector in (
+        zip(queues, selectors, strict=True) if any(map(mapping, selectors)) else ()
+    ):
         meant = selector is None or mapping(selector) or _FOR_ALL.search(queue.name)
         if not meant:
             yield Violation(
@@ -98,8 +108,8 @@ def _wide_open(stack: Stack) -> Iterator[Violation]:
                 "an empty namespaceSelector lets every namespace use this quota",
                 _FIX,
                 queue,
-                severity=Severity.WARN,
-                choice=True,  # who may make a LocalQueue decides it as well
+                severity=Severity.WARNING,
+                is_advisory=True,  # who may make a LocalQueue decides it as well
             )
 
 
@@ -110,8 +120,8 @@ def _borrowing(queue: Resource) -> Iterator[Violation]:
             (*path, "borrowingLimit"),
             "without a borrowingLimit the queue may take everything that others leave idle",
             "say how much; 0 borrows nothing",
-            severity=Severity.WARN,
-            choice=True,  # lending what is idle is what a cohort is for
+            severity=Severity.WARNING,
+            is_advisory=True,  # lending what is idle is what a cohort is for
         )
 
 
@@ -119,17 +129,19 @@ def _unlimited(queue: Resource) -> Iterator[Path]:
     for g, group in enumerate(resource_groups(queue)):
         for f, flavor in enumerate(items(mapping(group).get("flavors"))):
             for r, resource in enumerate(items(mapping(flavor).get("resources"))):
-                given = mapping(resource)
-                limits = [known(given.get(field)) for field in ("borrowingLimit", "lendingLimit")]
-                owns = number(given.get("nominalQuota")) != 0
-                if owns and may_be_gpu(given.get("name")) and limits == [None, None]:
+                value = mapping(resource)
+                limits = [
+                    known_value(value.get(field)) for field in ("borrowingLimit", "lendingLimit")
+                ]
+                owns = number(value.get("nominalQuota")) != 0
+                if owns and can_match_gpu(value.get("name")) and limits == [None, None]:
                     yield ("spec", "resourceGroups", g, "flavors", f, "resources", r)
 
 
 RULE = Rule(
     id="GPU-TEN-04",
     title="A ClusterQueue selects its namespaces and limits borrowing",
-    severity=Severity.REFUSE,
+    severity=Severity.ERROR,
     why="A null selector admits nobody, an empty one everybody, and borrowing without limit is not a plan.",
     fix="Select namespaces by a label of the team, and give its GPUs a borrowingLimit.",
     sources=("kubernetes-sigs/kueue v0.19.2 apis/kueue/v1beta2/clusterqueue_types.go",),

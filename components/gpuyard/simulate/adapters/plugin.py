@@ -71,22 +71,22 @@ def advertised(adapters: str | None, text: str) -> dict[str, int]:
     Raises:
         AdaptersRefused: the plugin ends with an error, and the node advertises nothing of it.
     """
-    there: list[Mapping[str, str]] = json.loads(adapters) if adapters else []
-    found: dict[str, int] = {}
+    known_adapters: list[Mapping[str, str]] = json.loads(adapters) if adapters else []
+    results: dict[str, int] = {}
     for each in _configured(text):
         name = each.get("resourceName", "")
         if not _NAME.match(name):
             raise AdaptersRefused(f'resource name "{name}" contains invalid characters')
         resource = f"{each.get('resourcePrefix') or PREFIX}/{name}"
-        if resource in found:
+        if resource in results:
             raise AdaptersRefused(f'resource name "{name}" already exists')
         most = int(each.get("rdmaHcaMax", 0))
         if most < 0:
             raise AdaptersRefused(f"Invalid value for rdmaHcaMax < 0: {most}")
-        wanted = _selectors(each)
-        fits = any(_fits(adapter, wanted) for adapter in there)
-        found[resource] = most if fits else 0
-    return found
+        selectors = _selectors(each)
+        fits = any(_fits(adapter, selectors) for adapter in known_adapters)
+        results[resource] = most if fits else 0
+    return results
 
 
 def _configured(text: str) -> list[Mapping[str, Any]]:
@@ -100,15 +100,15 @@ def _configured(text: str) -> list[Mapping[str, Any]]:
 
 
 def _selectors(entry: Mapping[str, Any]) -> dict[str, list[str]]:
-    given = entry.get("selectors") or {}
-    wanted = {word: list(given[word]) for word in _SELECTORS if given.get(word)}
+    value = entry.get("selectors") or {}
+    selectors = {word: list(value[word]) for word in _SELECTORS if value.get(word)}
     devices = entry.get("devices") or []
-    if wanted and devices:
+    if selectors and devices:
         raise AdaptersRefused('Cannot specify both "selectors" and "devices" fields')
-    if not wanted and not devices:
+    if not selectors and not devices:
         raise AdaptersRefused('neither "selectors" nor "devices" fields exits')
-    return wanted or {"ifNames": list(devices)}
+    return selectors or {"ifNames": list(devices)}
 
 
-def _fits(adapter: Mapping[str, str], wanted: Mapping[str, list[str]]) -> bool:
-    return all(adapter.get(word) in values for word, values in wanted.items())
+def _fits(adapter: Mapping[str, str], selectors: Mapping[str, list[str]]) -> bool:
+    return all(adapter.get(word) in values for word, values in selectors.items())

@@ -13,22 +13,22 @@ from typing import Any, Final
 
 from gpuyard.manifests.quantities import quantity
 from gpuyard.simulate.api import ApiObject
-from gpuyard.simulate.tolerating import tolerates
+from gpuyard.simulate.tolerations import tolerates_taints
 
-CLASSES: Final = (
+PROVISIONING_CLASSES: Final = (
     "check-capacity.autoscaling.x-k8s.io",
     "best-effort-atomic-scale-up.autoscaling.x-k8s.io",
 )
 CONSUMES: Final = "autoscaling.x-k8s.io/consume-provisioning-request"
 """On a pod: the request whose room it takes."""
-BOOKED: Final = timedelta(minutes=10)
+BOOKING_DURATION: Final = timedelta(minutes=10)
 VALID_SECONDS: Final = 600
 """How long a request is tried that does not say how long."""
 _PODS: Final = "pods"
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ClusterView:
     """What the autoscaler sees; templates by namespace and name."""
 
     nodes: Sequence[ApiObject]
@@ -45,24 +45,24 @@ class ProvisioningAnswer:
     conditions: tuple[ApiObject, ...]
 
 
-def verdicts(world: World, now: datetime) -> list[ProvisioningAnswer]:
+def verdicts(world: ClusterView, now: datetime) -> list[ProvisioningAnswer]:
     """What there is to say about every request that waits or whose booking ends, the oldest first."""
-    said: list[ProvisioningAnswer] = []
+    responses: list[ProvisioningAnswer] = []
     order = sorted(world.requests, key=lambda r: str(r["metadata"].get("creationTimestamp", "")))
     booked = [r for r in order if _holds(r, now)]
     for request in order:
-        if found := _verdict(world, request, booked, now):
-            said.append(ProvisioningAnswer(request, tuple(found)))
-            if _is(found, "Provisioned"):
+        if result := _verdict(world, request, booked, now):
+            responses.append(ProvisioningAnswer(request, tuple(result)))
+            if _is(result, "Provisioned"):
                 booked.append(request)
-    return said
+    return responses
 
 
 def _verdict(
-    world: World, request: ApiObject, booked: Sequence[ApiObject], now: datetime
+    world: ClusterView, request: ApiObject, booked: Sequence[ApiObject], now: datetime
 ) -> list[ApiObject] | None:
     have = before = _conditions(request)
-    if request["spec"]["provisioningClassName"] not in CLASSES or _is(have, "Failed"):
+    if request["spec"]["provisioningClassName"] not in PROVISIONING_CLASSES or _is(have, "Failed"):
         return None
     if _is(have, "Provisioned"):
         if _is(have, "BookingExpired") or _holds(request, now):
@@ -71,25 +71,27 @@ def _verdict(
             have, now, "BookingExpired", "True", "BookingExpired", "nobody took the room in time"
         )
     have = _with(have, now, "Accepted", "True", "Accepted", "the fake autoscaler looks for room")
-    left = _without_room(world, request, booked)
-    if left == 0:
+    unplaced = _without_room(world, request, booked)
+    if unplaced == 0:
         return _with(
             have, now, "Provisioned", "True", "CapacityIsFound", "there is room on nodes that run"
         )
-    says = f"no room for {left} of {sum(s['count'] for s in _sets(request))} pods on nodes that run"
-    if _gives_up(request, now):
-        return _with(have, now, "Failed", "True", "CapacityIsNotFound", says)
-    later = _with(have, now, "Provisioned", "False", "CapacityIsNotFound", f"{says}, tried again")
+    message = f"no room for {unplaced} of {sum(s['count'] for s in _sets(request))} pods on nodes that run"
+    if _is_abandoned(request, now):
+        return _with(have, now, "Failed", "True", "CapacityIsNotFound", message)
+    later = _with(
+        have, now, "Provisioned", "False", "CapacityIsNotFound", f"{message}, tried again"
+    )
     return None if later == before else later
 
 
-def _gives_up(request: ApiObject, now: datetime) -> bool:
+def _is_abandoned(request: ApiObject, now: datetime) -> bool:
     parameters = request["spec"].get("parameters") or {}
     if parameters.get("noRetry") == "true":
         return True
     seconds = int(parameters.get("ValidUntilSeconds", VALID_SECONDS))
-    made = _time(request["metadata"].get("creationTimestamp"))
-    return made is not None and now - made > timedelta(seconds=seconds)
+    creation_time = _time(request["metadata"].get("creationTimestamp"))
+    return creation_time is not None and now - creation_time > timedelta(seconds=seconds)
 
 
 def _holds(request: ApiObject, now: datetime) -> bool:
@@ -98,10 +100,10 @@ def _holds(request: ApiObject, now: datetime) -> bool:
     if not _is(have, "Provisioned") or _is(have, "BookingExpired") or _is(have, "Failed"):
         return False
     since = _time(next(c for c in have if c["type"] == "Provisioned").get("lastTransitionTime"))
-    return since is not None and now - since <= BOOKED
+    return since is not None and now - since <= BOOKING_DURATION
 
 
-def _without_room(world: World, request: ApiObject, booked: Iterable[ApiObject]) -> int:
+def _without_room(world: ClusterView, request: ApiObject, booked: Iterable[ApiObject]) -> int:
     """How many pods of a request find no room, after those that run and those it is booked for."""
     free = {n["metadata"]["name"]: amounts(n["status"]["allocatable"]) for n in world.nodes}
     came: dict[str, int] = {}
@@ -122,28 +124,30 @@ def _without_room(world: World, request: ApiObject, booked: Iterable[ApiObject])
     return _place(world, request, free, 0)
 
 
-def _place(world: World, request: ApiObject, free: dict[str, dict[str, Any]], came: int) -> int:
+def _place(
+    world: ClusterView, request: ApiObject, free: dict[str, dict[str, Any]], came: int
+) -> int:
     """Put the pods of a request on nodes, less those that came already; how many found none."""
     left_over = 0
     for each in _sets(request):
-        gone = min(came, each["count"])
-        came -= gone
-        wanted = each["count"] - gone
+        arrived = min(came, each["count"])
+        came -= arrived
+        pending = each["count"] - arrived
         name = (request["metadata"]["namespace"], each["podTemplateRef"]["name"])
         template = world.templates.get(name)
         if template is None:
-            left_over += wanted
+            left_over += pending
             continue
         spec = template["template"]["spec"]
         needs = needs_of(spec)
         for node in world.nodes:
-            if wanted and accepts(node, spec):
-                room = free[node["metadata"]["name"]]
-                fits = min(room.get(r, 0) // n for r, n in needs.items() if n)
-                count = max(0, min(wanted, int(fits)))
-                take(room, needs, count)
-                wanted -= count
-        left_over += wanted
+            if pending and accepts(node, spec):
+                allocatable = free[node["metadata"]["name"]]
+                fits = min(allocatable.get(r, 0) // n for r, n in needs.items() if n)
+                count = max(0, min(pending, int(fits)))
+                take(allocatable, needs, count)
+                pending -= count
+        left_over += pending
     return left_over
 
 
@@ -154,36 +158,36 @@ def accepts(node: ApiObject, spec: ApiObject) -> bool:
         return False
     if node["spec"].get("unschedulable"):
         return False
-    return tolerates(spec.get("tolerations") or [], node["spec"].get("taints") or [])
+    return tolerates_taints(spec.get("tolerations") or [], node["spec"].get("taints") or [])
 
 
 def needs_of(spec: ApiObject) -> dict[str, Any]:
     """What a pod asks for: its containers together, or its largest first one, and a pod's place."""
     total: dict[str, Any] = {}
     for container in spec.get("containers") or []:
-        for resource, amount in _asks(container).items():
+        for resource, amount in _requests(container).items():
             total[resource] = total.get(resource, 0) + amount
     for container in spec.get("initContainers") or []:
-        for resource, amount in _asks(container).items():
+        for resource, amount in _requests(container).items():
             total[resource] = max(total.get(resource, 0), amount)
     return {**total, _PODS: 1}
 
 
-def _asks(container: ApiObject) -> dict[str, Any]:
+def _requests(container: ApiObject) -> dict[str, Any]:
     resources = container.get("resources") or {}
     return amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
-def amounts(given: Mapping[str, Any]) -> dict[str, Any]:
+def amounts(quantities: Mapping[str, Any]) -> dict[str, Any]:
     """Quantities as numbers; what is no quantity is left out."""
-    read = ((resource, quantity(value)) for resource, value in given.items())
+    read = ((resource, quantity(value)) for resource, value in quantities.items())
     return {resource: amount for resource, amount in read if amount is not None}
 
 
-def take(room: dict[str, Any], needs: Mapping[str, Any], count: int) -> None:
+def take(free: dict[str, Any], needs: Mapping[str, Any], count: int) -> None:
     """So much less room."""
     for resource, amount in needs.items():
-        room[resource] = room.get(resource, 0) - amount * count
+        free[resource] = free.get(resource, 0) - amount * count
 
 
 def _sets(request: ApiObject) -> Iterator[ApiObject]:
@@ -209,14 +213,14 @@ def _with(
     old = next((c for c in have if c["type"] == kind), None)
     if old is not None and (old["status"], old["message"]) == (status, message):
         return have
-    made = {
+    condition = {
         "type": kind,
         "status": status,
         "reason": reason,
         "message": message,
         "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    return [*(c for c in have if c is not old), made]
+    return [*(c for c in have if c is not old), condition]
 
 
 def _time(text: object) -> datetime | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpuyard.catalogue.gke.nodes import DISTRIBUTION_LABEL, wants_latest_driver
+from gpuyard.catalogue.gke.nodes import DISTRIBUTION_LABEL, requests_latest_driver
 from gpuyard.names import EFA, INSTANCE_TYPE_LABEL
 
 KUBELET: Final = "sim.gpuyard.dev/kubelet"
@@ -57,10 +57,12 @@ class CloudNode:
         """Whether the image, the cloud or Google's DaemonSet has brought one, or is about to."""
         return self.driver or not self.installers.isdisjoint(self.agents)
 
-    def with_devices(self, said: Mapping[str, str], devices: Mapping[str, str]) -> dict[str, str]:
+    def with_devices(
+        self, amounts: Mapping[str, str], devices: Mapping[str, str]
+    ) -> dict[str, str]:
         """Capacity or allocatable, with EFA where its plugin runs, and with devices."""
         efa = {EFA: str(self.efa)} if self.efa and EFA_PLUGIN in self.agents else {}
-        return {**said, **efa, **devices}
+        return {**amounts, **efa, **devices}
 
 
 def cloud_node(node: Mapping[str, Any], agents: frozenset[str]) -> CloudNode | None:
@@ -68,13 +70,13 @@ def cloud_node(node: Mapping[str, Any], agents: frozenset[str]) -> CloudNode | N
     notes = node["metadata"].get("annotations") or {}
     if KUBELET not in notes:
         return None
-    said = json.loads(notes[KUBELET])
+    kubelet = json.loads(notes[KUBELET])
     driver = notes.get(DRIVER, "")
     installers = _installers(node["metadata"].get("labels") or {})
     installed = "" if installers.isdisjoint(agents) else GOOGLE_DRIVER
     return CloudNode(
-        capacity=said["capacity"],
-        allocatable=said["allocatable"],
+        capacity=kubelet["capacity"],
+        allocatable=kubelet["allocatable"],
         efa=int(notes.get(EFA_INTERFACES, 0)),
         driver=driver != _NONE,
         driver_version=installed if driver == _NONE else driver,
@@ -89,7 +91,7 @@ def _installers(labels: Mapping[str, str]) -> frozenset[str]:
     """Container-Optimized OS alone holds the image, and what it takes by itself is too old for some GPUs."""
     if labels.get(DISTRIBUTION_LABEL) != "cos":
         return frozenset()
-    latest = wants_latest_driver(labels.get(INSTANCE_TYPE_LABEL, ""))
+    latest = requests_latest_driver(labels.get(INSTANCE_TYPE_LABEL, ""))
     return frozenset([LATEST_INSTALLER] if latest else [LATEST_INSTALLER, DRIVER_INSTALLER])
 
 

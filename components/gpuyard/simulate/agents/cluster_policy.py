@@ -26,11 +26,11 @@ def _missing(operator: Operator) -> list[str]:
     ]
 
 
-def needs_update(policy: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def needs_update(policy: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
     """Whether the status in the cluster says something else."""
     current = policy.get("status") or {}
     return policy["metadata"]["name"] == POLICY and any(
-        current.get(key) != value for key, value in wanted.items()
+        current.get(key) != value for key, value in expected.items()
     )
 
 

@@ -47,13 +47,13 @@ def _unshared(hardware: Hardware, strategy: str) -> Counter[str]:
         return Counter({GPU: len(hardware.layout)})
     if strategy == "mixed":
         product = hardware.product
-        found = Counter({GPU: hardware.whole})
+        results = Counter({GPU: hardware.whole})
         for name, count in slices.items():
             profile = product.profile(name) if product else None
             if profile is None:
                 raise ConfigRefused(f"MIG profile {name} does not match any resource")
-            found[profile.resource] += count
-        return found
+            results[profile.resource] += count
+        return results
     if hardware.whole == len(hardware.layout):
         return Counter({GPU: hardware.whole})
     if any(gpu is not None and not gpu for gpu in hardware.layout):
@@ -65,12 +65,12 @@ def _unshared(hardware: Hardware, strategy: str) -> Counter[str]:
     return Counter({GPU: slices.total()})
 
 
-def _shared(found: Counter[str], hardware: Hardware, config: PluginConfig) -> Counter[str]:
+def _shared(result: Counter[str], hardware: Hardware, config: PluginConfig) -> Counter[str]:
     """Devices as advertised: each in as many shares as the configuration says."""
     if config.sharing == "mps" and hardware.whole != len(hardware.layout):
         raise ConfigRefused("MPS is not supported for MIG devices")
     shared: Counter[str] = Counter()
-    for name, count in found.items():
+    for name, count in result.items():
         replicas = config.replicas_of(name)
         renamed = config.rename and replicas > 1
         shared[name + RENAMED if renamed else name] += count * replicas

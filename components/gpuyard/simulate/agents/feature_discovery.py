@@ -27,7 +27,7 @@ def labels(hardware: Hardware, config: PluginConfig) -> NodeLabels:
     gpu = hardware.machine.gpu
     if gpu is None or not hardware.layout:
         return {}
-    found = {
+    results = {
         "feature.node.kubernetes.io/pci-10de.present": "true",
         "nvidia.com/gpu.present": "true",
         RUNS: hardware.machine.name,
@@ -38,9 +38,9 @@ def labels(hardware: Hardware, config: PluginConfig) -> NodeLabels:
         **_whole_gpus(gpu, hardware, config),
     }
     if config.strategy == "none":
-        return found
-    found["nvidia.com/mig.strategy"] = config.strategy
-    return found | (
+        return results
+    results["nvidia.com/mig.strategy"] = config.strategy
+    return results | (
         _single(gpu, hardware, config)
         if config.strategy == "single"
         else _mixed(gpu, hardware, config)
@@ -51,8 +51,8 @@ def driver_labels(version: str) -> NodeLabels:
     """Of the driver that answers; none where nobody says which it is."""
     parts = ("major", "minor", "revision")
     numbers = dict(zip(parts, version.split("."), strict=False)) if version else {}
-    found = {f"{DRIVER}.{part}": number for part, number in numbers.items()}
-    return {DRIVER_VERSION_LABEL: version, **found} if version else {}
+    results = {f"{DRIVER}.{part}": number for part, number in numbers.items()}
+    return {DRIVER_VERSION_LABEL: version, **results} if version else {}
 
 
 def _whole_gpus(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
@@ -89,11 +89,11 @@ def _single(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
 
 def _mixed(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
     """MIG instances under the names of their profiles, beside whole GPUs."""
-    found: NodeLabels = {}
+    result: NodeLabels = {}
     for name, count in sorted(hardware.slices().items()):
         if profile := _profile(hardware, name):
-            found |= _instances(profile.resource, gpu, profile, count, config)
-    return found
+            result |= _instances(profile.resource, gpu, profile, count, config)
+    return result
 
 
 def _profile(hardware: Hardware, name: str) -> MigProfile | None:
@@ -105,15 +105,15 @@ def _instances(
 ) -> NodeLabels:
     """Labels of MIG instances of one profile."""
     name = profile.name if profile else "unknown"
-    found = _base(resource, count, config, gpu.product, "MIG", name)
+    result = _base(resource, count, config, gpu.product, "MIG", name)
     if profile:
         memory_gb = int(profile.name.partition(".")[2].partition("gb")[0])
-        found |= {
+        result |= {
             f"{resource}.memory": str(memory_gb * 1024),
             f"{resource}.slices.gi": str(profile.slices),
             f"{resource}.slices.ci": str(profile.slices),
         }
-    return found
+    return result
 
 
 def _base(resource: str, count: int, sharing: PluginConfig | None, *product: str) -> NodeLabels:
@@ -136,11 +136,11 @@ def _truth(value: bool) -> str:  # noqa: FBT001  its only argument
 
 
 def change(
-    current: Mapping[str, str], owned: str | None, wanted: NodeLabels
+    current: Mapping[str, str], owned: str | None, expected: NodeLabels
 ) -> dict[str, str | None]:
     """What to patch: labels that differ, and None for those set earlier and not wanted any more."""
     before = {name for name in (owned or "").split(",") if name}
-    gone: dict[str, str | None] = {
-        name: None for name in sorted(before - set(wanted)) if name in current
+    removed: dict[str, str | None] = {
+        name: None for name in sorted(before - set(expected)) if name in current
     }
-    return gone | {name: value for name, value in wanted.items() if current.get(name) != value}
+    return removed | {name: value for name, value in expected.items() if current.get(name) != value}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpuyard.simulate.tolerating import USUAL, tolerations_of
+from gpuyard.simulate.tolerations import USUAL, tolerations_of
 
 NAMESPACE: Final = "gpu-operator"
 POLICY: Final = "cluster-policy"

@@ -63,23 +63,23 @@ def layout_text(layout: Sequence[Slices | None]) -> str:
 def _read_layout(text: str | None, gpus: int) -> tuple[Slices | None, ...]:
     """What the annotation says; anything unreadable is a node fresh from the factory: MIG off."""
     try:
-        found = json.loads(text or "")
-        if len(found) == gpus:
+        result = json.loads(text or "")
+        if len(result) == gpus:
             return tuple(
-                None if gpu is None else {str(k): int(v) for k, v in gpu.items()} for gpu in found
+                None if gpu is None else {str(k): int(v) for k, v in gpu.items()} for gpu in result
             )
     except (ValueError, TypeError, AttributeError):
         pass
     return (None,) * gpus
 
 
-def fits(product: MigProduct, wanted: Slices) -> bool:
+def fits(product: MigProduct, expected: Slices) -> bool:
     """Whether the driver could cut one GPU so, by trying every placement.
 
     Deliberately not the library's solver: two searches that agree are worth more than one.
     """
     profiles: list[MigProfile] = []
-    for name, count in sorted(wanted.items()):
+    for name, count in sorted(expected.items()):
         profile = product.profile(name)
         if profile is None or not 0 <= count <= profile.max_count:
             return False
@@ -91,13 +91,17 @@ def fits(product: MigProduct, wanted: Slices) -> bool:
     return _place(profiles, 0, product.units)
 
 
-def _place(profiles: Sequence[MigProfile], taken: int, units: int) -> bool:
+def _place(profiles: Sequence[MigProfile], occupied: int, units: int) -> bool:
     """Whether the remaining instances find a run of free memory units each; `taken` is a bit a unit."""
     if not profiles:
         return True
     first, *others = profiles
     for start in first.starts:
         run = ((1 << first.units) - 1) << start
-        if start + first.units <= units and not run & taken and _place(others, taken | run, units):
+        if (
+            start + first.units <= units
+            and not run & occupied
+            and _place(others, occupied | run, units)
+        ):
             return True
     return False

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.names import KUEUE_API, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.api import Api, ApiError, Unreachable
@@ -56,7 +56,7 @@ class KueueRestart:
             self._wait_until_quiet()
             if self._renew():
                 self._say("kueue: the configuration changed, started anew")
-        except (ApiError, EnvironmentLacks, OSError, Unreachable) as problem:
+        except (ApiError, EnvironmentMissing, OSError, Unreachable) as problem:
             self._say(f"kueue: again in {QUIET_SECONDS:.0f} s: {problem}")
             time.sleep(QUIET_SECONDS)
             self._changed.set()
@@ -71,7 +71,7 @@ class KueueRestart:
 
     def _picture(self) -> _Picture:
         """Who is there, in which version of what was asked for: a status that changes is none."""
-        found = [item for path in _QUEUES for item in self._api.call("GET", path)["items"]]
+        results = [item for path in _QUEUES for item in self._api.call("GET", path)["items"]]
         return frozenset(
-            (item["metadata"]["uid"], item["metadata"].get("generation", 0)) for item in found
+            (item["metadata"]["uid"], item["metadata"].get("generation", 0)) for item in results
         )

@@ -12,7 +12,7 @@ from gpuyard.simulate.agents import cluster_policy, gpu_operator, kubelet, node
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.cloud_node import agent_in
 from gpuyard.simulate.agents.provisioning import FakeAutoscaler
-from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_exists
 from gpuyard.simulate.drivers.controller import FakeUpgrades, waits_for_pods
 from gpuyard.simulate.validation.gate import FakeGate
 from gpuyard.simulate.validation.pods import FakeValidator
@@ -87,7 +87,7 @@ class Agents:
         if None in names and wishes:
             self._make_runtime_class()
         for name in chosen:
-            if node.is_ours(nodes[name]):
+            if node.is_fake_node(nodes[name]):
                 self._write(nodes[name], wishes)
         self._waiting &= nodes.keys()
         if wishes:
@@ -98,11 +98,11 @@ class Agents:
         policy = self._policies.all().get(gpu_operator.POLICY)
         if policy is not None:
             nodes = self._nodes.all()
-            ours = {name: each for name, each in nodes.items() if node.is_ours(each)}
+            ours = {name: each for name, each in nodes.items() if node.is_fake_node(each)}
             self._upgrades.look(ours, policy, self._pods.all())
 
     def _tell_of_driver(self, item: ApiObject, message: str) -> None:
-        self._tell(item, node.Event("GPUDriverUpgrade", message, "gpu-operator"))
+        self._report(item, node.Event("GPUDriverUpgrade", message, "gpu-operator"))
 
     def _operator(self) -> gpu_operator.Operator | None:
         policy = self._policies.all().get(gpu_operator.POLICY)
@@ -113,7 +113,7 @@ class Agents:
         status = cluster_policy.status(wishes, self._waiting)
         if policy is not None and cluster_policy.needs_update(policy, status):
             path = f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status"
-            merge_if_there(self._api, path, {"status": status})
+            merge_if_exists(self._api, path, {"status": status})
 
     def _make_runtime_class(self) -> None:
         """The operator makes it with the policy, and it goes with it."""
@@ -123,8 +123,8 @@ class Agents:
             self._classed = policy["metadata"]["uid"]
 
     def _fake_node(self, name: str) -> ApiObject | None:
-        found = self._nodes.all().get(name)
-        return found if found is not None and node.is_ours(found) else None
+        result = self._nodes.all().get(name)
+        return result if result is not None and node.is_fake_node(result) else None
 
     def _pod_changed(self, changed: str | None) -> None:
         self._follow_agents()
@@ -139,10 +139,10 @@ class Agents:
     def _follow_agents(self) -> None:
         """Look again at nodes on which an agent that is a pod has started or ended."""
         before = self._agents
-        found = {
+        results = {
             name: (pod["spec"]["nodeName"], agent_in(pod)) for name, pod in self._pods.all().items()
         }
-        self._agents = {name: each for name, each in found.items() if each[1]}
+        self._agents = {name: each for name, each in results.items() if each[1]}
         for node_name, _ in set(before.values()) ^ set(self._agents.values()):
             self._work.put(node_name)
         self._follow_adapters()
@@ -167,35 +167,37 @@ class Agents:
         wishes = self._operator()
         for name in pods if changed is None else {changed} & pods.keys():
             pod = pods[name]
-            there = nodes.get(pod["spec"]["nodeName"])
-            why = node.refuses_pod(there, pod, wishes) if there else ""
+            node_object = nodes.get(pod["spec"]["nodeName"])
+            why = node.refuses_pod(node_object, pod, wishes) if node_object else ""
             if why:
                 namespace, _, own = name.partition("/")
                 path = f"/api/v1/namespaces/{namespace}/pods/{own}/status"
                 try:
-                    merge_if_there(self._api, path, {"status": kubelet.failed(why)})
+                    merge_if_exists(self._api, path, {"status": kubelet.failed(why)})
                 except (ApiError, Unreachable) as problem:
                     say(f"{name} is refused, and that cannot be written: {problem}")
 
     def _write(self, item: ApiObject, wishes: gpu_operator.Operator | None) -> None:
         name = item["metadata"]["name"]
         agents = frozenset(agent for where, agent in self._agents.values() if where == name)
-        told = self._adapters.get(name)
-        wanted = node.changes(item, wishes, lambda: self._gpu_pods(name), agents, told, time.time())
-        self._look_again(name, wanted.again)
-        (self._waiting.add if wanted.waits else self._waiting.discard)(name)
+        adapters = self._adapters.get(name)
+        changes = node.changes(
+            item, wishes, lambda: self._gpu_pods(name), agents, adapters, time.time()
+        )
+        self._look_again(name, changes.requeue)
+        (self._waiting.add if changes.is_pending else self._waiting.discard)(name)
         # Capacity first: a state label that says success must not be seen before its devices.
-        if wanted.status:
-            merge_if_there(self._api, f"{_NODES}/{name}/status", {"status": wanted.status})
-        if wanted.metadata:
-            merge_if_there(self._api, f"{_NODES}/{name}", {"metadata": wanted.metadata})
-        for event in wanted.events:
-            self._tell(item, event)
-        if wanted.reboots:
+        if changes.status:
+            merge_if_exists(self._api, f"{_NODES}/{name}/status", {"status": changes.status})
+        if changes.metadata:
+            merge_if_exists(self._api, f"{_NODES}/{name}", {"metadata": changes.metadata})
+        for event in changes.events:
+            self._report(item, event)
+        if changes.reboots:
             for pod in self._holders(name):
                 where, own = pod["metadata"]["namespace"], pod["metadata"]["name"]
                 status = {"status": kubelet.failed(kubelet.NO_DEVICES)}
-                merge_if_there(self._api, f"/api/v1/namespaces/{where}/pods/{own}/status", status)
+                merge_if_exists(self._api, f"/api/v1/namespaces/{where}/pods/{own}/status", status)
 
     def _look_again(self, name: str, when: float | None) -> None:
         """Once a driver answers nobody says so: a look of its own finds it."""
@@ -218,7 +220,7 @@ class Agents:
         ]
         return [pod for pod in running if _holds_devices(pod)]
 
-    def _tell(self, item: ApiObject, event: node.Event) -> None:
+    def _report(self, item: ApiObject, event: node.Event) -> None:
         """Write an Event once for each distinct message about a node."""
         name = item["metadata"]["name"]
         digest = hashlib.sha256(f"{event.reason}{event.message}".encode()).hexdigest()[:10]

@@ -135,12 +135,12 @@ def plan_layout(config: str, hardware: Hardware, source: MountedConfig) -> Layou
 def parse(text: str) -> dict[str, list[dict[str, Any]]]:
     """Named configurations from a mig-parted file; unknown keys are errors, as there."""
     try:
-        found = yaml.safe_load(text)
-        if found["version"] != "v1" or set(found) != {"version", "mig-configs"}:
+        result = yaml.safe_load(text)
+        if result["version"] != "v1" or set(result) != {"version", "mig-configs"}:
             raise Impossible("the file must have `version: v1`, `mig-configs` and nothing else")
         configs = {
             str(name): [dict(entry) for entry in entries]
-            for name, entries in found["mig-configs"].items()
+            for name, entries in result["mig-configs"].items()
         }
     except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as problem:
         raise Impossible(f"the file is no mig-parted configuration ({problem})") from problem
@@ -154,10 +154,15 @@ def parse(text: str) -> dict[str, list[dict[str, Any]]]:
 def generated(product: MigProduct) -> dict[str, list[dict[str, Any]]]:
     """What mig-manager makes from the GPU when it is given no file: off, on, each profile, balanced."""
     every: dict[str, Any] = {"devices": "all", "mig-enabled": True}
-    wanted: dict[str, dict[str, int]] = {"all-enabled": {}, "all-balanced": _balanced(product)}
+    slices_by_config: dict[str, dict[str, int]] = {
+        "all-enabled": {},
+        "all-balanced": _balanced(product),
+    }
     for profile in product.profiles:
-        wanted[f"all-{profile.name.replace('+', '.')}"] = {profile.name: profile.max_count}
-    on = {name: [{**every, "mig-devices": slices}] for name, slices in wanted.items()}
+        slices_by_config[f"all-{profile.name.replace('+', '.')}"] = {
+            profile.name: profile.max_count
+        }
+    on = {name: [{**every, "mig-devices": slices}] for name, slices in slices_by_config.items()}
     return {"all-disabled": [{"devices": "all", "mig-enabled": False}], **on}
 
 
@@ -179,19 +184,19 @@ def _slices_of(entry: Mapping[str, Any], product: MigProduct) -> Slices | None:
         raise Impossible(
             "device-filter names PCI ids, which the catalogue does not know; leave it out"
         )
-    wanted = entry.get("mig-devices") or {}
+    devices = entry.get("mig-devices") or {}
     if not entry.get("mig-enabled"):
-        if wanted:
+        if devices:
             raise Impossible("mig-devices with mig-enabled false")
         return None
-    if not isinstance(wanted, Mapping) or not all(
-        isinstance(count, int) for count in wanted.values()
+    if not isinstance(devices, Mapping) or not all(
+        isinstance(count, int) for count in devices.values()
     ):
-        raise Impossible(f"mig-devices must count instances by profile, not {wanted!r}")
-    slices = {str(name): int(count) for name, count in wanted.items() if count}
+        raise Impossible(f"mig-devices must count instances by profile, not {devices!r}")
+    slices = {str(name): int(count) for name, count in devices.items() if count}
     if not fits(product, slices):
-        asked = ", ".join(f"{count} × {name}" for name, count in sorted(slices.items()))
-        raise Impossible(f"{product.gpu} cannot be cut into {asked}")
+        listed = ", ".join(f"{count} × {name}" for name, count in sorted(slices.items()))
+        raise Impossible(f"{product.gpu} cannot be cut into {listed}")
     return slices
 
 

@@ -14,7 +14,7 @@ from gpuyard.simulate.agents.gpu_operator import Operator
 from gpuyard.simulate.agents.hardware import LAYOUT, Hardware, hardware_of, layout_text
 from gpuyard.simulate.agents.plugin_config import STARTED, ConfigRefused, PluginConfig, config_for
 from gpuyard.simulate.drivers import upgrading
-from gpuyard.simulate.tolerating import reaches
+from gpuyard.simulate.tolerations import daemon_set_reaches
 
 FAKE: Final = "kwok.x-k8s.io/node"
 _DEVICE_PREFIX: Final = "nvidia.com/"
@@ -42,9 +42,9 @@ class Changes:
 
     reboots: bool = False
     """Whether the node reboots, and every pod on it ends."""
-    waits: bool = False
+    is_pending: bool = False
     """Whether a pod that the operator starts there does not come up."""
-    again: float | None = None
+    requeue: float | None = None
     """When to look at the node again, in seconds since 1970: its driver answers then."""
 
     @property
@@ -60,19 +60,19 @@ class Changes:
         return {key: value for key, value in both.items() if value}
 
 
-def is_ours(node: Mapping[str, Any]) -> bool:
+def is_fake_node(node: Mapping[str, Any]) -> bool:
     """Whether a node is a fake one."""
     return bool(node["metadata"].get("annotations", {}).get(FAKE) == "fake")
 
 
 def refuses_pod(node: Mapping[str, Any], pod: Mapping[str, Any], operator: Operator | None) -> str:
     """Why the node fails a pod that was sent to it; "" when it takes it."""
-    if not is_ours(node):
+    if not is_fake_node(node):
         return ""
     spec, metadata = pod["spec"], node["metadata"]
     containers = [*(spec.get("initContainers") or []), *spec["containers"]]
-    given = (node.get("status") or {}).get("allocatable") or {}
-    if why := gke_plugin.refuses(metadata.get("labels") or {}, given, containers):
+    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    if why := gke_plugin.refuses(metadata.get("labels") or {}, allocatable, containers):
         return why
     if operator is None:
         return ""
@@ -117,7 +117,7 @@ class _Draft:
     """The changes of one node while the fakes, one after the other, have their say."""
 
     def __init__(
-        self, node: Mapping[str, Any], hardware: Hardware, made: CloudNode | None, now: float
+        self, node: Mapping[str, Any], hardware: Hardware, cloud: CloudNode | None, now: float
     ) -> None:
         metadata = node["metadata"]
         self._node = node
@@ -128,11 +128,11 @@ class _Draft:
         self._pending = False
         self._restarts = False
         self._pod = ""
-        self._cloud = made
+        self._cloud = cloud
         self._devices: dict[str, str] = {}
-        self._again = made.gpus_from if made is not None and made.gpus_from > now else None
-        if made is not None and made.devices is not None and self._again is None:
-            self._devices = {name: str(count) for name, count in made.devices.items()}
+        self._again = cloud.gpus_from if cloud is not None and cloud.gpus_from > now else None
+        if cloud is not None and cloud.devices is not None and self._again is None:
+            self._devices = {name: str(count) for name, count in cloud.devices.items()}
         own = kubelet.labels(metadata["name"], hardware.machine)
         self._new_labels: NodePatch = {k: v for k, v in own.items() if k not in self._labels}
         self._new_annotations: NodePatch = {}
@@ -143,7 +143,9 @@ class _Draft:
         """Whether its pods run here: a taint keeps out who does not bear it, and ends none that runs."""
         if self._labels.get(OPERANDS_LABEL) == "false":
             return False
-        return feature_discovery.RUNS in self._labels or reaches(operator.tolerations, self._node)
+        return feature_discovery.RUNS in self._labels or daemon_set_reaches(
+            operator.tolerations, self._node
+        )
 
     def has_driver(self, operator: Operator) -> bool:
         """Whether anybody has brought a driver: without one no agent finds a GPU."""
@@ -152,13 +154,13 @@ class _Draft:
         if self._cloud is not None and self._cloud.has_driver:
             return True
         self._pod = self._driver_pod(operator)
-        return (self._cloud is None or operator.driver) and not upgrading.why_broken(self._node)
+        return (self._cloud is None or operator.driver) and not upgrading.failure_reason(self._node)
 
     def _driver_pod(self, operator: Operator) -> str:
         """Of which version it is: one that is made now is of the newest, and one that runs stays."""
-        kept: str | None = self._annotations.get(upgrading.POD)
-        wanted = (kept or operator.driver_version) if operator.driver_version else None
-        if wanted != kept:
+        current: str | None = self._annotations.get(upgrading.POD)
+        wanted = (current or operator.driver_version) if operator.driver_version else None
+        if wanted != current:
             self._new_annotations[upgrading.POD] = wanted
         return wanted or ""
 
@@ -199,15 +201,15 @@ class _Draft:
         try:
             # its pod is another one once GPUs have been cut
             started = None if self._restarts else self._annotations.get(STARTED)
-            config, kept = config_for(self._labels, operator, started)
-            if kept != self._annotations.get(STARTED):
-                self._new_annotations[STARTED] = kept
+            config, started_with = config_for(self._labels, operator, started)
+            if started_with != self._annotations.get(STARTED):
+                self._new_annotations[STARTED] = started_with
             driver = feature_discovery.driver_labels(self._driver_of())
             self._label(driver | feature_discovery.labels(self._hardware, config))
             if not self._pending and self._plugin_of_operator(operator):
-                found = devices(self._hardware, config)
+                result = devices(self._hardware, config)
                 if self._mps_serves(config):
-                    self._devices = {name: str(count) for name, count in found.items()}
+                    self._devices = {name: str(count) for name, count in result.items()}
                 else:
                     self.waits = True
         except ConfigRefused as problem:
@@ -216,36 +218,36 @@ class _Draft:
 
     def _mps_serves(self, config: PluginConfig) -> bool:
         """Whether nothing waits for the MPS daemon, which comes once the node's label says that it may."""
-        there = self._annotations.get(mps.RUNNING)
+        running = self._annotations.get(mps.RUNNING)
         if config.sharing != "mps":
-            if there is not None:
+            if running is not None:
                 self._new_annotations[mps.RUNNING] = None
             return True
-        wanted = mps.daemon(self._hardware, config)
-        if there != wanted and self._labels.get(mps.CAPABLE) == "true":
-            self._new_annotations[mps.RUNNING] = wanted
-        return there == wanted
+        expected = mps.daemon(self._hardware, config)
+        if running != expected and self._labels.get(mps.CAPABLE) == "true":
+            self._new_annotations[mps.RUNNING] = expected
+        return running == expected
 
     def hand_out(self, plugin: rdma.RunningPlugin) -> None:
         """Adapters, as the plugin was told when it started."""
-        text, kept = plugin.read(self._annotations.get(rdma.STARTED))
-        if kept != self._annotations.get(rdma.STARTED):
-            self._new_annotations[rdma.STARTED] = kept
+        text, started_with = plugin.read(self._annotations.get(rdma.STARTED))
+        if started_with != self._annotations.get(rdma.STARTED):
+            self._new_annotations[rdma.STARTED] = started_with
         try:
-            found = rdma.advertised(self._annotations.get(rdma.ADAPTERS), text)
-            self._devices |= {name: str(count) for name, count in found.items()}
+            result = rdma.advertised(self._annotations.get(rdma.ADAPTERS), text)
+            self._devices |= {name: str(count) for name, count in result.items()}
         except rdma.AdaptersRefused as problem:
             self._events.append(Event("DevicePluginFailed", str(problem), rdma.IMAGE))
 
     def _plugin_of_operator(self, operator: Operator) -> bool:
         """Whether its device plugin runs there, and not one of the image or the cloud alone."""
-        told = self._labels.get(DEVICE_PLUGIN_LABEL) != "false"
-        return told and (self._cloud is None or operator.device_plugin)
+        is_enabled = self._labels.get(DEVICE_PLUGIN_LABEL) != "false"
+        return is_enabled and (self._cloud is None or operator.device_plugin)
 
-    def _label(self, found: feature_discovery.NodeLabels) -> None:
+    def _label(self, result: feature_discovery.NodeLabels) -> None:
         owned = self._annotations.get(feature_discovery.OWNED)
-        self._new_labels |= feature_discovery.change(self._labels, owned, found)
-        names = ",".join(sorted(found))
+        self._new_labels |= feature_discovery.change(self._labels, owned, result)
+        names = ",".join(sorted(result))
         if names != owned:
             self._new_annotations[feature_discovery.OWNED] = names
 
@@ -264,16 +266,16 @@ class _Draft:
 
     def _has(self, *, whole: bool) -> dict[str, str]:
         """Capacity, or what of it is for pods."""
-        made = self._cloud
-        if made is None:
+        cloud = self._cloud
+        if cloud is None:
             return {**kubelet.capacity(self._hardware.machine), **self._devices}
-        return made.with_devices(made.capacity if whole else made.allocatable, self._devices)
+        return cloud.with_devices(cloud.capacity if whole else cloud.allocatable, self._devices)
 
 
-def _difference(current: Mapping[str, str], wanted: Mapping[str, str]) -> NodePatch:
-    gone: NodePatch = {
+def _difference(current: Mapping[str, str], expected: Mapping[str, str]) -> NodePatch:
+    removed: NodePatch = {
         name: None
         for name in current
-        if name.startswith((_DEVICE_PREFIX, EFA, f"{rdma.PREFIX}/")) and name not in wanted
+        if name.startswith((_DEVICE_PREFIX, EFA, f"{rdma.PREFIX}/")) and name not in expected
     }
-    return gone | {name: value for name, value in wanted.items() if current.get(name) != value}
+    return removed | {name: value for name, value in expected.items() if current.get(name) != value}

@@ -60,9 +60,9 @@ def config_for(
         text = before[-1]
     elif name:
         text = _file(name, source)
-    found = parse(text) if text is not None else PluginConfig()
-    kept = json.dumps([operator.mig_strategy, source.name, name, text])
-    return _with_strategy(found, operator.mig_strategy), kept
+    result = parse(text) if text is not None else PluginConfig()
+    record = json.dumps([operator.mig_strategy, source.name, name, text])
+    return _with_strategy(result, operator.mig_strategy), record
 
 
 def _file(name: str, source: MountedConfig) -> str:
@@ -95,13 +95,13 @@ def parse(text: str) -> PluginConfig:
         Refused: the plugin would not start with it.
     """
     try:
-        found = yaml.safe_load(text)
-        if found.get("version") != "v1":
-            raise ConfigRefused(f"version must be v1, not {found.get('version')!r}")
-        strategy = str((found.get("flags") or {}).get("migStrategy") or "none")
+        result = yaml.safe_load(text)
+        if result.get("version") != "v1":
+            raise ConfigRefused(f"version must be v1, not {result.get('version')!r}")
+        strategy = str((result.get("flags") or {}).get("migStrategy") or "none")
         sharing = {
             key: value
-            for key, value in (found.get("sharing") or {}).items()
+            for key, value in (result.get("sharing") or {}).items()
             if value and key in _METHODS
         }
     except (yaml.YAMLError, AttributeError, TypeError) as problem:

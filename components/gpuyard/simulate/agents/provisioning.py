@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from gpuyard.simulate.agents.cache import Watched
-from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_exists
 
 _REQUESTS: Final = "/apis/autoscaling.x-k8s.io/v1/provisioningrequests"
 _AGAIN_SECONDS: Final = 2.0
@@ -49,7 +49,7 @@ class FakeAutoscaler:
             for t in self._list("/api/v1/podtemplates")
         }
         nodes, pods = self._list("/api/v1/nodes"), self._list("/api/v1/pods")
-        world = autoscaler.World(nodes, pods, templates, requests)
+        world = autoscaler.ClusterView(nodes, pods, templates, requests)
         for verdict in autoscaler.verdicts(world, datetime.now(UTC)):
             self._write(verdict.request, list(verdict.conditions))
 
@@ -60,6 +60,6 @@ class FakeAutoscaler:
         space, name = request["metadata"]["namespace"], request["metadata"]["name"]
         root, _, plural = _REQUESTS.rpartition("/")
         path = f"{root}/namespaces/{space}/{plural}/{name}/status"
-        merge_if_there(self._api, path, {"status": {"conditions": conditions}})
+        merge_if_exists(self._api, path, {"status": {"conditions": conditions}})
         last = conditions[-1]
         self._say(f"autoscaler: {space}/{name}: {last['type']}={last['status']}: {last['message']}")

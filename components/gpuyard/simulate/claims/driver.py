@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from gpuyard.names import GPU_CLUSTER, OPERANDS_LABEL
 from gpuyard.simulate.agents.cache import Watched
-from gpuyard.simulate.agents.node import is_ours
+from gpuyard.simulate.agents.node import is_fake_node
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, path_of
 from gpuyard.simulate.claims.slices import device_classes, resource_slices
-from gpuyard.simulate.tolerating import reaches, tolerations_of
+from gpuyard.simulate.tolerations import daemon_set_reaches, tolerations_of
 
 _CLUSTERS: Final = "/apis/nvidia.com/v1alpha1/gpuclusters"
 _NODES: Final = "/api/v1/nodes"
@@ -65,16 +65,16 @@ class FakeDraDriver:
         if (cluster is not None or plugins) and not self._following:
             self._following = True
             self._nodes.start()
-        wanted = self._wanted(cluster) if cluster is not None else {}
-        wanted |= {path_of(each): each for pod in plugins for each in self._by_plugin(pod)}
-        for path in self._there.keys() - wanted.keys():
+        expected = self._required_objects(cluster) if cluster is not None else {}
+        expected |= {path_of(each): each for pod in plugins for each in self._by_plugin(pod)}
+        for path in self._there.keys() - expected.keys():
             self._remove(path)
-        for path, manifest in wanted.items():
+        for path, manifest in expected.items():
             if self._there.get(path) != manifest:
                 self._api.apply(manifest)
                 self._there[path] = manifest
 
-    def _wanted(self, cluster: ApiObject) -> dict[str, ApiObject]:
+    def _required_objects(self, cluster: ApiObject) -> dict[str, ApiObject]:
         domains = cluster["spec"]["draDriver"].get("computeDomains", {}).get("enabled") is not False
         found = device_classes(domains=domains)
         tolerations = tolerations_of(cluster["spec"])
@@ -88,12 +88,12 @@ class FakeDraDriver:
         for node in self._nodes.all().values():
             labels = node["metadata"].get("labels") or {}
             if (pod.get("nodeSelector") or {}).items() <= labels.items():
-                starts = reaches(pod.get("tolerations") or (), node)
+                starts = daemon_set_reaches(pod.get("tolerations") or (), node)
                 yield from self._slices(node, domains=domains, starts=starts)
 
     def _slices(self, node: ApiObject, *, domains: bool, starts: bool) -> list[ApiObject]:
         """Of one of our nodes on which the driver's pod starts, or runs: a later taint ends none."""
-        slices = resource_slices(node, domains=domains) if is_ours(node) else []
+        slices = resource_slices(node, domains=domains) if is_fake_node(node) else []
         return slices if starts or any(path_of(each) in self._there for each in slices) else []
 
     def _remove(self, path: str) -> None:
@@ -115,4 +115,4 @@ def _plugin_of(daemon_set: ApiObject) -> Mapping[str, Any] | None:
 def _starts(node: ApiObject, tolerations: Sequence[Mapping[str, Any]]) -> bool:
     """Whether its pod starts there: no label keeps it off, and it bears every taint."""
     off = (node["metadata"].get("labels") or {}).get(OPERANDS_LABEL) == "false"
-    return not off and reaches(tolerations, node)
+    return not off and daemon_set_reaches(tolerations, node)

@@ -20,14 +20,14 @@ CHANNELS: Final = 1
 
 def device_classes(*, domains: bool) -> list[ApiObject]:
     """Classes that the operator makes of a GPUCluster."""
-    found = [_class(GPU_CLASS, _is(GPU_DRIVER, "gpu")), _class(MIG_CLASS, _is(GPU_DRIVER, "mig"))]
+    results = [_class(GPU_CLASS, _is(GPU_DRIVER, "gpu")), _class(MIG_CLASS, _is(GPU_DRIVER, "mig"))]
     if domains:
         first = f" && device.attributes['{DOMAIN_DRIVER}'].id == 0"
-        found += [
+        results += [
             _class(DAEMON_CLASS, _is(DOMAIN_DRIVER, "daemon")),
             _class(CHANNEL_CLASS, _is(DOMAIN_DRIVER, "channel") + first),
         ]
-    return found
+    return results
 
 
 def _is(driver: str, kind: str) -> str:
@@ -45,11 +45,13 @@ def resource_slices(node: Mapping[str, Any], *, domains: bool) -> list[ApiObject
     if hardware is None or not hardware.machine.gpus or hardware.machine.gpu is None:
         return []
     name = node["metadata"]["name"]
-    found = [_slice(node, GPU_DRIVER, list(_devices(name, hardware)))]
+    results = [_slice(node, GPU_DRIVER, list(_devices(name, hardware)))]
     if domains and hardware.machine.is_rack:
         channels = [_of_domain(f"channel-{n}", "channel", n) for n in range(CHANNELS)]
-        found.append(_slice(node, DOMAIN_DRIVER, [*channels, _of_domain("daemon-0", "daemon", 0)]))
-    return found
+        results.append(
+            _slice(node, DOMAIN_DRIVER, [*channels, _of_domain("daemon-0", "daemon", 0)])
+        )
+    return results
 
 
 def _slice(node: Mapping[str, Any], driver: str, devices: list[ApiObject]) -> ApiObject:

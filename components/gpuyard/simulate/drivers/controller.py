@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpuyard.names import UPGRADE_LABEL
-from gpuyard.simulate.api import Api, ApiError, ApiObject, merge_if_there
-from gpuyard.simulate.drivers.upgrading import DRAIN, JOBS, PODS, Step, read_policy, steps
+from gpuyard.simulate.api import Api, ApiError, ApiObject, merge_if_exists
+from gpuyard.simulate.drivers.upgrading import DRAIN, JOBS, PODS, UpgradeStep, read_policy, steps
 
 _GONE = 404
 _HELD = 429
@@ -36,18 +36,18 @@ class FakeUpgrades:
         for name, step in steps(nodes, read_policy(spec), version, on).items():
             self._carry_out(nodes[name], step)
 
-    def _carry_out(self, node: ApiObject, step: Step) -> None:
+    def _carry_out(self, node: ApiObject, step: UpgradeStep) -> None:
         for pod in step.evicts:
             if not self._evict(pod):
                 return  # it is tried again with the next look
         change: ApiObject = {"metadata": {"labels": {UPGRADE_LABEL: step.state}}}
         if step.annotations:
             change["metadata"]["annotations"] = dict(step.annotations)
-        if step.closed is not None:
-            change["spec"] = {"unschedulable": step.closed or None}
-        if step.says:
-            self._tell(node, step.says)
-        merge_if_there(self._api, f"/api/v1/nodes/{node['metadata']['name']}", change)
+        if step.is_cordoned is not None:
+            change["spec"] = {"unschedulable": step.is_cordoned or None}
+        if step.message:
+            self._tell(node, step.message)
+        merge_if_exists(self._api, f"/api/v1/nodes/{node['metadata']['name']}", change)
 
     def _evict(self, pod: Mapping[str, Any]) -> bool:
         """Whether it goes."""

@@ -48,26 +48,26 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UpgradeStep:
     """What to write on a node, and which pods to put out."""
 
     state: str | None
     annotations: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
-    closed: bool | None = None
+    is_cordoned: bool | None = None
     evicts: tuple[_Object, ...] = ()
-    says: str = ""
+    message: str = ""
     """An event, where something failed."""
 
 
 def read_policy(spec: _Object) -> Policy:
     """Of a ClusterPolicy's spec."""
-    said = (spec.get("driver") or {}).get("upgradePolicy") or {}
-    deletes, drain = said.get("podDeletion") or {}, said.get("drain") or {}
+    policy = (spec.get("driver") or {}).get("upgradePolicy") or {}
+    deletes, drain = policy.get("podDeletion") or {}, policy.get("drain") or {}
     return Policy(
-        auto=said.get("autoUpgrade") is True,
-        parallel=said.get("maxParallelUpgrades", 1),
-        unavailable=said.get("maxUnavailable", "25%"),
-        jobs=(said.get("waitForCompletion") or {}).get("podSelector") or "",
+        auto=policy.get("autoUpgrade") is True,
+        parallel=policy.get("maxParallelUpgrades", 1),
+        unavailable=policy.get("maxUnavailable", "25%"),
+        jobs=(policy.get("waitForCompletion") or {}).get("podSelector") or "",
         force=deletes.get("force") is True,
         empties=deletes.get("deleteEmptyDir") is True,
         drain=drain.get("enable") is True,
@@ -76,7 +76,7 @@ def read_policy(spec: _Object) -> Policy:
     )
 
 
-def why_broken(node: _Object) -> str:
+def failure_reason(node: _Object) -> str:
     """Why the driver pod of a node does not come up; empty where it runs."""
     notes = node["metadata"].get("annotations") or {}
     version, _, reason = notes.get(BROKEN, "").partition(": ")
@@ -85,7 +85,7 @@ def why_broken(node: _Object) -> str:
 
 def steps(
     nodes: Mapping[str, _Object], policy: Policy, version: str, pods_on: PodsOn
-) -> dict[str, Step]:
+) -> dict[str, UpgradeStep]:
     """One look of the controller, at nodes that have a driver pod."""
     managed = {
         name: node
@@ -93,20 +93,20 @@ def steps(
         if POD in (node["metadata"].get("annotations") or {})
     }
     if not policy.auto:
-        return {name: Step(None) for name, node in managed.items() if _state(node) != NEW}
+        return {name: UpgradeStep(None) for name, node in managed.items() if _state(node) != NEW}
     controller = _Controller(policy, version, pods_on)
-    found = {name: controller.next(name, node) for name, node in managed.items()}
-    begins = dict.fromkeys(_begun(managed, policy), Step(CORDON))
-    return {name: step for name, step in (found | begins).items() if step is not None}
+    results = {name: controller.next(name, node) for name, node in managed.items()}
+    begins = dict.fromkeys(_nodes_to_start(managed, policy), UpgradeStep(CORDON))
+    return {name: step for name, step in (results | begins).items() if step is not None}
 
 
-def _begun(nodes: Mapping[str, _Object], policy: Policy) -> Iterator[str]:
+def _nodes_to_start(nodes: Mapping[str, _Object], policy: Policy) -> Iterator[str]:
     """Nodes that are taken now."""
-    free = _free(list(nodes.values()), policy)
+    slots = _free(list(nodes.values()), policy)
     for name, node in nodes.items():
         skipped = _labels(node).get(SKIP_UPGRADE_LABEL) == "true"
-        if _state(node) == REQUIRED and not skipped and (free > 0 or _closed(node)):
-            free -= 1
+        if _state(node) == REQUIRED and not skipped and (slots > 0 or _closed(node)):
+            slots -= 1
             yield name
 
 
@@ -118,8 +118,8 @@ def _free(nodes: Sequence[_Object], policy: Policy) -> int:
     away = sum(_closed(node) or not _ready(node) for node in nodes) + states[CORDON]
     if away >= most:
         return 0
-    free = policy.parallel - (len(nodes) - at_rest) if policy.parallel else states[REQUIRED]
-    return min(free, most - away if most < len(nodes) else most)
+    slots = policy.parallel - (len(nodes) - at_rest) if policy.parallel else states[REQUIRED]
+    return min(slots, most - away if most < len(nodes) else most)
 
 
 def _scaled(value: int | str, total: int) -> int:
@@ -135,15 +135,15 @@ class _Controller:
     version: str
     pods_on: PodsOn
 
-    def next(self, name: str, node: _Object) -> Step | None:  # noqa: PLR0911  a state each
+    def next(self, name: str, node: _Object) -> UpgradeStep | None:  # noqa: PLR0911  a state each
         """The next state of a node that is not to begin."""
         match _state(node):
             case "" | "upgrade-done" as state:
                 return self._rest(node, state)
             case "cordon-required":
-                return Step(JOBS, closed=True)
+                return UpgradeStep(JOBS, is_cordoned=True)
             case "wait-for-jobs-required":
-                return None if self._jobs(name) else Step(PODS)
+                return None if self._jobs(name) else UpgradeStep(PODS)
             case "pod-deletion-required":
                 return self._delete(name)
             case "drain-required":
@@ -155,14 +155,14 @@ class _Controller:
             case "upgrade-failed":
                 return _end(node) if self._runs(node) else None
             case "uncordon-required":
-                return Step(DONE, closed=False)
+                return UpgradeStep(DONE, is_cordoned=False)
             case _:
                 return None
 
-    def _rest(self, node: _Object, state: str) -> Step | None:
+    def _rest(self, node: _Object, state: str) -> UpgradeStep | None:
         if self._synced(node):
-            return Step(DONE) if state == NEW else None
-        return Step(REQUIRED, {INITIAL: "true"} if _closed(node) else {})
+            return UpgradeStep(DONE) if state == NEW else None
+        return UpgradeStep(REQUIRED, {INITIAL: "true"} if _closed(node) else {})
 
     def _jobs(self, name: str) -> bool:
         """Whether a pod that is waited for runs there; one that is pending does not count."""
@@ -171,41 +171,45 @@ class _Controller:
             for pod in self.pods_on(name)
         )
 
-    def _delete(self, name: str) -> Step:
+    def _delete(self, name: str) -> UpgradeStep:
         pods = [pod for pod in self.pods_on(name) if _holds_gpus(pod)]
         if all(_may_go(pod, force=self.policy.force, empties=self.policy.empties) for pod in pods):
-            return Step(DRAIN, evicts=tuple(pods))
+            return UpgradeStep(DRAIN, evicts=tuple(pods))
         if self.policy.drain:
-            return Step(DRAIN)
-        return Step(FAILED, says="Cannot delete all required pods")
+            return UpgradeStep(DRAIN)
+        return UpgradeStep(FAILED, message="Cannot delete all required pods")
 
-    def _drain(self, name: str) -> Step:
+    def _drain(self, name: str) -> UpgradeStep:
         if not self.policy.drain:
-            return Step(RESTART)
+            return UpgradeStep(RESTART)
         pods = [pod for pod in self.pods_on(name) if not _by_daemon_set(pod)]
         force, empties = self.policy.drain_force, self.policy.drain_empties
         if all(_may_go(pod, force=force, empties=empties) for pod in pods):
-            return Step(RESTART, evicts=tuple(pods))
-        return Step(FAILED, says="Failed to drain node")
+            return UpgradeStep(RESTART, evicts=tuple(pods))
+        return UpgradeStep(FAILED, message="Failed to drain node")
 
-    def _restart(self, node: _Object) -> Step:
+    def _restart(self, node: _Object) -> UpgradeStep:
         if not self._synced(node):
-            return Step(RESTART, {POD: self.version})
-        reason = why_broken(node)
-        return Step(FAILED, says=f"driver {self.version}: {reason}") if reason else Step(VALIDATE)
+            return UpgradeStep(RESTART, {POD: self.version})
+        reason = failure_reason(node)
+        return (
+            UpgradeStep(FAILED, message=f"driver {self.version}: {reason}")
+            if reason
+            else UpgradeStep(VALIDATE)
+        )
 
     def _synced(self, node: _Object) -> bool:
         return bool(node["metadata"]["annotations"][POD] == self.version)
 
     def _runs(self, node: _Object) -> bool:
-        return self._synced(node) and not why_broken(node)
+        return self._synced(node) and not failure_reason(node)
 
 
-def _end(node: _Object) -> Step:
+def _end(node: _Object) -> UpgradeStep:
     """One that was closed before stays closed."""
     if INITIAL in node["metadata"]["annotations"]:
-        return Step(DONE, {INITIAL: None})
-    return Step(UNCORDON)
+        return UpgradeStep(DONE, {INITIAL: None})
+    return UpgradeStep(UNCORDON)
 
 
 def _labels(item: _Object) -> Mapping[str, str]:
@@ -221,8 +225,8 @@ def _closed(node: _Object) -> bool:
 
 
 def _ready(node: _Object) -> bool:
-    said = (node.get("status") or {}).get("conditions") or []
-    return all(each["status"] == "True" for each in said if each["type"] == "Ready")
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return all(each["status"] == "True" for each in conditions if each["type"] == "Ready")
 
 
 def _phase(pod: _Object) -> str:

@@ -19,18 +19,18 @@ Certificates = dict[str, str]
 """Contents by file name, in base64 as in the secret."""
 
 
-def kept(tools: Tools) -> Certificates:
+def load_certificates(tools: Tools) -> Certificates:
     """The certificates of an earlier start, empty when there was none."""
     try:
-        found = json.loads(_path(tools).read_text(encoding="utf-8"))
+        result = json.loads(_path(tools).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) and frozenset(found) == FILES else {}
+    return result if isinstance(result, dict) and frozenset(result) == FILES else {}
 
 
-def keep(tools: Tools, certificates: Certificates) -> None:
+def store_certificates(tools: Tools, certificates: Certificates) -> None:
     """Remember certificates; a tools folder that cannot be written only costs time."""
-    if frozenset(certificates) == FILES and certificates != kept(tools):
+    if frozenset(certificates) == FILES and certificates != load_certificates(tools):
         try:
             write_private(_path(tools), json.dumps(certificates))
         except OSError:

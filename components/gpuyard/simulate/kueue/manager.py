@@ -12,11 +12,11 @@ from typing import Final
 
 import yaml
 
-from gpuyard.errors import EnvironmentLacks
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.names import KUEUE_API
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
 from gpuyard.simulate.definitions import lean, read_manifests
-from gpuyard.simulate.kueue.certificates import keep, kept
+from gpuyard.simulate.kueue.certificates import load_certificates, store_certificates
 from gpuyard.simulate.parts import Place
 from gpuyard.simulate.state import is_free, write_private
 
@@ -63,7 +63,7 @@ def default_configuration(frameworks: list[str]) -> ApiObject:
     }
 
 
-def configuration(wanted: ApiObject, ports: dict[str, int], certificates: Path) -> ApiObject:
+def configuration(base: ApiObject, ports: dict[str, int], certificates: Path) -> ApiObject:
     """A configuration with the few values that running out of the cluster dictates."""
     dictated: dict[str, ApiObject] = {
         "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['kueue-health']}"},
@@ -83,7 +83,7 @@ def configuration(wanted: ApiObject, ports: dict[str, int], certificates: Path) 
             "webhookSecretName": SECRET,
         },
     }
-    return wanted | {key: {**(wanted.get(key) or {}), **value} for key, value in dictated.items()}
+    return base | {key: {**(base.get(key) or {}), **value} for key, value in dictated.items()}
 
 
 def with_conversion(crd: ApiObject, port: int, authority: str = "") -> ApiObject:
@@ -118,14 +118,14 @@ def _client(service: ApiObject, authority: str) -> ApiObject:
 def crds(place: Place) -> list[ApiObject]:
     """Kueue's CRDs."""
     port = place.port("kueue-webhook")
-    authority = kept(place.tools).get("ca.crt", "")
-    found = read_manifests(place.tools.share / "kueue" / "crds")
-    return [lean(with_conversion(crd, port, authority)) for crd in found]
+    authority = load_certificates(place.tools).get("ca.crt", "")
+    result = read_manifests(place.tools.share / "kueue" / "crds")
+    return [lean(with_conversion(crd, port, authority)) for crd in result]
 
 
-def surroundings(place: Place) -> list[ApiObject]:
+def supporting_objects(place: Place) -> list[ApiObject]:
     """Everything else Kueue expects to find in the cluster."""
-    certificates = kept(place.tools)
+    certificates = load_certificates(place.tools)
     authority = certificates.get("ca.crt", "")
     secret: ApiObject = {"data": certificates} if certificates else {}
     port = place.port("kueue-webhook")
@@ -151,18 +151,18 @@ def wanted_configuration(api: Api, place: Place) -> str:
     text = (config_map or {}).get("data", {}).get(CONFIG_KEY)
     certificates = place.folder.path / "kueue" / "certs"
     if not text:
-        made = configuration(
+        result = configuration(
             default_configuration([*_BUILT_IN, *kinds]), place.settings.ports, certificates
         )
     else:
         try:
-            made = configuration(dict(yaml.safe_load(text)), place.settings.ports, certificates)
+            result = configuration(dict(yaml.safe_load(text)), place.settings.ports, certificates)
         except (yaml.YAMLError, TypeError, ValueError) as problem:
-            raise EnvironmentLacks(
+            raise EnvironmentMissing(
                 f"ConfigMap kueue-manager-config, key {CONFIG_KEY}, is not a Kueue configuration ({problem});"
                 " correct or delete it and run `gpuyard sim up` again"
             ) from problem
-    return yaml.safe_dump(made, sort_keys=True)
+    return yaml.safe_dump(result, sort_keys=True)
 
 
 def configuration_path(place: Place) -> Path:
@@ -177,7 +177,7 @@ def copy_certificates(api: Api, place: Place) -> None:
         secret = api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}") or {}
     except (ApiError, Unreachable):
         return
-    keep(place.tools, secret.get("data") or {})
+    store_certificates(place.tools, secret.get("data") or {})
     for name, value in (secret.get("data") or {}).items():
         text, path = base64.b64decode(value).decode(), folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -202,6 +202,6 @@ def is_ready(api: Api) -> bool:
     return True
 
 
-def listens(place: Place) -> bool:
+def is_listening(place: Place) -> bool:
     """Whether Kueue's webhook server has begun; cheaper to ask than a webhook."""
     return not is_free(place.port("kueue-webhook"))

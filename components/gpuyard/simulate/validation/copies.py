@@ -32,11 +32,11 @@ class Run:
     """How a program ended, and what it said on its way."""
 
     code: int
-    said: str
+    output: str
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
-class Copies:
+class WarmProcesses:
     """Runs of one program, one after the other; for one thread."""
 
     package: str
@@ -49,9 +49,9 @@ class Copies:
 
     def run(self, words: Sequence[str], files: Mapping[str, str] | None = None) -> Run:
         """The program to its end; `files`: what of the carried ones is another now."""
-        asked, code = {"words": list(words), "files": dict(files or {})}, None
+        request, code = {"words": list(words), "files": dict(files or {})}, None
         for _ in range(_TRIES):
-            if answer := _asked(self._begun(), asked):
+            if answer := _request(self._running_process(), request):
                 return Run(**json.loads(answer))
             code = self.end()
         return Run(code or 1, f"{self.package} was ended\n")
@@ -59,9 +59,9 @@ class Copies:
     def end(self) -> int | None:
         """Let the process go; its exit code where there was one."""
         process, self._process = self._process, None
-        return None if process is None else _ended(process)
+        return None if process is None else _finish(process)
 
-    def _begun(self) -> "subprocess.Popen[bytes]":
+    def _running_process(self) -> "subprocess.Popen[bytes]":
         """A process that has the text as it is now."""
         now = self._text()
         if self._process is not None and now != self._stamp:
@@ -74,21 +74,21 @@ class Copies:
                 stdout=subprocess.PIPE,
                 env=_environment(),
             )
-            weakref.finalize(self, _ended, self._process)
-            _said(self._process, dict(self.carried))
+            weakref.finalize(self, _finish, self._process)
+            _send(self._process, dict(self.carried))
         return self._process
 
     def _text(self) -> Stamp:
         """Of what is installed, by file, when it was written and how long it is."""
         if self.carried:
             return ()
-        found = importlib.util.find_spec(self.package.partition(".")[0])
-        folders = (found and found.submodule_search_locations) or ()
+        result = importlib.util.find_spec(self.package.partition(".")[0])
+        folders = (result and result.submodule_search_locations) or ()
         stats = {str(file): file.stat() for each in folders for file in Path(each).rglob("*.py")}
         return tuple((name, stats[name].st_mtime_ns, stats[name].st_size) for name in sorted(stats))
 
 
-def _ended(process: "subprocess.Popen[bytes]") -> int:
+def _finish(process: "subprocess.Popen[bytes]") -> int:
     """Its exit code, once it has seen that nobody asks any more."""
     for pipe in filter(None, (process.stdin, process.stdout)):
         with contextlib.suppress(BrokenPipeError):
@@ -96,13 +96,13 @@ def _ended(process: "subprocess.Popen[bytes]") -> int:
     return process.wait()
 
 
-def _asked(process: "subprocess.Popen[bytes]", what: Mapping[str, Any]) -> bytes:
+def _request(process: "subprocess.Popen[bytes]", what: Mapping[str, Any]) -> bytes:
     """Its answer; nothing where it has ended."""
     assert process.stdout is not None  # noqa: S101  a pipe
-    return process.stdout.readline() if _said(process, what) else b""
+    return process.stdout.readline() if _send(process, what) else b""
 
 
-def _said(process: "subprocess.Popen[bytes]", what: Mapping[str, Any]) -> bool:
+def _send(process: "subprocess.Popen[bytes]", what: Mapping[str, Any]) -> bool:
     """Whether it can have heard."""
     assert process.stdin is not None  # noqa: S101  a pipe
     try:

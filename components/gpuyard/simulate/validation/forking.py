@@ -43,9 +43,9 @@ def serve(package: str, folder: Path, program: Path, answers: TextIO) -> None:
     sys.path[0] = str(program)
     prepare(package)
     for line in sys.stdin:
-        asked = json.loads(line)
-        write(folder, asked["files"])
-        answers.write(f"{json.dumps(run(package, asked['words']))}\n")
+        request = json.loads(line)
+        write(folder, request["files"])
+        answers.write(f"{json.dumps(run(package, request['words']))}\n")
         answers.flush()
 
 
@@ -69,12 +69,12 @@ def prepare(package: str) -> None:
 
 def imports(package: str) -> list[str]:
     """The modules that the main module of a program names at its top."""
-    found = importlib.util.find_spec(package)
-    if found is not None and found.submodule_search_locations is not None:
-        found = importlib.util.find_spec(f"{package}.__main__")
-    if found is None or not found.has_location:
+    result = importlib.util.find_spec(package)
+    if result is not None and result.submodule_search_locations is not None:
+        result = importlib.util.find_spec(f"{package}.__main__")
+    if result is None or not result.has_location:
         return []
-    body = ast.parse(Path(str(found.origin)).read_text(encoding="utf-8")).body
+    body = ast.parse(Path(str(result.origin)).read_text(encoding="utf-8")).body
     plain = [each.name for node in body if isinstance(node, ast.Import) for each in node.names]
     return plain + [
         node.module for node in body if isinstance(node, ast.ImportFrom) and node.module
@@ -89,15 +89,15 @@ def run(package: str, words: Sequence[str]) -> dict[str, Any]:
             become(package, words, log.fileno())
         _, status = os.waitpid(copy, 0)
         log.seek(0)
-        said = log.read().decode(errors="replace")
-    return {"code": os.waitstatus_to_exitcode(status), "said": said}
+        output = log.read().decode(errors="replace")
+    return {"code": os.waitstatus_to_exitcode(status), "output": output}
 
 
 def become(package: str, words: Sequence[str], log: int) -> NoReturn:
     """Be the program, and end as an interpreter does, but for taking itself apart."""
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for given, own in ((nothing, 0), (log, 1), (log, 2)):
-        os.dup2(given, own)
+    for value, own in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(value, own)
     sys.argv[1:] = words
     code = 0
     try:

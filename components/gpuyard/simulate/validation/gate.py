@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuyard.names import JOB_NAME_LABEL
-from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
-from gpuyard.simulate.validation.copies import Copies
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_exists
+from gpuyard.simulate.validation.copies import WarmProcesses
 from gpuyard.simulate.validation.forking import PROGRAM
-from gpuyard.simulate.validation.pods import EndedRun, mounted_file, status_of
+from gpuyard.simulate.validation.pods import ProgramResult, mounted_file, status_of
 
-AGAIN: Final = "gpuyard_gate.again"
+AGAIN: Final = "gpuyard_gate.recurring"
 PACKAGES: Final = ("gpuyard_gate", AGAIN, "gpuyard_requeue")
 INSTALLED: Final = Path(__file__).parents[3]
 _OURS: Final = re.compile(r"gpuyard_(gate|idle|requeue)(/[a-z_]+)+\.py")
@@ -57,7 +57,7 @@ class FakeGate:
         self._api = api
         self._say = say
         self._pods: list[ApiObject] = []
-        self._mounted: dict[str, Copies] = {}
+        self._mounted: dict[str, WarmProcesses] = {}
         """By the uid of a pod: its program, as it has been since its container started."""
         self._gone: set[str] = set()
         """Those of it whose pods are no more; only whoever looks may end their programs."""
@@ -71,8 +71,8 @@ class FakeGate:
         """Something has changed; `pods`: all that are on nodes, where these may have."""
         if pods is not None:
             self._pods = [pod for pod in pods.values() if is_gate(pod)]
-            there = {pod["metadata"]["uid"] for pod in self._pods}
-            self._gone |= set(self._mounted) - there
+            known_uids = {pod["metadata"]["uid"] for pod in self._pods}
+            self._gone |= set(self._mounted) - known_uids
         if self._pods or self._gone:
             self._changed.set()
 
@@ -103,23 +103,23 @@ class FakeGate:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         path = f"/api/v1/namespaces/{space}/serviceaccounts/{account}/token"
         token = self._api.call("POST", path, body)
-        beside = {"token": token["status"]["token"], "ca.crt": self._api.certificate}
+        files = {"token": token["status"]["token"], "ca.crt": self._api.certificate}
         where = ("--server", self._api.server, "--account", "..", "--settings", f"../{_SETTINGS}")
-        done = program.run(("--once", *where, *_run(pod)), beside)
-        lines = done.said.splitlines()
+        done = program.run(("--once", *where, *_run(pod)), files)
+        lines = done.output.splitlines()
         for line in lines:
             self._say(f"{package.removeprefix('gpuyard_')}: {line}")
         if package == AGAIN and done.code == 0:
-            ended = status_of(pod, EndedRun(0, ""))
+            ended = status_of(pod, ProgramResult(0, ""))
             path = f"/api/v1/namespaces/{space}/pods/{pod['metadata']['name']}/status"
-            merge_if_there(self._api, path, {"status": ended})
+            merge_if_exists(self._api, path, {"status": ended})
         return bool(lines)
 
-    def _mount(self, pod: ApiObject) -> Copies | None:
+    def _mount(self, pod: ApiObject) -> WarmProcesses | None:
         """The program that a pod's container has started; None before it can."""
         uid, package = pod["metadata"]["uid"], _package(pod)
         if uid not in self._mounted and package and (files := self._files(pod)) is not None:
-            self._mounted[uid] = Copies(package, _ALONE, files)
+            self._mounted[uid] = WarmProcesses(package, _ALONE, files)
         return self._mounted.get(uid)
 
     def _forget(self) -> None:
@@ -131,11 +131,11 @@ class FakeGate:
         """What a pod's container reads when it starts, by path; None before it can."""
         where = mounted_file(pod, "--settings")
         home = f"/api/v1/namespaces/{pod['metadata']['namespace']}/configmaps"
-        told = self._api.get(f"{home}/{where[0]}") if where else None
-        if where is None or told is None:
+        config_map = self._api.get(f"{home}/{where[0]}") if where else None
+        if where is None or config_map is None:
             return None
-        found = {f"{PROGRAM}/{path}": text for path, text in _installed(pod).items()}
-        return found | {_SETTINGS: (told.get("data") or {}).get(where[1], "")}
+        results = {f"{PROGRAM}/{path}": text for path, text in _installed(pod).items()}
+        return results | {_SETTINGS: (config_map.get("data") or {}).get(where[1], "")}
 
 
 def _installed(pod: Mapping[str, Any]) -> dict[str, str]:

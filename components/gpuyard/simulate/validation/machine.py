@@ -28,7 +28,7 @@ _DOMAIN: Final = "00000001-0000-0000-0000-000000000001"
 _MIB: Final = 1024
 
 
-def machine_text(node: Mapping[str, Any], expected: str = "") -> str:
+def machine_text(node: Mapping[str, Any], expectations_json: str = "") -> str:
     """The node as a recorded machine; what its faults say and nobody can read is recorded as it is.
 
     `expected`: the document that it is held against, by which its GPUs have worked.
@@ -36,7 +36,7 @@ def machine_text(node: Mapping[str, Any], expected: str = "") -> str:
     hardware, name = hardware_of(node), node["metadata"]["name"]
     gpus = {} if hardware is None else {str(n): _gpu(hardware, n, name) for n in _indexes(hardware)}
     driver = (node["metadata"].get("labels") or {}).get(DRIVER_VERSION_LABEL)
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "node": name,
         "source": "simulated",
         "driver": driver or {"missing": "failed", "detail": "no driver was installed"},
@@ -49,15 +49,15 @@ def machine_text(node: Mapping[str, Any], expected: str = "") -> str:
     text = str((node["metadata"].get("annotations") or {}).get(FAULTS, "{}"))
     try:
         for what, instead in json.loads(text).items():
-            _break(found, gpus, what, instead)
+            _break(results, gpus, what, instead)
     except (ValueError, AttributeError, TypeError, KeyError):
         return text
-    asked = _asked(expected)
-    if asked.get("profile", "quick") != "quick":
-        _work(found, gpus, asked)
+    expectations = _parse_expectations(expectations_json)
+    if expectations.get("profile", "quick") != "quick":
+        _work(results, gpus, expectations)
     for gpu in gpus.values():
         gpu.pop("work", None)
-    return json.dumps({**found, "gpus": list(gpus.values())})
+    return json.dumps({**results, "gpus": list(gpus.values())})
 
 
 def _efas(node: Mapping[str, Any]) -> int:
@@ -70,31 +70,37 @@ def _efa(number: int) -> dict[str, Any]:
     return {"name": name, "driver": "efa", "active": True, "link": "unspecified", "gbps": 100.0}
 
 
-def _asked(expected: str) -> dict[str, Any]:
+def _parse_expectations(expectations_json: str) -> dict[str, Any]:
     try:
-        found = json.loads(expected)
+        result = json.loads(expectations_json)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return result if isinstance(result, dict) else {}
 
 
-def _work(found: dict[str, Any], gpus: dict[str, dict[str, Any]], asked: dict[str, Any]) -> None:
+def _work(
+    results: dict[str, Any], gpus: dict[str, dict[str, Any]], expectations: dict[str, Any]
+) -> None:
     """GPUs that answer, at work, and all nodes together where they run together."""
     indexes = [gpu["index"] for gpu in gpus.values()]
     for gpu in gpus.values():
-        others = [n for n in indexes if n != gpu["index"]]
-        soak = asked["profile"] == "soak"
-        gpu.setdefault("load", load_of(gpu, others, gpu["power_limit_mw"], soak=soak))
-    nodes = (asked.get("together") or {}).get("nodes", 1)
+        other_gpus = [n for n in indexes if n != gpu["index"]]
+        soak = expectations["profile"] == "soak"
+        gpu.setdefault("load", load_of(gpu, other_gpus, gpu["power_limit_mw"], soak=soak))
+    nodes = (expectations.get("collectives") or {}).get("nodes", 1)
     today = datetime.now(UTC).date().isoformat()
-    found.setdefault("collectives", collectives_of(found["node"], nodes, asked["gpus"], today))
+    results.setdefault(
+        "collectives", collectives_of(results["node"], nodes, expectations["gpus"], today)
+    )
 
 
-def _break(found: dict[str, Any], gpus: dict[str, dict[str, Any]], what: str, instead: Any) -> None:
+def _break(
+    results: dict[str, Any], gpus: dict[str, dict[str, Any]], what: str, instead: Any
+) -> None:
     if what == "share":
         return  # of pods that have a part of a GPU: shares.py
     if what == "node":
-        found.update(instead)
+        results.update(instead)
     elif instead is None:
         del gpus[what]
     else:
@@ -185,7 +191,7 @@ def _slices(hardware: Hardware, gpu: Gpu, cut: Slices | None) -> dict[str, Any]:
     if product is None:
         return dict.fromkeys(("mig_current", "mig_pending", "instances"), _NO) | {"utilization": 0}
     on = cut is not None
-    made = [
+    instances = [
         {
             "gpu_slices": profile.slices,
             "compute_slices": profile.slices,
@@ -199,6 +205,6 @@ def _slices(hardware: Hardware, gpu: Gpu, cut: Slices | None) -> dict[str, Any]:
     return {
         "mig_current": on,
         "mig_pending": on,
-        "instances": made,
+        "instances": instances,
         "utilization": _NO if on else 0,
     }

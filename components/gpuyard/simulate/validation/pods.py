@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
-from gpuyard.simulate.validation.copies import Copies
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_exists
+from gpuyard.simulate.validation.copies import WarmProcesses
 from gpuyard.simulate.validation.machine import machine_text
 from gpuyard.simulate.validation.shares import PACKAGE as SHARES
-from gpuyard.simulate.validation.shares import FakeShares, is_share, seen_text
+from gpuyard.simulate.validation.shares import FakeShares, is_share, observation_text
 from gpuyard.simulate.validation.volumes import PACKAGE as VOLUMES
 from gpuyard.simulate.validation.volumes import is_reading, read_text
 
@@ -41,7 +41,7 @@ _ENDS: Final = ("Ready", "ContainersReady")
 
 
 @dataclass(frozen=True, slots=True)
-class EndedRun:
+class ProgramResult:
     """How a validator ended."""
 
     code: int
@@ -71,12 +71,12 @@ class FakeValidator:
         self._api = api
         self._node = node
         self._say = say
-        self._programs = {each: Copies(each) for each in PROGRAMS}
+        self._programs = {each: WarmProcesses(each) for each in PROGRAMS}
         self._work: queue.Queue[tuple[float, ApiObject]] = queue.Queue()
         self._under_way: list[tuple[float, ApiObject]] = []
         """Pods that look at their nodes, and until when."""
         self._begun: set[str] = set()
-        self._passed: list[tuple[ApiObject, EndedRun]] = []
+        self._passed: list[tuple[ApiObject, ProgramResult]] = []
         self._shares = FakeShares(api)
         self._ended: list[tuple[float, ApiObject]] = []
         """Pods that are started again, and when."""
@@ -116,26 +116,28 @@ class FakeValidator:
         with contextlib.suppress(queue.Empty):
             self._under_way.append(self._work.get(block=not over, timeout=pause))
         now = time.monotonic()
-        found = next((each for each in self._under_way if each[0] <= now), None)
-        if found is None:
+        result = next((each for each in self._under_way if each[0] <= now), None)
+        if result is None:
             return None
-        self._under_way.remove(found)
-        return found[1]
+        self._under_way.remove(result)
+        return result[1]
 
     def check(self, pod: ApiObject) -> None:
         """One pod to its end; one that has passed waits for the others, as the program does."""
-        there = self._node(pod["spec"]["nodeName"])
-        if there is None:
+        node_object = self._node(pod["spec"]["nodeName"])
+        if node_object is None:
             return
-        expected = self._expected(pod)
+        expectations = self._expected(pod)
         if is_share(pod):
-            self._shares.take(pod, expected, time.monotonic())
+            self._shares.start(pod, expectations, time.monotonic())
             return
         reads = is_reading(pod)
         seen = (
-            read_text(self._api, there, pod, expected) if reads else machine_text(there, expected)
+            read_text(self._api, node_object, pod, expectations)
+            if reads
+            else machine_text(node_object, expectations)
         )
-        ended = self._ran(pod, expected, seen)
+        ended = self._ran(pod, expectations, seen)
         if ended.code == 0 and job_of(pod):
             self._passed.append((pod, ended))
         else:
@@ -150,7 +152,7 @@ class FakeValidator:
             if now is None or not is_check(now) or _uid(now) != _uid(pod):
                 continue
             job = self._api.get(f"/apis/batch/v1/namespaces/{space}/jobs/{job_of(pod)}")
-            if job is not None and all_there(job):
+            if job is not None and all_pods_running(job):
                 self._end(pod, ended)
             else:
                 self._passed.append((pod, ended))
@@ -158,31 +160,33 @@ class FakeValidator:
     def look_at_shares(self, now: float) -> None:
         """Pods that have seen long enough who runs beside them; those that went meanwhile have ended."""
         for share in self._shares.look(now):
-            there = self._api.get(_path(share.pod))
+            current = self._api.get(_path(share.pod))
             node = self._node(share.pod["spec"]["nodeName"])
-            if node and there and is_check(there) and _uid(there) == _uid(share.pod):
-                self._end(share.pod, self._ran(share.pod, share.expected, seen_text(node, share)))
-            self._shares.let_go(share)
+            if node and current and is_check(current) and _uid(current) == _uid(share.pod):
+                self._end(
+                    share.pod, self._ran(share.pod, share.expected, observation_text(node, share))
+                )
+            self._shares.stop(share)
 
     def start_again(self, now: float) -> None:
         """Pods that a kubelet starts again when they have ended, as long as they are there."""
         due = [pod for when, pod in self._ended if when <= now]
         self._ended = [(when, pod) for when, pod in self._ended if when > now]
         for pod in due:
-            there = self._api.get(_path(pod))
-            if there is not None and is_check(there) and _uid(there) == _uid(pod):
-                self._work.put((now + _TAKES_SECONDS, there))
+            current = self._api.get(_path(pod))
+            if current is not None and is_check(current) and _uid(current) == _uid(pod):
+                self._work.put((now + _TAKES_SECONDS, current))
 
-    def _end(self, pod: ApiObject, ended: EndedRun) -> None:
+    def _end(self, pod: ApiObject, ended: ProgramResult) -> None:
         space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        merge_if_there(self._api, f"{_path(pod)}/status", {"status": status_of(pod, ended)})
+        merge_if_exists(self._api, f"{_path(pod)}/status", {"status": status_of(pod, ended)})
         if restarts(pod):
             self._ended.append((time.monotonic() + _BACKOFF_SECONDS, pod))
         self._say(f"validator: {space}/{name} on {pod['spec']['nodeName']} ended with {ended.code}")
 
-    def _ran(self, pod: ApiObject, expected: str, machine: str) -> EndedRun:
+    def _ran(self, pod: ApiObject, expectations: str, machine: str) -> ProgramResult:
         program = SHARES if is_share(pod) else VOLUMES if is_reading(pod) else PACKAGE
-        return run(self._programs[program], pod, expected, machine)
+        return run(self._programs[program], pod, expectations, machine)
 
     def _expected(self, pod: ApiObject) -> str:
         """The document that the pod has mounted; nothing where there is none."""
@@ -190,8 +194,8 @@ class FakeValidator:
         if where is None:
             return ""
         space = pod["metadata"]["namespace"]
-        found = self._api.get(f"/api/v1/namespaces/{space}/configmaps/{where[0]}") or {}
-        return str((found.get("data") or {}).get(where[1], ""))
+        result = self._api.get(f"/api/v1/namespaces/{space}/configmaps/{where[0]}") or {}
+        return str((result.get("data") or {}).get(where[1], ""))
 
 
 def job_of(pod: Mapping[str, Any]) -> str:
@@ -200,11 +204,11 @@ def job_of(pod: Mapping[str, Any]) -> str:
     return words[words.index("--together") + 1] if "--together" in words[:-1] else ""
 
 
-def all_there(job: Mapping[str, Any]) -> bool:
+def all_pods_running(job: Mapping[str, Any]) -> bool:
     """Whether as many pods as the Job wants run, or have passed."""
     status = job.get("status") or {}
-    there = (status.get("ready") or 0) + (status.get("succeeded") or 0)
-    return bool(there >= job["spec"]["completions"])
+    ready_pods = (status.get("ready") or 0) + (status.get("succeeded") or 0)
+    return bool(ready_pods >= job["spec"]["completions"])
 
 
 def restarts(pod: Mapping[str, Any]) -> bool:
@@ -225,30 +229,32 @@ def mounted_file(pod: Mapping[str, Any], option: str) -> tuple[str, str] | None:
     return (name, file) if name else None
 
 
-def run(program: Copies, pod: Mapping[str, Any], expected: str, machine: str) -> EndedRun:
+def run(
+    program: WarmProcesses, pod: Mapping[str, Any], expectations: str, machine: str
+) -> ProgramResult:
     """The program in a process of its own, over a machine, or what a share has seen, that was recorded."""
-    given = "--snapshot" if program.package == PACKAGE else "--seen"
+    option = "--snapshot" if program.package == PACKAGE else "--seen"
     with tempfile.TemporaryDirectory() as folder:
         at = {name: Path(folder, name) for name in ("expected", "machine", "last-words")}
-        at["expected"].write_text(expected, encoding="utf-8")
+        at["expected"].write_text(expectations, encoding="utf-8")
         at["machine"].write_text(machine, encoding="utf-8")
-        files = ("--expect", at["expected"], given, at["machine"])
-        words = (*files, "--termination-log", at["last-words"], *_left_out(pod, program.package))
+        files = ("--expect", at["expected"], option, at["machine"])
+        words = (*files, "--termination-log", at["last-words"], *_excluded(pod, program.package))
         done = program.run([str(word) for word in words])
-        said = at["last-words"].read_bytes() if at["last-words"].exists() else b""
+        message = at["last-words"].read_bytes() if at["last-words"].exists() else b""
         fallback = _container(pod).get("terminationMessagePolicy") == "FallbackToLogsOnError"
-        if not said and fallback and done.code:
-            said = done.said.encode()[-_LOG_BYTES:]
-    return EndedRun(done.code, said[:MESSAGE_BYTES].decode(errors="ignore"))
+        if not message and fallback and done.code:
+            message = done.output.encode()[-_LOG_BYTES:]
+    return ProgramResult(done.code, message[:MESSAGE_BYTES].decode(errors="ignore"))
 
 
-def status_of(pod: Mapping[str, Any], ended: EndedRun) -> dict[str, Any]:
+def status_of(pod: Mapping[str, Any], ended: ProgramResult) -> dict[str, Any]:
     """What a kubelet writes when the only container of a pod has ended and is not started again."""
     good, now = ended.code == 0, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     status = pod.get("status") or {}
     reason = "PodCompleted" if good else "PodFailed"
-    kept = [c for c in status.get("conditions") or () if c["type"] not in _ENDS]
-    gone = [
+    other_conditions = [c for c in status.get("conditions") or () if c["type"] not in _ENDS]
+    ended_conditions = [
         {"type": each, "status": "False", "reason": reason, "lastTransitionTime": now}
         for each in _ENDS
     ]
@@ -267,7 +273,7 @@ def status_of(pod: Mapping[str, Any], ended: EndedRun) -> dict[str, Any]:
         state = {"state": {"waiting": waiting}, "lastState": state["state"]}
     return {
         "phase": "Running" if again else "Succeeded" if good else "Failed",
-        "conditions": [*kept, *gone],
+        "conditions": [*other_conditions, *ended_conditions],
         "containerStatuses": [
             {
                 "name": container["name"],
@@ -290,15 +296,15 @@ def _uid(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"]["uid"])
 
 
-def _left_out(pod: Mapping[str, Any], package: str) -> list[str]:
+def _excluded(pod: Mapping[str, Any], package: str) -> list[str]:
     if package != PACKAGE:
         return []
     words = [str(each) for each in _container(pod).get("args") or ()]
     pairs = itertools.pairwise(words)
-    left = [name for word, name in pairs if word == "--leave-out" and _CHECK.fullmatch(name)]
-    return [word for name in left for word in ("--leave-out", name)]
+    check_names = [name for word, name in pairs if word == "--leave-out" and _CHECK.fullmatch(name)]
+    return [word for name in check_names for word in ("--leave-out", name)]
 
 
 def _container(pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = pod["spec"]["containers"][0]
-    return found
+    result: Mapping[str, Any] = pod["spec"]["containers"][0]
+    return result

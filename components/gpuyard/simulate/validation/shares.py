@@ -18,13 +18,13 @@ _HOLD: Final = 5
 
 
 @dataclass(slots=True)
-class ShareHeld:
+class SharePod:
     """A pod that has one, and what it has seen so far of the others."""
 
     pod: ApiObject
     expected: str
     until: float
-    most: int = 0
+    max_running: int = 0
     late: bool = False
     held: int = 0
 
@@ -32,10 +32,10 @@ class ShareHeld:
         """One look at its Job."""
         status = job.get("status") or {}
         ready, ended = (int(status.get(key) or 0) for key in ("ready", "succeeded"))
-        at_once = int(_asked(self.expected).get("at_once") or 0)
-        self.late = self.late or (ended > 0 and self.most < at_once)
-        self.most = max(self.most, ready)
-        all_came = self.most >= at_once
+        at_once = int(_parse_expectations(self.expected).get("at_once") or 0)
+        self.late = self.late or (ended > 0 and self.max_running < at_once)
+        self.max_running = max(self.max_running, ready)
+        all_came = self.max_running >= at_once
         self.held += bool(self.late or all_came or ended)
 
 
@@ -44,26 +44,26 @@ class FakeShares:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._waiting: dict[str, ShareHeld] = {}
-        self._looked = float("-inf")
+        self._waiting: dict[str, SharePod] = {}
+        self._observed = float("-inf")
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def take(self, pod: ApiObject, expected: str, now: float) -> None:
+    def start(self, pod: ApiObject, expectations: str, now: float) -> None:
         """A pod that begins; whoever waits already goes on."""
-        until = now + float(_word(pod, "--seconds") or 0)
-        self._waiting.setdefault(pod["metadata"]["uid"], ShareHeld(pod, expected, until))
+        until = now + float(_option(pod, "--seconds") or 0)
+        self._waiting.setdefault(pod["metadata"]["uid"], SharePod(pod, expectations, until))
 
-    def let_go(self, share: ShareHeld) -> None:
+    def stop(self, share: SharePod) -> None:
         """It has ended."""
         self._waiting.pop(share.pod["metadata"]["uid"], None)
 
-    def look(self, now: float) -> list[ShareHeld]:
+    def look(self, now: float) -> list[SharePod]:
         """Those that have seen enough, or may wait no longer."""
-        if now - self._looked < _LOOK_SECONDS:
+        if now - self._observed < _LOOK_SECONDS:
             return []
-        self._looked = now
+        self._observed = now
         jobs = {path: self._api.get(path) or {} for path in map(_job, self._waiting.values())}
         for share in self._waiting.values():
             share.sees(jobs[_job(share)])
@@ -75,42 +75,42 @@ def is_share(pod: Mapping[str, Any]) -> bool:
     return any(PACKAGE in (each.get("command") or ()) for each in pod["spec"]["containers"])
 
 
-def seen_text(node: Mapping[str, Any], share: ShareHeld) -> str:
+def observation_text(node: Mapping[str, Any], share: SharePod) -> str:
     """What the pod has found out; `share` in the faults of its node says what it finds instead.
 
     Memory is held to a share where the device plugin of the node says that it shares by MPS.
     """
     metadata = node["metadata"]
-    resource = str(_asked(share.expected).get("resource", "")).removesuffix(".shared")
+    resource = str(_parse_expectations(share.expected).get("resource", "")).removesuffix(".shared")
     strategy = (metadata.get("labels") or {}).get(f"{resource}.sharing-strategy")
-    found = {
+    results = {
         "node": metadata["name"],
         "devices": 1,
-        "together": share.most,
-        "late": share.late,
+        "together": share.max_running,
+        "waited": share.late,
         "within": True,
         "beyond": strategy != "mps",
     }
     text = str((metadata.get("annotations") or {}).get(FAULTS, "{}"))
     try:
-        return json.dumps(found | json.loads(text).get("share", {}))
+        return json.dumps(results | json.loads(text).get("share", {}))
     except (ValueError, AttributeError, TypeError):
         return text
 
 
-def _job(share: ShareHeld) -> str:
+def _job(share: SharePod) -> str:
     space = share.pod["metadata"]["namespace"]
-    return f"/apis/batch/v1/namespaces/{space}/jobs/{_word(share.pod, '--job')}"
+    return f"/apis/batch/v1/namespaces/{space}/jobs/{_option(share.pod, '--job')}"
 
 
-def _word(pod: Mapping[str, Any], option: str) -> str:
+def _option(pod: Mapping[str, Any], option: str) -> str:
     words = [str(each) for each in pod["spec"]["containers"][0].get("args") or ()]
     return words[words.index(option) + 1] if option in words[:-1] else ""
 
 
-def _asked(expected: str) -> dict[str, Any]:
+def _parse_expectations(expectations: str) -> dict[str, Any]:
     try:
-        found = json.loads(expected)
+        result = json.loads(expectations)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return result if isinstance(result, dict) else {}

@@ -22,17 +22,17 @@ def is_reading(pod: Mapping[str, Any]) -> bool:
     return any(PACKAGE in (each.get("command") or ()) for each in pod["spec"]["containers"])
 
 
-def read_text(api: Api, node: Mapping[str, Any], pod: ApiObject, expected: str) -> str:
+def read_text(api: Api, node: Mapping[str, Any], pod: ApiObject, expectations: str) -> str:
     """What the pod has found out of each volume that it is told of, as the program takes it."""
-    found = {one["name"]: _read(api, node, pod, one["path"]) for one in _readings(expected)}
-    return json.dumps({"node": node["metadata"]["name"], "reads": found})
+    results = {one["name"]: _read(api, node, pod, one["path"]) for one in _readings(expectations)}
+    return json.dumps({"node": node["metadata"]["name"], "reads": results})
 
 
-def _readings(expected: str) -> list[dict[str, str]]:
+def _readings(expectations: str) -> list[dict[str, str]]:
     """A document that is none has no readings: the program says so itself."""
     try:
-        found = json.loads(expected)["readings"]
-        return [{"name": str(one["name"]), "path": str(one["path"])} for one in found]
+        result = json.loads(expectations)["readings"]
+        return [{"name": str(one["name"]), "path": str(one["path"])} for one in result]
     except (ValueError, KeyError, TypeError):
         return []
 
@@ -44,13 +44,13 @@ def _read(api: Api, node: Mapping[str, Any], pod: ApiObject, path: str) -> Any:
     space = pod["metadata"]["namespace"]
     bound = api.get(f"/api/v1/namespaces/{space}/persistentvolumeclaims/{claim}") or {}
     volume = (bound.get("spec") or {}).get("volumeName")
-    there = api.get(f"/api/v1/persistentvolumes/{volume}") if volume else None
-    if there is None:
+    persistent_volume = api.get(f"/api/v1/persistentvolumes/{volume}") if volume else None
+    if persistent_volume is None:
         return _missing(f"it cannot be read: the claim {claim} has no volume")
-    said = (there["metadata"].get("annotations") or {}).get(READS)
-    if said == "empty":
+    annotation = (persistent_volume["metadata"].get("annotations") or {}).get(READS)
+    if annotation == "empty":
         return _missing("it is empty")
-    return _carried(node) if said is None else _number(said)
+    return _carried(node) if annotation is None else _number(annotation)
 
 
 def _claim_at(pod: ApiObject, path: str) -> str | None:
@@ -69,12 +69,12 @@ def _carried(node: Mapping[str, Any]) -> float:
     return (gbps or _UNKNOWN_GBPS) * 1000 / 8
 
 
-def _number(said: str) -> Any:
+def _number(text: str) -> Any:
     """One that is none is the program's to refuse."""
     try:
-        return float(said)
+        return float(text)
     except ValueError:
-        return said
+        return text
 
 
 def _missing(detail: str) -> dict[str, str]:

@@ -20,22 +20,24 @@ _BUS: Final = 1000e9
 _SIZE: Final = 1 << 33
 
 
-def load_of(gpu: Mapping[str, Any], others: list[int], watts: int, *, soak: bool) -> dict[str, Any]:
+def load_of(
+    gpu: Mapping[str, Any], other_gpus: list[int], watts: int, *, soak: bool
+) -> dict[str, Any]:
     """A GPU's work; `work` in its record says which rates are others, and how it ended.
 
-    `{"work": {"product": 100e12, "end": "hung"}}`
+    `{"work": {"product": 100e12, "ended": "hung"}}`
     """
     broken = dict(gpu.get("work") or {})
     tasks = [task for task in _RATES if task != "step" or soak]
     rates = [
         _rate(task, broken.get(task, _RATES[task]), other)
         for task in tasks
-        for other in (others if task == "peers" else [None])
+        for other in (other_gpus if task == "peers" else [None])
     ]
     seen = [
         {
             "task": task,
-            "looks": 3,
+            "samples": 3,
             "reasons": broken.get("reasons", 4),
             "margin": broken.get("margin", 12),
             "milliwatts": watts,
@@ -49,10 +51,10 @@ def load_of(gpu: Mapping[str, Any], others: list[int], watts: int, *, soak: bool
     ]
     return {
         "uuid": gpu["uuid"],
-        "end": broken.get("end", "done"),
-        "said": broken.get("said", ""),
+        "ended": broken.get("ended", "done"),
+        "output": broken.get("output", ""),
         "code": 0,
-        "lacks": "",
+        "missing_library": "",
         "versions": ["simulated"],
         "rates": rates,
         "seen": seen,
@@ -77,7 +79,7 @@ def collectives_of(node: str, nodes: int, gpus: int, today: str) -> dict[str, An
         "on": today,
         "nodes": nodes,
         "gpus": gpus,
-        "ends": [{"rank": rank, "node": node, "end": "done", "said": ""} for rank in ranks],
+        "ends": [{"rank": rank, "node": node, "end": "done", "output": ""} for rank in ranks],
         "measures": [
             {
                 "operation": operation,
@@ -89,7 +91,7 @@ def collectives_of(node: str, nodes: int, gpus: int, today: str) -> dict[str, An
             for operation in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
         ],
         "slow": [],
-        "halved": True,
+        "bisected": True,
         "versions": ["simulated"],
         "logs": [_log(rank, nodes, gpus) for rank in ranks],
     }
@@ -98,11 +100,11 @@ def collectives_of(node: str, nodes: int, gpus: int, today: str) -> dict[str, An
 def _log(rank: int, nodes: int, gpus: int) -> str:
     """Of one rank, as NCCL writes it: a channel inside its node, and one to the next."""
     first = rank - rank % gpus
-    said = "NCCL INFO Using network Socket\n"
+    lines = "NCCL INFO Using network Socket\n"
     if gpus > 1:
         after = first + (rank + 1) % gpus
-        said += f"NCCL INFO Channel 00/0 : {rank}[0] -> {after}[1] via P2P/CUMEM\n"
+        lines += f"NCCL INFO Channel 00/0 : {rank}[0] -> {after}[1] via P2P/CUMEM\n"
     if nodes > 1:
         after = (rank + gpus) % (nodes * gpus)
-        said += f"NCCL INFO Channel 00/0 : {rank}[0] -> {after}[0] [send] via NET/Socket/0\n"
-    return said
+        lines += f"NCCL INFO Channel 00/0 : {rank}[0] -> {after}[0] [send] via NET/Socket/0\n"
+    return lines

@@ -23,18 +23,18 @@ from gpuyard.spec.sections.cluster import (
     Subnets,
     Weekday,
 )
-from gpuyard.spec.sections.dump import Dump, DumpedNode, DumpRef
 from gpuyard.spec.sections.gpu_operator import OperatorSpec
+from gpuyard.spec.sections.inventory import InventoryNode, MachineInventory, MachineInventoryRef
 from gpuyard.spec.sections.nodes import (
+    DisruptionWindow,
     FabricKind,
     FabricSpec,
+    KeepWarmWindow,
     Numa,
-    PoolStop,
+    PoolStopPolicy,
     Provisioning,
     RdmaPlugin,
     Upgrade,
-    Upkeep,
-    WarmWindow,
 )
 from gpuyard.spec.sections.observability import Observability, Prometheus, Targets
 from gpuyard.spec.sections.policies import Level, Policies, RuleException
@@ -56,16 +56,18 @@ __all__ = [
     "ControlPlaneLogs",
     "Dataset",
     "DatasetKind",
-    "Dump",
-    "DumpRef",
-    "DumpedNode",
+    "DisruptionWindow",
     "Enforce",
     "FabricKind",
     "FabricSpec",
     "Framework",
     "Freeze",
+    "InventoryNode",
+    "KeepWarmWindow",
     "Level",
     "LogKind",
+    "MachineInventory",
+    "MachineInventoryRef",
     "MachinePrice",
     "Maintenance",
     "Mirror",
@@ -74,7 +76,7 @@ __all__ = [
     "Observability",
     "OperatorSpec",
     "Policies",
-    "PoolStop",
+    "PoolStopPolicy",
     "Prices",
     "PrivateEndpoints",
     "Prometheus",
@@ -89,8 +91,6 @@ __all__ = [
     "Subnets",
     "Targets",
     "Upgrade",
-    "Upkeep",
-    "WarmWindow",
     "Weekday",
     "Workloads",
 ]

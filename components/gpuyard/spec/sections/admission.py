@@ -23,7 +23,7 @@ class Enforce(StrEnum):
 class Admission(SpecModel):
     """What every team's pods are held to; a team may narrow it for itself."""
 
-    images_from: Annotated[tuple[ImagePrefix, ...], Field(max_length=100)] = ()
+    allowed_images: Annotated[tuple[ImagePrefix, ...], Field(max_length=100)] = ()
     """Registries or repositories that images may come from. Default: any."""
     egress_cidrs: Annotated[tuple[Cidr, ...], Field(max_length=100)] = ()
     """Networks that pods may reach outside the cluster. Default: none but what the cluster itself needs."""
@@ -37,8 +37,8 @@ class Admission(SpecModel):
     )
     """CSI drivers whose volumes pods mount without a claim; none that mounts any address that a pod names.
     Default: those of the Secrets Store and of GCS FUSE, which give what a service account may have."""
-    longest_grace_seconds: Annotated[int, Field(strict=True, ge=30, le=3600)] = 300
+    max_grace_period_seconds: Annotated[int, Field(strict=True, ge=30, le=3600)] = 300
     """Seconds that pods with GPUs may take to end; queues count them no more from the beginning of these on.
-    Default 300; the `save_seconds` of `queueing.interruption` where that is longer."""
+    Default 300; the `checkpoint_seconds` of `queueing.interruption` where that is longer."""
     guaranteed: Switch = True
     """Training pods must ask for as much CPU and memory as they are limited to. Default on."""

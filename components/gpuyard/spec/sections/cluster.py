@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Cidr, Day, ImagePrefix, Positive, Switch, Text, wrong
+from gpuyard.spec.values import Cidr, Day, ImagePrefix, Positive, Switch, Text, value_error
 
 
 class Nat(StrEnum):
@@ -64,17 +64,17 @@ class ClusterNetwork(SpecModel):
 
     @model_validator(mode="after")
     def _own_or_given(self) -> "ClusterNetwork":
-        given = self.model_fields_set
+        given_fields = self.model_fields_set
         if self.id is None:
             extra, problem = (
-                sorted(given & {"subnets", "tags"}),
+                sorted(given_fields & {"subnets", "tags"}),
                 "belongs to a network that has an `id`",
             )
         else:
-            extra = sorted(given & {"cidr", "nat", "flow_logs", "endpoints"})
+            extra = sorted(given_fields & {"cidr", "nat", "flow_logs", "endpoints"})
             problem = "is about a network of its own, and this one is there already"
         if self.id is not None and bool(self.subnets) == bool(self.tags):
-            raise wrong(
+            raise value_error(
                 "network_form",
                 "a network that is there already says which subnets are the cluster's, in one way",
                 allowed="subnets: {private: [ID, …]}, or tags: {KEY: VALUE} that private subnets carry",
@@ -82,7 +82,7 @@ class ClusterNetwork(SpecModel):
                 change=(("tags",), None) if self.tags else None,
             )
         if extra:
-            raise wrong(
+            raise value_error(
                 "network_form",
                 f"`{extra[0]}` {problem}",
                 allowed="cidr, pods, services, nat, flow_logs, endpoints; or id with subnets or tags",
@@ -116,7 +116,7 @@ class ControlPlaneLogs(SpecModel):
 
     kinds: tuple[LogKind, ...] = tuple(LogKind)
     """Of api, audit, authenticator, controller-manager, scheduler. Default: all."""
-    keep_days: Positive = 90
+    retention_days: Positive = 90
     """Days at least that they are kept, on aws. Default 90."""
 
 
@@ -156,9 +156,9 @@ class Freeze(SpecModel):
 
     name: Text
     """What it is for."""
-    begins: Day
+    start: Day
     """Its first day, in UTC."""
-    ends: Day
+    end: Day
     """The first day after it."""
 
 
@@ -226,16 +226,16 @@ class Apply(StrEnum):
     RENDER = "render"
 
 
-def parse_consents(value: object) -> object:
+def parse_approvals(value: object) -> object:
     """One digest, or several, as `gpuyard check --against` prints them."""
-    given = [value] if isinstance(value, str) else value
-    if not isinstance(given, list | tuple) or not all(_is_digest(each) for each in given):
-        raise wrong(
+    digests = [value] if isinstance(value, str) else value
+    if not isinstance(digests, list | tuple) or not all(_is_digest(each) for each in digests):
+        raise value_error(
             "consent_form",
             "not a digest of a change, nor a list of them",
             allowed="sha256:… as `gpuyard check --against STATE` prints it, or a list of such",
         )
-    return given
+    return digests
 
 
 def _is_digest(value: object) -> bool:
@@ -245,7 +245,7 @@ def _is_digest(value: object) -> bool:
 _DIGEST = {"type": "string", "pattern": "^sha256:"}
 Consents = Annotated[
     tuple[Text, ...],
-    BeforeValidator(parse_consents),
+    BeforeValidator(parse_approvals),
     Field(max_length=50),
     WithJsonSchema({"anyOf": [_DIGEST, {"type": "array", "items": _DIGEST, "maxItems": 50}]}),
 ]

@@ -4,7 +4,7 @@ from pydantic import model_validator
 
 from gpuyard.names import GPU_OPERATOR_NAMESPACE
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Name, Switch, wrong
+from gpuyard.spec.values import Name, Switch, value_error
 
 
 class OperatorSpec(SpecModel):
@@ -18,7 +18,7 @@ class OperatorSpec(SpecModel):
     @model_validator(mode="after")
     def _ours_has_its_own(self) -> "OperatorSpec":
         if self.install and self.namespace != GPU_OPERATOR_NAMESPACE:
-            raise wrong(
+            raise value_error(
                 "operator_form",
                 f"an operator of ours is in {GPU_OPERATOR_NAMESPACE}; one that is there may be elsewhere",
                 allowed="namespace: NAME beside install: false",

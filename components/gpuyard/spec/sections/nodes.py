@@ -9,7 +9,7 @@ from gpuyard.spec.base import SpecModel
 from gpuyard.spec.values import Count, Positive, Switch, Text
 
 
-class WarmWindow(SpecModel):
+class KeepWarmWindow(SpecModel):
     """Hours in which a pool keeps nodes running although nothing asks for them."""
 
     cron: Text
@@ -22,7 +22,7 @@ class WarmWindow(SpecModel):
     """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
 
 
-class Upkeep(SpecModel):
+class DisruptionWindow(SpecModel):
     """Hours in which Karpenter may replace nodes that are used: for an image, or labels."""
 
     cron: Text
@@ -31,7 +31,7 @@ class Upkeep(SpecModel):
     """How long they last."""
     nodes: Positive = 1
     """How many nodes may go at a time. Default 1."""
-    most_days: Annotated[int, Field(strict=True, ge=1, le=365)] | None = None
+    max_days: Annotated[int, Field(strict=True, ge=1, le=365)] | None = None
     """Age at which a node goes, at any time and whatever runs on it. Default: none is too old."""
 
 
@@ -78,7 +78,7 @@ class Provisioning(StrEnum):
     QUEUED = "queued"
 
 
-class PoolStop(StrEnum):
+class PoolStopPolicy(StrEnum):
     """A brake for one pool: `hold` starts no new job in it."""
 
     HOLD = "hold"
@@ -87,9 +87,9 @@ class PoolStop(StrEnum):
 class Upgrade(SpecModel):
     """How nodes of a pool are made anew: for another version, image, disk or setting."""
 
-    unavailable: Positive | None = None
+    max_unavailable: Positive | None = None
     """Nodes out of work at once. Default: on aws a tenth of a node group, on gcp one, none with a surge."""
-    surge: Count = 0
+    max_surge: Count = 0
     """Nodes made before old ones go. Default 0: a GPU is hardly had twice, and a reservation has no more."""
     blue_green: Switch = False
     """On gcp: all new nodes beside all old ones, and back where they fail. Default off."""

@@ -79,7 +79,7 @@ class Checkpoints(SpecModel):
 
     bucket: Text | None = None
     """Name of a bucket that exists. Default: one is made."""
-    keep_days: Positive = 30
+    retention_days: Positive = 30
     """Days for which a checkpoint that was deleted or written over can be had back. Default 30."""
     teams: Teams = ()
     """Teams that have a place in it, each its own. Default: all."""

@@ -46,12 +46,12 @@ class Positions:
         """All that came since is below this part."""
         self.ends[number] = len(self.lines)
 
-    def forget(self, first: int) -> None:
+    def drop(self, first: int) -> None:
         """Of a value that is dropped no part is marked."""
         for numbers in (self.lines, self.columns, self.ends):
             del numbers[first:]
 
-    def cut(self, number: int) -> None:
+    def truncate(self, number: int) -> None:
         """Of a part with what is below it nothing is marked any more; what is open ends later."""
         end = self.ends[number]
         for numbers in (self.lines, self.columns, self.ends):
@@ -85,20 +85,20 @@ class Positions:
             todo.extend(reversed(below))
 
     def _below(self, number: int, value: Any) -> Mapping[Any, int]:
-        if (kept := self._wide.get(number)) is not None:
-            return kept
+        if (children := self._wide.get(number)) is not None:
+            return children
         if self.ends[number] == number + 1:
             return {}  # of an alias nothing below is marked, however much is there
-        found: dict[Any, int] = {}
+        results: dict[Any, int] = {}
         part, end = number + 1, self.ends[number]
         for step in range(len(value)) if isinstance(value, list) else value:
             if part >= end:
                 break  # the rest was merged into it, and stands elsewhere
-            found[step] = part
+            results[step] = part
             part = self.ends[part]
-        if len(found) > _WIDE:
-            self._wide[number] = found
-        return found
+        if len(results) > _WIDE:
+            self._wide[number] = results
+        return results
 
 
 class Marks(Mapping[Path, int]):
@@ -119,7 +119,7 @@ class Marks(Mapping[Path, int]):
     def __iter__(self) -> Iterator[Path]:
         return (path for path, _ in self._positions.numbers())
 
-    def last(self, path: Path) -> int | None:
+    def last_position(self, path: Path) -> int | None:
         """The mark of the last part below a path, without asking for any other."""
         number = self._positions.number(path)
         return None if number is None else self._numbers[self._positions.ends[number] - 1]

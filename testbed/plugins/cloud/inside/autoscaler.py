@@ -93,15 +93,15 @@ class Autoscaler:
     def look(self, groups: Sequence[Scalable], pods: Sequence[Pod], now: float) -> list[Resize]:
         """What to do now: groups that failed are set back, and one group grows."""
         self._forget(now)
-        found = [each for group in groups if (each := self._set_back(group, now))]
-        back = {each.group for each in found}
+        results = [each for group in groups if (each := self._set_back(group, now))]
+        back = {each.group for each in results}
         waiting = [pod for pod in pods if _waits(pod)]
         for group in groups:
             coming = 0 if group.name in back else group.coming
             waiting = _left(group, waiting, coming)
         grown = self._grow(groups, waiting, now)
         busy = back | {each.group for each in grown}
-        return [*found, *grown, *self._shrink([g for g in groups if g.name not in busy], now)]
+        return [*results, *grown, *self._shrink([g for g in groups if g.name not in busy], now)]
 
     def grow_for(self, groups: Sequence[Scalable], pods: Sequence[Pod], now: float) -> list[Resize]:
         """Enlarge one of these for pods that run elsewhere; nodes that are on their way are waited for."""
@@ -112,8 +112,8 @@ class Autoscaler:
 
     def left_alone(self, name: str, now: float) -> bool:
         """Whether a group is backed off."""
-        held = self._left_alone.get(name)
-        return held is not None and held.until > now
+        blocked = self._left_alone.get(name)
+        return blocked is not None and blocked.until > now
 
     def _shrink(self, groups: Sequence[Scalable], now: float) -> list[Resize]:
         """Groups of which nothing was needed for long; nodes that have yet to come are waited for."""
@@ -191,18 +191,18 @@ def _left(group: Scalable, waiting: Sequence[Pod], nodes: int) -> list[Pod]:
     return [
         pod
         for pod in waiting
-        if not accepts(group.node, pod["spec"]) or not any(room.takes(pod) for room in rooms)
+        if not accepts(group.node, pod["spec"]) or not any(free.takes(pod) for free in rooms)
     ]
 
 
 def _nodes_for(group: Scalable, waiting: Sequence[Pod], most: int) -> int:
     """How many new nodes hold the most of the pods; 0 where none takes any."""
-    count, left = 0, list(waiting)
-    while count < most and left:
-        after = _left(group, left, 1)
-        if len(after) == len(left):
+    count, remaining = 0, list(waiting)
+    while count < most and remaining:
+        after = _left(group, remaining, 1)
+        if len(after) == len(remaining):
             break
-        count, left = count + 1, after
+        count, remaining = count + 1, after
     return count
 
 

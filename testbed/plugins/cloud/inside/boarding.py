@@ -27,39 +27,39 @@ Held = list[Resource]
 def must_join(
     group: Resource,
     cluster: Resource,
-    told: Told,
+    reported: Told,
     template: Mapping[str, Any],
-    there: Held,
+    existing: Held,
 ) -> None:
     """BadUserData where the first thing that a node needs is not there."""
-    role = next(each for each in there if group.inputs["nodeRoleArn"] in each.names)
-    for said in (
-        _script(told, cluster),
-        _role(role, there),
-        _addons(cluster, role, there),
+    role = next(each for each in existing if group.inputs["nodeRoleArn"] in each.names)
+    for message in (
+        _script(reported, cluster),
+        _role(role, existing),
+        _addons(cluster, role, existing),
         _groups(template, cluster),
-        *(_way_out(each, there) for each in items(group.inputs, "subnetIds")),
+        *(_way_out(each, existing) for each in items(group.inputs, "subnetIds")),
     ):
-        if said:
-            raise BadUserData(said)
+        if message:
+            raise BadUserData(message)
 
 
-def _script(told: Told, cluster: Resource) -> str:
+def _script(reported: Told, cluster: Resource) -> str:
     """A script names the cluster itself; nodeadm and Bottlerocket are told by EKS."""
     true = {
         "cluster": cluster.id,
         "endpoint": cluster.state["endpoint"],
         "authority": cluster.state["certificateAuthority"]["data"],
     }
-    wrong = [name for name, value in told.joins.items() if value != true[name]]
+    wrong = [name for name, value in reported.joins.items() if value != true[name]]
     return f"bootstrap.sh was given another {wrong[0]} than the cluster's" if wrong else ""
 
 
-def _role(role: Resource, there: Held) -> str:
+def _role(role: Resource, existing: Held) -> str:
     trusted = json.dumps(json.loads(role.inputs["assumeRolePolicy"]).get("Statement"))
     if "ec2.amazonaws.com" not in trusted and '"*"' not in trusted:
         return f"the instance has no credentials: ec2.amazonaws.com may not assume {role.id}"
-    names = _policies(role, there)
+    names = _policies(role, existing)
     if not names & set(_WORKER):
         return f"nodeadm: ec2:DescribeInstances is denied: {role.id} lacks {_WORKER[0]}"
     if not names & set(_PULLS):
@@ -67,10 +67,10 @@ def _role(role: Resource, there: Held) -> str:
     return ""
 
 
-def _policies(role: Resource, there: Held) -> set[str]:
+def _policies(role: Resource, existing: Held) -> set[str]:
     attached = [
         each.inputs["policyArn"]
-        for each in there
+        for each in existing
         if each.kind == "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
         and each.inputs["role"] in role.names
     ]
@@ -80,34 +80,34 @@ def _policies(role: Resource, there: Held) -> set[str]:
 
 
 # ── add-ons ───────────────────────────────────────────────────────────────────────────────────────
-def _addons(cluster: Resource, role: Resource, there: Held) -> str:
+def _addons(cluster: Resource, role: Resource, existing: Held) -> str:
     """A node is ready once its network add-on has given it addresses, by rights of its own or the node's."""
-    made = {
+    created = {
         each.inputs["addonName"]: each
-        for each in there
+        for each in existing
         if each.kind == "aws:eks/addon:Addon" and each.inputs["clusterName"] == cluster.id
     }
     itself = cluster.inputs.get("bootstrapSelfManagedAddons", True)
     for name in ("vpc-cni", "kube-proxy"):
-        if name not in made and not itself:
+        if name not in created and not itself:
             return f"the node stays NotReady: container runtime network not ready: no add-on {name}"
-    if _ADDRESSES in _policies(role, there):
+    if _ADDRESSES in _policies(role, existing):
         return ""
-    cni = made.get("vpc-cni")
+    cni = created.get("vpc-cni")
     if cni is not None and cni.inputs.get("serviceAccountRoleArn"):
         return ""
-    if not _has_identity(cluster, cni, there):
+    if not _has_identity(cluster, cni, existing):
         return "aws-node: ec2:AssignPrivateIpAddresses is denied: no role gives it"
-    if "eks-pod-identity-agent" not in made:
+    if "eks-pod-identity-agent" not in created:
         return "aws-node: no credentials: eks-pod-identity-agent does not run"
     return ""
 
 
-def _has_identity(cluster: Resource, cni: Resource | None, there: Held) -> bool:
-    given = items(cni.inputs, "podIdentityAssociations") if cni else []
-    return any(each.get("serviceAccount") == "aws-node" for each in given) or any(
+def _has_identity(cluster: Resource, cni: Resource | None, existing: Held) -> bool:
+    value = items(cni.inputs, "podIdentityAssociations") if cni else []
+    return any(each.get("serviceAccount") == "aws-node" for each in value) or any(
         each.inputs["serviceAccount"] == "aws-node" and each.inputs["clusterName"] == cluster.id
-        for each in there
+        for each in existing
         if each.kind == "aws:eks/podIdentityAssociation:PodIdentityAssociation"
     )
 
@@ -115,21 +115,21 @@ def _has_identity(cluster: Resource, cni: Resource | None, there: Held) -> bool:
 # ── the network ───────────────────────────────────────────────────────────────────────────────────
 def _groups(template: Mapping[str, Any], cluster: Resource) -> str:
     """EKS adds the cluster's own group only where the template names none."""
-    given = [*items(template, "vpcSecurityGroupIds")]
+    inputs = [*items(template, "vpcSecurityGroupIds")]
     for each in items(template, "networkInterfaces"):
-        given += items(each, "securityGroups")
+        inputs += items(each, "securityGroups")
     own = at(cluster.state, "vpcConfig.clusterSecurityGroupId")
-    if given and own not in given:
+    if inputs and own not in inputs:
         return f"kubelet: dial tcp: i/o timeout: the instance is not in the cluster's group {own}"
     return ""
 
 
-def _way_out(subnet: str, there: Held) -> str:
+def _way_out(subnet: str, existing: Held) -> str:
     """To the services that a node asks at its start: by a route, or by endpoints in its VPC."""
     table = next(
         (
             each.inputs["routeTableId"]
-            for each in there
+            for each in existing
             if each.kind == "aws:ec2/routeTableAssociation:RouteTableAssociation"
             and each.inputs.get("subnetId") == subnet
         ),
@@ -139,14 +139,14 @@ def _way_out(subnet: str, there: Held) -> str:
         each.kind == "aws:ec2/route:Route"
         and each.inputs["routeTableId"] == table
         and each.inputs.get("destinationCidrBlock") == _EVERYWHERE
-        for each in there
+        for each in existing
     )
     if routed:
         return ""
-    vpc = next(each.inputs["vpcId"] for each in there if each.id == subnet)
+    vpc = next(each.inputs["vpcId"] for each in existing if each.id == subnet)
     services = {
         text(each.inputs, "serviceName").split(".", 3)[-1]
-        for each in there
+        for each in existing
         if each.kind == "aws:ec2/vpcEndpoint:VpcEndpoint" and each.inputs["vpcId"] == vpc
     }
     lacking = [each for each in _ENDPOINTS if each not in services]

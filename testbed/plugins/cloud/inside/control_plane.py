@@ -41,12 +41,12 @@ def of(folder: Path | None) -> ControlPlane | None:
     file = folder / FILE if folder else None
     if file is None or not file.exists():
         return None
-    found = yaml.safe_load(file.read_text(encoding="utf-8"))
-    cluster = found["clusters"][0]["cluster"]
+    result = yaml.safe_load(file.read_text(encoding="utf-8"))
+    cluster = result["clusters"][0]["cluster"]
     return ControlPlane(
         server=cluster["server"],
         authority=cluster["certificate-authority-data"],
-        token=found["users"][0]["user"]["token"],
+        token=result["users"][0]["user"]["token"],
     )
 
 
@@ -80,10 +80,10 @@ def _write(file: Path, text: str) -> None:
 
 
 def put_behind(
-    kind: str, state: dict[str, Any], inside: ControlPlane | None, there: Iterable[Resource]
+    kind: str, state: dict[str, Any], inside: ControlPlane | None, existing: Iterable[Resource]
 ) -> None:
     """Let a new cluster answer there, unless another one does."""
-    if inside is None or kind not in {_EKS, _GKE} or holder(inside, there):
+    if inside is None or kind not in {_EKS, _GKE} or holder(inside, existing):
         return
     if kind == _EKS:
         state["endpoint"] = inside.server
@@ -101,9 +101,9 @@ def put_behind(
     }
 
 
-def holder(inside: ControlPlane, there: Iterable[Resource]) -> Resource | None:
+def holder(inside: ControlPlane, existing: Iterable[Resource]) -> Resource | None:
     """The cluster that answers there."""
-    return next((each for each in there if answers_at(each, inside)), None)
+    return next((each for each in existing if answers_at(each, inside)), None)
 
 
 def answers_at(cluster: Resource, inside: ControlPlane) -> bool:

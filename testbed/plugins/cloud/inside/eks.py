@@ -46,10 +46,10 @@ class Boot:
     template: Mapping[str, Any]
 
 
-def boot(group: Resource, there: Iterable[Resource], images: Mapping[str, str]) -> Boot:
+def boot(group: Resource, existing: Iterable[Resource], images: Mapping[str, str]) -> Boot:
     """What the group's instances are; BadUserData where none of them starts a kubelet."""
-    held = list(there)
-    template = template_of(group.inputs, held)
+    blocked = list(existing)
+    template = template_of(group.inputs, blocked)
     types = items(group.inputs, "instanceTypes") or [text(template, "instanceType") or "t3.medium"]
     machine = find_machine(types[0])
     if machine is None:
@@ -63,35 +63,35 @@ def boot(group: Resource, there: Iterable[Resource], images: Mapping[str, str]) 
             )
         ami = "CUSTOM"
     family = ami.partition("_")[0]
-    told = user_data.told(text(template, "userData"), family)
-    return Boot(machine, family, ami, told, template)
+    reported = user_data.told(text(template, "userData"), family)
+    return Boot(machine, family, ami, reported, template)
 
 
-def nodes(group: Resource, there: Iterable[Resource], images: Mapping[str, str]) -> list[Node]:
+def nodes(group: Resource, existing: Iterable[Resource], images: Mapping[str, str]) -> list[Node]:
     """The nodes that this group has now; BadUserData says why none of them joins."""
     count = int(at(group.state, "scalingConfig.desiredSize") or 0)
     if not count:
         return []
-    held = list(there)
-    how = boot(group, held, images)
+    blocked = list(existing)
+    how = boot(group, blocked, images)
     cluster = next(
-        each for each in held if each.kind == _CLUSTER and each.id == group.inputs["clusterName"]
+        each for each in blocked if each.kind == _CLUSTER and each.id == group.inputs["clusterName"]
     )
-    boarding.must_join(group, cluster, how.told, how.template, held)
-    places = _places(group, held)
-    found: list[Node] = []
+    boarding.must_join(group, cluster, how.told, how.template, blocked)
+    places = _places(group, blocked)
+    results: list[Node] = []
     for number in numbers(count, group.state):
         subnet = places[number % len(places)]
-        found.append(_node(group, how, subnet, number, number // len(places)))
-    return found
+        results.append(_node(group, how, subnet, number, number // len(places)))
+    return results
 
 
-def _places(group: Resource, there: list[Resource]) -> list[Resource]:
+def _places(group: Resource, existing: list[Resource]) -> list[Resource]:
     """The subnets in which nodes start, one after the other."""
     return [
         each
         for id_ in items(group.inputs, "subnetIds")
-        for each in there
+        for each in existing
         if each.kind == "aws:ec2/subnet:Subnet" and each.id == id_
     ]
 
@@ -121,8 +121,8 @@ def _node(group: Resource, how: Boot, subnet: Resource, number: int, nth: int) -
 
 def _driver(ami: str) -> str:
     """What an image of this kind holds, as its table says."""
-    found = (i.driver for i in IMAGES.values() if i.cloud == "aws" and ami in i.variants.values())
-    return next(found, None) or ""
+    results = (i.driver for i in IMAGES.values() if i.cloud == "aws" and ami in i.variants.values())
+    return next(results, None) or ""
 
 
 def _address(subnet: Resource, seed: str, zone: str) -> str:
@@ -206,14 +206,14 @@ def _labels(group: Resource, how: Boot, zone: str, name: str, nth: int) -> dict[
     }
     # EKS hands the group's labels to the kubelet, unless the image is one that EKS does not know.
     own = {} if how.ami == "CUSTOM" else dict(group.inputs.get("labels") or {})
-    near = topology(how.machine, zone, nth, together=together, name=name)
-    return {**cloud, **near, **how.told.labels, **own}
+    suggestion = topology(how.machine, zone, nth, together=together, name=name)
+    return {**cloud, **suggestion, **how.told.labels, **own}
 
 
-def _taints(group: Resource, told: Told) -> tuple[Mapping[str, str], ...]:
+def _taints(group: Resource, reported: Told) -> tuple[Mapping[str, str], ...]:
     """Those of the group, in the spelling of Kubernetes, after those of the kubelet."""
     own = tuple(
         {"key": each["key"], "value": each.get("value", ""), "effect": EFFECTS[each["effect"]]}
         for each in items(group.inputs, "taints")
     )
-    return (*told.taints, *(each for each in own if each not in told.taints))
+    return (*reported.taints, *(each for each in own if each not in reported.taints))

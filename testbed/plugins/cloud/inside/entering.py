@@ -43,13 +43,13 @@ def eks_token(account: Account, cluster: str, region: str, role: str = "") -> st
     """The token of whoever asks, or of the role that is taken on, for a cluster of this name."""
     _let_in("aws", account.folder)
     inside = control_plane.of(account.folder)
-    held = account.find(EKS, cluster)
+    blocked = account.find(EKS, cluster)
     known = (
-        held is not None
+        blocked is not None
         and inside is not None
-        and held.state["arn"].split(":")[3] == region
-        and control_plane.answers_at(held, inside)
-        and _is_admin(role or caller(), held, account.creator(EKS, cluster), account.all())
+        and blocked.state["arn"].split(":")[3] == region
+        and control_plane.answers_at(blocked, inside)
+        and _is_admin(role or caller(), blocked, account.creator(EKS, cluster), account.all())
     )
     if known and inside:
         return inside.token
@@ -72,14 +72,14 @@ def _let_in(cloud: str, folder: Path | None) -> None:
         raise NoToken(_REFUSED[cloud, ailing])
 
 
-def _is_admin(who: str, cluster: Resource, creator: str, there: Iterable[Resource]) -> bool:
+def _is_admin(who: str, cluster: Resource, creator: str, existing: Iterable[Resource]) -> bool:
     """Whether somebody may do everything: as who made the cluster, or by an access entry with its policy."""
     access = cluster.inputs.get("accessConfig") or {}
     if who == creator and access.get("bootstrapClusterCreatorAdminPermissions", True):
         return True
     own = [
         each
-        for each in there
+        for each in existing
         if each.inputs.get("clusterName") == cluster.id and each.inputs.get("principalArn") == who
     ]
     entered = any(each.kind == _ENTRY for each in own)

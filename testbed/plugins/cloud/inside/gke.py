@@ -45,12 +45,12 @@ _PARTS = {
 }
 
 
-def nodes(pool: Resource, there: Iterable[Resource]) -> list[Node]:
+def nodes(pool: Resource, existing: Iterable[Resource]) -> list[Node]:
     """The nodes that this pool has now."""
-    held = list(there)
-    (cluster,) = machines.clusters_of(pool.inputs, held)
+    blocked = list(existing)
+    (cluster,) = machines.clusters_of(pool.inputs, blocked)
     machine = _machine(pool)
-    zones = machines.zones_of(pool, held)
+    zones = machines.zones_of(pool, blocked)
     return [
         _node(pool, cluster, machine, zones[number % len(zones)], number, number // len(zones))
         for number in numbers(_count(pool, len(zones)), pool.state)
@@ -59,10 +59,10 @@ def nodes(pool: Resource, there: Iterable[Resource]) -> list[Node]:
 
 def _machine(pool: Resource) -> Machine:
     name = text(pool.inputs, "nodeConfig.machineType") or "e2-medium"
-    given = (items(pool.inputs, "nodeConfig.guestAccelerators") or [{}])[0]
-    short = str(given.get("type", "")).removeprefix("nvidia-tesla-")
-    found = find_machine(name) or find_machine(f"{name}+{given.get('count')}x{short}")
-    if found is None and (own := _CUSTOM.fullmatch(name)):
+    value = (items(pool.inputs, "nodeConfig.guestAccelerators") or [{}])[0]
+    short = str(value.get("type", "")).removeprefix("nvidia-tesla-")
+    result = find_machine(name) or find_machine(f"{name}+{value.get('count')}x{short}")
+    if result is None and (own := _CUSTOM.fullmatch(name)):
         day = date.fromisoformat(shapes.CREATED[:10])
         source = Source("its own name", day, as_of=day)
         return Machine(
@@ -72,17 +72,17 @@ def _machine(pool: Resource) -> Machine:
             memory_gib=int(own["mib"]) // 1024,
             source=source,
         )
-    if found is None:
+    if result is None:
         raise BadUserData(f"Invalid value for field 'machineType': {name!r}", "ERROR")
-    return found
+    return result
 
 
 def _count(pool: Resource, zones: int) -> int:
     """A number of nodes is one of each zone; an autoscaler keeps what is there above its least, in total."""
     if at(pool.inputs, "queuedProvisioning.enabled"):
         return 0  # nodes come when a request of the cluster asks for them
-    held = at(pool.state, "nodeCount")
-    each = held if held is not None else at(pool.state, "initialNodeCount") or 0
+    blocked = at(pool.state, "nodeCount")
+    each = blocked if blocked is not None else at(pool.state, "initialNodeCount") or 0
     least = at(pool.state, "autoscaling.totalMinNodeCount") or 0
     least = max(int(least), zones * int(at(pool.state, "autoscaling.minNodeCount") or 0))
     return max(0, max(int(each) * zones, least) - int(pool.state.get(SHORT) or 0))
@@ -94,13 +94,13 @@ def _node(
     config: Any = pool.inputs.get("nodeConfig") or {}
     name = _name(cluster.inputs["name"], pool.inputs["name"], zone, number)
     pages = int(at(config, "linuxNodeConfig.hugepagesConfig.hugepageSize2m") or 0) * 2
-    disk, kept = _disk(config, machine)
+    disk, retained = _disk(config, machine)
     pods = at(pool.inputs, "maxPodsPerNode") or at(cluster.inputs, "defaultMaxPodsPerNode")
     capacity, allocatable = resources(
         machine,
         disk,
         Kept(
-            reserved={**usual(machine), "ephemeral-storage": str(kept)},
+            reserved={**usual(machine), "ephemeral-storage": str(retained)},
             pods=int(pods or _PODS),
             huge_pages_mib=pages,
         ),
@@ -129,9 +129,9 @@ def _name(cluster: str, pool: str, zone: str, number: int) -> str:
 
 def _disk(config: Any, machine: Machine) -> tuple[int, int]:
     """Bytes for pods and those of them that GKE keeps: its documentation of node sizes, ephemeral storage."""
-    given = at(config, "ephemeralStorageLocalSsdConfig.localSsdCount")
-    if given is not None:
-        count = int(given) or machine.nvme_gb // _SSD_GB
+    value = at(config, "ephemeralStorageLocalSsdConfig.localSsdCount")
+    if value is not None:
+        count = int(value) or machine.nvme_gb // _SSD_GB
         own = (
             local_bytes(machine) if count * _SSD_GB >= machine.nvme_gb else count * _SSD_GB * 10**9
         )
@@ -203,34 +203,34 @@ def _labels(
     if text(config, "workloadMetadataConfig.mode") == "GKE_METADATA":
         cloud["iam.gke.io/gke-metadata-server-enabled"] = "true"
     together = pool.inputs["name"] if at(pool.inputs, "placementPolicy.type") == "COMPACT" else ""
-    near = topology(machine, zone, nth, together=together, name=name)
+    suggestion = topology(machine, zone, nth, together=together, name=name)
     # Labels of the cloud's own cannot be given otherwise.
-    return {**(config.get("labels") or {}), **near, **_gpu_labels(config), **cloud}
+    return {**(config.get("labels") or {}), **suggestion, **_gpu_labels(config), **cloud}
 
 
 def _gpu_labels(config: Any) -> dict[str, str]:
     gpu = (items(config, "guestAccelerators") or [None])[0]
     if gpu is None:
         return {}
-    found = {
+    results = {
         "cloud.google.com/gke-accelerator": gpu["type"],
         "cloud.google.com/gke-accelerator-count": str(gpu["count"]),
         "cloud.google.com/gke-gpu": "true",
     }
     if (version := _driver(gpu)) != "INSTALLATION_DISABLED":
-        found["cloud.google.com/gke-gpu-driver-version"] = version.lower()
+        results["cloud.google.com/gke-gpu-driver-version"] = version.lower()
     if size := text(gpu, "gpuPartitionSize"):
-        found["cloud.google.com/gke-gpu-partition-size"] = size
+        results["cloud.google.com/gke-gpu-partition-size"] = size
     if strategy := text(gpu, "gpuSharingConfig.gpuSharingStrategy"):
-        found["cloud.google.com/gke-gpu-sharing-strategy"] = _SHARING[strategy]
+        results["cloud.google.com/gke-gpu-sharing-strategy"] = _SHARING[strategy]
         clients = at(gpu, "gpuSharingConfig.maxSharedClientsPerGpu")
-        found["cloud.google.com/gke-max-shared-clients-per-gpu"] = str(clients)
-    return found
+        results["cloud.google.com/gke-max-shared-clients-per-gpu"] = str(clients)
+    return results
 
 
 def _taints(config: Any, machine: Machine, gpu: Any) -> tuple[dict[str, str], ...]:
     """Those of the pool, and what GKE adds to nodes with GPUs and with Arm processors."""
-    found = [
+    results = [
         {"key": each["key"], "value": each.get("value", ""), "effect": EFFECTS[each["effect"]]}
         for each in items(config, "taints")
     ]
@@ -239,5 +239,5 @@ def _taints(config: Any, machine: Machine, gpu: Any) -> tuple[dict[str, str], ..
         added.append({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"})
     if machine.arch == "arm64" and text(config, "taintConfig.architectureTaintBehavior") != "NONE":
         added.append({"key": "kubernetes.io/arch", "value": "arm64", "effect": "NoSchedule"})
-    keys = {(each["key"], each["effect"]) for each in found}
-    return (*found, *(each for each in added if (each["key"], each["effect"]) not in keys))
+    keys = {(each["key"], each["effect"]) for each in results}
+    return (*results, *(each for each in added if (each["key"], each["effect"]) not in keys))

@@ -45,37 +45,39 @@ def concerns(kind: str, at: str) -> bool:
 
 
 def asked_for(
-    group: Resource, there: Iterable[Resource], images: Mapping[str, str], inside: ControlPlane
+    group: Resource, existing: Iterable[Resource], images: Mapping[str, str], inside: ControlPlane
 ) -> list[Node] | None:
     """The nodes that a group or pool has now; None where nothing answers for its cluster.
 
     BadUserData says why none of them joins.
     """
-    held = list(there)
+    blocked = list(existing)
     name = group.inputs["clusterName" if group.kind == eks.GROUP else "cluster"]
     cluster = next(
         (
             each
-            for each in held
+            for each in blocked
             if each.kind == _KINDS[group.kind] and name in {each.id, each.inputs["name"]}
         ),
         None,
     )
     if cluster is None or not control_plane.answers_at(cluster, inside):
         return None
-    return eks.nodes(group, held, images) if group.kind == eks.GROUP else gke.nodes(group, held)
+    return (
+        eks.nodes(group, blocked, images) if group.kind == eks.GROUP else gke.nodes(group, blocked)
+    )
 
 
 def named(
-    group: Resource, there: Iterable[Resource], images: Mapping[str, str], inside: Path
+    group: Resource, existing: Iterable[Resource], images: Mapping[str, str], inside: Path
 ) -> list[str]:
     """Names of the nodes that a group or pool asks for, by its numbers."""
     behind = control_plane.of(inside)
     try:
-        found = asked_for(group, there, images, behind) if behind else None
+        result = asked_for(group, existing, images, behind) if behind else None
     except BadUserData:
-        found = None  # nodes that run already were made of another template
-    return [each.name for each in found or ()]
+        result = None  # nodes that run already were made of another template
+    return [each.name for each in result or ()]
 
 
 def remember(folder: Path, group: Resource, why: str) -> None:
@@ -95,9 +97,9 @@ class Coming:
 def follow(
     folder: Path,
     cloud: str,
-    there: Iterable[Resource],
+    existing: Iterable[Resource],
     images: Mapping[str, str],
-    asked: dict[str, float],
+    requested: dict[str, float],
     now: float,
 ) -> Coming:
     """Make, change and take away nodes until they are those that the account's groups ask for.
@@ -107,20 +109,20 @@ def follow(
     inside = control_plane.of(folder)
     if inside is None:
         return Coming()
-    held = list(there)
-    wanted: dict[str, Node] = {}
+    blocked = list(existing)
+    expected: dict[str, Node] = {}
     left_alone: set[str] = set()
-    for group in held:
+    for group in blocked:
         if group.kind not in _KINDS or group.state.get("status") in _FAILED:
             continue
         try:
-            found = asked_for(group, held, images, inside)
+            result = asked_for(group, blocked, images, inside)
         except BadUserData:
             left_alone.add(group.id)  # nodes that run already need nothing of it
             continue
-        wanted |= {each.name: each for each in found or ()}
-    return _Nodes(_api(inside), cloud, _Due(pace.read(folder), asked, now)).become(
-        wanted, left_alone
+        expected |= {each.name: each for each in result or ()}
+    return _Nodes(_api(inside), cloud, _Due(pace.read(folder), requested, now)).become(
+        expected, left_alone
     )
 
 
@@ -164,11 +166,11 @@ class _Due:
 
     def is_there(self, node: Node) -> bool:
         """Whether its instance has booted; one that nobody has asked for is asked for now."""
-        left = self.asked.setdefault(node.name, self.now) - self.now
-        left += pace.takes(node, self.pace).joins
-        if left > 0:
+        remaining = self.asked.setdefault(node.name, self.now) - self.now
+        remaining += pace.takes(node, self.pace).joins
+        if remaining > 0:
             self.coming[node.group] += 1
-            self.waits.append(left)
+            self.waits.append(remaining)
             return False
         del self.asked[node.name]
         return True
@@ -178,9 +180,9 @@ class _Due:
         seconds = pace.takes(node, self.pace).counted
         return self.now + seconds if seconds else None
 
-    def forget(self, wanted: Mapping[str, Node]) -> None:
+    def forget(self, expected: Mapping[str, Node]) -> None:
         """Those that nobody asks for any more before they came."""
-        for name in self.asked.keys() - wanted.keys():
+        for name in self.asked.keys() - expected.keys():
             del self.asked[name]
 
 
@@ -192,31 +194,31 @@ class _Nodes:
         self._cloud = cloud
         self._due = due
 
-    def become(self, wanted: Mapping[str, Node], left_alone: set[str]) -> Coming:
+    def become(self, expected: Mapping[str, Node], left_alone: set[str]) -> Coming:
         """Make what is missing and due, change what differs, drain and delete what nobody asks for."""
         here = {
             one["metadata"]["name"]: one
             for one in nodes_of(self._api)
             if _note(one, CLOUD) == self._cloud
         }
-        self._due.forget(wanted)
-        for name, node in wanted.items():
+        self._due.forget(expected)
+        for name, node in expected.items():
             if name in here:
                 self._change(here[name], node)
             elif self._due.is_there(node):
                 self._make(node)
         for name, item in here.items():
-            if name not in wanted and _note(item, GROUP) not in left_alone:
+            if name not in expected and _note(item, GROUP) not in left_alone:
                 empty(self._api, name)
                 remove(self._api, name)
         return Coming(dict(self._due.coming), min(self._due.waits, default=0.0))
 
     def _make(self, node: Node) -> None:
-        made = _manifest(node, self._cloud)
+        created = _manifest(node, self._cloud)
         if (answers := self._due.gpus_from(node)) is not None:
-            made["metadata"]["annotations"][GPUS_FROM] = str(answers)
+            created["metadata"]["annotations"][GPUS_FROM] = str(answers)
         try:
-            self._api.call("POST", NODES, made)
+            self._api.call("POST", NODES, created)
         except ApiError as problem:
             if problem.status != _IN_THE_WAY:
                 raise
@@ -227,7 +229,7 @@ class _Nodes:
         if _note(item, OWNED) == fresh["metadata"]["annotations"][OWNED]:
             return
         before = json.loads(_note(item, OWNED) or '{"labels": {}, "taints": []}')
-        gone = dict.fromkeys(set(before["labels"]) - set(node.labels))
+        removed = dict.fromkeys(set(before["labels"]) - set(node.labels))
         others = [
             each
             for each in item["spec"].get("taints") or []
@@ -235,12 +237,12 @@ class _Nodes:
         ]
         change = {
             "metadata": {
-                "labels": {**gone, **node.labels},
+                "labels": {**removed, **node.labels},
                 "annotations": fresh["metadata"]["annotations"],
             },
             "spec": {"taints": [*others, *node.taints]},
         }
-        self._api.merge(f"{NODES}/{node.name}", change)
+        self._api.patch(f"{NODES}/{node.name}", change)
 
 
 def nodes_of(api: Api) -> list[ApiObject]:
@@ -260,7 +262,7 @@ def pods_on(api: Api, name: str) -> list[ApiObject]:
 
 def empty(api: Api, name: str) -> None:
     """Close a node and evict its pods; nobody waits for them."""
-    api.merge(f"{NODES}/{name}", {"spec": {"unschedulable": True}})
+    api.patch(f"{NODES}/{name}", {"spec": {"unschedulable": True}})
     for pod in pods_on(api, name):
         meta = pod["metadata"]
         where = {"name": meta["name"], "namespace": meta["namespace"]}
@@ -289,14 +291,14 @@ def _key(taint: Mapping[str, Any]) -> tuple[str, str]:
 
 def _manifest(node: Node, cloud: str) -> ApiObject:
     """As a kubelet registers itself, with what the agents of the simulated cluster are told of it."""
-    said = {"capacity": dict(node.capacity), "allocatable": dict(node.allocatable)}
+    messages = {"capacity": dict(node.capacity), "allocatable": dict(node.allocatable)}
     taints = [dict(each) for each in node.taints]
     notes = {
         FAKE: "fake",
         CLOUD: cloud,
         GROUP: node.group,
         OWNED: json.dumps({"labels": dict(node.labels), "taints": taints}, sort_keys=True),
-        KUBELET: json.dumps(said, sort_keys=True),
+        KUBELET: json.dumps(messages, sort_keys=True),
     }
     if node.efa:
         notes[EFA_INTERFACES] = str(node.efa)
@@ -311,5 +313,5 @@ def _manifest(node: Node, cloud: str) -> ApiObject:
         "kind": "Node",
         "metadata": {"name": node.name, "labels": dict(node.labels), "annotations": notes},
         "spec": {"providerID": node.provider_id, "taints": taints},
-        "status": said,
+        "status": messages,
     }

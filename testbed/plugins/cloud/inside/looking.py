@@ -41,10 +41,10 @@ class NotHere(Exception):
     """Nothing that this stand-in knows."""
 
 
-def described(held: Sequence[Resource], words: Sequence[str]) -> dict[str, Any]:
+def described(blocked: Sequence[Resource], words: Sequence[str]) -> dict[str, Any]:
     """The answer, in the form of EC2's own."""
     if list(words[:2]) == ["sqs", "list-queues"]:
-        return _queues(held, _asked(words[2:]))
+        return _queues(blocked, _asked(words[2:]))
     known = {
         "get-resources": ("ResourceTagMappingList", _mapped),
         "list-pod-identity-associations": ("associations", _identities),
@@ -57,124 +57,132 @@ def described(held: Sequence[Resource], words: Sequence[str]) -> dict[str, Any]:
         "describe-route-tables": ("RouteTables", _tables),
         "describe-security-group-rules": ("SecurityGroupRules", _rules),
     }
-    asked = words[1] if len(words) > 1 else ""
-    if asked not in known:
+    requested = words[1] if len(words) > 1 else ""
+    if requested not in known:
         raise NotHere(f"`aws {' '.join(words)}` is not here")
-    name, find = known[asked]
-    return {name: find(held, _asked(words[2:]))}
+    name, find = known[requested]
+    return {name: find(blocked, _asked(words[2:]))}
 
 
-def _queues(held: Sequence[Resource], asked: Asked) -> dict[str, Any]:
+def _queues(blocked: Sequence[Resource], requested: Asked) -> dict[str, Any]:
     """By the beginning of their names; where there is none, SQS says nothing of a list."""
-    (begins,) = asked["--queue-name-prefix"]
-    urls = [each.id for each in held if each.kind == "aws:sqs/queue:Queue"]
-    found = [url for url in urls if url.rpartition("/")[2].startswith(begins)]
-    return {"QueueUrls": found} if found else {}
+    (begins,) = requested["--queue-name-prefix"]
+    urls = [each.id for each in blocked if each.kind == "aws:sqs/queue:Queue"]
+    results = [url for url in urls if url.rpartition("/")[2].startswith(begins)]
+    return {"QueueUrls": results} if results else {}
 
 
 def _asked(words: Iterable[str]) -> Asked:
-    asked: Asked = {}
+    requested: Asked = {}
     option = ""
     for word in words:
         if word.startswith("--"):
             option = word
         elif option == "--filters":
             name, _, values = word.removeprefix("Name=").partition(",Values=")
-            asked[name] = values.split(",")
+            requested[name] = values.split(",")
         else:
-            asked.setdefault(option, []).append(word)
-    return asked
+            requested.setdefault(option, []).append(word)
+    return requested
 
 
-def _wanted(item: dict[str, Any], asked: Asked, names: dict[str, str]) -> bool:
-    return all(str(item[names[name]]) in asked[name] for name in names if name in asked)
+def _wanted(item: dict[str, Any], requested: Asked, names: dict[str, str]) -> bool:
+    return all(str(item[names[name]]) in requested[name] for name in names if name in requested)
 
 
-def _tags(held: Sequence[Resource], asked: Asked) -> Items:
+def _tags(blocked: Sequence[Resource], requested: Asked) -> Items:
     names = {"resource-type": "ResourceType", "key": "Key", "value": "Value"}
     items = [
         {"Key": key, "ResourceId": each.id, "ResourceType": _TYPES[each.kind], "Value": value}
-        for each in held
+        for each in blocked
         if each.kind in _TYPES
         for key, value in (each.state.get("tags") or {}).items()
     ]
-    return [item for item in items if _wanted(item, asked, names)]
+    return [item for item in items if _wanted(item, requested, names)]
 
 
-def _reservations(held: Sequence[Resource], asked: Asked) -> Items:
-    wanted = {
-        name.removeprefix("tag:"): values for name, values in asked.items() if name[:4] == "tag:"
+def _reservations(blocked: Sequence[Resource], requested: Asked) -> Items:
+    expected = {
+        name.removeprefix("tag:"): values
+        for name, values in requested.items()
+        if name[:4] == "tag:"
     }
     return [
         {"CapacityReservationId": each.id, "State": "scheduled"}
-        for each in held
+        for each in blocked
         if each.kind == "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
-        and all((each.state.get("tags") or {}).get(key) in values for key, values in wanted.items())
+        and all(
+            (each.state.get("tags") or {}).get(key) in values for key, values in expected.items()
+        )
     ]
 
 
-def _identities(held: Sequence[Resource], asked: Asked) -> Items:
+def _identities(blocked: Sequence[Resource], requested: Asked) -> Items:
     names = {"clusterName": "cluster-name", "namespace": "namespace"}
     names["serviceAccount"] = "service-account"
     return [
         {"associationId": each.id, **{name: each.inputs[name] for name in names}}
-        for each in held
+        for each in blocked
         if each.kind == _CLAIMS
-        and all([each.inputs[name]] == asked[f"--{names[name]}"] for name in names)
+        and all([each.inputs[name]] == requested[f"--{names[name]}"] for name in names)
     ]
 
 
-def _access_points(held: Sequence[Resource], asked: Asked) -> Items:
+def _access_points(blocked: Sequence[Resource], requested: Asked) -> Items:
     return [
         {"AccessPointId": each.id, "Name": (each.state.get("tags") or {}).get("Name")}
-        for each in _of_files(held, "aws:efs/accessPoint:AccessPoint", asked["--file-system-id"])
+        for each in _of_files(
+            blocked, "aws:efs/accessPoint:AccessPoint", requested["--file-system-id"]
+        )
     ]
 
 
-def _mount_targets(held: Sequence[Resource], asked: Asked) -> Items:
+def _mount_targets(blocked: Sequence[Resource], requested: Asked) -> Items:
     return [
         {"MountTargetId": each.id, "SubnetId": each.inputs["subnetId"]}
-        for each in _of_files(held, "aws:efs/mountTarget:MountTarget", asked["--file-system-id"])
+        for each in _of_files(
+            blocked, "aws:efs/mountTarget:MountTarget", requested["--file-system-id"]
+        )
     ]
 
 
-def _links(held: Sequence[Resource], asked: Asked) -> Items:
+def _links(blocked: Sequence[Resource], requested: Asked) -> Items:
     kind = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
     return [
         {"AssociationId": each.id, "DataRepositoryPath": each.inputs["dataRepositoryPath"]}
-        for each in _of_files(held, kind, asked["file-system-id"])
+        for each in _of_files(blocked, kind, requested["file-system-id"])
     ]
 
 
-def _of_files(held: Sequence[Resource], kind: str, wanted: Sequence[str]) -> list[Resource]:
+def _of_files(blocked: Sequence[Resource], kind: str, expected: Sequence[str]) -> list[Resource]:
     """What belongs to one of these file systems."""
-    return [e for e in held if e.kind == kind and e.inputs["fileSystemId"] in wanted]
+    return [e for e in blocked if e.kind == kind and e.inputs["fileSystemId"] in expected]
 
 
-def _mapped(held: Sequence[Resource], asked: Asked) -> Items:
-    (key, values) = asked["--tag-filters"][0].removeprefix("Key=").split(",Values=")
+def _mapped(blocked: Sequence[Resource], requested: Asked) -> Items:
+    (key, values) = requested["--tag-filters"][0].removeprefix("Key=").split(",Values=")
     return [
         {"ResourceARN": each.state["arn"], "Tags": []}
-        for each in held
-        if _TAGGED.get(each.kind) in asked["--resource-type-filters"]
+        for each in blocked
+        if _TAGGED.get(each.kind) in requested["--resource-type-filters"]
         and (each.state.get("tags") or {}).get(key) == values
     ]
 
 
-def _templates(held: Sequence[Resource], asked: Asked) -> Items:
+def _templates(blocked: Sequence[Resource], requested: Asked) -> Items:
     items = [
         {"LaunchTemplateId": each.id, "LaunchTemplateName": each.state["name"]}
-        for each in held
+        for each in blocked
         if each.kind == "aws:ec2/launchTemplate:LaunchTemplate"
     ]
     return [
         item
         for item in items
-        if _wanted(item, asked, {"launch-template-name": "LaunchTemplateName"})
+        if _wanted(item, requested, {"launch-template-name": "LaunchTemplateName"})
     ]
 
 
-def _tables(held: Sequence[Resource], asked: Asked) -> Items:
+def _tables(blocked: Sequence[Resource], requested: Asked) -> Items:
     def uses(table: Resource) -> Items:
         return [
             {
@@ -182,19 +190,20 @@ def _tables(held: Sequence[Resource], asked: Asked) -> Items:
                 "RouteTableId": table.id,
                 "SubnetId": each.inputs["subnetId"],
             }
-            for each in held
+            for each in blocked
             if each.kind == "aws:ec2/routeTableAssociation:RouteTableAssociation"
             and each.inputs["routeTableId"] == table.id
         ]
 
     return [
         {"RouteTableId": each.id, "Associations": uses(each)}
-        for each in held
-        if each.kind == "aws:ec2/routeTable:RouteTable" and each.id in asked["--route-table-ids"]
+        for each in blocked
+        if each.kind == "aws:ec2/routeTable:RouteTable"
+        and each.id in requested["--route-table-ids"]
     ]
 
 
-def _rules(held: Sequence[Resource], asked: Asked) -> Items:
+def _rules(blocked: Sequence[Resource], requested: Asked) -> Items:
     items = [
         {
             "SecurityGroupRuleId": each.id,
@@ -202,7 +211,7 @@ def _rules(held: Sequence[Resource], asked: Asked) -> Items:
             "IsEgress": _RULES[each.kind],
             "Description": each.inputs.get("description"),
         }
-        for each in held
+        for each in blocked
         if each.kind in _RULES
     ]
-    return [item for item in items if _wanted(item, asked, {"group-id": "GroupId"})]
+    return [item for item in items if _wanted(item, requested, {"group-id": "GroupId"})]

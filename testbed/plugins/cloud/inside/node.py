@@ -57,28 +57,28 @@ class Kept:
 
 
 def resources(
-    machine: Machine, disk_bytes: int, kept: Kept
+    machine: Machine, disk_bytes: int, retained: Kept
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Capacity and allocatable."""
     memory = int(kernel_gib(machine) * _GIB)
-    pages = kept.huge_pages_mib * _MIB
-    cpu = machine.vcpus * 1000 - _milli(kept.reserved.get("cpu"))
-    free = memory - pages - _bytes(kept.reserved.get("memory"), memory)
-    free -= _bytes(kept.eviction.get("memory.available", f"{EVICTION_MIB}Mi"), memory)
-    disk = disk_bytes - _bytes(kept.reserved.get("ephemeral-storage"), disk_bytes)
-    disk -= _bytes(kept.eviction.get("nodefs.available", "10%"), disk_bytes)
+    pages = retained.huge_pages_mib * _MIB
+    cpu = machine.vcpus * 1000 - _milli(retained.reserved.get("cpu"))
+    free = memory - pages - _bytes(retained.reserved.get("memory"), memory)
+    free -= _bytes(retained.eviction.get("memory.available", f"{EVICTION_MIB}Mi"), memory)
+    disk = disk_bytes - _bytes(retained.reserved.get("ephemeral-storage"), disk_bytes)
+    disk -= _bytes(retained.eviction.get("nodefs.available", "10%"), disk_bytes)
     huge = {"hugepages-2Mi": _written(pages)} if pages else {}
     capacity = {
         "cpu": str(machine.vcpus),
         "memory": _written(memory),
-        "pods": str(kept.pods),
+        "pods": str(retained.pods),
         "ephemeral-storage": _written(disk_bytes),
         **huge,
     }
     allocatable = {
         "cpu": str(cpu // 1000) if cpu % 1000 == 0 else f"{cpu}m",
         "memory": _written(free),
-        "pods": str(kept.pods),
+        "pods": str(retained.pods),
         "ephemeral-storage": _written(disk),
         **huge,
     }
@@ -117,17 +117,17 @@ def efa_pages(machine: Machine, interfaces: int) -> int:
 
 
 def _milli(text: str | None) -> int:
-    found = quantity(text) if text else None
-    return int(found * 1000) if found is not None else 0
+    result = quantity(text) if text else None
+    return int(result * 1000) if result is not None else 0
 
 
-def _bytes(text: Any, whole: int) -> int:
+def _bytes(text: Any, complete: int) -> int:
     if not text:
         return 0
     if str(text).endswith("%"):
-        return int(whole * float(str(text)[:-1]) / 100)
-    found = quantity(str(text))
-    return int(found) if found is not None else 0
+        return int(complete * float(str(text)[:-1]) / 100)
+    result = quantity(str(text))
+    return int(result) if result is not None else 0
 
 
 # ── where it stands ───────────────────────────────────────────────────────────────────────────────
@@ -150,13 +150,13 @@ def topology(
 ) -> dict[str, str]:
     """Labels of the cloud's network: the nth of a zone; placed together, they share all but a leaf."""
     labels = network_labels(machine)
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for depth, label in enumerate(labels):
         below = len(labels) - 1 - depth
         spread = number // _LEAF ** (below + 1) if not together else 0
         own = name if "topology-host" in label else f"{number // _LEAF if not below else spread}"
-        found[label] = f"nn-{digest(zone, together, label, own)[:17]}"
-    return found
+        results[label] = f"nn-{digest(zone, together, label, own)[:17]}"
+    return results
 
 
 def digest(*parts: object) -> str:

@@ -57,12 +57,12 @@ class Asked(Protocol):
 def priorities(api: Asked) -> dict[int, list[str]]:
     """What the expander `priority` is told; nothing where nobody told it."""
     try:
-        found = api.call("GET", _PRIORITIES)
+        result = api.call("GET", _PRIORITIES)
     except ApiError as problem:
         if problem.status == _GONE:
             return {}
         raise
-    return dict(yaml.safe_load(found["data"]["priorities"]))
+    return dict(yaml.safe_load(result["data"]["priorities"]))
 
 
 def step(cloud: Cloud, api: Asked, autoscaler: Autoscaler, now: float) -> list[Resize]:
@@ -70,24 +70,27 @@ def step(cloud: Cloud, api: Asked, autoscaler: Autoscaler, now: float) -> list[R
     cloud.settle()
     ids: dict[str, str] = {}
     groups: list[Scalable] = []
-    held, nodes = cloud.all(), [begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]]
+    blocked, nodes = (
+        cloud.all(),
+        [begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]],
+    )
     pods = api.call("GET", "/api/v1/pods")["items"]
     used = {each["spec"].get("nodeName") for each in pods if needs_a_node(each)}
-    for group in held:
+    for group in blocked:
         if group.kind == eks.GROUP and group.state.get("status") == "ACTIVE":
-            groups.append(_scalable(group, held, nodes, cloud, used))
+            groups.append(_scalable(group, blocked, nodes, cloud, used))
             ids[groups[-1].name] = group.id
-    said = autoscaler.look(groups, without_room(pods, nodes), now)
-    for each in said:
+    message = autoscaler.look(groups, without_room(pods, nodes), now)
+    for each in message:
         cloud.scale(ids[each.group], each.size)
-    return said
+    return message
 
 
 def begun(node: dict[str, Any]) -> dict[str, Any]:
     """A node as it will be when it has begun: without its startup taints."""
     spec = node["spec"]
-    kept = [t for t in spec.get("taints") or [] if not t["key"].startswith(_STARTUP)]
-    return {**node, "spec": {**spec, "taints": kept}}
+    retained = [t for t in spec.get("taints") or [] if not t["key"].startswith(_STARTUP)]
+    return {**node, "spec": {**spec, "taints": retained}}
 
 
 def without_room(pods: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -117,7 +120,7 @@ def _placed(pod: dict[str, Any], nodes: list[dict[str, Any]], rooms: Mapping[str
 
 def _scalable(
     group: Resource,
-    held: list[Resource],
+    blocked: list[Resource],
     nodes: Iterable[dict[str, Any]],
     cloud: Cloud,
     used: set[str | None],
@@ -134,7 +137,7 @@ def _scalable(
         most=int(at(group.state, "scalingConfig.maxSize")),
         target=target,
         running=target - missing - cloud.coming(group.id),
-        node=begun_ones[0] if begun_ones else _at_zero(group, str(name), held, cloud.images()),
+        node=begun_ones[0] if begun_ones else _at_zero(group, str(name), blocked, cloud.images()),
         error=error,
         least=int(at(group.state, "scalingConfig.minSize") or 0),
         idle=bool(mine) and not any(each["metadata"]["name"] in used for each in mine),
@@ -155,15 +158,15 @@ def starts(node: Mapping[str, Any]) -> bool:
 
 
 def _at_zero(
-    group: Resource, name: str, held: list[Resource], images: Mapping[str, str]
+    group: Resource, name: str, blocked: list[Resource], images: Mapping[str, str]
 ) -> dict[str, Any]:
     """What the first node would be: a machine of EC2, and what tags say of it."""
-    machine = eks.boot(group, held, images).machine
-    tags = [each.inputs["tag"] for each in held if each.kind == _TAG and _of(each, name)]
-    told = {each["key"].removeprefix(_TOLD): each["value"] for each in tags}
+    machine = eks.boot(group, blocked, images).machine
+    tags = [each.inputs["tag"] for each in blocked if each.kind == _TAG and _of(each, name)]
+    reported = {each["key"].removeprefix(_TOLD): each["value"] for each in tags}
     zones = [
         text(each.state, "availabilityZone")
-        for each in held
+        for each in blocked
         if each.id in items(group.inputs, "subnetIds")
     ]
     allocatable = {
@@ -179,11 +182,11 @@ def _at_zero(
                 "kubernetes.io/os": "linux",
                 "node.kubernetes.io/instance-type": machine.type_name,
                 "topology.kubernetes.io/zone": zones[0],
-                **_below("label/", told),
+                **_below("label/", reported),
             }
         },
-        "spec": {"taints": [_taint(*each) for each in _below("taint/", told).items()]},
-        "status": {"allocatable": {**allocatable, **_below("resources/", told)}},
+        "spec": {"taints": [_taint(*each) for each in _below("taint/", reported).items()]},
+        "status": {"allocatable": {**allocatable, **_below("resources/", reported)}},
     }
 
 
@@ -191,10 +194,12 @@ def _of(tag: Resource, name: str) -> bool:
     return bool(tag.inputs["autoscalingGroupName"] == name)
 
 
-def _below(part: str, told: Mapping[str, str]) -> dict[str, str]:
-    return {key.removeprefix(part): value for key, value in told.items() if key.startswith(part)}
+def _below(part: str, reported: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key.removeprefix(part): value for key, value in reported.items() if key.startswith(part)
+    }
 
 
-def _taint(key: str, told: str) -> dict[str, str]:
-    value, _, effect = told.rpartition(":")
+def _taint(key: str, message: str) -> dict[str, str]:
+    value, _, effect = message.rpartition(":")
     return {"key": key, "value": value, "effect": effect}

@@ -35,8 +35,8 @@ _KNOWS = {
 class Ended(Exception):
     """A program's last words, and how it ends."""
 
-    def __init__(self, code: int, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
         self.code = code
 
 
@@ -53,8 +53,8 @@ def answered(program: str, arguments: Sequence[str]) -> int:
             sys.stdout.write(f"{about}\n")
             return 0
         if program == "aws" and _looks(arguments):
-            found = looking.described(_account("aws").all(), arguments)
-            sys.stdout.write(json.dumps(found) + "\n")
+            result = looking.described(_account("aws").all(), arguments)
+            sys.stdout.write(json.dumps(result) + "\n")
             return 0
         token = _aws(arguments) if program == "aws" else _gke(arguments)
     except looking.NotHere as error:
@@ -76,28 +76,28 @@ def _looks(arguments: Sequence[str]) -> bool:
 
 def _aws(arguments: Sequence[str]) -> str:
     words: list[str] = []
-    given: dict[str, str] = {}
+    inputs: dict[str, str] = {}
     rest = iter(arguments)
     for each in rest:
         name, equals, value = each.partition("=")
         if not name.startswith("-"):
             words.append(name)
         elif name in _OPTIONS:
-            given[name] = value if equals else next(rest, "")
+            inputs[name] = value if equals else next(rest, "")
         else:
             raise Ended(USAGE, f"aws: Unknown options: {name}; {_here('aws')}")
     if words != ["eks", "get-token"]:
         raise Ended(USAGE, f"aws: `aws {' '.join(words)}` is not here: {_here('aws')}")
-    if not given.get("--cluster-name"):
+    if not inputs.get("--cluster-name"):
         raise Ended(USAGE, "aws: the following arguments are required: --cluster-name")
-    region = given.get("--region") or _first("AWS_REGION", "AWS_DEFAULT_REGION")
+    region = inputs.get("--region") or _first("AWS_REGION", "AWS_DEFAULT_REGION")
     if not region:
         raise Ended(
             CREDENTIALS,
             'You must specify a region. You can also configure your region by running "aws configure".',
         )
     return entering.eks_token(
-        _account("aws"), given["--cluster-name"], region, given.get("--role-arn", "")
+        _account("aws"), inputs["--cluster-name"], region, inputs.get("--role-arn", "")
     )
 
 
@@ -125,11 +125,11 @@ def _first(*variables: str) -> str:
 
 def _credential(program: str, token: str) -> dict[str, object]:
     """In the version that was asked for."""
-    asked = json.loads(os.environ.get("KUBERNETES_EXEC_INFO") or "{}")
+    requested = json.loads(os.environ.get("KUBERNETES_EXEC_INFO") or "{}")
     until = datetime.now(tz=UTC) + _LASTS[program]
     return {
         "kind": "ExecCredential",
-        "apiVersion": asked.get("apiVersion", "client.authentication.k8s.io/v1beta1"),
+        "apiVersion": requested.get("apiVersion", "client.authentication.k8s.io/v1beta1"),
         "spec": {},
         "status": {"expirationTimestamp": until.strftime("%Y-%m-%dT%H:%M:%SZ"), "token": token},
     }

@@ -21,8 +21,8 @@ import yaml
 class BadUserData(Exception):
     """No node joins with it; `code` is what EKS says of the group's health."""
 
-    def __init__(self, said: str, code: str = "NodeCreationFailure") -> None:
-        super().__init__(said)
+    def __init__(self, message: str, code: str = "NodeCreationFailure") -> None:
+        super().__init__(message)
         self.code = code
 
 
@@ -98,14 +98,14 @@ def _nodeadm(text: str) -> Told:
 
 def _node_config(text: str) -> dict[str, Any]:
     try:
-        found = yaml.safe_load(text)
+        result = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise BadUserData(f"nodeadm: error converting YAML to JSON: {error}") from None
-    if not isinstance(found, dict) or found.get("kind") != "NodeConfig":
+    if not isinstance(result, dict) or result.get("kind") != "NodeConfig":
         raise BadUserData("nodeadm: no kind NodeConfig is registered for this object")
-    if found.get("apiVersion") != "node.eks.aws/v1alpha1":
-        raise BadUserData(f"nodeadm: no version {found.get('apiVersion')} of NodeConfig")
-    spec: dict[str, Any] = found.get("spec") or {}
+    if result.get("apiVersion") != "node.eks.aws/v1alpha1":
+        raise BadUserData(f"nodeadm: no version {result.get('apiVersion')} of NodeConfig")
+    spec: dict[str, Any] = result.get("spec") or {}
     unknown = [f"spec.{name}" for name in spec if name not in _SPEC]
     for name, fields in _INSIDE.items():
         unknown += [f"spec.{name}.{each}" for each in spec.get(name) or {} if each not in fields]
@@ -157,12 +157,12 @@ def _script(text: str) -> Told:
     if called is None:
         raise BadUserData("nothing in the user data starts the kubelet")
     words = shlex.split(called[1])
-    given = dict(zip(words[1::2], words[2::2], strict=False))
-    flags = dict(_flags(shlex.split(given.get("--kubelet-extra-args", ""))))
+    inputs = dict(zip(words[1::2], words[2::2], strict=False))
+    flags = dict(_flags(shlex.split(inputs.get("--kubelet-extra-args", ""))))
     joins = {
         "cluster": words[0],
-        "endpoint": given.get("--apiserver-endpoint", ""),
-        "authority": given.get("--b64-cluster-ca", ""),
+        "endpoint": inputs.get("--apiserver-endpoint", ""),
+        "authority": inputs.get("--b64-cluster-ca", ""),
     }
     return _of_kubelet({}, flags, raid="/dev/md0" in text, joins=joins)
 

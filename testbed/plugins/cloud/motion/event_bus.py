@@ -16,18 +16,20 @@ _SENDS = frozenset({"sqs:SendMessage", "sqs:*", "SQS:*", "SQS:SendMessage", "*"}
 _SENDER = "events.amazonaws.com"
 
 
-def queues_of(event: Mapping[str, Any], there: Iterable[Resource]) -> list[str]:
+def queues_of(event: Mapping[str, Any], existing: Iterable[Resource]) -> list[str]:
     """Ids of the queues in which it is put, each once."""
-    held = list(there)
-    rules = [each for each in held if each.kind == RULE and _takes(each, event)]
-    found = [
+    blocked = list(existing)
+    rules = [each for each in blocked if each.kind == RULE and _takes(each, event)]
+    results = [
         queue.id
-        for target in held
+        for target in blocked
         if target.kind == TARGET and any(target.inputs["rule"] in rule.names for rule in rules)
-        for queue in held
-        if queue.kind == QUEUE and target.inputs["arn"] in queue.names and _may_be_sent(queue, held)
+        for queue in blocked
+        if queue.kind == QUEUE
+        and target.inputs["arn"] in queue.names
+        and _may_be_sent(queue, blocked)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(results))
 
 
 def _takes(rule: Resource, event: Mapping[str, Any]) -> bool:
@@ -37,30 +39,30 @@ def _takes(rule: Resource, event: Mapping[str, Any]) -> bool:
 
 
 def _matches(pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
-    for key, wanted in pattern.items():
+    for key, expected in pattern.items():
         has = event.get(key)
-        if isinstance(wanted, Mapping):
-            if not isinstance(has, Mapping) or not _matches(wanted, has):
+        if isinstance(expected, Mapping):
+            if not isinstance(has, Mapping) or not _matches(expected, has):
                 return False
             continue
-        if any(not isinstance(each, str | int | bool) for each in wanted):
-            raise ValueError(f"this fake reads no filter of content in a pattern: {wanted}")
-        if not any(each in wanted for each in (has if isinstance(has, list) else [has])):
+        if any(not isinstance(each, str | int | bool) for each in expected):
+            raise ValueError(f"this fake reads no filter of content in a pattern: {expected}")
+        if not any(each in expected for each in (has if isinstance(has, list) else [has])):
             return False
     return True
 
 
-def _may_be_sent(queue: Resource, there: Iterable[Resource]) -> bool:
+def _may_be_sent(queue: Resource, existing: Iterable[Resource]) -> bool:
     """[SQS] Nobody but its owner sends to a queue whose policy does not say so; EventBridge comes by TLS."""
-    said = [
+    messages = [
         statement
-        for each in there
+        for each in existing
         if each.kind == POLICY and each.inputs["queueUrl"] in queue.names
         for statement in items(json.loads(each.inputs["policy"]), "Statement")
         if _is_about(statement, queue)
     ]
-    denied = any(s["Effect"] == "Deny" and not s.get("Condition") for s in said)
-    return not denied and any(s["Effect"] == "Allow" for s in said)
+    denied = any(s["Effect"] == "Deny" and not s.get("Condition") for s in messages)
+    return not denied and any(s["Effect"] == "Allow" for s in messages)
 
 
 def _is_about(statement: Mapping[str, Any], queue: Resource) -> bool:

@@ -121,7 +121,7 @@ class _Machine:
         if self._notice.cloud == "gcp":
             taint = {"key": IMPENDING, "effect": "NoSchedule"}
             taints = [*(node["spec"].get("taints") or []), taint]
-            self._api.merge(f"{joining.NODES}/{name}", {"spec": {"taints": taints}})
+            self._api.patch(f"{joining.NODES}/{name}", {"spec": {"taints": taints}})
             return
         self._say(self._each.notice, node, self._schedule.at(self._each))
         if joining.group_of(node) and self._notice.seconds:
@@ -140,7 +140,7 @@ class _Machine:
             where, own = pod["metadata"]["namespace"], pod["metadata"]["name"]
             path = f"/api/v1/namespaces/{where}/pods/{own}/status"
             with contextlib.suppress(ApiError):  # gone meanwhile
-                self._api.merge(path, {"status": _ended(pod, now)})
+                self._api.patch(path, {"status": _ended(pod, now)})
 
     def _take(self, node: ApiObject | None, name: str) -> None:
         if node is None:
@@ -158,7 +158,7 @@ class _Machine:
 def _ended(pod: ApiObject, now: float) -> dict[str, Any]:
     """What its kubelet says of a pod then: it was put out, and is ready no more."""
     since = notices.written(now)
-    kept = [
+    retained = [
         {**each, "status": "False", "lastTransitionTime": since} if each["type"] in _READY else each
         for each in pod["status"].get("conditions") or ()
     ]
@@ -173,5 +173,5 @@ def _ended(pod: ApiObject, now: float) -> dict[str, Any]:
         "phase": "Failed",
         "reason": "Terminated",
         "message": _SHUT_DOWN,
-        "conditions": [*kept, put_out],
+        "conditions": [*retained, put_out],
     }

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard.catalogue.cluster.times import GB_PULLED, Seconds, until_of_use
-from gpuyard.catalogue.software.images import Owner
+from gpuyard.catalogue.cluster.times import GB_PULLED, Seconds, startup_durations
+from gpuyard.catalogue.software.images import ComponentOwner
 from testbed.plugins.cloud.inside.node import Node, digest
 
 _FILE = "pace.json"
@@ -59,14 +59,16 @@ def read(folder: Path | None) -> Pace:
     file = folder / _FILE if folder else None
     if file is None or not file.exists():
         return Pace()
-    said = json.loads(file.read_text(encoding="utf-8"))
+    message = json.loads(file.read_text(encoding="utf-8"))
     try:
-        found = Pace(**said)
+        result = Pace(**message)
     except TypeError:
-        raise ValueError(f"{file}: allowed are factor and pulls_gb, not {sorted(said)}") from None
-    if min(found.factor, found.pulls_gb) < 0:
+        raise ValueError(
+            f"{file}: allowed are factor and pulls_gb, not {sorted(message)}"
+        ) from None
+    if min(result.factor, result.pulls_gb) < 0:
         raise ValueError(f"{file}: nothing takes less than no time")
-    return found
+    return result
 
 
 def takes(node: Node, pace: Pace) -> Takes:
@@ -75,19 +77,20 @@ def takes(node: Node, pace: Pace) -> Takes:
         return Takes()
     cloud = _CLOUDS[node.provider_id.partition(":")[0]]
     steps = [
-        _within(each, node.name) for each in until_of_use(cloud, node.gpus, _driver(node, cloud))
+        _within(each, node.name)
+        for each in startup_durations(cloud, node.gpus, _driver(node, cloud))
     ]
     pulls = _within(GB_PULLED, node.name) * pace.pulls_gb if node.gpus else 0.0
     joins, counted = steps[0], sum(steps[1:]) + pulls
     return Takes(joins * pace.factor, counted * pace.factor)
 
 
-def _driver(node: Node, cloud: str) -> Owner | None:
+def _driver(node: Node, cloud: str) -> ComponentOwner | None:
     if not node.gpus:
         return None
     if not node.driver:
-        return Owner.OPERATOR  # or a DaemonSet, of which the same is known
-    return Owner.GKE if cloud == "gcp" else Owner.IMAGE
+        return ComponentOwner.OPERATOR  # or a DaemonSet, of which the same is known
+    return ComponentOwner.GKE if cloud == "gcp" else ComponentOwner.IMAGE
 
 
 def _within(row: Seconds, name: str) -> float:

@@ -54,13 +54,13 @@ def drawn(
 ) -> tuple[Interruption, ...]:
     """So many at random moments, the first of them first."""
     chance = random.Random(seed)  # noqa: S311  to repeat a test
-    found = [
+    results = [
         Interruption(
             round(chance.uniform(0, within), 3), chance.choice(pools), chance.choice(notices)
         )
         for _ in range(count)
     ]
-    return tuple(sorted(found))
+    return tuple(sorted(results))
 
 
 def write(
@@ -83,18 +83,18 @@ def read(folder: Path) -> Schedule | None:
     file = folder / _FILE
     if not file.exists():
         return None
-    said: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    listed = said.pop("interruptions", [])
+    messages: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    listed = messages.pop("interruptions", [])
     try:
-        found = Schedule(interruptions=tuple(Interruption(**each) for each in listed), **said)
+        result = Schedule(interruptions=tuple(Interruption(**each) for each in listed), **messages)
     except TypeError as error:
         raise ValueError(f"{file}: {error}") from None
-    if found.factor <= 0:
-        raise ValueError(f"{file}: no notice lasts {found.factor} times as long")
-    for place, each in enumerate(found.interruptions):
+    if result.factor <= 0:
+        raise ValueError(f"{file}: no notice lasts {result.factor} times as long")
+    for place, each in enumerate(result.interruptions):
         if each.notice not in NOTICES:
             allowed = ", ".join(NOTICES)
             raise ValueError(
                 f"{file}: interruptions[{place}] has the notice {each.notice!r}; allowed: {allowed}"
             )
-    return found
+    return result

@@ -19,8 +19,8 @@ SENT: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("sent.yaml").r
 def model(cloud: str) -> Mapping[str, Any]:
     """What a cloud says of its calls; gather.py writes it."""
     text = (Path(__file__).parent / "facts" / f"{cloud}.json").read_text("utf-8")
-    made: dict[str, Any] = json.loads(text)
-    return made
+    created: dict[str, Any] = json.loads(text)
+    return created
 
 
 def requests(kind: str, inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -35,9 +35,9 @@ def requests(kind: str, inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             continue
         call, at = _target(sent, field)
         top = model(kind.partition(":")[0])["calls"][call]
-        kept = _without(value, field, sent.get("own", {}))
-        said = (field, _keyed(kept, field, sent.get("keyed", {})))
-        _put(bodies.setdefault(call, {}), shapes, top, at, said, sent.get("to", {}))
+        retained = _without(value, field, sent.get("own", {}))
+        messages = (field, _keyed(retained, field, sent.get("keyed", {})))
+        _put(bodies.setdefault(call, {}), shapes, top, at, messages, sent.get("to", {}))
     return bodies
 
 
@@ -64,10 +64,10 @@ def _keyed(value: Any, path: str, keyed: Mapping[str, str]) -> Any:
 def _target(sent: Mapping[str, Any], field: str) -> tuple[str, list[str]]:
     """The operation that takes a field, and where in its body; without a word about it, where its name is."""
     first, into = sent["calls"][0], sent.get("into")
-    said = sent.get("to", {}).get(field, "")
-    call, slash, path = said.partition("/")
+    message = sent.get("to", {}).get(field, "")
+    call, slash, path = message.partition("/")
     if not slash:
-        return first, [*([into] if into else []), *(said.split(".") if said else [field])]
+        return first, [*([into] if into else []), *(message.split(".") if message else [field])]
     return call or first, path.split(".")
 
 
@@ -76,28 +76,28 @@ def _put(
     shapes: Mapping[str, Any],
     shape: str,
     at: list[str],
-    said: tuple[str, Any],
+    messages: tuple[str, Any],
     to: Mapping[str, str],
 ) -> None:
     """Lay a value into a body, at the end of a path whose every step is a member."""
     step, *deeper = at
     wrapped = step.endswith("[]")
     name, inner = _member(shapes, shape, step.removesuffix("[]"))
-    field, value = said
+    field, value = messages
     if deeper:
         place: Any = body.setdefault(name, [{}] if wrapped else {})
         inner = shapes[inner]["each"] if wrapped and inner else inner
-        _put(place[0] if wrapped else place, shapes, inner, deeper, said, to)
+        _put(place[0] if wrapped else place, shapes, inner, deeper, messages, to)
         return
-    made = _made(shapes, inner, value, field, to)
-    if wrapped and isinstance(made, dict) and name in body:
-        body[name][0].update(made)
-    elif wrapped and not isinstance(made, list):
-        body[name] = [made]
-    elif isinstance(made, dict) and isinstance(body.get(name), dict):
-        body[name].update(made)
+    created = _made(shapes, inner, value, field, to)
+    if wrapped and isinstance(created, dict) and name in body:
+        body[name][0].update(created)
+    elif wrapped and not isinstance(created, list):
+        body[name] = [created]
+    elif isinstance(created, dict) and isinstance(body.get(name), dict):
+        body[name].update(created)
     else:
-        body[name] = made
+        body[name] = created
 
 
 def _made(

@@ -81,32 +81,32 @@ def _aws(archive: ZipFile, calls: list[str]) -> dict[str, Any]:
     return tables
 
 
-def _reach(service: str, name: str, shapes: Mapping[str, Any], found: dict[str, Any]) -> None:
+def _reach(service: str, name: str, shapes: Mapping[str, Any], results: dict[str, Any]) -> None:
     """The shape, and all that it is made of."""
     key = f"{service}.{name}"
-    if key in found:
+    if key in results:
         return
     shape = shapes[name]
     inner: list[str] = []
-    made: dict[str, Any] = {}
+    created: dict[str, Any] = {}
     match shape["type"]:
         case "structure":
             members = {field: each["shape"] for field, each in shape["members"].items()}
             inner = list(members.values())
-            made["members"] = {field: f"{service}.{each}" for field, each in members.items()}
-            made["required"] = shape.get("required", [])
+            created["members"] = {field: f"{service}.{each}" for field, each in members.items()}
+            created["required"] = shape.get("required", [])
         case "list":
             inner = [shape["member"]["shape"]]
-            made["each"] = f"{service}.{inner[0]}"
+            created["each"] = f"{service}.{inner[0]}"
         case "map":
             inner = [shape["value"]["shape"]]
-            made["values"] = f"{service}.{inner[0]}"
+            created["values"] = f"{service}.{inner[0]}"
         case scalar:
-            made["is"] = _SCALARS[scalar]
-    made |= {word: shape[word] for word in ("enum", "pattern", "min", "max") if word in shape}
-    found[key] = made
+            created["is"] = _SCALARS[scalar]
+    created |= {word: shape[word] for word in ("enum", "pattern", "min", "max") if word in shape}
+    results[key] = created
     for each in inner:
-        _reach(service, each, shapes, found)
+        _reach(service, each, shapes, results)
 
 
 # ── Google ────────────────────────────────────────────────────────────────────────────────────────
@@ -122,32 +122,32 @@ def _google(archive: ZipFile, calls: list[str]) -> dict[str, Any]:
 
 
 def _follow(
-    key: str, schema: Mapping[str, Any], schemas: Mapping[str, Any], found: dict[str, Any]
+    key: str, schema: Mapping[str, Any], schemas: Mapping[str, Any], results: dict[str, Any]
 ) -> None:
     """The schema under its key, and all that it is made of."""
-    if key in found:
+    if key in results:
         return
     api = key.partition(".")[0]
     full = schemas[schema["$ref"]] if "$ref" in schema else schema
-    made: dict[str, Any] = {}
-    found[key] = made
+    created: dict[str, Any] = {}
+    results[key] = created
     parts = dict(_parts(key, full))
     match full.get("type", "any"):
         case "object" if "properties" in full:
-            made["members"] = {
+            created["members"] = {
                 field: _named(api, f"{key}.{field}", each)
                 for field, each in full["properties"].items()
             }
-            made["required"] = []
+            created["required"] = []
         case "object":
-            made["values"] = _named(api, f"{key}.*", full.get("additionalProperties", {}))
+            created["values"] = _named(api, f"{key}.*", full.get("additionalProperties", {}))
         case "array":
-            made["each"] = _named(api, f"{key}.*", full["items"])
+            created["each"] = _named(api, f"{key}.*", full["items"])
         case scalar:
-            made["is"] = "whole" if "int" in full.get("format", "") else _SCALARS[scalar]
-    made |= {word: full[word] for word in ("enum", "pattern") if word in full}
+            created["is"] = "whole" if "int" in full.get("format", "") else _SCALARS[scalar]
+    created |= {word: full[word] for word in ("enum", "pattern") if word in full}
     for inner, each in parts.items():
-        _follow(_named(api, inner, each), each, schemas, found)
+        _follow(_named(api, inner, each), each, schemas, results)
 
 
 def _named(api: str, inline: str, schema: Mapping[str, Any]) -> str:

@@ -14,12 +14,12 @@ from testbed.plugins.cloud.rules.marks import of_marks
 
 def of_provider(kind: str, inputs: Mapping[str, Any]) -> list[str]:
     """What the provider refuses in Check."""
-    found = (*aws.RULES.get(kind, ()), *gcp.RULES.get(kind, ()))
-    return [f"{kind}: {said}" for rule in found for said in rule(inputs)]
+    results = (*aws.RULES.get(kind, ()), *gcp.RULES.get(kind, ()))
+    return [f"{kind}: {message}" for rule in results for message in rule(inputs)]
 
 
 def of_service(kind: str, inputs: Mapping[str, Any]) -> list[str]:
     """What the service refuses when it is asked to make or change the resource."""
-    found = (*aws_service.RULES.get(kind, ()), *gcp_service.RULES.get(kind, ()))
-    said = (each for rule in found for each in rule(inputs))
-    return [f"{kind}: {each}" for each in (*said, *of_marks(kind, inputs))]
+    results = (*aws_service.RULES.get(kind, ()), *gcp_service.RULES.get(kind, ()))
+    messages = (each for rule in results for each in rule(inputs))
+    return [f"{kind}: {each}" for each in (*messages, *of_marks(kind, inputs))]

@@ -7,9 +7,9 @@ from testbed.plugins.cloud.rules.looking import Inputs, Rule, at, has, text, uns
 
 def placement_group(inputs: Inputs) -> Iterator[str]:
     """[tf] Each strategy has its own figure."""
-    for name, wanted in (("partitionCount", "partition"), ("spreadLevel", "spread")):
-        if has(inputs, name) and text(inputs, "strategy") not in {"", wanted}:
-            yield f"{name} is for strategy {wanted}; strategy is {text(inputs, 'strategy')}"
+    for name, expected in (("partitionCount", "partition"), ("spreadLevel", "spread")):
+        if has(inputs, name) and text(inputs, "strategy") not in {"", expected}:
+            yield f"{name} is for strategy {expected}; strategy is {text(inputs, 'strategy')}"
 
 
 def nat_gateway(inputs: Inputs) -> Iterator[str]:

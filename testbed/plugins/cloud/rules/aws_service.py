@@ -27,15 +27,15 @@ _RESERVED = ("kubernetes.io", "k8s.io", "eks.amazonaws.com")
 # ── eks ───────────────────────────────────────────────────────────────────────────────────────────
 def scaling(inputs: Inputs) -> Iterator[str]:
     """[api] The bounds of a node group hold its size."""
-    least, wanted, most = (
+    least, expected, most = (
         number(inputs, f"scalingConfig.{name}") for name in ("minSize", "desiredSize", "maxSize")
     )
     if least is not None and most is not None and least > most:
         yield f"InvalidParameterException: minSize {least} is more than maxSize {most}"
-    if wanted is not None and least is not None and wanted < least:
-        yield f"InvalidParameterException: desiredSize {wanted} is less than minSize {least}"
-    if wanted is not None and most is not None and wanted > most:
-        yield f"InvalidParameterException: desiredSize {wanted} is more than maxSize {most}"
+    if expected is not None and least is not None and expected < least:
+        yield f"InvalidParameterException: desiredSize {expected} is less than minSize {least}"
+    if expected is not None and most is not None and expected > most:
+        yield f"InvalidParameterException: desiredSize {expected} is more than maxSize {most}"
 
 
 def with_template(inputs: Inputs) -> Iterator[str]:
@@ -80,8 +80,8 @@ def access_scope(inputs: Inputs) -> Iterator[str]:
 
 def service_range(inputs: Inputs) -> Iterator[str]:
     """[api] A cluster of IPv6 gets its service range by itself."""
-    given = has(inputs, "kubernetesNetworkConfig.serviceIpv4Cidr")
-    if given and text(inputs, "kubernetesNetworkConfig.ipFamily") == "ipv6":
+    value = has(inputs, "kubernetesNetworkConfig.serviceIpv4Cidr")
+    if value and text(inputs, "kubernetesNetworkConfig.ipFamily") == "ipv6":
         yield "InvalidParameterException: serviceIpv4Cidr cannot be given with ipFamily ipv6"
 
 
@@ -106,9 +106,9 @@ def template_of_a_block(inputs: Inputs) -> Iterator[str]:
 
 def machine(inputs: Inputs) -> Iterator[str]:
     """[api] EC2 lists its types; each is a family, a dot and a size."""
-    given = text(inputs, "instanceType")
-    if given and not _MACHINE.fullmatch(given):
-        yield f"InvalidParameterValue: The following supplied instance types do not exist: [{given}]"
+    value = text(inputs, "instanceType")
+    if value and not _MACHINE.fullmatch(value):
+        yield f"InvalidParameterValue: The following supplied instance types do not exist: [{value}]"
 
 
 def groups_once(inputs: Inputs) -> Iterator[str]:
@@ -153,8 +153,8 @@ def ports(inputs: Inputs) -> Iterator[str]:
 def throughput(inputs: Inputs) -> Iterator[str]:
     """[doc] A figure belongs to provisioned throughput."""
     mode = text(inputs, "throughputMode") or "bursting"
-    given = has(inputs, "provisionedThroughputInMibps")
-    if given and mode != "provisioned" and not unsure(inputs, "throughputMode"):
+    value = has(inputs, "provisionedThroughputInMibps")
+    if value and mode != "provisioned" and not unsure(inputs, "throughputMode"):
         yield f"BadRequest: provisionedThroughputInMibps is for throughputMode provisioned; it is {mode}"
 
 

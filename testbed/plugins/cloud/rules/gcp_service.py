@@ -101,12 +101,12 @@ def flex_start(inputs: Inputs) -> Iterator[str]:
 
 def run_duration(inputs: Inputs) -> Iterator[str]:
     """[disc] A time is seconds with an s; [doc] seven days at most."""
-    given = text(inputs, "nodeConfig.maxRunDuration")
-    seconds = given.removesuffix("s")
-    if given and (not given.endswith("s") or not seconds.replace(".", "", 1).isdigit()):
-        yield f"nodeConfig.maxRunDuration is {given}; allowed: seconds with an s, such as 604800s"
-    elif given and at(inputs, "nodeConfig.flexStart") is True and float(seconds) > _A_WEEK:
-        yield f"nodeConfig.maxRunDuration is {given}; allowed: {_A_WEEK}s or less with flexStart"
+    value = text(inputs, "nodeConfig.maxRunDuration")
+    seconds = value.removesuffix("s")
+    if value and (not value.endswith("s") or not seconds.replace(".", "", 1).isdigit()):
+        yield f"nodeConfig.maxRunDuration is {value}; allowed: seconds with an s, such as 604800s"
+    elif value and at(inputs, "nodeConfig.flexStart") is True and float(seconds) > _A_WEEK:
+        yield f"nodeConfig.maxRunDuration is {value}; allowed: {_A_WEEK}s or less with flexStart"
 
 
 def queued(inputs: Inputs) -> Iterator[str]:
@@ -132,12 +132,12 @@ def spot(inputs: Inputs) -> Iterator[str]:
 
 def _no_reservation(inputs: Inputs, who: str, *, absent: bool = False) -> Iterator[str]:
     """cluster-toolkit asks for the word; where nothing is said, spot never meets a reservation."""
-    said = at(inputs, "nodeConfig.reservationAffinity.consumeReservationType")
-    if said is None and absent:
+    message = at(inputs, "nodeConfig.reservationAffinity.consumeReservationType")
+    if message is None and absent:
         return
-    if said != "NO_RESERVATION" and not isinstance(said, Unknown):
+    if message != "NO_RESERVATION" and not isinstance(message, Unknown):
         where = "nodeConfig.reservationAffinity.consumeReservationType"
-        yield f"{who} needs {where} NO_RESERVATION; it is {said}"
+        yield f"{who} needs {where} NO_RESERVATION; it is {message}"
 
 
 def _not_spot(inputs: Inputs, who: str) -> Iterator[str]:
@@ -202,14 +202,14 @@ def first_pool(inputs: Inputs) -> Iterator[str]:
 
 def exclusions(inputs: Inputs) -> Iterator[str]:
     """[doc] Three exclusions of all upgrades, of 90 days at most."""
-    found = [
+    results = [
         each
         for each in items(inputs, "maintenancePolicy.maintenanceExclusions")
         if text(each, "exclusionOptions.scope") in {"", "NO_UPGRADES"}
     ]
-    if len(found) > _MOST_EXCLUSIONS:
-        yield f"{len(found)} maintenance exclusions of NO_UPGRADES; allowed: {_MOST_EXCLUSIONS}"
-    for each in found:
+    if len(results) > _MOST_EXCLUSIONS:
+        yield f"{len(results)} maintenance exclusions of NO_UPGRADES; allowed: {_MOST_EXCLUSIONS}"
+    for each in results:
         begins, ends = (text(each, name) for name in ("startTime", "endTime"))
         if not begins or not ends:
             continue
@@ -250,9 +250,9 @@ def tier(inputs: Inputs) -> Iterator[str]:
 
 
 def _listed(inputs: Inputs, field: str, allowed: Sequence[str]) -> Iterator[str]:
-    given = text(inputs, field)
-    if given and given not in allowed:
-        yield f"{field} is {given!r}; allowed: {', '.join(allowed)}"
+    value = text(inputs, field)
+    if value and value not in allowed:
+        yield f"{field} is {value!r}; allowed: {', '.join(allowed)}"
 
 
 def direction(inputs: Inputs) -> Iterator[str]:

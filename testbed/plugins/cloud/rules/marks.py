@@ -19,11 +19,11 @@ _LABEL_TEXT = re.compile(r"[a-z0-9_-]*")
 def of_marks(kind: str, inputs: Inputs) -> Iterator[str]:
     """What is wrong with the tags of a resource of AWS, or with the labels of one of Google Cloud."""
     if kind.startswith("aws:"):
-        found = [
+        results = [
             at(inputs, "tags"),
             *(at(one, "tags") for one in items(inputs, "tagSpecifications")),
         ]
-        for tags in found:
+        for tags in results:
             yield from _tags(kind, tags)
     if kind.startswith("gcp:"):
         for path in _LABELS:

@@ -32,11 +32,11 @@ class Book:
 
 def read_book(read: dict[str, Any]) -> Book:
     """From the tree of its file."""
-    held = [
+    blocked = [
         Resource(each["kind"], each["id"], each["inputs"], each["state"], tuple(each["imports"]))
         for each in read.pop("resources")
     ]
-    return Book(resources=held, **read)
+    return Book(resources=blocked, **read)
 
 
 def as_far_as_there_is(group: Resource, book: Book) -> Resource:
@@ -45,11 +45,11 @@ def as_far_as_there_is(group: Resource, book: Book) -> Resource:
     burned = book.burned.get(group.id)
     if not missing and not burned:
         return group
-    there, has = book.resources, dict[str, Any]()
+    existing, has = book.resources, dict[str, Any]()
     if missing and group.kind == machines.POOL:
         has[SHORT] = missing
     elif missing:
-        has = machines.sized(group, machines.size_of(group, there) - missing, there)
+        has = machines.sized(group, machines.size_of(group, existing) - missing, existing)
     if burned:
         has[BURNED] = burned
     return Resource(group.kind, group.id, group.inputs, {**group.state, **has}, group.imports)

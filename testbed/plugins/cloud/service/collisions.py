@@ -97,53 +97,53 @@ _GRANTS = ("IAMMember", "IAMBinding", "Service", "BucketIAMMember", "CryptoKeyIA
 
 
 def collisions(
-    kind: str, id_: str, inputs: Mapping[str, Any], there: Iterable[Resource]
+    kind: str, id_: str, inputs: Mapping[str, Any], existing: Iterable[Resource]
 ) -> list[str]:
     """What the service says where this cannot be there beside the others."""
-    held = list(there)
-    own = [each for each in held if each.kind == kind]
-    found = [*_twice(kind, id_, inputs, own)]
+    blocked = list(existing)
+    own = [each for each in blocked if each.kind == kind]
+    results = [*_twice(kind, id_, inputs, own)]
     if kind in _MORE:
-        found += _MORE[kind](inputs, held)
-    return found
+        results += _MORE[kind](inputs, blocked)
+    return results
 
 
 def _twice(kind: str, id_: str, inputs: Mapping[str, Any], own: list[Resource]) -> list[str]:
     if kind.startswith("gcp:") and not kind.endswith(_GRANTS):
-        taken = any(each.id == id_ for each in own)
-        return [f"Error 409: The resource '{id_}' already exists, alreadyExists"] if taken else []
-    fields, says = {**_ONCE, **_RULES}.get(kind, ((), ""))
-    wanted = [inputs.get(name) if name != "id" else id_ for name in fields]
+        is_used = any(each.id == id_ for each in own)
+        return [f"Error 409: The resource '{id_}' already exists, alreadyExists"] if is_used else []
+    fields, message = {**_ONCE, **_RULES}.get(kind, ((), ""))
+    expected = [inputs.get(name) if name != "id" else id_ for name in fields]
     for each in own:
         other = [each.inputs.get(name) if name != "id" else each.id for name in fields]
-        if fields and wanted == other:
-            return [says.format_map({**dict.fromkeys(fields, ""), **inputs, "id": id_})]
+        if fields and expected == other:
+            return [message.format_map({**dict.fromkeys(fields, ""), **inputs, "id": id_})]
     return []
 
 
 # ── ranges and zones ──────────────────────────────────────────────────────────────────────────────
-def _subnet(inputs: Mapping[str, Any], there: list[Resource]) -> list[str]:
+def _subnet(inputs: Mapping[str, Any], existing: list[Resource]) -> list[str]:
     block = inputs.get("cidrBlock")
     if not block:
         return []
-    wanted = ipaddress.IPv4Network(block)
-    vpc = next((each for each in there if each.id == inputs.get("vpcId")), None)
-    whole = vpc.inputs.get("cidrBlock") if vpc else None
-    if whole and not wanted.subnet_of(ipaddress.IPv4Network(whole)):
+    expected = ipaddress.IPv4Network(block)
+    vpc = next((each for each in existing if each.id == inputs.get("vpcId")), None)
+    complete = vpc.inputs.get("cidrBlock") if vpc else None
+    if complete and not expected.subnet_of(ipaddress.IPv4Network(complete)):
         return [f"InvalidSubnet.Range: The CIDR '{block}' is invalid."]
-    for each in _of(there, _SUBNET, "vpcId", inputs):
-        if wanted.overlaps(ipaddress.IPv4Network(each.inputs["cidrBlock"])):
+    for each in _of(existing, _SUBNET, "vpcId", inputs):
+        if expected.overlaps(ipaddress.IPv4Network(each.inputs["cidrBlock"])):
             return [f"InvalidSubnet.Conflict: The CIDR '{block}' conflicts with another subnet"]
     return []
 
 
-def _subnetwork(inputs: Mapping[str, Any], there: list[Resource]) -> list[str]:
-    metal = {name for each in there if predefined(each) for name in each.names}
+def _subnetwork(inputs: Mapping[str, Any], existing: list[Resource]) -> list[str]:
+    metal = {name for each in existing if predefined(each) for name in each.names}
     if last(inputs.get("network")) in metal:
         return [f"Error 400: the network profile of {inputs['network']} lets no subnetwork be made"]
-    wanted = _ranges(inputs)
-    for each in _of(there, "gcp:compute/subnetwork:Subnetwork", "network", inputs):
-        for mine in wanted:
+    expected = _ranges(inputs)
+    for each in _of(existing, "gcp:compute/subnetwork:Subnetwork", "network", inputs):
+        for mine in expected:
             if any(mine.overlaps(other) for other in _ranges(each.inputs)):
                 name = each.inputs["name"]
                 return [
@@ -157,27 +157,31 @@ def _ranges(inputs: Mapping[str, Any]) -> list[ipaddress.IPv4Network]:
     return [ipaddress.IPv4Network(each) for each in (inputs.get("ipCidrRange"), *secondary) if each]
 
 
-def _mount(inputs: Mapping[str, Any], there: list[Resource]) -> list[str]:
+def _mount(inputs: Mapping[str, Any], existing: list[Resource]) -> list[str]:
     zones = {
-        each.id: each.inputs.get("availabilityZone") for each in there if "Subnet" in each.kind
+        each.id: each.inputs.get("availabilityZone") for each in existing if "Subnet" in each.kind
     }
     zone = zones.get(str(inputs.get("subnetId")))
-    for each in _of(there, "aws:efs/mountTarget:MountTarget", "fileSystemId", inputs):
+    for each in _of(existing, "aws:efs/mountTarget:MountTarget", "fileSystemId", inputs):
         if zone and zones.get(str(each.inputs.get("subnetId"))) == zone:
             return ["MountTargetConflict: mount target already exists in this AZ"]
     return []
 
 
-def _of(there: list[Resource], kind: str, field: str, inputs: Mapping[str, Any]) -> list[Resource]:
+def _of(
+    existing: list[Resource], kind: str, field: str, inputs: Mapping[str, Any]
+) -> list[Resource]:
     return [
-        each for each in there if each.kind == kind and each.inputs.get(field) == inputs.get(field)
+        each
+        for each in existing
+        if each.kind == kind and each.inputs.get(field) == inputs.get(field)
     ]
 
 
-def _control(inputs: Mapping[str, Any], there: list[Resource]) -> list[str]:
+def _control(inputs: Mapping[str, Any], existing: list[Resource]) -> list[str]:
     """EKS makes no control plane in a few zones, and says which subnets it would take."""
-    wanted = (inputs.get("vpcConfig") or {}).get("subnetIds") or ()
-    zones = [str(e.inputs.get("availabilityZone")) for e in there if e.id in wanted]
+    expected = (inputs.get("vpcConfig") or {}).get("subnetIds") or ()
+    zones = [str(e.inputs.get("availabilityZone")) for e in existing if e.id in expected]
     bad = sorted(zone for zone in zones if zone_id(zone) in _WITHOUT_EKS)
     return [
         f"UnsupportedAvailabilityZoneException: Cannot create cluster '{inputs.get('name')}' because EKS does"
@@ -197,12 +201,12 @@ _MORE: Mapping[str, Callable[[Mapping[str, Any], list[Resource]], list[str]]] = 
 
 # ── what stays where it is ────────────────────────────────────────────────────────────────────────
 def moved(
-    kind: str, before: Mapping[str, Any], inputs: Mapping[str, Any], there: Iterable[Resource]
+    kind: str, before: Mapping[str, Any], inputs: Mapping[str, Any], existing: Iterable[Resource]
 ) -> list[str]:
     """EKS takes other subnets for a cluster, of the same VPC (user guide, network requirements)."""
     if kind != "aws:eks/cluster:Cluster":
         return []
-    homes = {each.id: each.inputs.get("vpcId") for each in there if each.kind == _SUBNET}
+    homes = {each.id: each.inputs.get("vpcId") for each in existing if each.kind == _SUBNET}
     old, new = (
         {homes.get(one) for one in each["vpcConfig"]["subnetIds"]} - {None}
         for each in (before, inputs)

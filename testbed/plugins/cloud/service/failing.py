@@ -39,31 +39,31 @@ def without_nodes(group: Resource, why: BadUserData) -> str:
     """What the provider says of a group whose nodes did not join; EKS tells no more than a code."""
     if group.kind == machines.POOL:
         return f"Error waiting for creating GKE NodePool: {why}"
-    said = "Instances failed to join the kubernetes cluster"
+    message = "Instances failed to join the kubernetes cluster"
     return (
         f"waiting for EKS Node Group ({group.id}) create: unexpected state 'CREATE_FAILED', wanted target "
-        f"'ACTIVE'. last error: {why.code}: {said if why.code == 'NodeCreationFailure' else why}"
+        f"'ACTIVE'. last error: {why.code}: {message if why.code == 'NodeCreationFailure' else why}"
     )
 
 
-def failure(fault: str, kind: str, made: Resource, wanted: machines.Wanted) -> str:
+def failure(fault: str, kind: str, created: Resource, expected: machines.Wanted) -> str:
     """What the provider says of something that is there and failed."""
     if fault == "time-out":
         return (
-            f"waiting for {_service(kind)} ({made.id}) create: timeout while waiting for state to become "
+            f"waiting for {_service(kind)} ({created.id}) create: timeout while waiting for state to become "
             f"'ACTIVE' (last state: 'CREATING')"
         )
     if kind.startswith("gcp:"):
-        return f"Error waiting for creating GKE NodePool: {no_capacity(kind, wanted)}"
+        return f"Error waiting for creating GKE NodePool: {no_capacity(kind, expected)}"
     return (
-        f"waiting for EKS Node Group ({made.id}) create: unexpected state 'CREATE_FAILED', wanted target "
-        f"'ACTIVE'. last error: {no_capacity(kind, wanted)}"
+        f"waiting for EKS Node Group ({created.id}) create: unexpected state 'CREATE_FAILED', wanted target "
+        f"'ACTIVE'. last error: {no_capacity(kind, expected)}"
     )
 
 
-def no_capacity(kind: str, wanted: machines.Wanted) -> str:
+def no_capacity(kind: str, expected: machines.Wanted) -> str:
     """What a cloud says of a group or pool whose instances it does not have."""
-    type_, zone = ", ".join(sorted(wanted.types)), ", ".join(sorted(wanted.zones))
+    type_, zone = ", ".join(sorted(expected.types)), ", ".join(sorted(expected.zones))
     if kind == machines.POOL:
         return (
             f"{type_} in {zone}: the zone does not have enough resources available to fulfill the"

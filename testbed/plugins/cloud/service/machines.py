@@ -25,14 +25,14 @@ class Wanted:
     count: int = 0
 
 
-def of(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) -> Wanted:
+def of(kind: str, inputs: Mapping[str, Any], existing: Iterable[Resource]) -> Wanted:
     """What a group or pool asks for; nothing of any other type."""
     if kind == GROUP:
-        held = list(there)
-        template = template_of(inputs, held)
+        blocked = list(existing)
+        template = template_of(inputs, blocked)
         zones = {
             text(each.inputs, "availabilityZone")
-            for each in held
+            for each in blocked
             if each.kind == "aws:ec2/subnet:Subnet" and each.id in items(inputs, "subnetIds")
         }
         types = {*items(inputs, "instanceTypes"), text(template, "instanceType")}
@@ -50,68 +50,68 @@ def of(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) -> Wante
     return Wanted()
 
 
-def size_of(group: Resource, there: Iterable[Resource]) -> int:
+def size_of(group: Resource, existing: Iterable[Resource]) -> int:
     """How many instances a group or pool is to have now, in all its zones."""
     if group.kind == GROUP:
         return int(at(group.state, "scalingConfig.desiredSize") or 0)
     each = at(group.state, "nodeCount")
     each = at(group.state, "initialNodeCount") if each is None else each
-    return int(each or 0) * len(zones_of(group, there))
+    return int(each or 0) * len(zones_of(group, existing))
 
 
-def sized(group: Resource, size: int, there: Iterable[Resource]) -> dict[str, Any]:
+def sized(group: Resource, size: int, existing: Iterable[Resource]) -> dict[str, Any]:
     """The fields of a group or pool of another size. GKE is told a number for each zone: none gets less."""
     if group.kind == GROUP:
         return {"scalingConfig": {**group.state["scalingConfig"], "desiredSize": size}}
-    return {"nodeCount": -(-size // len(zones_of(group, there)))}
+    return {"nodeCount": -(-size // len(zones_of(group, existing)))}
 
 
-def smaller(pool: Resource, there: Sequence[Resource]) -> Resource:
+def smaller(pool: Resource, existing: Sequence[Resource]) -> Resource:
     """A pool of GKE with a node less in each of its zones."""
-    each = size_of(pool, there) // len(zones_of(pool, there)) - 1
+    each = size_of(pool, existing) // len(zones_of(pool, existing)) - 1
     return Resource(
         pool.kind, pool.id, pool.inputs, {**pool.state, "nodeCount": each}, pool.imports
     )
 
 
-def zones_of(pool: Resource, there: Iterable[Resource]) -> list[str]:
+def zones_of(pool: Resource, existing: Iterable[Resource]) -> list[str]:
     """The zones that a pool of GKE spreads its nodes over: its own, its cluster's, or three of the region."""
-    clusters = clusters_of(pool.inputs, there)
+    clusters = clusters_of(pool.inputs, existing)
     inputs = [pool.inputs, *(each.inputs for each in clusters)]
-    for given in (items(each, "nodeLocations") for each in inputs):
-        if given:
-            return [str(each) for each in given]
+    for value in (items(each, "nodeLocations") for each in inputs):
+        if value:
+            return [str(each) for each in value]
     states = [pool.state, *(each.state for each in clusters)]
     place = next(filter(None, (text(each, "location") for each in states)), "")
     return [place] if place.count("-") > 1 else shapes.zones_of(place)[:_ZONES_USED]
 
 
-def clusters_of(pool: Mapping[str, Any], there: Iterable[Resource]) -> list[Resource]:
+def clusters_of(pool: Mapping[str, Any], existing: Iterable[Resource]) -> list[Resource]:
     """The GKE cluster of a pool with these inputs; none where it is not there."""
     named = {str(pool.get("cluster", "")), shapes.last(pool.get("cluster"))} - {""}
-    return [e for e in there if e.kind == CLUSTER and {e.inputs.get("name"), e.id} & named][:1]
+    return [e for e in existing if e.kind == CLUSTER and {e.inputs.get("name"), e.id} & named][:1]
 
 
-def template_of(inputs: Mapping[str, Any], there: Iterable[Resource]) -> Mapping[str, Any]:
+def template_of(inputs: Mapping[str, Any], existing: Iterable[Resource]) -> Mapping[str, Any]:
     """The launch template of a node group; empty where it has none."""
     for tie in ties.ties(GROUP, inputs):
         if tie.word == "template":
-            found = next((each for each in there if tie.means(each)), None)
-            return found.inputs if found else {}
+            result = next((each for each in existing if tie.means(each)), None)
+            return result.inputs if result else {}
     return {}
 
 
-def mismatches(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) -> list[str]:
+def mismatches(kind: str, inputs: Mapping[str, Any], existing: Iterable[Resource]) -> list[str]:
     """What EKS says of a group and its launch template together, by its guide; GKE of pool and cluster."""
     if kind == POOL:
-        return list(_too_old(inputs, there))
+        return list(_too_old(inputs, existing))
     if kind != GROUP or not has(inputs, "launchTemplate"):
         return []
-    held = list(there)
-    template = template_of(inputs, held)
+    blocked = list(existing)
+    template = template_of(inputs, blocked)
     return [
-        f"InvalidParameterException: {said}"
-        for said in (
+        f"InvalidParameterException: {message}"
+        for message in (
             *_refused_fields(template),
             *_said_twice(inputs, template),
             *_block(inputs, template),
@@ -120,12 +120,12 @@ def mismatches(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) 
     ]
 
 
-def _too_old(inputs: Mapping[str, Any], there: Iterable[Resource]) -> Iterable[str]:
+def _too_old(inputs: Mapping[str, Any], existing: Iterable[Resource]) -> Iterable[str]:
     """[GKE release notes, 2026-07-28] How nodes are tainted for Arm is a newer control plane's question."""
     if not text(inputs, _TAINT_FIELD):
         return
     name = text(inputs, "cluster").rpartition("/")[2]
-    for each in there:
+    for each in existing:
         version = text(each.inputs, "minMasterVersion").split(".")[:2]
         numbers = tuple(int(part) for part in version if part.isdigit())
         if (
@@ -140,7 +140,7 @@ def _too_old(inputs: Mapping[str, Any], there: Iterable[Resource]) -> Iterable[s
 
 
 def _refused_fields(template: Mapping[str, Any]) -> list[str]:
-    found = [
+    results = [
         f"Launch template should not specify {name}."
         for name in (
             "iamInstanceProfile",
@@ -150,31 +150,31 @@ def _refused_fields(template: Mapping[str, Any]) -> list[str]:
         if has(template, name)
     ]
     if any(has(each, "subnetId") for each in items(template, "networkInterfaces")):
-        found.append("Launch template should not specify a subnet of a network interface.")
-    return found
+        results.append("Launch template should not specify a subnet of a network interface.")
+    return results
 
 
 def _said_twice(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> list[str]:
-    found: list[str] = []
+    results: list[str] = []
     if has(template, "instanceType") and has(inputs, "instanceTypes"):
-        found.append("Launch template has an instance type and so has the node group; give one.")
+        results.append("Launch template has an instance type and so has the node group; give one.")
     if has(template, "imageId"):
-        found += [
+        results += [
             f"{name} cannot be given with a launch template that has an image."
             for name in ("amiType", "version", "releaseVersion")
             if has(inputs, name) and at(inputs, name) != "CUSTOM"
         ]
-    return found
+    return results
 
 
 def _block(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> list[str]:
-    wanted = text(inputs, "capacityType") == "CAPACITY_BLOCK"
-    given = text(template, "instanceMarketOptions.marketType") == "capacity-block"
-    if wanted and not given:
+    is_expected = text(inputs, "capacityType") == "CAPACITY_BLOCK"
+    is_given = text(template, "instanceMarketOptions.marketType") == "capacity-block"
+    if is_expected and not is_given:
         return [
             "CAPACITY_BLOCK needs a launch template with instanceMarketOptions.marketType capacity-block."
         ]
-    if given and not wanted:
+    if is_given and not is_expected:
         return [
             "A launch template with marketType capacity-block needs capacityType CAPACITY_BLOCK."
         ]
@@ -192,11 +192,11 @@ def _disks(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> Iterable[s
             yield f"Volume of {size:g}GiB is too large for volume type gp3; maximum is {_MOST_GIB}GiB"
 
 
-def read_of_others(kind: str, state: dict[str, Any], there: Iterable[Resource]) -> None:
+def read_of_others(kind: str, state: dict[str, Any], existing: Iterable[Resource]) -> None:
     """Fill in what a cloud reads of the subnets that something is made in."""
     path = {"aws:eks/cluster:Cluster": "vpcConfig.subnetIds", **_IN_ONE_SUBNET}.get(kind, "")
     names = ties.values(state, path.split(".")) if path else []
-    subnet = next((each for each in there if each.id in _flat(names)), None)
+    subnet = next((each for each in existing if each.id in _flat(names)), None)
     if subnet is None:
         return
     if kind == "aws:eks/cluster:Cluster":

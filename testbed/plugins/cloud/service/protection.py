@@ -12,23 +12,23 @@ STAYS = ("aws:ec2/capacityBlockReservation:CapacityBlockReservation", "gcp:kms/k
 def refusals(resource: Resource, objects: int) -> list[str]:
     """What is said to a delete, before anybody asks who uses it."""
     kind, inputs = resource.kind, resource.inputs
-    found: list[str] = []
+    results: list[str] = []
     if inputs.get("deletionPolicy") == "PREVENT":
-        found.append(f'cannot destroy {resource.id} without setting deletion_policy="DELETE"')
+        results.append(f'cannot destroy {resource.id} without setting deletion_policy="DELETE"')
     if kind == "gcp:container/cluster:Cluster" and inputs.get("deletionProtection", True):
-        found.append(
+        results.append(
             "Error: Cannot destroy cluster because deletion_protection is set to true. Set it to false "
             "to proceed with cluster deletion"
         )
     if kind == "aws:eks/cluster:Cluster" and inputs.get("deletionProtection"):
-        found.append(
+        results.append(
             f"InvalidRequestException: Deletion protection is enabled for cluster {resource.id}"
         )
     if kind == "gcp:filestore/instance:Instance" and inputs.get("deletionProtectionEnabled"):
-        found.append(f"Error 400: {resource.id} has deletion protection, failedPrecondition")
+        results.append(f"Error 400: {resource.id} has deletion protection, failedPrecondition")
     if objects and not _emptied(inputs):
-        found += _not_empty(resource)
-    return found
+        results += _not_empty(resource)
+    return results
 
 
 def _emptied(inputs: Mapping[str, Any]) -> bool:

@@ -49,26 +49,26 @@ def read(folder: Path | None, cloud: str) -> list[dict[str, Any]]:
 
 def held_in(file: Path, cloud: str) -> list[dict[str, Any]]:
     """Those of one cloud; a file that cannot be meant is an error."""
-    said = json.loads(file.read_text(encoding="utf-8"))
-    if unknown := set(said) - set(_FIELDS):
+    message = json.loads(file.read_text(encoding="utf-8"))
+    if unknown := set(message) - set(_FIELDS):
         raise ValueError(f"{file} has {', '.join(sorted(unknown))}; allowed: aws, gcp")
     needed, more = _FIELDS[cloud]
-    for place, each in enumerate(said.get(cloud, [])):
+    for place, each in enumerate(message.get(cloud, [])):
         if wrong := (needed - set(each)) | (set(each) - needed - more):
             names = f"{', '.join(sorted(needed))}, and perhaps {', '.join(sorted(more))}"
             raise ValueError(
                 f"{file}: {cloud}[{place}]: {', '.join(sorted(wrong))}: it has {names}"
             )
-    return [dict(each) for each in said.get(cloud, [])]
+    return [dict(each) for each in message.get(cloud, [])]
 
 
-def of_ec2(folder: Path | None, there: Iterable[Resource], id_: str) -> dict[str, Any] | None:
+def of_ec2(folder: Path | None, existing: Iterable[Resource], id_: str) -> dict[str, Any] | None:
     """The reservation of an id, on-demand or a block, as its data source has it; EC2 has one list of both."""
     for each in read(folder, "aws"):
         if each["id"] == id_:
             return {"state": "active", "reservationType": "default", **each}
     kinds = {_MADE: ("active", "default"), _BOUGHT: ("scheduled", "capacity-block")}
-    for one in there:
+    for one in existing:
         if one.kind in kinds and id_ in {one.id, *one.imports}:
             state, sort = kinds[one.kind]
             return {**one.state, "id": one.id, "state": state, "reservationType": sort}
@@ -76,24 +76,24 @@ def of_ec2(folder: Path | None, there: Iterable[Resource], id_: str) -> dict[str
 
 
 def of_gce(
-    folder: Path | None, there: Iterable[Resource], name: str, zone: str, project: str, own: str
+    folder: Path | None, existing: Iterable[Resource], name: str, zone: str, project: str, own: str
 ) -> dict[str, Any] | None:
     """The reservation of a name in one zone of a project, as its data source has it."""
     for each in read(folder, "gcp"):
         if (each["name"], each["zone"], each.get("project", own)) == (name, zone, project):
             shape = [{"machineType": each["machineType"]}]
-            held = [{"count": each["count"], "inUseCount": 0, "instanceProperties": shape}]
-            return {"status": each.get("status", "READY"), "specificReservations": held}
-    for one in there:
+            blocked = [{"count": each["count"], "inUseCount": 0, "instanceProperties": shape}]
+            return {"status": each.get("status", "READY"), "specificReservations": blocked}
+    for one in existing:
         place = [one.state.get(key) for key in ("name", "zone", "project")]
         if one.kind == _GCE and place == [name, zone, project]:
-            held = [one.state["specificReservation"]]
-            return {"status": "READY", **one.state, "specificReservations": held}
+            blocked = [one.state["specificReservation"]]
+            return {"status": "READY", **one.state, "specificReservations": blocked}
     return None
 
 
 def lacking(
-    folder: Path | None, pool: Resource, there: Sequence[Resource], own: str
+    folder: Path | None, pool: Resource, existing: Sequence[Resource], own: str
 ) -> Iterator[str]:
     """What GKE says of a new node pool whose reservation is not there, or has not enough machines left.
 
@@ -103,22 +103,22 @@ def lacking(
     """
     if folder is None or pool.kind != machines.POOL or not _in_each_zone(pool):
         return
-    if not (said := _held_by(pool)):
+    if not (message := _held_by(pool)):
         return
-    named = _NAMED.fullmatch(said)
-    name, project = (named["name"], named["project"] or own) if named else (said, own)
-    type_, wanted = text(pool.inputs, "nodeConfig.machineType"), _in_each_zone(pool)
-    for zone in machines.zones_of(pool, there):
-        held = of_gce(folder, there, name, zone, project, own)
+    named = _NAMED.fullmatch(message)
+    name, project = (named["name"], named["project"] or own) if named else (message, own)
+    type_, expected = text(pool.inputs, "nodeConfig.machineType"), _in_each_zone(pool)
+    for zone in machines.zones_of(pool, existing):
+        blocked = of_gce(folder, existing, name, zone, project, own)
         place = f'node pool "{shapes.last(pool.id)}" at zone "{zone}"'
-        if held is None:
-            yield f'Error 404: Google Compute Engine: reservation "{said}" not found for {place}.'
+        if blocked is None:
+            yield f'Error 404: Google Compute Engine: reservation "{message}" not found for {place}.'
             continue
-        short = wanted - max(0, _machines(held, type_) - _used(said, zone, there))
+        short = expected - max(0, _machines(blocked, type_) - _used(message, zone, existing))
         if short > 0:
             yield (
                 "Error 429: Reservation does not have enough resources for the request: specific"
-                f' reservation "{said}" is insufficient for {place}: required {wanted} and short of'
+                f' reservation "{message}" is insufficient for {place}: required {expected} and short of'
                 f" {short} VM count of machine type {type_}."
             )
 
@@ -132,17 +132,17 @@ def _in_each_zone(pool: Resource) -> int:
     return int(at(pool.state, "nodeCount") or at(pool.state, "initialNodeCount") or 0)
 
 
-def _machines(held: Mapping[str, Any], type_: str) -> int:
+def _machines(blocked: Mapping[str, Any], type_: str) -> int:
     """How many machines of a type a reservation holds; of one that a program made the shape is in no list."""
-    found = 0
-    for each in held["specificReservations"]:
+    result = 0
+    for each in blocked["specificReservations"]:
         shapes_ = each["instanceProperties"]
         one = shapes_[0] if isinstance(shapes_, list) else shapes_
-        found += int(each["count"]) if one["machineType"] == type_ else 0
-    return found
+        result += int(each["count"]) if one["machineType"] == type_ else 0
+    return result
 
 
-def _used(said: str, zone: str, there: Sequence[Resource]) -> int:
+def _used(message: str, zone: str, existing: Sequence[Resource]) -> int:
     """Machines of it that other node pools have."""
-    others = (each for each in there if each.kind == machines.POOL and _held_by(each) == said)
-    return sum(_in_each_zone(each) for each in others if zone in machines.zones_of(each, there))
+    others = (each for each in existing if each.kind == machines.POOL and _held_by(each) == message)
+    return sum(_in_each_zone(each) for each in others if zone in machines.zones_of(each, existing))

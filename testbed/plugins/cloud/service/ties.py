@@ -25,10 +25,12 @@ class Resource:
     @property
     def names(self) -> frozenset[str]:
         """All by which others may call it."""
-        found = [self.id, *self.imports]
+        results = [self.id, *self.imports]
         for path in _NAMES:
-            found += [each for each in values(self.state, path.split(".")) if isinstance(each, str)]
-        return frozenset(each for each in found if each)
+            results += [
+                each for each in values(self.state, path.split(".")) if isinstance(each, str)
+            ]
+        return frozenset(each for each in results if each)
 
 
 NETWORK = "gcp:compute/network:Network"
@@ -318,21 +320,21 @@ def ties(kind: str, inputs: Mapping[str, Any]) -> Iterator[Tie]:
                 yield Tie(path, word, value)
 
 
-def lacking(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) -> list[str]:
+def lacking(kind: str, inputs: Mapping[str, Any], existing: Iterable[Resource]) -> list[str]:
     """What the service says of resources that are named and not there."""
-    held = list(there)
+    blocked = list(existing)
     return [
         tie.says()
         for tie in ties(kind, inputs)
-        if not isinstance(tie.value, Unknown) and not any(tie.means(each) for each in held)
+        if not isinstance(tie.value, Unknown) and not any(tie.means(each) for each in blocked)
     ]
 
 
-def users(resource: Resource, there: Iterable[Resource], mark: str) -> list[Resource]:
+def users(resource: Resource, existing: Iterable[Resource], mark: str) -> list[Resource]:
     """The others whose ties of this mark name a resource."""
     return [
         each
-        for each in there
+        for each in existing
         if each.id != resource.id or each.kind != resource.kind
         if any(
             tie.word.endswith(mark) and tie.means(resource) for tie in ties(each.kind, each.inputs)
@@ -366,11 +368,11 @@ _KEPT = {
 }
 
 
-def kept(resource: Resource, there: Iterable[Resource]) -> str:
+def kept(resource: Resource, existing: Iterable[Resource]) -> str:
     """What the service says to a delete while others use the resource; "" lets it go."""
-    found = users(resource, there, "!")
+    result = users(resource, existing, "!")
     form = _KEPT.get(resource.kind)
-    if not form or not found:
+    if not form or not result:
         return ""
     name = resource.kind.partition("/")[2].partition(":")[0]
-    return form.format(id=resource.id, user=found[0].id, name=name)
+    return form.format(id=resource.id, user=result[0].id, name=name)

@@ -7,7 +7,7 @@ import pytest
 
 from gpuyard import programs
 from gpuyard.cli.commands.deploying import adopt as module
-from gpuyard.preflight.asking import Answer
+from gpuyard.preflight.probes import ProbeAnswer
 from gpuyard.recovery import PulumiStack
 from kit.clouds.running import running
 from kit.clouds.shown import shown
@@ -29,7 +29,7 @@ def stack(write, lab):
 
 @pytest.fixture
 def answering(monkeypatch, lab):
-    monkeypatch.setattr(programs, "ask", partial(shown, lab.account))
+    monkeypatch.setattr(programs, "run_commands", partial(shown, lab.account))
 
 
 def test_all_that_the_account_shows_is_found_and_written(stack, answering, tmp_path, lab):
@@ -60,10 +60,10 @@ def test_programs_read_the_same(stack, monkeypatch, lab):
             if "describe-cluster" in name:
                 answer.value["cluster"]["version"] = "1.30"
             if "list-addons" in name:
-                answers[name] = Answer(why="not allowed to ask")
+                answers[name] = ProbeAnswer(failure_reason="not allowed to ask")
         return answers
 
-    monkeypatch.setattr(programs, "ask", other)
+    monkeypatch.setattr(programs, "run_commands", other)
     ended = run("adopt", stack, "--ask", "--format", "json")
     assert ended.code == 4
     said = json.loads(ended.out)
@@ -86,7 +86,7 @@ def test_an_import_keeps_the_names_that_the_engine_gave(stack, answering, monkey
         def __init__(self, name, folder, env):
             seen.append(name)
 
-        def ask(self, *words):
+        def query(self, *words):
             seen.append(words[:2])
             return json.dumps({"deployment": {"resources": []}}) if words[1] == "export" else ""
 
@@ -111,10 +111,10 @@ def test_google_is_asked_for_the_project_or_told(write, monkeypatch):
 
     def ask(questions):
         known = {"core": {"project": "my-project"}}
-        answers = {q.name: Answer(value=known) for q in questions if q.name == "caller"}
+        answers = {q.name: ProbeAnswer(value=known) for q in questions if q.name == "caller"}
         return answers or shown(lab.account, questions)
 
-    monkeypatch.setattr(programs, "ask", ask)
+    monkeypatch.setattr(programs, "run_commands", ask)
     ended = run("adopt", file, "--ask")
     assert "network: projects/my-project/global/networks/lab" in ended.out
 

@@ -59,5 +59,5 @@ def test_a_refused_stack_has_no_permissions(gpuyard, write):
     assert (ended.code, ended.out) == (3, "")
     assert "refused" in ended.err
     shown = json.loads(gpuyard("permissions", path, "--format", "json").out)
-    assert shown["counts"]["refuse"] == 1
+    assert shown["counts"]["error"] == 1
     assert "policies" not in shown

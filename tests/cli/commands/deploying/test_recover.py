@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gpuyard.cli.commands.deploying import recover as module
-from gpuyard.errors import EnvironmentLacks
-from gpuyard.recovery import Recovered
+from gpuyard.errors import EnvironmentMissing
+from gpuyard.recovery import RecoveryResult
 from kit.inprocess import run
 
 
@@ -16,7 +16,7 @@ def found(monkeypatch, *, did=(), left=()):
 
     def recovered(stack):
         asked.append((stack.name, stack.folder, stack.config_file))
-        return Recovered(did, left)
+        return RecoveryResult(did, left)
 
     monkeypatch.setattr(module, "recovered", recovered)
     return asked
@@ -68,7 +68,7 @@ def test_for_programs(monkeypatch):
 
 def test_a_stack_that_somebody_holds_ends_with_4(monkeypatch):
     def held(_):
-        raise EnvironmentLacks("stack prod is held by process 7 of ci on runner-3")
+        raise EnvironmentMissing("stack prod is held by process 7 of ci on runner-3")
 
     monkeypatch.setattr(module, "recovered", held)
     ended = run("recover", "prod")

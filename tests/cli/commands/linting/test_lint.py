@@ -88,7 +88,9 @@ def test_a_file_that_was_named_must_be_readable(gpuyard, folder):
     (folder / "junk.yaml").write_bytes(b"\xff\xfe")
     ended = gpuyard("lint", "junk.yaml")
     assert ended.code == 2
-    assert ended.out.startswith("unread  0 resources in 1 file, 0 of them of kinds that rules know")
+    assert ended.out.startswith(
+        "unreadable 0 resources in 1 file, 0 of them of kinds that rules know"
+    )
     assert gpuyard("lint", ".").code == 3
     assert gpuyard("lint", "absent.yaml").code == 2
     assert gpuyard("lint", "").code == 2
@@ -199,7 +201,7 @@ exceptions:
 )
 def test_settings_let_a_resource_pass_until_they_expire(gpuyard, folder, expires, code, counted):
     (folder / "rules.yaml").write_text(RULES.replace("EXPIRES", expires))
-    ended = gpuyard("lint", "a", "--config", "rules.yaml", "--fail-on", "warn")
+    ended = gpuyard("lint", "a", "--config", "rules.yaml", "--fail-on", "warning")
     assert ended.code == code
     assert counted in " ".join(ended.out.split())
     over = (
@@ -212,7 +214,7 @@ def test_a_rule_may_be_advice_or_off(gpuyard, folder):
     (folder / "rules.yaml").write_text("levels: {GPU-TEN-02: advisory}\n")
     ended = gpuyard("lint", "a", "--config", "rules.yaml")
     assert ended.code == 0
-    assert ended.out.startswith("warn    spec.hard.limits.nvidia.com/gpu: ")
+    assert ended.out.startswith("warning spec.hard.limits.nvidia.com/gpu: ")
     (folder / "rules.yaml").write_text("levels: {GPU-TEN-02: off}\n")
     assert "0 open" in gpuyard("lint", "a", "--config", "rules.yaml").out
 
@@ -248,7 +250,7 @@ def stack(folder, level="mandatory", resource="gpus", expires="2027-01-01"):
 def test_the_policies_of_a_stack_file_hold_for_files(gpuyard, folder, named):
     stack(folder, resource="other", level="advisory")
     ended = gpuyard("lint", "a", "--stack", named)
-    assert (ended.code, ended.out[:4]) == (0, "warn")
+    assert (ended.code, ended.out[:7]) == (0, "warning")
     stack(folder)
     ended = gpuyard("lint", "a", "--stack", named)
     assert ended.code == 0
@@ -272,7 +274,7 @@ def test_what_a_file_of_settings_says_counts_before_what_the_stack_file_says(gpu
     both = ("--stack", "lab", "--config", "rules.yaml")
     assert "0 open, 1 excepted" in " ".join(gpuyard("lint", "a", *both).out.split())
     stack(folder, level="off", resource="other")
-    assert gpuyard("lint", "a", *both).out.startswith("warn ")
+    assert gpuyard("lint", "a", *both).out.startswith("warning ")
 
 
 def test_a_stack_file_with_slips_or_none_at_all_is_refused_before_anything_is_read(gpuyard, folder):
@@ -288,12 +290,12 @@ def test_a_stack_file_with_slips_or_none_at_all_is_refused_before_anything_is_re
 def test_every_rule_is_listed_with_its_severity_and_title(gpuyard):
     ended = gpuyard("lint", "--rules")
     assert ended.code == 0
-    assert "refuse  GPU-TEN-02  GPU quotas use the requests" in ended.out
+    assert "error   GPU-TEN-02  GPU quotas use the requests" in ended.out
     listed = json.loads(gpuyard("lint", "--rules", "--format", "json").out)["rules"]
     assert [rule["id"] for rule in listed] == [rule.id for rule in ALL]
     assert listed[0]["docs"] == f"gpuyard why {ALL[0].id}"
     (rule,) = (rule for rule in listed if rule["id"] == "GPU-POD-03")
-    assert rule["parameters"]["images_from"] == []
+    assert rule["parameters"]["allowed_images"] == []
     assert {"framework": "CIS EKS 1.8.0", "section": "5.1.4"} in rule["references"]
 
 
@@ -332,8 +334,8 @@ def test_of_several_rules_a_summary_comes_first(gpuyard, folder):
     (folder / "a" / "pod.yaml").write_text(TAGGED)
     (folder / "a" / "pods.yaml").write_text(TAGGED)
     lines = gpuyard("lint", "a").out.splitlines()
-    assert lines[0].split()[:5] == ["refuse", "GPU-TEN-02", "1", "GPU", "quotas"]
-    assert lines[1].split()[:3] == ["warn", "GPU-POD-03", "2"]
+    assert lines[0].split()[:5] == ["error", "GPU-TEN-02", "1", "GPU", "quotas"]
+    assert lines[1].split()[:3] == ["warning", "GPU-POD-03", "2"]
     # equal findings are one, with their places
     text = "\n".join(lines)
     assert text.count("can be another image tomorrow") == 1
@@ -375,13 +377,13 @@ spec:
 def test_a_choice_is_shown_apart_in_one_line_and_counts_where_that_is_asked_for(gpuyard, folder):
     (folder / "b").mkdir(exist_ok=True)
     (folder / "b" / "queue.yaml").write_text(LENDS)
-    ended = gpuyard("lint", "b/queue.yaml", "--fail-on", "warn")
+    ended = gpuyard("lint", "b/queue.yaml", "--fail-on", "warning")
     assert ended.code == 0
     said = " ".join(ended.out.split())
     assert "choices which do not count; --choices counts them choice GPU-TEN-04 1 without" in said
     assert "that others leave idle: b/queue.yaml:9" in said
     assert "0 open, 1 choice" in said
-    assert gpuyard("lint", "b/queue.yaml", "--fail-on", "warn", "--choices").code == 3
+    assert gpuyard("lint", "b/queue.yaml", "--fail-on", "warning", "--choices").code == 3
     (folder / "rules.yaml").write_text("levels: {GPU-TEN-04: mandatory}\n")
     assert gpuyard("lint", "b/queue.yaml", "--config", "rules.yaml").code == 3
 
@@ -437,11 +439,11 @@ def test_a_rule_is_explained(gpuyard, folder):
 
 
 def test_fine_is_never_said_of_nothing(gpuyard, folder):
-    assert gpuyard("lint", "b").out.startswith("nothing 0 resources in 1 file, 0 of them of kinds")
+    assert gpuyard("lint", "b").out.startswith("empty   0 resources in 1 file, 0 of them of kinds")
     (folder / "b" / "x.yaml").write_text("apiVersion: v1\nkind: Gadget\n")
-    assert gpuyard("lint", "b").out.startswith("nothing 1 resource in 2 files, 0 of them of kinds")
+    assert gpuyard("lint", "b").out.startswith("empty   1 resource in 2 files, 0 of them of kinds")
     (folder / "b" / "x.yaml").write_text(SOUND)
-    assert gpuyard("lint", "b").out.startswith("fine    1 resource in 2 files, 1 of them of kinds")
+    assert gpuyard("lint", "b").out.startswith("ok      1 resource in 2 files, 1 of them of kinds")
 
 
 def test_what_is_nobodys_has_one_line(gpuyard, folder):

@@ -9,9 +9,9 @@ import threading
 import pytest
 
 from gpuyard.cli.commands.linting import programs, rendering
-from gpuyard.cli.commands.linting.files import LINK, TimeLimit, WantedFiles, read_all
-from gpuyard.lint.together.built import NOT_BUILT
-from gpuyard.lint.together.rendered import NOT_ASKED
+from gpuyard.cli.commands.linting.files import LINK, FileSelection, TimeLimit, read_all
+from gpuyard.lint.combined.kustomize_build import BUILD_SKIPPED
+from gpuyard.lint.combined.rendered import RENDER_DISABLED
 from kit.every import every
 
 POD = """apiVersion: v1
@@ -64,7 +64,7 @@ def record(tmp_path, monkeypatch):
 
 def reasons(*paths, render=True):
     reading, _ = read_all(paths or (".",), render=render)
-    return [(each.file, each.reason) for each in reading.unread if not each.foreign]
+    return [(each.file, each.reason) for each in reading.skipped if not each.is_unrecognized]
 
 
 def not_in_view(key, name):
@@ -342,8 +342,8 @@ def test_by_default_no_program_runs_and_what_that_leaves_out_is_said_once(
     tree(**{"k/kustomization.yaml": TOP, "k/pod.yaml": POD, "c/templates/b.yaml": TEMPLATE})
     ended = gpuyard("lint", ".")
     said = " ".join(ended.err.split())
-    assert f"c/templates/a.yaml:1 and 1 more: {NOT_ASKED}" in said
-    assert f"k/kustomization.yaml:1: {NOT_BUILT}" in said
+    assert f"c/templates/a.yaml:1 and 1 more: {RENDER_DISABLED}" in said
+    assert f"k/kustomization.yaml:1: {BUILD_SKIPPED}" in said
     assert not record.exists()
     gpuyard("lint", ".", "--render")
     assert {
@@ -430,8 +430,8 @@ def test_a_link_that_leads_out_of_what_was_named_is_not_read(tree, paths):
         (root / folder / "away").symlink_to(root.parent / "outside")
     reading, _ = read_all(paths)
     assert {item.place.file for item in reading.items} <= {"a/pod.yaml", "b/pod.yaml"}
-    assert {each.reason for each in reading.unread} == {LINK}
-    assert {each.file for each in reading.unread} <= {
+    assert {each.reason for each in reading.skipped} == {LINK}
+    assert {each.file for each in reading.skipped} <= {
         "x.yaml",
         "a/x.yaml",
         "away/x.yaml",
@@ -492,9 +492,9 @@ def test_what_no_time_is_left_for_is_said_and_fails(gpuyard, tree, monkeypatch):
 
 def test_a_run_of_which_time_is_left_for_nothing_ends(tree):
     tree(**{"a.yaml": POD, "m/main.tf": MAIN, "up.sh": "helm upgrade a ./c\n"})
-    reading, _ = read_all(["."], WantedFiles(seconds=-1))
+    reading, _ = read_all(["."], FileSelection(seconds=-1))
     assert reading.items == ()
-    (unread,) = reading.unread
+    (unread,) = reading.skipped
     assert unread.file == "."
     assert unread.reason.startswith("the time limit of -1 s leaves out 3 files, from ")
 
@@ -507,7 +507,7 @@ def test_rules_that_take_longer_than_the_time_limit_end_with_the_findings_so_far
     whole = gpuyard("lint", ".")
     assert whole.code == 3
     said = "the rules take longer than the time limit of 8 s, so findings are missing: raise --time-limit"
-    monkeypatch.setattr(TimeLimit, "allows", lambda *_: True)
+    monkeypatch.setattr(TimeLimit, "has_time_for", lambda *_: True)
     found = []
     for checks in range(30):
         clock = iter(range(checks))

@@ -12,7 +12,7 @@ import pytest
 from gpuyard.cli.commands.linting.files import MOST_KEPT
 from gpuyard.lint.read import TIMES
 from gpuyard.spec import yaml_tree
-from gpuyard.spec.yaml.room import NO_ROOM
+from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 QUOTA = """\
@@ -346,7 +346,7 @@ def test_values_at_the_limit_end_in_bounded_time_and_memory(tmp_path, name, unit
     most = yaml_tree.MAX_VALUES // SHARE * yaml_tree.MORE_VALUES
     by_itself = f"more than {most:,} values once anchors"
     assert code == 2, said
-    assert (by_itself if most < MOST_KEPT else NO_ROOM) in " ".join(said.split())
+    assert (by_itself if most < MOST_KEPT else BUDGET_EXCEEDED) in " ".join(said.split())
     assert seconds < (40 if SHARE == 1 else 10)
 
 
@@ -404,5 +404,5 @@ def test_terraform_of_any_size_is_read_in_bounded_memory_and_the_rest_is_named(t
             size += len(text[-1])
         (tmp_path / f"{name + 1}.tf").write_text("".join(text))
     most, said = memory_of(tmp_path)
-    assert NO_ROOM in said
+    assert BUDGET_EXCEEDED in said
     assert most < least + (MOST_MEMORY - least) / SHARE

@@ -204,7 +204,7 @@ def test_a_chart_says_that_its_templates_have_to_be_rendered(gpuyard, repository
     assert ended.code == 0
     said = "charts/team/templates/quota.yaml:1: a template of a chart: it is rendered with --render"
     assert said in " ".join(ended.err.split())
-    assert ended.out.startswith("nothing 0 resources in 3 files")
+    assert ended.out.startswith("empty   0 resources in 3 files")
 
 
 @pytest.mark.parametrize("name", ["text", "sarif", "junit", "github"])
@@ -213,7 +213,7 @@ def test_every_format_has_the_same_findings(gpuyard, repository, name):
     assert ended.code == 0  # warnings, and a sample
     assert ended.out.count("base/train.yaml") >= 1
     assert ended.out.count("base/tune.yaml") >= 1
-    assert gpuyard("lint", ".", "--format", name, "--fail-on", "warn").code == 3
+    assert gpuyard("lint", ".", "--format", name, "--fail-on", "warning").code == 3
     sample = "examples/quota.yaml" in ended.out
     assert sample is (name != "github")  # annotations are of what counts
     assert "nothing that is known here" not in ended.err

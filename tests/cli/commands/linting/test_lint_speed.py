@@ -8,9 +8,9 @@ import pytest
 import sizes
 from gpuyard.cli.commands.linting.files import read_all
 from gpuyard.lint.read import read
-from gpuyard.lint.report import report
+from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
-from gpuyard.rules.subjects import installed
+from gpuyard.rules.subjects import installed_versions
 
 LIMIT = 2.0
 PATCH = """\
@@ -58,7 +58,7 @@ def test_four_times_the_patches_images_and_objects_take_eight_times_the_cpu_at_m
         (folder / "kustomization.yaml").write_text(changes, encoding="utf-8")
         started = time.process_time()
         found, _ = read_all([str(folder)])
-        assert report(found, RULES).unread == ()
+        assert build_report(found, RULES).skipped == ()
         return time.process_time() - started
 
     seconds(10)
@@ -68,11 +68,11 @@ def test_four_times_the_patches_images_and_objects_take_eight_times_the_cpu_at_m
 
 def test_what_is_measured_is_read_and_looked_at(bench):
     reading = read(bench.deployments(30).encode(), "rendered.yaml")
-    assert (len(reading.items), reading.unread) == (30, ())
+    assert (len(reading.items), reading.skipped) == (30, ())
     broken = bench.deployments(30).replace(
         "- key: nvidia.com/gpu\n          operator", "- operator"
     )
-    found = report(read(broken.encode(), "rendered.yaml"), RULES)
+    found = build_report(read(broken.encode(), "rendered.yaml"), RULES)
     assert {hit.rule.id for hit in found.hits} >= {"GPU-POD-03"}
     assert len([hit for hit in found.hits if hit.rule.id == "GPU-POD-03"]) == 30
 
@@ -86,15 +86,15 @@ def test_deployments_that_set_the_variable_scan_the_pinned_releases_once_togethe
     bench, monkeypatch
 ):
     scanned = []
-    pinned = installed._pinned
+    pinned = installed_versions._pinned
 
     def counted(resource, program):
         scanned.append(resource.name)
         return pinned(resource, program)
 
-    monkeypatch.setattr(installed, "_pinned", counted)
+    monkeypatch.setattr(installed_versions, "_pinned", counted)
     files = bench.deployments(30).replace("name: CACHE", "name: NVIDIA_VISIBLE_DEVICES")
     rules = [rule for rule in RULES if rule.id == "GPU-POD-01"]
-    found = report(read((OPERATOR + files).encode(), "rendered.yaml"), rules)
+    found = build_report(read((OPERATOR + files).encode(), "rendered.yaml"), rules)
     assert [hit.state for hit in found.hits] == ["choice"] * 30
     assert sorted(scanned) == sorted(["gpu-operator", *(f"serve-{n}" for n in range(30))])

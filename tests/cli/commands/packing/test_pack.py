@@ -56,7 +56,7 @@ def test_too_few_gpus_hold_what_they_can_and_the_rest_is_refused(gpuyard):
         "  GPUs  cut into\n"
         "     2  {7g.40gb: 1}\n\n"
         "  spare   nothing beyond the demand\n\n"
-        "refuse  no place for {1g.5gb: 3}: the demand takes 3 GPUs, there are 2\n"
+        "error   no place for {1g.5gb: 3}: the demand takes 3 GPUs, there are 2\n"
     )
     found = document(gpuyard, *args, code=3)
     assert (found["gpus"], found["least_gpus"], found["left_out"]) == (2, 3, {"1g.5gb": 3})
@@ -67,7 +67,7 @@ def test_no_gpus_hold_nothing_and_enough_hold_all(gpuyard):
     assert none.code == 3
     assert "cut into" not in none.out
     assert none.out.endswith(
-        "refuse  no place for {7g.40gb: 2}: the demand takes 2 GPUs, there are 0\n"
+        "error   no place for {7g.40gb: 2}: the demand takes 2 GPUs, there are 0\n"
     )
     assert gpuyard("pack", "slices", "A100-40", "7g.40gb=2", "--gpus", "2").code == 0
 

@@ -52,7 +52,7 @@ def test_the_document_has_both_choices(gpuyard, write):
     found = document(gpuyard, write, ALL)
     assert (found["command"], found["cloud"], found["capacity"]) == ("pack", "aws", "on-demand")
     best, named = found["best"], found["named"]
-    assert best["proved"] is True
+    assert best["is_optimal"] is True
     assert best["usd_per_hour"] == best["bound_usd_per_hour"] < named["usd_per_hour"]
     assert best["machines"][0] == {
         "machine": "p5.48xlarge", "nodes": 2, "usd_per_hour": 110.08, "pods_on_each": {"llm": 1},
@@ -76,7 +76,7 @@ def test_a_shape_that_nothing_on_offer_holds_is_refused(gpuyard, write):
 
 
 def test_what_is_not_proved_says_how_far_it_may_be(gpuyard, write, monkeypatch):
-    monkeypatch.setattr(machines.MachinePacking, "proved", property(lambda _: False))
+    monkeypatch.setattr(machines.MachinePacking, "is_optimal", property(lambda _: False))
     text = flat(packed(gpuyard, write, ALL))
     assert "at most 0.00% above the least there can be" in text
 

@@ -10,14 +10,14 @@ from testbed.plugins.kubernetes.helm import unknown_values
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
-from gpuyard.render.aws.inside.autoscaler import (
+from gpuyard.render.aws.in_cluster.autoscaler import (
     autoscaler_values,
     node_group_autoscaler,
     priorities,
     priority_objects,
 )
-from gpuyard.render.aws.pools import group_name, group_sizes, grouped
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.aws.pools import group_name, group_sizes, node_group_pools
+from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import autoscaler_objects, autoscaler_release
 from gpuyard.render.supply.images import pulled_images
@@ -91,7 +91,7 @@ def test_chart_and_image_come_from_a_mirror():
 
 def test_its_image_is_among_those_that_a_stack_pulls():
     found = plan(kubernetes="1.36")
-    (listed,) = [each for each in pulled_images(found) if each.of == "Cluster Autoscaler"]
+    (listed,) = [each for each in pulled_images(found) if each.component == "Cluster Autoscaler"]
     image = autoscaler_values(found)["image"]
     assert listed.reference == f"{image['repository']}:{image['tag']}"
     assert listed.digest
@@ -126,15 +126,15 @@ def test_memory_grows_with_the_nodes():
 # ── in which order ────────────────────────────────────────────────────────────────────────────────
 def test_each_ladder_is_filled_from_its_first_rung_down():
     found = plan()
-    (train, other) = grouped(found)
-    numbers = [number(found, asg(group_name(train, s.rung))) for s in group_sizes(train)]
+    (train, other) = node_group_pools(found)
+    numbers = [number(found, asg(group_name(train, s.option))) for s in group_sizes(train)]
     assert numbers == [30, 20, 10]
-    assert number(found, asg(group_name(other, group_sizes(other)[0].rung))) == 30
+    assert number(found, asg(group_name(other, group_sizes(other)[0].option))) == 30
 
 
 def test_a_pattern_means_one_group_also_beside_one_whose_name_begins_alike():
     found = plan()
-    names = [asg(group_name(p, s.rung)) for p in grouped(found) for s in group_sizes(p)]
+    names = [asg(group_name(p, s.option)) for p in node_group_pools(found) for s in group_sizes(p)]
     patterns = [p for n, each in priorities(found).items() if n > 1 for p in each]
     for pattern in patterns:
         assert len([name for name in names if map_to(pattern, name)]) == 1
@@ -152,8 +152,8 @@ def test_the_expander_takes_them_as_they_are_bought():
     found = plan()
     (config,) = priority_objects(found)
     given = yaml.safe_load(config["data"]["priorities"])
-    train = grouped(found)[0]
-    names = [asg(group_name(train, size.rung)) for size in group_sizes(train)]
+    train = node_group_pools(found)[0]
+    names = [asg(group_name(train, size.option)) for size in group_sizes(train)]
     scaler = Autoscaler(Settings(priorities=given))
     pod = {
         "spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "8"}}}]},
@@ -184,7 +184,7 @@ def _group(name, *, short):
 # ── whose it is ───────────────────────────────────────────────────────────────────────────────────
 def test_it_may_change_groups_of_this_cluster_alone():
     graph = graph_of([pool("train", nodes="0..8")])
-    policy = settle(graph.resource("autoscaler-rights").inputs["policy"], str)
+    policy = resolve_values(graph.resource("autoscaler-rights").inputs["policy"], str)
     looks, changes = json.loads(policy)["Statement"]
     assert all(":Describe" in each or ":Get" in each for each in looks["Action"])
     assert changes["Action"] == [

@@ -61,7 +61,7 @@ def test_elsewhere_it_is_not_made(raw):
 
 def test_its_image_is_listed_and_may_come_from_a_mirror():
     (image,) = [each for each in images() if "efa" in each.repository]
-    assert (image.reference, image.of) == (
+    assert (image.reference, image.component) == (
         "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.5.20",
         "EFA's device plugin",
     )

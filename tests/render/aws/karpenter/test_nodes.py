@@ -9,9 +9,9 @@ from gpuyard.lint.kubernetes import resource
 from gpuyard.plan.records.late import bind, late_names
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects, karpenter_pools
-from gpuyard.render.aws.pools import group_sizes, grouped
+from gpuyard.render.aws.pools import group_sizes, node_group_pools
 from gpuyard.render.aws.user_data import kubelet_of
-from gpuyard.render.dependencies import needed_by
+from gpuyard.render.dependencies import dependencies_of
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.text import yaml_documents
@@ -49,8 +49,8 @@ def test_the_objects_of_a_stack_are_the_golden_ones(golden):
 
 def test_a_node_that_is_used_goes_in_the_hours_of_upkeep_alone():
     """Of the budgets that are in force the least holds: outside these hours it is none."""
-    words = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2, "most_days": 30}
-    (one,) = of(known(plan_on_aws([ours(upkeep=words)])), "NodePool")
+    words = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2, "max_days": 30}
+    (one,) = of(known(plan_on_aws([ours(disruption_window=words)])), "NodePool")
     assert one["spec"]["disruption"]["budgets"] == [
         {"nodes": "0", "reasons": ["Underutilized"]},
         {"nodes": "2", "reasons": ["Drifted"]},
@@ -61,7 +61,7 @@ def test_a_node_that_is_used_goes_in_the_hours_of_upkeep_alone():
     assert (told["expireAfter"], told["terminationGracePeriod"]) == ("720h", "1h")
     plain = {"cron": "0 2 * * 6", "hours": 4}
     capacity = ["spot", "on-demand"]
-    found = of(known(plan_on_aws([ours(upkeep=plain, capacity=capacity)])), "NodePool")
+    found = of(known(plan_on_aws([ours(disruption_window=plain, capacity=capacity)])), "NodePool")
     said = [each["spec"]["template"]["spec"] for each in found]
     assert [each["expireAfter"] for each in said] == ["Never", "Never"]
     assert [each["terminationGracePeriod"] for each in said] == ["2m", "1h"]
@@ -83,7 +83,7 @@ def test_what_may_move_up_is_moved_from_lower_rungs_one_node_at_a_time():
         {"nodes": "1", "reasons": ["Underutilized"]},
         empty,
     ]
-    assert disruptions(moves_up=True) == [
+    assert disruptions(failback=True) == [
         ("WhenEmpty", stays),
         ("WhenEmptyOrUnderutilized", moves),
         ("WhenEmptyOrUnderutilized", moves),
@@ -93,7 +93,7 @@ def test_what_may_move_up_is_moved_from_lower_rungs_one_node_at_a_time():
 
 def test_what_may_move_up_moves_in_the_hours_of_upkeep_where_there_are_such():
     words = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2}
-    best, _, last = disruptions(moves_up=True, upkeep=words)
+    best, _, last = disruptions(failback=True, disruption_window=words)
     closed = {"schedule": "0 6 * * 6", "duration": "164h0m"}
     assert best[1][0] == {"nodes": "0", "reasons": ["Underutilized"]}
     assert last[1] == [
@@ -105,16 +105,16 @@ def test_what_may_move_up_moves_in_the_hours_of_upkeep_where_there_are_such():
 
 MANY = [
     [ours(**TRAIN)],
-    [ours(**TRAIN, moves_up=True)],
+    [ours(**TRAIN, failback=True)],
     [ours(machine=["g6.8xlarge", "g6.16xlarge"]), ours("b200", machine="p6-b300.48xlarge")],
     [shared_pool(nodes="0..4", scaling="karpenter"), cut_pool(nodes="0..2", scaling="karpenter")],
     [ours(machine="g4dn.12xlarge", numa="none", disk_gib=500, labels={"rack": "r1"})],
-    [ours(nodes="1..8", upkeep={"cron": "30 22 * * 1-5", "hours": 6.5, "most_days": 14})],
+    [ours(nodes="1..8", disruption_window={"cron": "30 22 * * 1-5", "hours": 6.5, "max_days": 14})],
 ]
 
 
 @pytest.mark.parametrize(
-    "pools", MANY, ids=["ladder", "moves", "machines", "cut", "words", "upkeep"]
+    "pools", MANY, ids=["ladder", "moves", "machines", "cut", "words", "disruption_window"]
 )
 def test_the_real_definitions_and_our_own_rules_take_them(pools):
     crds = CrdFolder(upstream("crds"))
@@ -187,7 +187,7 @@ def test_an_overlay_says_what_agents_make_of_gpus_for_the_nodes_of_its_pool_alon
         [ours(), cut_pool(nodes="0..2", scaling="karpenter", capacity=["spot", "on-demand"])]
     )
     (overlay,) = of(known(plan), "NodeOverlay")
-    cut = next(each for each in plan.pools if each.scale.overlay)
+    cut = next(each for each in plan.pools if each.autoscaler_hints.overlay)
     assert overlay["spec"] == {
         "requirements": [
             {
@@ -196,7 +196,7 @@ def test_an_overlay_says_what_agents_make_of_gpus_for_the_nodes_of_its_pool_alon
                 "values": [f"{cut.stable_name}-spot", f"{cut.stable_name}-on-demand"],
             }
         ],
-        "capacity": {name: str(n) for name, n in cut.scale.overlay.items()},
+        "capacity": {name: str(n) for name, n in cut.autoscaler_hints.overlay.items()},
     }
     assert of(known(plan_on_aws([ours()])), "NodeOverlay") == []
 
@@ -283,7 +283,7 @@ def test_metadata_is_for_the_node_alone():
 # ── beside the rest ───────────────────────────────────────────────────────────────────────────────
 def test_a_pool_of_karpenter_has_no_node_group_and_others_keep_theirs():
     plan = plan_on_aws([ours(), pool("steady")])
-    assert [each.name for each in grouped(plan)] == ["steady"]
+    assert [each.name for each in node_group_pools(plan)] == ["steady"]
     assert [each.name for each in karpenter_pools(plan)] == ["train"]
     kinds = {each["kind"] for each in platform_objects(plan)}
     assert {"EC2NodeClass", "NodePool"} <= kinds
@@ -293,20 +293,20 @@ def test_a_pool_of_karpenter_has_no_node_group_and_others_keep_theirs():
 
 def test_a_nodepool_needs_its_class():
     node_class, node_pool = known(plan_on_aws([ours()]))
-    assert ("EC2NodeClass", "", node_class["metadata"]["name"]) in set(needed_by(node_pool))
+    assert ("EC2NodeClass", "", node_class["metadata"]["name"]) in set(dependencies_of(node_pool))
 
 
 def test_what_they_name_of_the_cloud_is_told_by_the_graph():
     plan = plan_on_aws([ours(**TRAIN)])
     graph = aws_graph(plan)
-    assert late_names(karpenter_objects(plan)) <= graph.told.keys()
-    assert "train-placement.id" in graph.told
-    assert aws_graph(plan_on_aws([pool()])).told == {}
+    assert late_names(karpenter_objects(plan)) <= graph.late_values.keys()
+    assert "train-placement.id" in graph.late_values
+    assert aws_graph(plan_on_aws([pool()])).late_values == {}
 
 
 def test_where_objects_become_files_charts_come_before_what_they_define():
     plan = stack("karpenter")
-    late = dict.fromkeys([*aws_graph(plan).told, "cluster.name"], "later")
+    late = dict.fromkeys([*aws_graph(plan).late_values, "cluster.name"], "later")
     names = list(render_files(plan, late))
     order = [name.partition("-")[2] for name in names if "karpenter" in name]
     assert order == [

@@ -9,10 +9,10 @@ from gpuyard.catalogue.kubernetes.karpenter import EVENTS, LOOKS
 from gpuyard.catalogue.reserves import kubelet_gib
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
-from gpuyard.plan.pools.room import AGENTS_GIB
+from gpuyard.plan.pools.allocatable import AGENTS_GIB
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.karpenter.charts import karpenter_charts, karpenter_values
-from gpuyard.render.cloud.graph import settle
+from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.platform import karpenter_nodes, karpenter_releases
 from gpuyard.render.supply.images import pulled_images
 from kit.clouds.aws import graph_of, plan_on_aws
@@ -35,7 +35,7 @@ def graph_fixture():
 
 
 def text_of(graph, name, field="policy"):
-    return settle(graph.resource(name).inputs[field], lambda late: f"<{late}>")
+    return resolve_values(graph.resource(name).inputs[field], lambda late: f"<{late}>")
 
 
 def statements(graph, what):
@@ -192,10 +192,10 @@ def test_a_version_of_the_stack_file_is_that_of_charts_and_image():
     plan = plan_on_aws([ours()], software={"karpenter-aws": "1.13.0"})
     crds, controller = karpenter_charts(plan)
     assert {crds.version, controller.version} == {"1.13.0"}
-    (listed,) = [each for each in pulled_images(plan) if each.of == "Karpenter"]
+    (listed,) = [each for each in pulled_images(plan) if each.component == "Karpenter"]
     assert (listed.repository, listed.tag) == ("public.ecr.aws/karpenter/controller", "1.13.0")
     assert controller.values["controller"]["image"]["digest"] == listed.digest != ""
-    assert "Karpenter" not in {each.of for each in pulled_images(plan_on_aws([pool()]))}
+    assert "Karpenter" not in {each.component for each in pulled_images(plan_on_aws([pool()]))}
 
 
 def test_another_digest_than_that_of_its_version_is_never_the_charts_own():
@@ -250,9 +250,9 @@ def test_a_pool_of_karpenter_holds_no_pod_that_karpenter_would_not_launch_a_node
     (alone,) = plan_on_aws([ours()]).pools
     beside, _ = plan_on_aws([ours(), small]).pools
     group = plan_on_aws([pool(), small]).pools[0]
-    assert alone.room.memory_gib == group.room.memory_gib == 1965
+    assert alone.allocatable.memory_gib == group.allocatable.memory_gib == 1965
     expected = 2048 * (1 - 0.0497) - kubelet_gib(beside.machine)
-    assert beside.room.memory_gib == int(expected - AGENTS_GIB) == 1943
+    assert beside.allocatable.memory_gib == int(expected - AGENTS_GIB) == 1943
 
 
 def test_two_run_on_two_nodes_and_one_on_one():

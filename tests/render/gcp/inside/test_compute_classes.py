@@ -4,8 +4,8 @@ import pytest
 
 from gpuyard.catalogue.gke.classes import CLASS_LABEL
 from gpuyard.plan.queueing.queueing import plan_flavor
-from gpuyard.render.gcp.inside.compute_classes import class_objects
-from gpuyard.render.gcp.rungs import groups
+from gpuyard.render.gcp.capacity_options import groups
+from gpuyard.render.gcp.in_cluster.compute_classes import class_objects
 from gpuyard.render.platform import autoscaler_objects, platform_objects
 from render.gcp.made import POOL, gpu_pool, graph_of, inputs_of, plan_on_gcp
 
@@ -49,12 +49,12 @@ def test_a_ladder_is_gone_down_in_its_order():
 
 @pytest.mark.parametrize("moves", [True, False])
 def test_what_may_move_up_is_moved_by_the_class(moves):
-    pool = gpu_pool(capacity=["spot", "on-demand"], moves_up=moves)
+    pool = gpu_pool(capacity=["spot", "on-demand"], failback=moves)
     assert classes(pool)["pool-train"]["activeMigration"] == {"optimizeRulePriority": moves}
 
 
 def test_a_ladder_of_one_step_has_nothing_to_move_to():
-    spec = classes(gpu_pool(capacity=["on-demand"], moves_up=True))["pool-train"]
+    spec = classes(gpu_pool(capacity=["on-demand"], failback=True))["pool-train"]
     assert spec["activeMigration"] == {"optimizeRulePriority": False}
 
 

@@ -8,7 +8,7 @@ import pytest
 from testbed.plugins.cloud.inside import gke
 
 from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.images import Owner, SoftwarePart, images_of
+from gpuyard.catalogue.software.images import ComponentOwner, SoftwarePart, images_of
 from gpuyard.render.platform import cloud_objects
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.simulate.agents import cloud_node
@@ -69,13 +69,13 @@ def brought(image, machine):
     labels = node_labels(image, machine)
     daemons = [pod_of(each) for each in installers(pool_of(machine, image)).values()]
     node = fake(labels, [pod for pod in daemons if matches(pod, labels)])
-    return owner in {Owner.GKE.value, Owner.OPERATOR.value} or node.has_driver
+    return owner in {ComponentOwner.GKE.value, ComponentOwner.OPERATOR.value} or node.has_driver
 
 
 def node_labels(image, machine):
     (plan,) = plan_on_gcp(pool_of(machine, image)).pools
     owner = plan.node_software.owners[SoftwarePart.DRIVER.value]
-    told = "DEFAULT" if owner == Owner.GKE.value else "INSTALLATION_DISABLED"
+    told = "DEFAULT" if owner == ComponentOwner.GKE.value else "INSTALLATION_DISABLED"
     gpu = {"type": "x", "count": 4, "gpuDriverInstallationConfig": {"gpuDriverVersion": told}}
     kind = "UBUNTU_CONTAINERD" if image == "ubuntu-gke" else "COS_CONTAINERD"
     config = {"machineType": machine, "imageType": kind, "guestAccelerators": [gpu]}
@@ -216,7 +216,9 @@ def test_its_script_installs_once_and_fails_where_the_installer_does(
 )
 def test_only_what_is_pulled_is_listed_and_may_come_from_a_mirror(mirror, registry):
     plan = plan_on_gcp(pool_of(), **mirror)
-    (image,) = [each for each in pulled_images(plan) if each.of == "Google's driver installer"]
+    (image,) = [
+        each for each in pulled_images(plan) if each.component == "Google's driver installer"
+    ]
     assert (image.repository, image.tag) == (registry, "3.8")
     assert image.digest.startswith("sha256:880e63f94b14")
     (found,) = installers(pool_of(), **mirror).values()

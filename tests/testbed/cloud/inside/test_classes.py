@@ -21,7 +21,7 @@ from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.names import GPU
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.render.gcp.inside.compute_classes import class_objects
+from gpuyard.render.gcp.in_cluster.compute_classes import class_objects
 from gpuyard.simulate.api import ApiError
 from kit.stacks import plan_of, platform, pool
 
@@ -48,7 +48,7 @@ class Server:
         held = {PATH: self.classes, "/api/v1/pods": self.pods, "/api/v1/nodes": self.nodes}
         return {"items": held[path]}
 
-    def merge(self, path: str, change: dict[str, Any], /) -> None:
+    def patch(self, path: str, change: dict[str, Any], /) -> None:
         name = path.removesuffix("/status").rpartition("/")[2]
         self.told.append(name)
         (one,) = [each for each in self.classes if each["metadata"]["name"] == name]

@@ -20,7 +20,7 @@ from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.names import GPU
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.render.gcp.inside.compute_classes import class_objects
+from gpuyard.render.gcp.in_cluster.compute_classes import class_objects
 from kit.stacks import plan_of, platform, pool
 
 GCP = Place("gcp", region="us-central1", project="my-project")
@@ -29,7 +29,7 @@ LADDER = pool(
     nodes="0..4",
     zones=["us-central1-a"],
     capacity=["spot", "on-demand"],
-    moves_up=True,
+    failback=True,
 )
 PLAN = plan_of(platform([LADDER], cloud="gcp"))
 SPOT, DEMAND = "train-spot", "train-on-demand"
@@ -53,7 +53,7 @@ class Server:
         held = {PATH: self.classes, "/api/v1/pods": self.pods, BUDGETS: self.budgets}
         return {"items": held[path]}
 
-    def merge(self, path: str, change: dict[str, Any], /) -> None:
+    def patch(self, path: str, change: dict[str, Any], /) -> None:
         (one,) = [each for each in self.classes if each["metadata"]["name"] in path]
         one.update(change)
 

@@ -14,7 +14,7 @@ from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.names import EFA, GATE_TAINT, GPU
-from gpuyard.render.scaling.keeping import keeping_objects
+from gpuyard.render.scaling.keep_warm import keep_warm_objects
 from gpuyard.simulate.api import ApiError
 from kit.clouds.api_server import waiting
 from kit.clouds.aws import graph_of
@@ -163,7 +163,7 @@ def test_a_group_goes_when_nothing_but_what_is_on_every_node_is_left_on_it(accou
 def _keeping(count: int) -> list[dict[str, Any]]:
     """The pods of a window, as the scheduler finds no node for them and the API server has written them."""
     window = {"cron": "0 7 * * 1-5", "hours": 10, "nodes": count}
-    (cron,) = keeping_objects(plan_of(platform([{**LADDER, "warm": [window]}], cloud="aws")))
+    (cron,) = keep_warm_objects(plan_of(platform([{**LADDER, "keep_warm": [window]}], cloud="aws")))
     template = cron["spec"]["jobTemplate"]["spec"]["template"]
     metadata = {"namespace": "gpuyard-lab", **template["metadata"]}
     status = waiting()["status"]

@@ -15,8 +15,8 @@ from testbed.plugins.cloud.motion import pace
 from testbed.plugins.cloud.motion.pace import Pace
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.catalogue.cluster.times import GB_PULLED, until_of_use
-from gpuyard.catalogue.software.images import Owner
+from gpuyard.catalogue.cluster.times import GB_PULLED, startup_durations
+from gpuyard.catalogue.software.images import ComponentOwner
 from gpuyard.names import EFA, GPU
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.simulate.agents.cloud_node import GPUS_FROM
@@ -67,17 +67,17 @@ def test_a_clock_is_the_machines_where_nobody_brings_one():
     ("where", "cloud", "gpus", "brings", "owner"),
     [
         ("aws", "aws", 0, True, None),
-        ("aws", "aws", 8, True, Owner.IMAGE),
-        ("aws", "aws", 8, False, Owner.OPERATOR),
-        ("gce", "gcp", 8, True, Owner.GKE),
-        ("gce", "gcp", 1, False, Owner.DAEMONSET),
+        ("aws", "aws", 8, True, ComponentOwner.IMAGE),
+        ("aws", "aws", 8, False, ComponentOwner.OPERATOR),
+        ("gce", "gcp", 8, True, ComponentOwner.GKE),
+        ("gce", "gcp", 1, False, ComponentOwner.DAEMONSET),
     ],
 )
 def test_a_node_takes_what_the_catalogue_says_of_its_cloud_machine_and_driver(
     where, cloud, gpus, brings, owner
 ):
     """Each node another time, all of them within the row, the same one always."""
-    steps = until_of_use(cloud, gpus, owner)
+    steps = startup_durations(cloud, gpus, owner)
     found = [pace.takes(node(f"n{n}", where, gpus, driver=brings), Pace(0.1)) for n in range(50)]
     assert len(set(found)) == 50
     assert all(steps[0].least <= each.joins * 10 <= steps[0].most for each in found)
@@ -214,5 +214,5 @@ class Look:
             return {"items": list(self._server.nodes.values())}
         return {"items": self._pods if path.endswith("/pods") else []}
 
-    def merge(self, _path: str, _change: dict[str, Any], /) -> None:
+    def patch(self, _path: str, _change: dict[str, Any], /) -> None:
         raise AssertionError

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND, LACKS
+from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 from gpuyard.cli.late_values import read_ids
 from gpuyard.cli.options import Format, FormatOption, StackArgument
-from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
-from gpuyard.cli.terminal.text import many
+from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, refused
+from gpuyard.cli.views.findings import document, reject
 from gpuyard.errors import UsageError
 from gpuyard.local_files import write_file
 
 if TYPE_CHECKING:
-    from gpuyard.adopting.searching import Searched
+    from gpuyard.adopting.resource_search import SearchResult
     from gpuyard.cli.terminal.console import Console
     from gpuyard.plan.records import PlatformPlan
     from gpuyard.render.cloud.graph import CloudGraph
@@ -71,48 +71,48 @@ def adopt(  # noqa: PLR0913, PLR0917  each is an option
 ) -> int:
     """Import an existing cluster into a stack. Writes the file for `pulumi import`; only reads the cloud."""
     from gpuyard.adopting.import_file import import_file
-    from gpuyard.adopting.searching import search
+    from gpuyard.adopting.resource_search import search
     from gpuyard.render.cloud_graph import graph_of
 
-    given = read_ids(ids) if ids is not None else {}
-    judged = judge_stack(stack)
+    known_ids = read_ids(ids) if ids is not None else {}
+    judged = validate_stack(stack)
     if judged.plan is None:
-        return refused("adopt", judged, format)
+        return reject("adopt", judged, format)
     graph = graph_of(judged.plan)
     if graph is None:
         raise UsageError(
             f"{judged.file}: cloud {judged.plan.cloud.value} makes nothing at AWS or Google that could be"
             " adopted. What is inside a cluster, `gpuyard recover` takes over."
         )
-    _refuse_strangers(given, graph)
-    given = _with_project(judged.plan, given, project, ask=ask)
-    found = search(judged.plan, graph, given, _asking() if ask else None, component)
-    content = import_file(judged.plan, graph, found.ids, component)
+    _refuse_strangers(known_ids, graph)
+    known_ids = _with_project(judged.plan, known_ids, project, ask=ask)
+    result = search(judged.plan, graph, known_ids, _asking() if ask else None, component)
+    content = import_file(judged.plan, graph, result.ids, component)
     if out is not None:
         write_file(out, json.dumps(content, indent=2) + "\n")
-    if into and not found.missing:
+    if into and not result.missing:
         _import(into, content)
     if format is Format.JSON:
-        said = document("adopt", judged, **_document(found, content, into))
-        write(as_json(said))
+        output = document("adopt", judged, **_document(result, content, into))
+        write(as_json(output))
     else:
-        _show(found, graph, results(), out, into)
-    return LACKS if found.unasked else FOUND if found.missing else FINE
+        _show(result, graph, results(), out, into)
+    return ENVIRONMENT_MISSING if result.not_queried else FINDINGS if result.missing else OK
 
 
 def _asking() -> Any:
-    from gpuyard.programs import ask
+    from gpuyard.programs import run_commands
 
-    return ask
+    return run_commands
 
 
-def _refuse_strangers(given: dict[str, str], graph: "CloudGraph") -> None:
+def _refuse_strangers(known_ids: dict[str, str], graph: "CloudGraph") -> None:
     """An id of a resource that the stack does not make is a slip of the pen."""
     known = {each.name for each in graph.resources}
     holders = known | {each.name for each in graph.calls}
     strangers = [
         name
-        for name in given
+        for name in known_ids
         if name not in known and ("." not in name or name.partition(".")[0] not in holders)
     ]
     if strangers:
@@ -124,29 +124,29 @@ def _refuse_strangers(given: dict[str, str], graph: "CloudGraph") -> None:
 
 
 def _with_project(
-    plan: "PlatformPlan", given: dict[str, str], project: str, *, ask: bool
+    plan: "PlatformPlan", known_ids: dict[str, str], project: str, *, ask: bool
 ) -> dict[str, str]:
     """Every id of Google begins with the project."""
     if plan.cloud.value != "gcp":
         if project:
             raise UsageError(f"--project {project}: AWS has no projects.")
-        return given
-    if project or PROJECT in given:
-        return {PROJECT: project, **given} if project else given
+        return known_ids
+    if project or PROJECT in known_ids:
+        return {PROJECT: project, **known_ids} if project else known_ids
     if ask:
         from gpuyard.preflight import gcp
-        from gpuyard.programs import ask as put
+        from gpuyard.programs import run_commands as put
 
-        question = gcp.caller_question()
-        if found := gcp.project_of(put([question])[question.name].value):
-            return {PROJECT: found, **given}
+        question = gcp.caller_probe()
+        if result := gcp.project_of(put([question])[question.name].value):
+            return {PROJECT: result, **known_ids}
     raise UsageError("every id of Google begins with a project: give --project ID.")
 
 
 # ── into the state ────────────────────────────────────────────────────────────────────────────────
 def _import(name: str, content: dict[str, Any]) -> None:
     """What is taken in stays protected until the program's first `up` says otherwise."""
-    from gpuyard.adopting.import_file import with_names_given
+    from gpuyard.adopting.import_file import with_explicit_names
     from gpuyard.recovery import PulumiStack
 
     stack = PulumiStack(name, Path.cwd(), os.environ)
@@ -154,48 +154,52 @@ def _import(name: str, content: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory(prefix="gpuyard-") as folder:
         file = Path(folder) / "adopt.json"
         file.write_text(json.dumps(content), encoding="utf-8")
-        stack.ask("import", "--file", str(file), "--generate-code=false", "--yes", "--skip-preview")
-    stack.edit(lambda deployment: with_names_given(deployment, adopted))
+        stack.query(
+            "import", "--file", str(file), "--generate-code=false", "--yes", "--skip-preview"
+        )
+    stack.edit(lambda deployment: with_explicit_names(deployment, adopted))
 
 
 # ── what is said ──────────────────────────────────────────────────────────────────────────────────
-def _document(found: "Searched", content: dict[str, Any], into: str) -> dict[str, Any]:
+def _document(result: "SearchResult", content: dict[str, Any], into: str) -> dict[str, Any]:
     return {
-        "ids": dict(found.ids),
-        "missing": [{"name": name, "why": why} for name, why in found.missing.items()],
+        "ids": dict(result.ids),
+        "missing": [{"name": name, "why": why} for name, why in result.missing.items()],
         "differs": [
-            {"name": each.name, "field": each.field, "there": each.there, "wanted": each.wanted}
-            for each in found.differs
+            {"name": each.name, "field": each.field, "there": each.actual, "wanted": each.expected}
+            for each in result.differences
         ],
-        "not_asked": [{"about": about, "why": why} for about, why in found.unasked.items()],
-        "imported": bool(into) and not found.missing,
+        "not_asked": [{"about": about, "why": why} for about, why in result.not_queried.items()],
+        "imported": bool(into) and not result.missing,
         "file": content,
     }
 
 
 def _show(
-    found: "Searched", graph: "CloudGraph", console: "Console", out: Path | None, into: str
+    result: "SearchResult", graph: "CloudGraph", console: "Console", out: Path | None, into: str
 ) -> None:
     kinds = {each.name: each.kind for each in graph.resources}
-    for name, identity in found.ids.items():
-        console.tell(f"{name}: {identity}", first="found".ljust(_WIDTH), style="dim")
-    for each in found.differs:
-        told = f"{each.name}: {each.field} is {each.there}, the stack file gives {each.wanted}"
-        console.tell(told, first="DIFFERS".ljust(_WIDTH), style="yellow")
-    for name, why in found.missing.items():
-        told = f"{name} ({kinds[name]}): {why}"
-        console.tell(told, first="MISSING".ljust(_WIDTH), style="yellow")
-    for about, why in found.unasked.items():
-        console.tell(f"{about}: {why}", first="NOT ASKED".ljust(_WIDTH), style="yellow")
-    console.say()
-    console.say(f"{many(len(found.ids), 'id')} found, {len(found.missing)} missing.")
-    if found.missing:
-        console.say(
+    for name, identity in result.ids.items():
+        console.print_wrapped(f"{name}: {identity}", first="found".ljust(_WIDTH), style="dim")
+    for each in result.differences:
+        message = (
+            f"{each.name}: {each.field} is {each.actual}, the stack file gives {each.expected}"
+        )
+        console.print_wrapped(message, first="DIFFERS".ljust(_WIDTH), style="yellow")
+    for name, why in result.missing.items():
+        message = f"{name} ({kinds[name]}): {why}"
+        console.print_wrapped(message, first="MISSING".ljust(_WIDTH), style="yellow")
+    for about, why in result.not_queried.items():
+        console.print_wrapped(f"{about}: {why}", first="NOT ASKED".ljust(_WIDTH), style="yellow")
+    console.print()
+    console.print(f"{pluralize(len(result.ids), 'id')} found, {len(result.missing)} missing.")
+    if result.missing:
+        console.print(
             "The next `up` would make what is missing. Say its id in a file for --ids, or --ask the account."
         )
     elif into:
-        console.say(f"Imported into {into}. Now: pulumi preview --stack {into}")
+        console.print(f"Imported into {into}. Now: pulumi preview --stack {into}")
     elif out is not None:
-        console.say(
+        console.print(
             f"Wrote {out}. Now the same with --into PULUMI_STACK, or `pulumi import --file`."
         )

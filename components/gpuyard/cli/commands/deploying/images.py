@@ -5,17 +5,17 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE
-from gpuyard.cli.image_sizes import Sizes, ask_sizes, size_words
+from gpuyard.cli.exit_codes import OK
+from gpuyard.cli.image_sizes import Sizes, format_size, query_sizes
 from gpuyard.cli.options import Format, StackArgument
-from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import Console, results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, refused
+from gpuyard.cli.views.findings import document, reject
 from gpuyard.errors import UsageError
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.supply.copying import Copier, PulledChart, copy_script, pulled_charts
 from gpuyard.render.supply.images import PulledImage, pulled_images
+from gpuyard.render.supply.mirror_scripts import Copier, PulledChart, copy_script, pulled_charts
 
 
 class ImagesFormat(StrEnum):
@@ -46,10 +46,10 @@ def images(
     ] = False,
 ) -> int:
     """List every image and chart that a stack pulls. Shows digests where they are known."""
-    judged = judge_stack(stack)
+    judged = validate_stack(stack)
     if judged.plan is None:
-        said = Format.JSON if format is ImagesFormat.JSON else Format.TEXT
-        return refused("images", judged, said, images=None, charts=None)
+        output_format = Format.JSON if format is ImagesFormat.JSON else Format.TEXT
+        return reject("images", judged, output_format, images=None, charts=None)
     plan = judged.plan
     if format in {ImagesFormat.SKOPEO, ImagesFormat.CRANE}:
         if sizes:
@@ -62,33 +62,33 @@ def images(
                 " Write `mirror: {images: REGISTRY/PATH}`."
             )
         write(copy_script(plan, Copier(format.value)))
-        return FINE
-    found, charts = pulled_images(plan), pulled_charts(plan)
-    asked = ask_sizes(plan, found) if sizes else None
+        return OK
+    result, charts = pulled_images(plan), pulled_charts(plan)
+    sizes_by_image = query_sizes(plan, result) if sizes else None
     if format is ImagesFormat.JSON:
         rows = {
-            "images": [_row(each, asked) for each in found],
+            "images": [_row(each, sizes_by_image) for each in result],
             "charts": [_chart(c) for c in charts],
         }
         write(as_json(document("images", judged, **rows)))
     else:
-        _show(plan, found, charts, asked, results())
-    return asked.code if asked else FINE
+        _show(plan, result, charts, sizes_by_image, results())
+    return sizes_by_image.code if sizes_by_image else OK
 
 
-def _row(image: PulledImage, asked: Sizes | None) -> dict[str, object]:
+def _row(image: PulledImage, sizes: Sizes | None) -> dict[str, object]:
     """Without `--sizes` nobody has asked a registry, and sizes are unknown."""
-    size = asked.of(image) if asked else None
+    size = sizes.of(image) if sizes else None
     return {
         "image": image.reference,
         "repository": image.repository,
         "tag": image.tag or None,
         "digest": image.digest or None,
         "compressed_bytes": dict(size.compressed) if size and size.compressed else None,
-        "size_unknown_because": (size.why or None) if size else "no registry was asked",
-        "of": image.of,
-        "adds": image.adds or None,
-        "home": image.home,
+        "size_unknown_because": (size.reason or None) if size else "no registry was asked",
+        "of": image.component,
+        "adds": image.tag_suffix or None,
+        "home": image.upstream,
         "by_tag_because": image.why_by_tag or None,
     }
 
@@ -99,44 +99,48 @@ def _chart(chart: PulledChart) -> dict[str, object]:
         "repository": chart.repository or None,
         "version": chart.version,
         "digest": chart.digest or None,
-        "home": chart.home,
+        "home": chart.upstream,
     }
 
 
 def _show(
     plan: PlatformPlan,
-    found: list[PulledImage],
+    results: list[PulledImage],
     charts: list[PulledChart],
-    asked: Sizes | None,
+    sizes: Sizes | None,
     console: Console,
 ) -> None:
-    if not found:
-        console.say(f"{plan.name} pulls no image: " + _why_none(plan))
+    if not results:
+        console.print(f"{plan.name} pulls no image: " + _why_none(plan))
         return
     console.title("Images", "that the platform's own pods pull")
-    for image in found:  # whole on one line, so that it can be copied
+    for image in results:  # whole on one line, so that it can be copied
         pinned = "" if image.digest else ", tag only"
-        size = f", {size_words(asked.of(image))}" if asked else ""
-        console.say(f"  {image.reference}  {image.of}{pinned}{size}")
-    for image in found:
-        if image.adds:
-            console.tell(f"{image.repository}: after the tag stands {image.adds}", indent=2)
+        size = f", {format_size(sizes.of(image))}" if sizes else ""
+        console.print(f"  {image.reference}  {image.component}{pinned}{size}")
+    for image in results:
+        if image.tag_suffix:
+            console.print_wrapped(
+                f"{image.repository}: after the tag stands {image.tag_suffix}", indent=2
+            )
         if image.why_by_tag:
-            console.tell(f"{image.repository}: by tag, for {image.why_by_tag}", indent=2)
-        if asked and (why := asked.of(image).why):
-            console.tell(f"{image.repository}: size unknown: {why}", indent=2)
+            console.print_wrapped(f"{image.repository}: by tag, for {image.why_by_tag}", indent=2)
+        if sizes and (why := sizes.of(image).reason):
+            console.print_wrapped(f"{image.repository}: size unknown: {why}", indent=2)
     if charts:
         console.title("Charts", "that Helm installs")
     for chart in charts:
         where = f" from {chart.repository}" if chart.repository else ""
         pinned = f"@{chart.digest}" if chart.digest else ""
-        console.say(f"  {chart.chart} {chart.version}{pinned}{where}")
-    by_tag = sum(not image.digest for image in found)
-    told = (
-        asked.told() if asked else "sizes are not known: no registry was asked (--sizes asks them)"
+        console.print(f"  {chart.chart} {chart.version}{pinned}{where}")
+    by_tag = sum(not image.digest for image in results)
+    size_note = (
+        sizes.summary()
+        if sizes
+        else "sizes are not known: no registry was asked (--sizes asks them)"
     )
-    console.tell(
-        f"{len(found)} images, {by_tag} by tag only; {told}."
+    console.print_wrapped(
+        f"{len(results)} images, {by_tag} by tag only; {size_note}."
         " What the cloud puts on its nodes, and what teams run, is not counted.",
         indent=2,
     )

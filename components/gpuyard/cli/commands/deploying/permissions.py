@@ -4,17 +4,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.options import Format, FormatOption, StackArgument
-from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, refused
+from gpuyard.cli.views.findings import document, reject
 from gpuyard.errors import UsageError
 
 if TYPE_CHECKING:
-    from gpuyard.judging import Judged
     from gpuyard.plan.records import PlatformPlan
+    from gpuyard.stack_validation import ValidatedStack
 
 _DIGITS = 12
 
@@ -34,19 +34,19 @@ def permissions(
     """Print the least privileges that deploy a stack. IAM policies on AWS, roles on GCP; queries no cloud."""
     if account and not (len(account) == _DIGITS and account.isascii() and account.isdigit()):
         raise UsageError(f"--account {account}: an account of AWS has {_DIGITS} digits.")
-    judged = judge_stack(stack)
+    judged = validate_stack(stack)
     if judged.plan is None:
-        return refused("permissions", judged, format)
+        return reject("permissions", judged, format)
     if judged.plan.cloud.value not in {"aws", "gcp"}:
         raise UsageError(
             f"{judged.file}: cloud {judged.plan.cloud.value} makes nothing at AWS or Google,"
             " so nobody must be allowed anything there."
         )
     _write(judged, judged.plan, account or "*", format)
-    return FINE
+    return OK
 
 
-def _write(judged: "Judged", plan: "PlatformPlan", account: str, format_: Format) -> None:
+def _write(judged: "ValidatedStack", plan: "PlatformPlan", account: str, format_: Format) -> None:
     from gpuyard.cli.views import permissions as views
     from gpuyard.render.permissions.of_plan import aws_permissions, gcp_permissions
 

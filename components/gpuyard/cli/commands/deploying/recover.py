@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.options import Format, FormatOption
 from gpuyard.cli.terminal.console import write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document
-from gpuyard.recovery import PulumiStack, Recovered
+from gpuyard.recovery import PulumiStack, RecoveryResult
 from gpuyard.recovery import recover as recovered
 
 
@@ -36,22 +36,22 @@ def recover(
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Repair a stack after an interrupted `pulumi up`. Removes its lock and imports what it created."""
-    found = recovered(PulumiStack(stack, Path.cwd(), os.environ, config_file))
+    result = recovered(PulumiStack(stack, Path.cwd(), os.environ, config_file))
     up = f"pulumi up --stack {stack}" + (f" --config-file {config_file}" if config_file else "")
-    write(_document(stack, found) if format is Format.JSON else _text(stack, up, found))
-    return FOUND if found.left else FINE
+    write(_document(stack, result) if format is Format.JSON else _text(stack, up, result))
+    return FINDINGS if result.remaining else OK
 
 
-def _document(stack: str, found: Recovered) -> str:
-    return as_json(document("recover", stack=stack, did=found.did, left=found.left))
+def _document(stack: str, result: RecoveryResult) -> str:
+    return as_json(document("recover", stack=stack, did=result.actions, left=result.remaining))
 
 
-def _text(stack: str, up: str, found: Recovered) -> str:
-    if not found.did and not found.left:
+def _text(stack: str, up: str, result: RecoveryResult) -> str:
+    if not result.actions and not result.remaining:
         return f"Stack {stack} needs nothing: no lock, nothing under way, nothing that is there already.\n"
-    lines = [*found.did]
-    if found.left:
-        lines += ["Left for you to decide:", *(f"  {one}" for one in found.left)]
+    lines = [*result.actions]
+    if result.remaining:
+        lines += ["Left for you to decide:", *(f"  {one}" for one in result.remaining)]
     else:
         lines.append(f"The next `{up}` goes on from here.")
     return "".join(f"{line}\n" for line in lines)

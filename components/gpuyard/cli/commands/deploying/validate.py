@@ -7,16 +7,22 @@ from typing import Annotated, Any
 import typer
 
 from gpuyard.catalogue.gpus import find_gpu
-from gpuyard.catalogue.troubles import find_trouble, seen_by
-from gpuyard.cli.exit_codes import BAD_HARDWARE, FINE
+from gpuyard.catalogue.known_issues import find_known_issue, issues_for_check
+from gpuyard.cli.exit_codes import BAD_HARDWARE, OK
 from gpuyard.cli.options import Format, FormatOption
-from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
-from gpuyard.cli.validator import dumped, explained, gpus_of, judged, recorded
+from gpuyard.cli.validator import (
+    dump_inventory,
+    explain_check,
+    installed_gpus,
+    record_machine,
+    validate_machine,
+)
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, show_refusal
-from gpuyard.cli.views.troubles import signs_text, trouble_text
-from gpuyard.errors import EnvironmentLacks, PlanRefused, UsageError
+from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard.cli.views.known_issues import known_issue_text, symptoms_text
+from gpuyard.errors import EnvironmentMissing, PlanRejected, UsageError
 from gpuyard.local_files import read_regular, write_file
 from gpuyard.render.validation.expectations import any_expectations_text, expectations_text
 
@@ -54,7 +60,7 @@ def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
             metavar="FILE", help="Validate a snapshot of --record instead of this machine."
         ),
     ] = None,
-    dump: Annotated[
+    inventory: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
@@ -65,7 +71,7 @@ def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --dump: output of `kubectl get nodes -o json` for these nodes.",
+            help="With --inventory: output of `kubectl get nodes -o json` for these nodes.",
         ),
     ] = None,
     in_use: Annotated[
@@ -78,32 +84,32 @@ def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
     Exits with code 8 when a check fails or a required check did not run.
     """
     if explain is not None:
-        trouble = find_trouble(explain)
+        trouble = find_known_issue(explain)
         if trouble is not None:
-            write(trouble_text(trouble))
+            write(known_issue_text(trouble))
         else:
-            write(explained(explain) + signs_text(seen_by(explain)))
-        return FINE
+            write(explain_check(explain) + symptoms_text(issues_for_check(explain)))
+        return OK
     if (stack is None) is not (pool is None):
         raise UsageError("--stack and --pool belong together: a machine is a node of one pool.")
-    if nodes is not None and dump is None:
-        raise UsageError("--nodes says where nodes of a dump stand: give --dump FILE with it.")
+    if nodes is not None and inventory is None:
+        raise UsageError("--nodes needs --inventory FILE.")
     machine = _machine(snapshot)
-    if dump is not None:
-        write_file(dump, dumped(machine, _nodes(nodes)))
-        return FINE
+    if inventory is not None:
+        write_file(inventory, dump_inventory(machine, _nodes(nodes)))
+        return OK
     if record is not None:
         write_file(record, machine)
-        return FINE
+        return OK
     expected, left_out = _of_product(machine) if stack is None else (_of_pool(stack, pool), ())
     busy = _LOAD if in_use else ()
-    ended = judged(machine, expected, {*left_out, *busy})
-    return _tell(ended.out, ended.err, as_document=format is Format.JSON)
+    ended = validate_machine(machine, expected, {*left_out, *busy})
+    return _report(ended.out, ended.err, as_document=format is Format.JSON)
 
 
 def _machine(snapshot: Path | None) -> str:
     if snapshot is None:
-        return recorded()
+        return record_machine()
     return read_regular(snapshot, SNAPSHOT_BYTES, "a recorded machine").decode(errors="replace")
 
 
@@ -115,11 +121,11 @@ def _nodes(file: Path | None) -> str | None:
 
 def _of_product(machine: str) -> tuple[str, tuple[str, ...]]:
     """What the catalogue knows of its GPUs; how many, and how they are cut, only a plan could say."""
-    gpus = gpus_of(machine)
+    gpus = installed_gpus(machine)
     name = gpus[0].get("name")
     gpu = find_gpu(name) if isinstance(name, str) else None
     if gpu is None:
-        raise EnvironmentLacks(
+        raise EnvironmentMissing(
             f"the catalogue does not know {name}: nothing is known to hold it against. `gpuyard offers` lists"
             " the machines and GPUs that it knows"
         )
@@ -129,20 +135,20 @@ def _of_product(machine: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _of_pool(stack: str, pool: str | None) -> str:
-    found = judge_stack(stack)
-    if found.plan is None:
-        show_refusal(found)
-        raise PlanRefused(f"the stack {stack} is refused, so nothing can be held against it")
-    names = [each.name for each in found.plan.pools]
+    result = validate_stack(stack)
+    if result.plan is None:
+        show_rejection(result)
+        raise PlanRejected(f"the stack {stack} is refused, so nothing can be held against it")
+    names = [each.name for each in result.plan.pools]
     if pool not in names:
         raise UsageError(f"no pool {pool!r} in {stack}; there are {', '.join(names)}")
-    text = expectations_text(found.plan, found.plan.pool(pool))
+    text = expectations_text(result.plan, result.plan.pool(pool))
     if text is None:
         raise UsageError(f"a node of {pool} has a part of a GPU, which tells nothing of the whole")
     return text
 
 
-def _tell(out: str, err: str, *, as_document: bool) -> int:
+def _report(out: str, err: str, *, as_document: bool) -> int:
     if not out:
         raise UsageError(err.strip().removeprefix("cannot run: "))
     report: dict[str, Any] = json.loads(out)
@@ -151,10 +157,10 @@ def _tell(out: str, err: str, *, as_document: bool) -> int:
     else:
         console = results()
         for line in err.strip().splitlines():
-            console.tell(line)
+            console.print_wrapped(line)
         for check in dict.fromkeys(_failed(report)):
-            console.tell(f"gpuyard validate --explain {check}", indent=2)
-    return FINE if report["exit_code"] == 0 else BAD_HARDWARE
+            console.print_wrapped(f"gpuyard validate --explain {check}", indent=2)
+    return OK if report["exit_code"] == 0 else BAD_HARDWARE
 
 
 def _failed(report: dict[str, Any]) -> list[str]:

@@ -11,32 +11,32 @@ from time import monotonic
 
 from gpuyard.cli.commands.linting.rendering import with_programs
 from gpuyard.cli.stacks import STDIN, read_stdin
-from gpuyard.cli.terminal.text import many
+from gpuyard.cli.terminal.text import pluralize
 from gpuyard.errors import UsageError
-from gpuyard.lint.ignores import Ignores, ignores_in
-from gpuyard.lint.items import FilesRead, Item, Unread
+from gpuyard.lint.combined.chart_references import resolve_chart_references
+from gpuyard.lint.combined.example_files import chart_tests, is_example_file, undeployed_examples
+from gpuyard.lint.combined.kustomize import NAMES as KUSTOMIZATIONS
+from gpuyard.lint.combined.named_values import with_referenced_values
+from gpuyard.lint.combined.script_hints import RepositoryFiles, ScriptHints, script_hints
+from gpuyard.lint.ignores import Ignores, parse_ignores
+from gpuyard.lint.items import Item, LintInput, SkippedFile
 from gpuyard.lint.languages.commands import (
     MOST_BYTES,
     AppliedRelease,
     HelmCommand,
-    commands_in,
+    helm_commands,
     is_script,
 )
-from gpuyard.lint.languages.images_said import ImagesSaid, images_said
-from gpuyard.lint.languages.labels_said import LabelsSaid, labels_said
-from gpuyard.lint.languages.versions_said import versions_said
+from gpuyard.lint.languages.image_overrides import ImageOverrides, image_overrides
+from gpuyard.lint.languages.node_label_hints import NodeLabelHints, node_label_hints
+from gpuyard.lint.languages.version_detection import detect_versions
 from gpuyard.lint.layers.helmfile import helmfile_commands
-from gpuyard.lint.layers.parents import taken_in
-from gpuyard.lint.layers.versions import with_versions_elsewhere
+from gpuyard.lint.layers.parent_charts import parent_chart_overrides
+from gpuyard.lint.layers.versions import with_remote_versions
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
-from gpuyard.lint.together.handed import FilesInView, Handed, handed
-from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
-from gpuyard.lint.together.named_values import with_named_values
-from gpuyard.lint.together.samples import is_sample, not_deployed, tests_of_charts
-from gpuyard.lint.together.told_charts import with_told_charts
-from gpuyard.lint.unused.dependencies import without_those_off
+from gpuyard.lint.unused.dependencies import drop_disabled_subcharts
 from gpuyard.local_files import read_regular
-from gpuyard.spec.yaml.room import NO_ROOM, MemoryRoom
+from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudget
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 _YAML = (".yaml", ".yml", ".YAML", ".YML")
@@ -52,7 +52,7 @@ _SIGNS = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
-class WantedFiles:
+class FileSelection:
     """What of the files is looked at."""
 
     exclude: Sequence[str] = ()
@@ -60,7 +60,7 @@ class WantedFiles:
     seconds: float = math.inf
     """So long reading and rendering may take."""
 
-    def takes(self, name: str, *, sample: bool) -> bool:
+    def includes(self, name: str, *, sample: bool) -> bool:
         """Whether a file that was found below a folder is one of them."""
         return (self.samples or not sample) and not any(_fits(name, each) for each in self.exclude)
 
@@ -74,7 +74,7 @@ def _fits(name: str, pattern: str) -> bool:
     return any(fnmatch(part, clean) for part in Path(path).parts)
 
 
-EVERYTHING = WantedFiles()
+ALL_FILES = FileSelection()
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class TimeLimit:
 
     seconds: float
     end: float = field(init=False)
-    late: dict[str, None] = field(default_factory=dict[str, None])
+    unfinished_steps: dict[str, None] = field(default_factory=dict[str, None])
     """In order, each once."""
 
     def __post_init__(self) -> None:
@@ -94,105 +94,121 @@ class TimeLimit:
         """Whether the time limit is reached."""
         return monotonic() > self.end
 
-    def allows(self, name: str) -> bool:
+    def has_time_for(self, name: str) -> bool:
         """Whether the time limit is not reached yet; records the file where it is."""
         if not self.is_over():
             return True
-        self.late[name] = None
+        self.unfinished_steps[name] = None
         return False
 
-    def unread(self, named: str) -> Iterator[Unread]:
+    def unread(self, named: str) -> Iterator[SkippedFile]:
         """One entry for all files that the time limit left out."""
-        if self.late:
-            files = f"{many(len(self.late), 'file')}, from {_shown(next(iter(self.late)))} on"
+        if self.unfinished_steps:
+            files = f"{pluralize(len(self.unfinished_steps), 'file')}, from {_shown(next(iter(self.unfinished_steps)))} on"
             reason = f"the time limit of {self.seconds:g} s leaves out {files}: raise --time-limit"
-            yield Unread(named, reason)
+            yield SkippedFile(named, reason)
 
 
 def read_all(
-    paths: Sequence[str], wanted: WantedFiles = EVERYTHING, *, render: bool = False
-) -> tuple[FilesRead, Ignores]:
+    paths: Sequence[str], selection: FileSelection = ALL_FILES, *, render: bool = False
+) -> tuple[LintInput, Ignores]:
     """Everything in the files and folders, each file once, in the order given and by name."""
-    clock = TimeLimit(wanted.seconds)
-    with (space := MemoryRoom(MOST_KEPT)).shared():
-        reading, ignores = _read_all(paths, wanted, space, clock)
+    clock = TimeLimit(selection.seconds)
+    with (space := ParseBudget(MOST_KEPT)).shared():
+        reading, ignores = _read_all(paths, selection, space, clock)
         space.short = False
         reading = with_programs(reading, wanted=render, seconds=clock.end - monotonic())
-    tests = tests_of_charts(reading).difference(shown_names(paths))
+    tests = chart_tests(reading).difference(shown_names(paths))
     reading = replace(reading, samples=reading.samples | tests)
     if space.short:
-        more = Unread(paths[0], f"a chart or kustomization: {NO_ROOM}")
-        reading = replace(reading, unread=(*reading.unread, more))
+        more = SkippedFile(paths[0], f"a chart or kustomization: {BUDGET_EXCEEDED}")
+        reading = replace(reading, skipped=(*reading.skipped, more))
     return reading, ignores
 
 
 def _read_all(
-    paths: Sequence[str], wanted: WantedFiles, space: MemoryRoom, clock: TimeLimit
-) -> tuple[FilesRead, Ignores]:
+    paths: Sequence[str], selection: FileSelection, space: ParseBudget, clock: TimeLimit
+) -> tuple[LintInput, Ignores]:
     items: list[Item] = []
     ignores = Ignores()
     samples: set[str] = set()
     modules: dict[str, dict[str, bytes]] = {}
-    chosen = _chosen(paths, wanted)
-    unread = _without_links(chosen, paths)
-    files = [each.file for each in unread]
-    said, scripts = _said_by_scripts(chosen, paths, clock)
+    chosen = _chosen(paths, selection)
+    skipped = _without_links(chosen, paths)
+    files = [each.file for each in skipped]
+    hints, scripts = _said_by_scripts(chosen, paths, clock)
     for name, sample in chosen.items():
-        if name in scripts or not clock.allows(name):
+        if name in scripts or not clock.has_time_for(name):
             continue
         try:
             data = _bytes(name)
         except UsageError as e:
             if name in paths:
                 raise
-            unread.append(Unread(_shown(name), _shown(str(e)).removeprefix(f"{_shown(name)}: ")))
+            skipped.append(
+                SkippedFile(_shown(name), _shown(str(e)).removeprefix(f"{_shown(name)}: "))
+            )
             files.append(_shown(name))
             continue
         shown = shown_names((name,))[0]
         if shown.endswith(TERRAFORM) and not space.take(len(data) // OF_TEXT):
-            reading = FilesRead((), (Unread(shown, NO_ROOM),), (shown,))
+            reading = LintInput((), (SkippedFile(shown, BUDGET_EXCEEDED),), (shown,))
         elif shown.endswith(TERRAFORM):
             modules.setdefault(os.path.dirname(shown), {})[shown] = data  # noqa: PTH120  a name as it is
-            reading = FilesRead(files=(shown,))
+            reading = LintInput(files=(shown,))
         else:
-            reading = _kept(partial(read, chart=said.charts.get(shown, "")), data, shown, space)
+            reading = _read_within_budget(
+                partial(read, chart=hints.charts.get(shown, "")), data, shown, space
+            )
         items += reading.items
-        unread += reading.unread
+        skipped += reading.skipped
         files += reading.files
         # of a template others are made later, with its places
         judged = bool(reading.items) or shown.endswith(TERRAFORM) or b"{{" in data[:MOST_BYTES]
-        ignores += ignores_in(data, shown, judged=judged)
+        ignores += parse_ignores(data, shown, judged=judged)
         samples |= {shown} if sample else set()
-    chosen = {name: sample for name, sample in chosen.items() if name not in clock.late}
-    unread += clock.unread(shown_names(paths)[0])
+    chosen = {name: sample for name, sample in chosen.items() if name not in clock.unfinished_steps}
+    skipped += clock.unread(shown_names(paths)[0])
     space.short = False
     view = _texts(chosen, paths)
     named = shown_names(paths)
     reading = read_modules(modules, samples, view, named=named)
-    if space.short and not any(each.reason == NO_ROOM for each in reading.unread):
-        unread.append(Unread(min(map(min, modules.values())), NO_ROOM))
+    if space.short and not any(each.reason == BUDGET_EXCEEDED for each in reading.skipped):
+        skipped.append(SkippedFile(min(map(min, modules.values())), BUDGET_EXCEEDED))
     items += reading.items
-    unread += reading.unread
+    skipped += reading.skipped
     # who names a file wants to know why it is not read
-    unread = [replace(u, foreign=u.foreign and u.file not in named) for u in unread]
-    found = FilesRead(
-        tuple(items), tuple(unread), tuple(files), frozenset(samples), handed=reading.handed
+    skipped = [
+        replace(u, is_unrecognized=u.is_unrecognized and u.file not in named) for u in skipped
+    ]
+    result = LintInput(
+        tuple(items),
+        tuple(skipped),
+        tuple(files),
+        frozenset(samples),
+        values_overlays=reading.values_overlays,
     )
     names = {_shown(name): name for name in chosen}
-    opened = _named_by_releases(reading, paths, wanted)
-    found, more = _with_told(found, said.charts, names, opened, view)
-    unused = not_deployed(found, list(names), lambda file: view(file).encode())
-    found = replace(found, samples=found.samples | {each for each in unused if each not in paths})
-    found = with_named_values(with_versions_elsewhere(found, names, view), names, view)
-    return _with_handed(found, said, names, view), ignores + more
+    opened = _named_by_releases(reading, paths, selection)
+    result, more = _with_resolved_charts(result, hints.charts, names, opened, view)
+    unused = undeployed_examples(result, list(names), lambda file: view(file).encode())
+    result = replace(
+        result, samples=result.samples | {each for each in unused if each not in paths}
+    )
+    result = with_referenced_values(with_remote_versions(result, names, view), names, view)
+    return _with_handed(result, hints, names, view), ignores + more
 
 
 def _with_handed(
-    found: FilesRead, said: Handed, names: Mapping[str, str], view: Callable[[str], str]
-) -> FilesRead:
+    result: LintInput, hints: ScriptHints, names: Mapping[str, str], view: Callable[[str], str]
+) -> LintInput:
     """With what commands, charts around others, and releases of Terraform hand to helm."""
-    handed = (*said.values, *taken_in(names.keys() - found.samples, view), *found.handed)
-    return replace(found, installs=said.installs, handed=handed)
+    overlays = (
+        *hints.values,
+        *parent_chart_overrides(names.keys() - result.samples, view),
+        *result.values_overlays,
+    )
+    return replace(result, installs=hints.installs, values_overlays=overlays)
 
 
 def _texts(chosen: Iterable[str], paths: Sequence[str]) -> Callable[[str], str]:
@@ -201,72 +217,75 @@ def _texts(chosen: Iterable[str], paths: Sequence[str]) -> Callable[[str], str]:
     inside = NamedFolders(paths)
 
     def text_of(file: str) -> str:
-        if file not in names and (_LEFT_OUT & set(Path(file).parts) or not inside.holds(file)):
+        if file not in names and (_LEFT_OUT & set(Path(file).parts) or not inside.contains(file)):
             return ""
         return _few_bytes(names.get(file, file)).decode(errors="replace")
 
     return text_of
 
 
-def _with_told(
-    found: FilesRead,
-    said: Collection[str],
+def _with_resolved_charts(
+    result: LintInput,
+    known_charts: Collection[str],
     names: Collection[str],
     opened: Mapping[str, bool],
     view: Callable[[str], str],
-) -> tuple[FilesRead, Ignores]:
+) -> tuple[LintInput, Ignores]:
     """With values whose chart is told, those of files too that only a release names, as a `.tftpl`.
 
     Without those that are switched off.
     """
-    told = with_told_charts(found, said, {*names, *opened}, view)
+    resolved = resolve_chart_references(result, known_charts, {*names, *opened}, view)
     ignores = Ignores()
-    for file in told.files[len(found.files) :]:
-        ignores += ignores_in(_few_bytes(file), file, judged=True)
-    samples = found.samples | {file for file, sample in opened.items() if sample}
-    return replace(without_those_off(told, names, view), samples=samples), ignores
+    for file in resolved.files[len(result.files) :]:
+        ignores += parse_ignores(_few_bytes(file), file, judged=True)
+    samples = result.samples | {file for file, sample in opened.items() if sample}
+    return replace(drop_disabled_subcharts(resolved, names, view), samples=samples), ignores
 
 
 def _named_by_releases(
-    reading: FilesRead, paths: Sequence[str], wanted: WantedFiles
+    reading: LintInput, paths: Sequence[str], selection: FileSelection
 ) -> dict[str, bool]:
     """Files of values that Terraform opens, whatever they are called, and whether they are samples."""
-    found: dict[str, bool] = {}
+    results: dict[str, bool] = {}
     roots, inside = _roots(paths), NamedFolders(paths)
-    for file in {file for release in reading.handed for file in release.files}:
+    for file in {file for release in reading.values_overlays for file in release.files}:
         below = [root for root in roots if file.startswith(f"{root}/" if root else "")]
-        if not inside.holds(file):
+        if not inside.contains(file):
             continue
-        sample = bool(below) and is_sample(os.path.relpath(file, max(below, key=len) or "."))
-        if wanted.takes(file, sample=sample):
-            found[file] = sample
-    return found
+        sample = bool(below) and is_example_file(os.path.relpath(file, max(below, key=len) or "."))
+        if selection.includes(file, sample=sample):
+            results[file] = sample
+    return results
 
 
 def _said_by_scripts(
     chosen: Mapping[str, bool], paths: Sequence[str], clock: TimeLimit
-) -> tuple[Handed, frozenset[str]]:
+) -> tuple[ScriptHints, frozenset[str]]:
     """What commands of scripts and texts say, samples left out, and which files are nothing else."""
     scripts = [name for name in chosen if is_script(name)]
-    found = {
-        _shown(name): said
+    results = {
+        _shown(name): commands
         for name, sample in chosen.items()
-        if not sample and name != STDIN and clock.allows(name) and (said := _commands(name))
+        if not sample
+        and name != STDIN
+        and clock.has_time_for(name)
+        and (commands := _commands(name))
     }
     only = frozenset(
         name
         for name in scripts
-        if Path(name).suffix not in SUFFIXES and (name not in paths or _shown(name) in found)
+        if Path(name).suffix not in SUFFIXES and (name not in paths or _shown(name) in results)
     )
-    names = {_shown(name): name for name, sample in chosen.items() if not sample and found}
+    names = {_shown(name): name for name, sample in chosen.items() if not sample and results}
     roots = _roots(paths)
 
-    def view(script: str) -> FilesInView:
+    def view(script: str) -> RepositoryFiles:
         above = [root for root in roots if not root or script.startswith(f"{root}/")]
         root = max(above, key=len, default=os.path.dirname(script))  # noqa: PTH120  a name as it is
-        return FilesInView(names, root, lambda name: _few_bytes(names[name]))
+        return RepositoryFiles(names, root, lambda name: _few_bytes(names[name]))
 
-    return handed(found, view), only
+    return script_hints(results, view), only
 
 
 def _roots(paths: Sequence[str]) -> list[str]:
@@ -284,7 +303,7 @@ class NamedFolders:
         self._roots = tuple(os.path.join(os.path.realpath(each), "") for each in starts if each)  # noqa: PTH118
         self._real: dict[str, str] = {}
 
-    def holds(self, name: str) -> bool:
+    def contains(self, name: str) -> bool:
         """Whether a file really lies below one of them."""
         folder, base = os.path.split(os.path.normpath(name))
         if folder not in self._real:
@@ -306,12 +325,12 @@ def _root(path: str) -> str:
     return "" if clean == "." else clean
 
 
-def _commands(name: str) -> list[HelmCommand | AppliedRelease | ImagesSaid | LabelsSaid]:
+def _commands(name: str) -> list[HelmCommand | AppliedRelease | ImageOverrides | NodeLabelHints]:
     data, shown = _few_bytes(name), _shown(name)
     script = is_script(name)
-    commands = [*(commands_in(data, shown) if script else []), *helmfile_commands(data, shown)]
-    images = images_said(data, shown, script=script)
-    return [*commands, *versions_said(data, shown), *images, *labels_said(data, shown)]
+    commands = [*(helm_commands(data, shown) if script else []), *helmfile_commands(data, shown)]
+    images = image_overrides(data, shown, script=script)
+    return [*commands, *detect_versions(data, shown), *images, *node_label_hints(data, shown)]
 
 
 def _few_bytes(name: str) -> bytes:
@@ -322,9 +341,9 @@ def _few_bytes(name: str) -> bytes:
         return b""
 
 
-def _kept(
-    reader: Callable[[bytes, str], FilesRead], data: bytes, shown: str, space: MemoryRoom
-) -> FilesRead:
+def _read_within_budget(
+    reader: Callable[[bytes, str], LintInput], data: bytes, shown: str, space: ParseBudget
+) -> LintInput:
     """What a file holds; of what nobody keeps, the room is free again."""
     before, space.short = space.left, False
     reading = reader(data, shown)
@@ -332,28 +351,28 @@ def _kept(
     parts = sum(len(document.lines) for document in documents.values())
     text = len(data) // OF_TEXT if documents else 0
     space.left = before - parts - text - OF_ITEM * len(reading.items)
-    if space.short and not any(NO_ROOM in each.reason for each in reading.unread):
-        return replace(reading, unread=(*reading.unread, Unread(shown, NO_ROOM)))
+    if space.short and not any(BUDGET_EXCEEDED in each.reason for each in reading.skipped):
+        return replace(reading, skipped=(*reading.skipped, SkippedFile(shown, BUDGET_EXCEEDED)))
     return reading
 
 
-def _chosen(paths: Iterable[str], wanted: WantedFiles) -> dict[str, bool]:
+def _chosen(paths: Iterable[str], selection: FileSelection) -> dict[str, bool]:
     """Every file that is looked at, and whether it is a sample; one that is named itself is none."""
-    found: dict[str, bool] = {}
+    results: dict[str, bool] = {}
     for name, below in _files(paths):
-        sample = below is not None and is_sample(below)
-        if below is None or wanted.takes(name, sample=sample):
-            found[name] = found.get(name, True) and sample
-    return found
+        sample = below is not None and is_example_file(below)
+        if below is None or selection.includes(name, sample=sample):
+            results[name] = results.get(name, True) and sample
+    return results
 
 
-def _without_links(chosen: dict[str, bool], paths: Sequence[str]) -> list[Unread]:
+def _without_links(chosen: dict[str, bool], paths: Sequence[str]) -> list[SkippedFile]:
     """Leave out files below folders whose links lead out of what was named."""
     inside = NamedFolders(paths)
-    out = [each for each in chosen if each not in paths and not inside.holds(each)]
+    out = [each for each in chosen if each not in paths and not inside.contains(each)]
     for name in out:
         del chosen[name]
-    return [Unread(_shown(name), LINK) for name in out]
+    return [SkippedFile(_shown(name), LINK) for name in out]
 
 
 def _shown(name: str) -> str:
@@ -412,12 +431,12 @@ def _matching(pattern: str) -> Iterator[tuple[str, str]]:
     if below.name == "**":
         below /= "*"  # files as well, in every version of Python
     hidden = any(part.startswith(".") for part in below.parts)
-    found = [
+    results = [
         (str(each), name)
         for each in sorted(Path(start).glob(str(below)))  # `**` follows no link
         if hidden or not any(p.startswith(".") for p in each.relative_to(start).parts)
         for name in (os.path.relpath(each, start),)
     ]
-    if not found:
+    if not results:
         raise UsageError(f"{pattern}: no file matches. Give a file, a folder, a pattern, or -.")
-    yield from ((each, name) for each, name in found if Path(each).is_file())
+    yield from ((each, name) for each, name in results if Path(each).is_file())

@@ -9,30 +9,30 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.commands.linting.files import TimeLimit, WantedFiles, read_all, shown_names
+from gpuyard.cli.commands.linting.files import FileSelection, TimeLimit, read_all, shown_names
 from gpuyard.cli.commands.why import complete_ids, why
-from gpuyard.cli.exit_codes import FINE, FOUND, USAGE
+from gpuyard.cli.exit_codes import FINDINGS, OK, USAGE
 from gpuyard.cli.options import complete_stacks
 from gpuyard.cli.stacks import find_stack
-from gpuyard.cli.terminal.console import asides, results, write
+from gpuyard.cli.terminal.console import diagnostics, results, write
 from gpuyard.cli.views.documents import json_parts
-from gpuyard.cli.views.linted import report_parts, show_report, verdict_word
+from gpuyard.cli.views.lint_report import report_parts, show_report, verdict_word
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 from gpuyard.lint.baseline import read_baseline
 from gpuyard.lint.baseline import write_baseline as as_baseline
-from gpuyard.lint.items import FilesRead, Unread
+from gpuyard.lint.items import LintInput, SkippedFile
 from gpuyard.lint.read import TIMES
-from gpuyard.lint.report import Report, report
+from gpuyard.lint.report import Report, build_report
 from gpuyard.local_files import read_regular, shown_path, write_file
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import Strictness
-from gpuyard.spec.nearest import nearest
+from gpuyard.rules.run import RuleConfiguration
+from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.yaml_tree import MAX_BYTES
 from gpuyard.today import today
 
-_WORDS = {FINE: "fine", USAGE: "unread", FOUND: "failed"}
+_WORDS = {OK: "ok", USAGE: "unreadable", FINDINGS: "failed"}
 """The first word of the last line, by exit code."""
 
 
@@ -57,7 +57,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     ] = None,
     fail_on: Annotated[
         Severity, typer.Option(help="Lowest severity that exits with code 3.")
-    ] = Severity.REFUSE,
+    ] = Severity.ERROR,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -147,20 +147,20 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
         return _explain(explain, paths or [])
     if not paths:
         raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
-    settings, known = replace(_settings(config, stack), choices=choices), _known(baseline)
+    settings, known = replace(_settings(config, stack), advisory=choices), _known(baseline)
     chosen = _rules(only or [], skip or [])
-    wanted = WantedFiles(exclude or [], samples, time_limit)
-    reading, ignores = read_all(paths, wanted, render=render)
+    selection = FileSelection(exclude or [], samples, time_limit)
+    reading, ignores = read_all(paths, selection, render=render)
     clock = TimeLimit(time_limit)
-    made = report(reading, chosen, settings, ignores, known, clock.is_over)
-    if made.cut:
+    report = build_report(reading, chosen, settings, ignores, known, clock.is_over)
+    if report.cut:
         why = f"the rules take longer than the time limit of {time_limit:g} s, so findings are missing"
-        late = Unread(shown_names(paths)[0], f"{why}: raise --time-limit")
-        made = replace(made, unread=(*made.unread, late))
+        late = SkippedFile(shown_names(paths)[0], f"{why}: raise --time-limit")
+        report = replace(report, skipped=(*report.skipped, late))
     if write_baseline is not None:
-        write_file(write_baseline, as_baseline(made.hits))
-    code = _code(made, reading, paths, fail_on)
-    _FORMATS[format](made, fail_on, _WORDS[code])
+        write_file(write_baseline, as_baseline(report.hits))
+    code = _code(report, reading, paths, fail_on)
+    _FORMATS[format](report, fail_on, _WORDS[code])
     _say_expired(settings)
     return code
 
@@ -172,51 +172,54 @@ def _explain(rule: str, paths: Sequence[str]) -> int:
 
 
 def _rules(only: Sequence[str], skip: Sequence[str]) -> list[Rule]:
-    wanted, unwanted = ({_rule_id(name) for name in names} for names in (only, skip))
-    return [r for r in RULES if r.id not in unwanted and (r.id in wanted or not wanted)]
+    included, excluded = ({_rule_id(name) for name in names} for names in (only, skip))
+    return [r for r in RULES if r.id not in excluded and (r.id in included or not included)]
 
 
 def _rule_id(name: str) -> str:
     ids = [rule.id for rule in RULES]
     if name.upper() in ids:
         return name.upper()
-    meant = nearest(name.upper(), ids)
+    meant = nearest_name(name.upper(), ids)
     hint = f"; did you mean {meant}?" if meant else "; `gpuyard lint --rules` lists every one."
     raise UsageError(f"no rule {name!r}{hint}")
 
 
-def _code(made: Report, reading: FilesRead, paths: Sequence[str], fail_on: Severity) -> int:
+def _code(report: Report, reading: LintInput, paths: Sequence[str], fail_on: Severity) -> int:
     """What was named itself must be readable; of one with a template beside other documents those were."""
     named, judged = set(shown_names(paths)), {item.place.file for item in reading.items}
     if any(
-        each.file in named and not (each.template and each.file in judged) for each in made.unread
+        each.file in named and not (each.template and each.file in judged)
+        for each in report.skipped
     ):
         return USAGE
-    return FOUND if made.fails(fail_on) else FINE
+    return FINDINGS if report.is_failed(fail_on) else OK
 
 
-def _settings(path: Path | None, stack: str | None) -> Strictness:
+def _settings(path: Path | None, stack: str | None) -> RuleConfiguration:
     """Of a file of settings and of a stack file; what the first says of a rule counts."""
     if path is None and stack is None:
-        return Strictness(today=today())
-    from gpuyard.lint.settings import read_section, read_settings, together
+        return RuleConfiguration(today=today())
+    from gpuyard.lint.settings import merge_settings, read_section, read_settings
 
-    found: list[Strictness] = []
+    results: list[RuleConfiguration] = []
     if path is not None:
         data = read_regular(path, MAX_BYTES, "the settings of rules")
-        found.append(read_settings(data, str(path), RULES, today()))
+        results.append(read_settings(data, str(path), RULES, today()))
     if stack is not None:
         file = find_stack(stack)
-        found.append(read_section(read_regular(file, MAX_BYTES), shown_path(file), RULES, today()))
-    return reduce(together, found)
+        results.append(
+            read_section(read_regular(file, MAX_BYTES), shown_path(file), RULES, today())
+        )
+    return reduce(merge_settings, results)
 
 
-def _say_expired(settings: Strictness) -> None:
+def _say_expired(settings: RuleConfiguration) -> None:
     if settings.exemptions:
-        from gpuyard.lint.settings import expired
+        from gpuyard.lint.settings import expired_exemptions
 
-        for line in expired(settings):
-            asides().tell(f"{line}: the rule holds there again", first="! ")
+        for line in expired_exemptions(settings):
+            diagnostics().print_wrapped(f"{line}: the rule holds there again", first="! ")
 
 
 def _known(path: Path | None) -> frozenset[str]:
@@ -225,35 +228,35 @@ def _known(path: Path | None) -> frozenset[str]:
     return read_baseline(read_regular(path, MAX_BYTES * TIMES, "a baseline"), str(path))
 
 
-def _text(made: Report, _: Severity, word: str) -> None:
-    show_report(made, verdict_word(made, word, _WORDS[FINE]), results())
+def _show_text(report: Report, _: Severity, word: str) -> None:
+    show_report(report, verdict_word(report, word, _WORDS[OK]), results())
 
 
-def _json(made: Report, fail_on: Severity, _: str) -> None:
-    for text in report_parts(made, fail_on):
+def _json(report: Report, fail_on: Severity, _: str) -> None:
+    for text in report_parts(report, fail_on):
         write(text)
 
 
-def _sarif(made: Report, _: Severity, __: str) -> None:
+def _sarif(report: Report, _: Severity, __: str) -> None:
     from importlib.metadata import version
 
     from gpuyard.lint.sarif import results, sarif
 
-    without = sarif(replace(made, hits=()), version("gpuyard"))
-    for text in json_parts(without, "results", results(made)):
+    without = sarif(replace(report, hits=()), version("gpuyard"))
+    for text in json_parts(without, "results", results(report)):
         write(text)
 
 
-def _junit(made: Report, _: Severity, __: str) -> None:
+def _junit(report: Report, _: Severity, __: str) -> None:
     from gpuyard.lint.junit import junit
 
-    write(junit(made))
+    write(junit(report))
 
 
-def _github(made: Report, _: Severity, __: str) -> None:
-    from gpuyard.lint.github import github
+def _github(report: Report, _: Severity, __: str) -> None:
+    from gpuyard.lint.github import github_annotations
 
-    write(github(made))
+    write(github_annotations(report))
 
 
-_FORMATS = {"text": _text, "json": _json, "sarif": _sarif, "junit": _junit, "github": _github}
+_FORMATS = {"text": _show_text, "json": _json, "sarif": _sarif, "junit": _junit, "github": _github}

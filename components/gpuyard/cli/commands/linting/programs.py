@@ -50,11 +50,11 @@ class ProgramTime:
         self.end = monotonic() + self.seconds
 
     @property
-    def spent(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether none is left."""
         return monotonic() > self.end
 
-    def says(self, what: str) -> str:
+    def message(self, what: str) -> str:
         """What is told of something for which no time was left."""
         return f"programs took {self.seconds:.0f} s already: give this {what} alone"
 
@@ -91,7 +91,7 @@ def output_of(*words: str) -> bytes:
             raise ProgramError(f"it is more than {MOST_BYTES:,} bytes")
         if code:
             err.seek(0)
-            raise ProgramError(_why(name, err.read(_MOST_SAID).decode(errors="replace"), code))
+            raise ProgramError(_reason(name, err.read(_MOST_SAID).decode(errors="replace"), code))
         out.seek(0)
         return out.read()
 
@@ -109,8 +109,8 @@ def _environment(home: str) -> dict[str, str]:
         f"{who}_{what}_HOME" for who in ("HELM", "XDG") for what in ("CACHE", "CONFIG", "DATA")
     ]
     own = dict.fromkeys((*names, "HELM_PLUGINS", "HOME", "TMPDIR"), home)
-    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
-    return {**kept, **own, "KUBECONFIG": os.devnull, "GOMEMLIMIT": "200MiB"}
+    inherited = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+    return {**inherited, **own, "KUBECONFIG": os.devnull, "GOMEMLIMIT": "200MiB"}
 
 
 def _bounded() -> None:
@@ -128,17 +128,17 @@ def _bounded() -> None:
         unshare(_NEW_USER | _NEW_NETWORK)
 
 
-def _why(name: str, words: str, code: int) -> str:
+def _reason(name: str, words: str, code: int) -> str:
     """Why it made nothing; of a program in Go that fell, no place in its code."""
     fell = _FELL.search(words)
     if fell and "memory" in fell[1]:
         return f"{name} ran out of memory"
     silent = f"{name} was ended by signal {-code}" if code < 0 else f"{name} fails in silence"
-    return fell[1][:_SAYS] if fell else _said(words) or silent
+    return fell[1][:_SAYS] if fell else _message(words) or silent
 
 
-def _said(words: str) -> str:
+def _message(words: str) -> str:
     """What it says of its failure, in one line."""
     lines = [_LOGGED.sub("", line.strip(), count=1) for line in words.splitlines() if line.strip()]
-    found = next((line for line in lines if line.lower().startswith(_ERROR)), "")
-    return (found[len(_ERROR) :] or (lines[-1] if lines else ""))[:_SAYS]
+    result = next((line for line in lines if line.lower().startswith(_ERROR)), "")
+    return (result[len(_ERROR) :] or (lines[-1] if lines else ""))[:_SAYS]

@@ -16,28 +16,28 @@ from typing import Any
 
 from gpuyard.cli.commands.linting.programs import ProgramError, ProgramTime, output_of
 from gpuyard.errors import UsageError
-from gpuyard.lint.items import FilesRead, HandedValues
-from gpuyard.lint.read import TIMES
-from gpuyard.lint.together.built import (
-    NOT_BUILT,
+from gpuyard.lint.combined.kustomize_build import (
+    BUILD_SKIPPED,
     KustomizationToBuild,
     kustomizations_to_build,
-    with_built,
+    with_kustomize_output,
 )
-from gpuyard.lint.together.handed import laid_over
-from gpuyard.lint.together.rendered import (
+from gpuyard.lint.combined.rendered import (
+    NO_GPU_CONTENT,
     NO_HELM,
-    NOT_ABOUT_GPUS,
-    NOT_ASKED,
-    Renderings,
+    RENDER_DISABLED,
+    RenderedCharts,
     UnreadChart,
     charts_to_render,
-    failed,
     is_about_gpus,
-    leave,
     rendered,
+    skip_chart,
+    skip_failed_chart,
     with_rendered,
 )
+from gpuyard.lint.combined.script_hints import overlay_values
+from gpuyard.lint.items import LintInput, ValuesOverlay
+from gpuyard.lint.read import TIMES
 from gpuyard.local_files import read_regular
 from gpuyard.manifests.fields import UNKNOWN
 from gpuyard.spec.yaml_tree import MAX_BYTES, parse_documents
@@ -59,29 +59,29 @@ HEAD = 64 * 1024
 _MISSING = "missing in charts/ directory: "
 
 
-def with_programs(reading: FilesRead, *, wanted: bool, seconds: float = math.inf) -> FilesRead:
+def with_programs(reading: LintInput, *, wanted: bool, seconds: float = math.inf) -> LintInput:
     """What was read, and what Helm and kustomize make of it in so many seconds at most."""
     budget = ProgramTime(seconds)
     reading = _with_charts(reading, budget, wanted=wanted)
     return _with_kustomizations(reading, budget, wanted=wanted)
 
 
-def _with_charts(reading: FilesRead, budget: ProgramTime, *, wanted: bool) -> FilesRead:
+def _with_charts(reading: LintInput, budget: ProgramTime, *, wanted: bool) -> LintInput:
     charts = charts_to_render(reading)
     helm = _program("helm") if wanted and charts else None
-    made = Renderings()
+    rendered_charts = RenderedCharts()
     for chart in charts:
         if not wanted:
-            leave(chart, made, NOT_ASKED)
+            skip_chart(chart, rendered_charts, RENDER_DISABLED)
         elif not any(is_about_gpus(_head(file)) for file in chart.files):
-            leave(chart, made, NOT_ABOUT_GPUS, foreign=True)
+            skip_chart(chart, rendered_charts, NO_GPU_CONTENT, foreign=True)
         elif helm is None:
-            leave(chart, made, NO_HELM)
-        elif budget.spent:
-            leave(chart, made, budget.says("chart"))
+            skip_chart(chart, rendered_charts, NO_HELM)
+        elif budget.is_exhausted:
+            skip_chart(chart, rendered_charts, budget.message("chart"))
         else:
-            _render(helm, chart, reading.handed, made)
-    return with_rendered(reading, made)
+            _render(helm, chart, reading.values_overlays, rendered_charts)
+    return with_rendered(reading, rendered_charts)
 
 
 def _head(file: str) -> bytes:
@@ -101,10 +101,13 @@ def _bytes(file: str) -> bytes:
 
 
 def _render(
-    helm: str, chart: UnreadChart, handed: Sequence[HandedValues], made: Renderings
+    helm: str,
+    chart: UnreadChart,
+    overlays: Sequence[ValuesOverlay],
+    rendered_charts: RenderedCharts,
 ) -> None:
     own = os.path.join(chart.folder, "values.yaml")  # noqa: PTH118  a name as it is
-    over = laid_over(own, handed, _values)
+    over = overlay_values(own, overlays, _values)
     try:
         output = _template(helm, chart, over if isinstance(over, Mapping) else {})
     except ProgramError as e:
@@ -112,11 +115,11 @@ def _render(
         if _MISSING in problem:
             missing = problem.rpartition(_MISSING)[2]
             problem = f"charts that it depends on are not here ({missing}); fetch them first"
-        failed(chart, made, problem)
+        skip_failed_chart(chart, rendered_charts, problem)
         return
     templates = {file: _bytes(file) for file in chart.templates}
-    made.items += rendered(chart, output, templates)
-    made.done |= set(templates)
+    rendered_charts.items += rendered(chart, output, templates)
+    rendered_charts.rendered_templates |= set(templates)
 
 
 def _template(helm: str, chart: UnreadChart, over: Mapping[str, Any]) -> bytes:
@@ -149,14 +152,14 @@ def _chart_files(folder: str) -> Iterator[str]:
         if Path(start).is_symlink():
             yield start
         for at, folders, files in os.walk(start):
-            folders[:], names = ([e for e in found if e[0] != "."] for found in (folders, files))
+            folders[:], names = ([e for e in result if e[0] != "."] for result in (folders, files))
             links = [each for each in folders if (Path(at) / each).is_symlink()]
             yield from (os.path.join(at, each) for each in (*names, *links))  # noqa: PTH118
 
 
 def _copy(files: Iterable[str], top: str, into: Path, most: int) -> None:
     """Copy regular files below a folder; ProgramError where one is a link, or all are too large."""
-    real, left = os.path.realpath(top or "."), most
+    real, remaining = os.path.realpath(top or "."), most
     for file in files:
         below = os.path.relpath(file, top or ".")
         if os.path.realpath(file) != os.path.normpath(os.path.join(real, below)):  # noqa: PTH118
@@ -165,8 +168,8 @@ def _copy(files: Iterable[str], top: str, into: Path, most: int) -> None:
             data = read_regular(Path(file), most, "a file of it")
         except UsageError as e:
             raise ProgramError(str(e)) from e
-        left -= len(data)
-        if left < 0:
+        remaining -= len(data)
+        if remaining < 0:
             raise ProgramError(f"it takes more than {most:,} bytes of files: render it first")
         (into / below).parent.mkdir(parents=True, exist_ok=True)
         (into / below).write_bytes(data)
@@ -175,35 +178,35 @@ def _copy(files: Iterable[str], top: str, into: Path, most: int) -> None:
 def _values(file: str) -> Any:
     """What stands in a file of values; of one that cannot be read nobody knows."""
     try:
-        found = parse_documents(_bytes(file), file)
+        result = parse_documents(_bytes(file), file)
     except UsageError:
         return UNKNOWN
-    return found[0].value if found else {}
+    return result[0].value if result else {}
 
 
-def _with_kustomizations(reading: FilesRead, budget: ProgramTime, *, wanted: bool) -> FilesRead:
+def _with_kustomizations(reading: LintInput, budget: ProgramTime, *, wanted: bool) -> LintInput:
     """Those of which only a run tells what they make."""
-    found = kustomizations_to_build(reading)
-    program = _kustomize() if found and wanted else ()
-    made: dict[KustomizationToBuild, bytes | str] = {}
-    for each in found:
+    result = kustomizations_to_build(reading)
+    program = _kustomize() if result and wanted else ()
+    outputs: dict[KustomizationToBuild, bytes | str] = {}
+    for each in result:
         if not wanted:
-            made[each] = NOT_BUILT
+            outputs[each] = BUILD_SKIPPED
         elif each.problem:
-            made[each] = each.problem
+            outputs[each] = each.problem
         elif not program:
-            made[each] = "with `kustomize` or `kubectl` in PATH it is built"
-        elif budget.spent:
-            made[each] = budget.says("folder")
+            outputs[each] = "with `kustomize` or `kubectl` in PATH it is built"
+        elif budget.is_exhausted:
+            outputs[each] = budget.message("folder")
         else:
-            made[each] = _build(program, each)
-    return with_built(reading, made)
+            outputs[each] = _build(program, each)
+    return with_kustomize_output(reading, outputs)
 
 
 def _program(name: str) -> str | None:
     """A program of PATH; never one that lies where the user stands, which may be the linted tree."""
-    found = shutil.which(name)
-    return found if found and Path(found).is_absolute() else None
+    result = shutil.which(name)
+    return result if result and Path(result).is_absolute() else None
 
 
 def _kustomize() -> tuple[str, ...]:

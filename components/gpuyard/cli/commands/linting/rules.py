@@ -29,7 +29,7 @@ def show_rules(paths: list[str], format: str) -> int:  # noqa: A002  the option'
 def _list(console: Console) -> None:
     for rule in RULES:
         first = f"{rule.severity.value.ljust(_WORD)}{rule.id.ljust(_ID)}"
-        console.tell(rule.title, first=first, style=STYLES[rule.severity])
+        console.print_wrapped(rule.title, first=first, style=STYLES[rule.severity])
 
 
 def rule_document(rule: Rule) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def rule_document(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "title": rule.title,
         "severity": rule.severity.value,
-        "docs": rule.more,
+        "docs": rule.docs_url,
         "why": rule.why,
         "fix": rule.fix,
         "kinds": list(rule.kinds),

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from gpuyard.advice.packing.machines import MachinePacking, NoMachine
+from gpuyard.advice.packing.machines import MachinePacking, NoMachineFits
 from gpuyard.advice.packing.stack import StackPacking, clouds_of, pack_stack
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.cli.exit_codes import FINE, FOUND
-from gpuyard.cli.stacks import judge_stack
-from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
-from gpuyard.cli.terminal.text import many, usd
+from gpuyard.cli.exit_codes import FINDINGS, OK
+from gpuyard.cli.stacks import validate_stack
+from gpuyard.cli.terminal.console import Column, Console, diagnostics, results, table, write
+from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import count_words, document, show_findings, show_verdict
 from gpuyard.errors import UsageError
@@ -18,48 +18,50 @@ SOLD = ("aws", "gcp")
 
 def pack(stack: str, capacity: Capacity, *, as_document: bool) -> int:
     """Write the machines; exit code 3 when the stack is refused or nothing on offer holds a shape."""
-    judged = judge_stack(stack)
+    judged = validate_stack(stack)
     if judged.plan is None:
         if as_document:
             write(as_json(document("pack", judged)))
         else:
             show_findings(judged, results())
-            show_verdict("refused", f"{judged.file}: {count_words(judged.findings)}", asides())
-        return FOUND
+            show_verdict(
+                "rejected", f"{judged.file}: {count_words(judged.findings)}", diagnostics()
+            )
+        return FINDINGS
     clouds = clouds_of(judged.plan)
     if not clouds:
         raise UsageError(f"{judged.file} has no shapes: nothing says what must be able to start.")
-    cloud, *others = clouds
-    if others or cloud not in SOLD:
+    cloud, *other_clouds = clouds
+    if other_clouds or cloud not in SOLD:
         raise UsageError(
             f"the machines of {judged.file} are of {', '.join(clouds)}; prices are known of one"
             f" cloud at a time: {' or '.join(SOLD)}."
         )
-    found = pack_stack(judged.plan, cloud, capacity)
+    result = pack_stack(judged.plan, cloud, capacity)
     if as_document:
-        more = {"cloud": found.cloud, "capacity": capacity.value}
+        more = {"cloud": result.cloud, "capacity": capacity.value}
         write(
             as_json(
-                document("pack", judged, **more, best=_tree(found.best), named=_tree(found.named))
+                document("pack", judged, **more, best=_tree(result.best), named=_tree(result.named))
             )
         )
     else:
-        _show(found, judged.plan.name, capacity, results())
-    return FOUND if isinstance(found.best, NoMachine) else FINE
+        _show(result, judged.plan.name, capacity, results())
+    return FINDINGS if isinstance(result.best, NoMachineFits) else OK
 
 
-def _tree(found: MachinePacking | NoMachine) -> dict[str, Any]:
-    left_out = {one.machine.name: one.why for one in found.left_out}
-    if isinstance(found, NoMachine):
+def _tree(result: MachinePacking | NoMachineFits) -> dict[str, Any]:
+    left_out = {one.machine.name: one.why for one in result.excluded}
+    if isinstance(result, NoMachineFits):
         return {
             "usd_per_hour": None,
-            "no_machine_for": [n.name for n in found.needs],
+            "no_machine_for": [n.name for n in result.needs],
             "left_out": left_out,
         }
     return {
-        "usd_per_hour": tree(found.usd),
-        "bound_usd_per_hour": tree(found.bound),
-        "proved": found.proved,
+        "usd_per_hour": tree(result.usd),
+        "bound_usd_per_hour": tree(result.bound),
+        "is_optimal": result.is_optimal,
         "machines": [
             {
                 "machine": one.priced.machine.name,
@@ -67,27 +69,27 @@ def _tree(found: MachinePacking | NoMachine) -> dict[str, Any]:
                 "usd_per_hour": tree(one.usd),
                 "pods_on_each": tree(one.pods),
             }
-            for one in found.bought
+            for one in result.purchased
         ],
         "left_out": left_out,
     }
 
 
-def _show(found: StackPacking, name: str, capacity: Capacity, console: Console) -> None:
-    best = found.best
-    if isinstance(best, NoMachine):
+def _show(result: StackPacking, name: str, capacity: Capacity, console: Console) -> None:
+    best = result.best
+    if isinstance(best, NoMachineFits):
         shapes = ", ".join(need.name for need in best.needs)
-        console.say(
-            (name, "bold"), f"  {found.cloud} {capacity.value}: nothing on offer holds {shapes}"
+        console.print(
+            (name, "bold"), f"  {result.cloud} {capacity.value}: nothing on offer holds {shapes}"
         )
         _show_left_out(best, console)
         return
-    console.say(
+    console.print(
         (name, "bold"),
-        f"  {many(len(best.needs), 'shape')} at once in {found.cloud},"
+        f"  {pluralize(len(best.needs), 'shape')} at once in {result.cloud},"
         f" {usd(best.usd)} $/hour {capacity.value}, {_verdict(best)}",
     )
-    console.say()
+    console.print()
     columns = [
         Column("machine"),
         Column("nodes", "right"),
@@ -96,11 +98,11 @@ def _show(found: StackPacking, name: str, capacity: Capacity, console: Console) 
     ]
     rows = [
         (one.priced.machine.name, f"{one.nodes:,}", usd(one.usd), _pods(one.pods))
-        for one in best.bought
+        for one in best.purchased
     ]
     console.show(table(columns, rows))
-    console.say()
-    console.tell(_compared(best, found.named), indent=2)
+    console.print()
+    console.print_wrapped(_compared(best, result.named), indent=2)
     _show_left_out(best, console)
 
 
@@ -108,14 +110,14 @@ def _pods(pods: dict[str, int] | Any) -> str:
     return ", ".join(f"{count} × {name}" for name, count in pods.items())
 
 
-def _verdict(found: MachinePacking) -> str:
-    if found.proved:
+def _verdict(result: MachinePacking) -> str:
+    if result.is_optimal:
         return "proved optimal"
-    return f"at most {found.gap:.2%} above the least there can be"
+    return f"at most {result.gap:.2%} above the least there can be"
 
 
-def _compared(best: MachinePacking, named: MachinePacking | NoMachine) -> str:
-    if isinstance(named, NoMachine):
+def _compared(best: MachinePacking, named: MachinePacking | NoMachineFits) -> str:
+    if isinstance(named, NoMachineFits):
         shapes = ", ".join(need.name for need in named.needs)
         return f"The stack's own machines have no such price for {shapes}."
     saved = named.usd - best.usd
@@ -125,8 +127,8 @@ def _compared(best: MachinePacking, named: MachinePacking | NoMachine) -> str:
     return f"The stack's own machines cost {usd(named.usd)} $/hour, {usd(saved)} more: {own}."
 
 
-def _show_left_out(found: MachinePacking | NoMachine, console: Console) -> None:
-    if found.left_out:
+def _show_left_out(result: MachinePacking | NoMachineFits, console: Console) -> None:
+    if result.excluded:
         console.title("Left out", "would hold some of the pods")
-        rows = [(one.machine.name, one.why) for one in found.left_out]
+        rows = [(one.machine.name, one.why) for one in result.excluded]
         console.show(table([Column("machine"), Column("why", wraps=True)], rows))

@@ -8,16 +8,16 @@ from typing import Any
 from gpuyard.advice.packing.slices import SlicePacking, pack_slices, slice_for, whole_memory_gib
 from gpuyard.catalogue.mig import MigProduct
 from gpuyard.cli.commands.mig import answer, find_product, not_cuttable
-from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.terminal.console import STYLES, Column, Console, results, table, write
-from gpuyard.cli.terminal.text import many
+from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
-from gpuyard.plan.sharing.mig import profile_meant
-from gpuyard.plan.sharing.sharing import show_layout
-from gpuyard.spec.nearest import nearest
+from gpuyard.plan.sharing.mig import suggested_profile
+from gpuyard.plan.sharing.sharing import format_layout
+from gpuyard.spec.suggestions import nearest_name
 
 _ENTRY = re.compile(r"([^\s=]{1,40})=(\d{1,7})")
 _NEED = re.compile(r"(\d{1,5}(?:\.\d{1,3})?)(gib|%)", re.IGNORECASE)
@@ -30,13 +30,13 @@ def pack(gpu: str, demand: Sequence[str], available: int | None, *, as_document:
     entries = [_entry(text) for text in demand]
     if product is None:
         return answer(name, not_cuttable(name), as_document=as_document, command="pack")
-    wanted, requests = _slices(product, entries)
-    packing = pack_slices(product, wanted, available)
+    counts, requests = _slices(product, entries)
+    packing = pack_slices(product, counts, available)
     if as_document:
         write(as_json(_document(packing, requests)))
     else:
         _show(packing, requests, results())
-    return FOUND if packing.left_out else FINE
+    return FINDINGS if packing.unplaced else OK
 
 
 def _entry(text: str) -> tuple[str, int]:
@@ -52,14 +52,14 @@ def _slices(
     product: MigProduct, entries: Sequence[tuple[str, int]]
 ) -> tuple[dict[str, int], dict[str, str]]:
     """The demand by profile, and which profile each request was given."""
-    wanted: dict[str, int] = {}
+    counts: dict[str, int] = {}
     requests: dict[str, str] = {}
     for what, count in entries:
         profile = _profile(product, what)
         if profile != what:
             requests[what] = profile
-        wanted[profile] = wanted.get(profile, 0) + count
-    return wanted, requests
+        counts[profile] = counts.get(profile, 0) + count
+    return counts, requests
 
 
 def _profile(product: MigProduct, what: str) -> str:
@@ -69,11 +69,11 @@ def _profile(product: MigProduct, what: str) -> str:
     if need is None:
         if what.lower() in base:
             return what.lower()
-        meant = profile_meant(product, what)
-        near = meant if meant in base else nearest(what, base)
+        meant = suggested_profile(product, what)
+        suggestion = meant if meant in base else nearest_name(what, base)
         raise UsageError(
             f"{product.gpu} has no slice {what!r}; there are: {', '.join(base)}."
-            + (f" Did you mean {near}?" if near else "")
+            + (f" Did you mean {suggestion}?" if suggestion else "")
         )
     amount = Fraction(need[1])
     smallest = (
@@ -91,34 +91,34 @@ def _profile(product: MigProduct, what: str) -> str:
 
 def _show(packing: SlicePacking, requests: Mapping[str, str], console: Console) -> None:
     count = sum(packing.demand.values())
-    console.say(
+    console.print(
         (packing.product.gpu, "bold"),
-        f"  {many(count, 'slice')} on {many(packing.least, 'GPU')}, {_verdict(packing)}",
+        f"  {pluralize(count, 'slice')} on {pluralize(packing.minimum_gpus, 'GPU')}, {_verdict(packing)}",
     )
     for what, profile in requests.items():
-        console.say(f"{what} is given {profile}", indent=2)
-    if packing.cuts:
+        console.print(f"{what} is given {profile}", indent=2)
+    if packing.partitions:
         _show_cuts(packing, console)
-    if packing.left_out:
+    if packing.unplaced:
         _show_left_out(packing, console)
 
 
 def _show_cuts(packing: SlicePacking, console: Console) -> None:
-    console.say()
-    rows = [(f"{cut.gpus:,}", show_layout(cut.layout)) for cut in packing.cuts]
+    console.print()
+    rows = [(f"{cut.gpus:,}", format_layout(cut.layout)) for cut in packing.partitions]
     console.show(table([Column("GPUs", "right"), Column("cut into", wraps=True)], rows))
-    spare = show_layout(packing.spare) if packing.spare else "nothing"
-    console.say()
-    console.tell(f"{spare} beyond the demand", first="spare   ", indent=2)
+    spare = format_layout(packing.spare) if packing.spare else "nothing"
+    console.print()
+    console.print_wrapped(f"{spare} beyond the demand", first="spare   ", indent=2)
 
 
 def _show_left_out(packing: SlicePacking, console: Console) -> None:
-    console.say()
-    console.tell(
-        f"no place for {show_layout(packing.left_out)}: the demand takes"
-        f" {many(packing.least, 'GPU')}, there are {packing.gpus:,}",
-        first="refuse  ",
-        style=STYLES[Severity.REFUSE],
+    console.print()
+    console.print_wrapped(
+        f"no place for {format_layout(packing.unplaced)}: the demand takes"
+        f" {pluralize(packing.minimum_gpus, 'GPU')}, there are {packing.gpus:,}",
+        first="error   ",
+        style=STYLES[Severity.ERROR],
     )
 
 
@@ -136,11 +136,11 @@ def _document(packing: SlicePacking, requests: Mapping[str, str]) -> dict[str, A
         demand=tree(packing.demand),
         requests=tree(requests),
         gpus=packing.gpus,
-        least_gpus=packing.least,
+        least_gpus=packing.minimum_gpus,
         bound=packing.bound,
         gap=packing.gap,
         proved=packing.gap == 0,
-        cuts=tree(packing.cuts),
+        cuts=tree(packing.partitions),
         spare=tree(packing.spare),
-        left_out=tree(packing.left_out),
+        left_out=tree(packing.unplaced),
     )

@@ -7,15 +7,15 @@ The pods that check see every GPU of a node and hold none, so that no guarantee 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
+from gpuyard.findings import Finding, Fix, Path, error, format_list, info
 from gpuyard.names import OPERANDS_LABEL
-from gpuyard.plan.capacity.warm import nearest_zone, unreadable
+from gpuyard.plan.capacity.keep_warm import cron_error, nearest_zone
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
-from gpuyard.plan.pools.hardware.accepted import lowered_of
-from gpuyard.plan.pools.hardware.volumes import floors_of
-from gpuyard.plan.pools.hardware.work import unworked, work_of
-from gpuyard.plan.records import STARTS_WITH, CheckedAgain, PoolCheck, PoolPlan, ValidationPlan
+from gpuyard.plan.pools.hardware.accepted_thresholds import adjusted_thresholds
+from gpuyard.plan.pools.hardware.volumes import read_thresholds
+from gpuyard.plan.pools.hardware.work import unchecked_pools, work_checks
+from gpuyard.plan.records import STARTS_WITH, PoolCheck, PoolPlan, RecurringCheck, ValidationPlan
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.spec.platform import Cloud, Gate, PlatformSpec, Profile, ValidationSpec
 
@@ -25,52 +25,56 @@ NEEDS = "Python 3.11 or newer with nvidia-ml-py"
 
 def decide_validation(draft: Draft) -> tuple[Draft, list[Finding]]:
     """The check, when the stack file asks for it."""
-    asked = draft.spec.validation
-    if asked is None:
+    validation = draft.spec.validation
+    if validation is None:
         return draft, []
-    pools = () if draft.queueing.dispatch else tuple(draft.sound.values())
+    pools = () if draft.queueing.dispatch else tuple(draft.valid_pools.values())
     sees = _sees_gpus(draft.spec, pools)
-    checks = tuple(_worked(draft, asked, p, _check(p, asked, sees=sees)) for p in pools)
-    readings = floors_of(draft, asked, checks)
+    checks = tuple(_worked(draft, validation, p, _check(p, validation, sees=sees)) for p in pools)
+    readings = read_thresholds(draft, validation, checks)
     if readings:
-        checks = tuple(replace(each, unread="") for each in checks)
-    made = ValidationPlan(
-        profile=asked.profile.value,
-        required=asked.required,
-        image=asked.image or "",
-        deadline_seconds=asked.deadline_minutes * 60,
-        most_closed_percent=asked.most_closed_percent,
-        again=_again(asked),
-        textfile=asked.textfile or "",
+        checks = tuple(replace(each, volumes_skip_reason="") for each in checks)
+    plan = ValidationPlan(
+        profile=validation.profile.value,
+        required=validation.required,
+        image=validation.image or "",
+        deadline_seconds=validation.deadline_minutes * 60,
+        max_unavailable_percent=validation.max_unavailable_percent,
+        recurring=_recurring_check(validation),
+        textfile=validation.textfile or "",
         pools=checks,
         readings=readings,
-        accepted=lowered_of(asked, pools),
+        accepted_thresholds=adjusted_thresholds(validation, pools),
     )
-    return replace(draft, validation=made), []
+    return replace(draft, validation=plan), []
 
 
-def _again(asked: ValidationSpec) -> CheckedAgain | None:
-    if asked.again is None:
+def _recurring_check(validation: ValidationSpec) -> RecurringCheck | None:
+    if validation.recurring is None:
         return None
-    seconds = max(1, round(asked.again.hours * 3600))
-    return CheckedAgain(cron=asked.again.cron, time_zone=asked.again.time_zone, seconds=seconds)
+    seconds = max(1, round(validation.recurring.hours * 3600))
+    return RecurringCheck(
+        cron=validation.recurring.cron, time_zone=validation.recurring.time_zone, seconds=seconds
+    )
 
 
-def _check(pool: PoolPlan, asked: ValidationSpec, *, sees: bool) -> PoolCheck:
+def _check(pool: PoolPlan, validation: ValidationSpec, *, sees: bool) -> PoolCheck:
     """The gate is by taint where only a passed check counts, unless the stack file says another."""
     lacks = _lacks(pool, sees=sees)
-    gate = asked.gate or (Gate.TAINT if asked.required else Gate.LABEL)
-    gated = bool(asked.image) and not lacks and gate is not Gate.NONE
+    gate = validation.gate or (Gate.TAINT if validation.required else Gate.LABEL)
+    gated = bool(validation.image) and not lacks and gate is not Gate.NONE
     return PoolCheck(
-        pool=pool.name, nodes=pool.start_nodes, lacks=lacks, gate=gate.value if gated else ""
+        pool=pool.name, nodes=pool.start_nodes, skip_reason=lacks, gate=gate.value if gated else ""
     )
 
 
-def _worked(draft: Draft, asked: ValidationSpec, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
+def _worked(
+    draft: Draft, validation: ValidationSpec, pool: PoolPlan, check: PoolCheck
+) -> PoolCheck:
     """With what becomes of its GPUs at work."""
-    if asked.profile is Profile.QUICK or not check.runs:
+    if validation.profile is Profile.QUICK or not check.runs:
         return check
-    return work_of(draft, pool, check)
+    return work_checks(draft, pool, check)
 
 
 def _sees_gpus(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> bool:
@@ -95,57 +99,57 @@ def check_validation(draft: Draft) -> list[Finding]:
     plan = draft.validation
     if plan is None:
         return []
-    said = _refused if plan.required else _told
-    found = [said(*each) for each in _kept_from(draft, plan)]
-    found += _check_again(draft.spec, plan)
+    finding = _refused if plan.required else _deferred
+    results = [finding(*each) for each in _kept_from(draft, plan)]
+    results += _check_again(draft.spec, plan)
     if plan.image:
-        found += [
-            note("validation.deferred", ("validation",), each) for each in _later(draft, plan)
+        results += [
+            info("validation.deferred", ("validation",), each) for each in _later(draft, plan)
         ]
-        found += list(unworked(draft, plan))
-    return found
+        results += list(unchecked_pools(draft, plan))
+    return results
 
 
 def _refused(path: Path, problem: str, fix: Fix) -> Finding:
     """What is required and cannot be made."""
-    return refuse("validation.impossible", path, f"required, and {problem}", fix=fix)
+    return error("validation.impossible", path, f"required, and {problem}", fix=fix)
 
 
-def _told(path: Path, problem: str, _: Fix) -> Finding:
-    return note("validation.deferred", path, problem)
+def _deferred(path: Path, problem: str, _: Fix) -> Finding:
+    return info("validation.deferred", path, problem)
 
 
 def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Finding]:
     """A time that comes, on a clock that there is, and somebody who makes the check then."""
-    again, at = plan.again, ("validation", "again")
+    again, at = plan.recurring, ("validation", "recurring")
     if again is None:
         return
-    if problem := unreadable(again.cron):
-        yield refuse(
+    if problem := cron_error(again.cron):
+        yield error(
             "validation.again",
             (*at, "cron"),
             problem,
-            given=again.cron,
+            value=again.cron,
             allowed=f"five fields, such as `{_SUNDAYS}`: at 3:00 on Sundays",
-            fix=Fix(says=f"write {_SUNDAYS}", at=(*at, "cron"), value=_SUNDAYS),
+            fix=Fix(message=f"write {_SUNDAYS}", at=(*at, "cron"), value=_SUNDAYS),
         )
-    if near := nearest_zone(again.time_zone):
-        yield refuse(
+    if suggestion := nearest_zone(again.time_zone):
+        yield error(
             "validation.again",
             (*at, "time_zone"),
             "no time zone of that name",
-            given=again.time_zone,
+            value=again.time_zone,
             allowed="an IANA name, such as Europe/Paris or America/New_York",
-            fix=Fix(says=f"write {near}", at=(*at, "time_zone"), value=near),
+            fix=Fix(message=f"write {suggestion}", at=(*at, "time_zone"), value=suggestion),
         )
     if spec.validation is not None and spec.validation.gate is Gate.NONE:
-        yield refuse(
+        yield error(
             "validation.again",
             at,
             "with gate: none nothing looks at a node after the deployment",
-            given="gate: none",
+            value="gate: none",
             allowed="gate: label or gate: taint",
-            fix=Fix(says="write gate: label", at=("validation", "gate"), value=Gate.LABEL.value),
+            fix=Fix(message="write gate: label", at=("validation", "gate"), value=Gate.LABEL.value),
         )
 
 
@@ -153,16 +157,16 @@ def _kept_from(draft: Draft, plan: ValidationPlan) -> Iterator[tuple[Path, str, 
     """What keeps the check from being made: where it stands, what it is, what to write."""
     unasked = ("validation", "required")
     if not plan.image:
-        says = f"name an image that has {NEEDS} under validation.image; or write required: false"
-        fix = Fix(says=says, at=unasked, value=False)
+        message = f"name an image that has {NEEDS} under validation.image; or write required: false"
+        fix = Fix(message=message, at=unasked, value=False)
         yield ("validation",), "no image is named to run it in: no node is checked", fix
         return
     places = {pool.name: index for index, pool in enumerate(draft.spec.pools)}
     for each in plan.pools:
-        if each.lacks:
-            fix = Fix(says="write validation: {required: false}", at=unasked, value=False)
+        if each.skip_reason:
+            fix = Fix(message="write validation: {required: false}", at=unasked, value=False)
             at: Path = ("pools", places[each.pool])
-            yield at, f"the nodes of {each.pool} are not checked: {each.lacks}", fix
+            yield at, f"the nodes of {each.pool} are not checked: {each.skip_reason}", fix
 
 
 def _later(draft: Draft, plan: ValidationPlan) -> Iterator[str]:
@@ -170,21 +174,21 @@ def _later(draft: Draft, plan: ValidationPlan) -> Iterator[str]:
     if draft.queueing.dispatch:
         yield "this platform has no nodes: the clusters that its jobs go to check their own"
         return
-    pools = draft.sound
-    grow = [p for p in plan.pools if not p.lacks and pools[p.pool].nodes.high > p.nodes]
+    pools = draft.valid_pools
+    grow = [p for p in plan.pools if not p.skip_reason and pools[p.pool].nodes.high > p.nodes]
     if grow and not grow[0].gate:
-        counts = listed(f"{p.pool} ({p.nodes} of {pools[p.pool].nodes.high})" for p in grow)
+        counts = format_list(f"{p.pool} ({p.nodes} of {pools[p.pool].nodes.high})" for p in grow)
         yield (
             f"of {counts} only nodes that run from the beginning are checked: those that come later are not"
         )
     if grow and grow[0].gate == Gate.LABEL:
         yield (
-            f"nodes of {listed(p.pool for p in grow)} that come later are checked and labelled, and take jobs"
+            f"nodes of {format_list(p.pool for p in grow)} that come later are checked and labelled, and take jobs"
             " meanwhile"
         )
-    yours = [p.pool for p in plan.pools if p.gate == Gate.TAINT]
-    if yours and draft.spec.cloud is Cloud.NONE:
+    tainted = [p.pool for p in plan.pools if p.gate == Gate.TAINT]
+    if tainted and draft.spec.cloud is Cloud.NONE:
         yield (
-            f"the nodes of {listed(yours)} are yours to make: they take jobs before they are checked, unless"
+            f"the nodes of {format_list(tainted)} are yours to make: they take jobs before they are checked, unless"
             f" their kubelets start with --register-with-taints={STARTS_WITH}"
         )

@@ -3,22 +3,22 @@
 from collections.abc import Iterable, Iterator
 
 from gpuyard.catalogue.cluster.store_speeds import ASKED, NODE, StoreSpeed, sold_speed
-from gpuyard.findings import Finding, Fix, Path, note, refuse
+from gpuyard.findings import Finding, Fix, Path, error, info
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import DatasetPlan, PoolCheck, PoolPlan, ReadFloor
+from gpuyard.plan.records import DatasetPlan, PoolCheck, PoolPlan, ReadThreshold
 from gpuyard.spec.platform import Profile, ValidationSpec
 from gpuyard.spec.sections import DatasetKind
 
-YOURS = "the stack file, read_mb_per_s"
+USER_PROVIDED = "the stack file, read_mb_per_s"
 
 
-def floors_of(
-    draft: Draft, asked: ValidationSpec, checks: Iterable[PoolCheck]
-) -> tuple[ReadFloor, ...]:
+def read_thresholds(
+    draft: Draft, validation: ValidationSpec, checks: Iterable[PoolCheck]
+) -> tuple[ReadThreshold, ...]:
     """Of all datasets that are read; a node of each pool reads them at the same time."""
-    pools = _readers(draft, asked.profile, asked.image, checks)
+    pools = _readers(draft, validation.profile, validation.image, checks)
     read = [each for each in draft.storage.datasets if pools and not _untried(each)]
-    return tuple(_floor(each, pools) for each in read)
+    return tuple(_minimum(each, pools) for each in read)
 
 
 def _untried(data: DatasetPlan) -> str:
@@ -30,16 +30,18 @@ def _untried(data: DatasetPlan) -> str:
     return ""
 
 
-def _floor(data: DatasetPlan, pools: list[PoolPlan]) -> ReadFloor:
+def _minimum(data: DatasetPlan, pools: list[PoolPlan]) -> ReadThreshold:
     if data.read_mb_per_s is not None:
-        return ReadFloor(name=data.name, mb_per_s=float(data.read_mb_per_s), source=YOURS)
-    least = most_of(data, pools)
+        return ReadThreshold(
+            name=data.name, mb_per_s=float(data.read_mb_per_s), source=USER_PROVIDED
+        )
+    least = max_read_speed(data, pools)
     readers = f" for {len(pools)} nodes at once" if len(pools) > 1 else ""
-    said = f"derived, not measured: {ASKED:g} of {least.mb_per_s:.0f} MB/s{readers}, {least.source.title}"
-    return ReadFloor(name=data.name, mb_per_s=round(ASKED * least.mb_per_s, 1), source=said)
+    source = f"derived, not measured: {ASKED:g} of {least.mb_per_s:.0f} MB/s{readers}, {least.source.title}"
+    return ReadThreshold(name=data.name, mb_per_s=round(ASKED * least.mb_per_s, 1), source=source)
 
 
-def most_of(data: DatasetPlan, pools: list[PoolPlan]) -> StoreSpeed:
+def max_read_speed(data: DatasetPlan, pools: list[PoolPlan]) -> StoreSpeed:
     """What each of so many nodes reads at most: what is sold, and what a node's own network carries."""
     sold = sold_speed(data.kind.value, data.tier, data.size_gib, data.throughput)
     speeds = [] if sold is None else [StoreSpeed(sold.mb_per_s / max(1, len(pools)), sold.source)]
@@ -61,15 +63,15 @@ def check_store_reads(draft: Draft) -> list[Finding]:
 
 
 def _of_one(draft: Draft, at: Path, data: DatasetPlan) -> Iterator[Finding]:
-    plan, asked = draft.validation, data.read_mb_per_s
+    plan, requested = draft.validation, data.read_mb_per_s
     pools = _readers(draft, Profile(plan.profile), plan.image, plan.pools) if plan else []
-    if asked is not None and asked > (most := most_of(data, pools)).mb_per_s:
-        yield _too_fast((*at, "read_mb_per_s"), data, asked, most, len(pools))
-    elif asked is not None and not pools:
+    if requested is not None and requested > (most := max_read_speed(data, pools)).mb_per_s:
+        yield _too_fast((*at, "read_mb_per_s"), data, requested, most, len(pools))
+    elif requested is not None and not pools:
         why = "no check with the profile full or soak runs on a node"
-        yield _unread((*at, "read_mb_per_s"), data, why)
+        yield _skipped((*at, "read_mb_per_s"), data, why)
     elif pools and (why := _untried(data)):
-        yield _unread(at, data, why)
+        yield _skipped(at, data, why)
 
 
 def _readers(
@@ -77,21 +79,23 @@ def _readers(
 ) -> list[PoolPlan]:
     """The pools of which a node reads what there is to read."""
     reads = image and profile is not Profile.QUICK
-    return [draft.sound[each.pool] for each in checks if reads and each.runs]
+    return [draft.valid_pools[each.pool] for each in checks if reads and each.runs]
 
 
-def _unread(at: Path, data: DatasetPlan, why: str) -> Finding:
-    return note("validation.deferred", at, f"how fast {data.name} is read is not tried: {why}")
+def _skipped(at: Path, data: DatasetPlan, why: str) -> Finding:
+    return info("validation.deferred", at, f"how fast {data.name} is read is not tried: {why}")
 
 
-def _too_fast(at: Path, data: DatasetPlan, asked: int, most: StoreSpeed, readers: int) -> Finding:
+def _too_fast(
+    at: Path, data: DatasetPlan, requested: int, most: StoreSpeed, readers: int
+) -> Finding:
     least = max(1, int(most.mb_per_s * ASKED))
     readers_said = f", {readers} of which read at once" if readers > 1 else ""
-    return refuse(
+    return error(
         "storage.read",
         at,
         f"no node can read {data.name} as fast as that{readers_said}",
-        given=f"{asked} MB/s",
+        value=f"{requested} MB/s",
         allowed=f"at most {int(most.mb_per_s)} MB/s ({most.source.title})",
-        fix=Fix(says=f"write {least}", at=at, value=least),
+        fix=Fix(message=f"write {least}", at=at, value=least),
     )

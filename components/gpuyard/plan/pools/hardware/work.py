@@ -10,26 +10,26 @@ from dataclasses import replace
 
 from gpuyard.catalogue.fabric import direct_fabric, interfaces
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Finding, note
+from gpuyard.findings import Finding, info
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.pools.fabrics import hands_out
+from gpuyard.plan.pools.fabrics import has_device_plugin
 from gpuyard.plan.records import PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind
 
 EFA, TCP = "efa", "tcp"
-NOTHING = "there is no dataset that it could read"
+NO_DATASET = "there is no dataset that it could read"
 
 
-def work_of(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
+def work_checks(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
     """Whether its GPUs work, and whether its nodes do so together."""
     return replace(
         check,
         idle=_idle(draft, pool),
-        between=_between(draft, pool),
-        apart=_apart(draft, pool) if pool.start_nodes > 1 else "",
-        untried=_untried(draft, pool),
-        unread=NOTHING,
+        transport=_between(draft, pool),
+        single_node_reason=_single_node_reason(draft, pool) if pool.start_nodes > 1 else "",
+        shares_skip_reason=_untried(draft, pool),
+        volumes_skip_reason=NO_DATASET,
         spare=_spare(pool),
     )
 
@@ -41,7 +41,7 @@ def _idle(draft: Draft, pool: PoolPlan) -> str:
 
 
 def _untried(draft: Draft, pool: PoolPlan) -> str:
-    if pool.sharing.counted_whole:
+    if pool.sharing.is_counted_as_whole_gpu:
         return "its GPUs are not shared"
     return _held_back(draft, pool)
 
@@ -54,11 +54,11 @@ def _spare(pool: PoolPlan) -> int:
 
 def _held_back(draft: Draft, pool: PoolPlan) -> str:
     """What keeps a queue that only borrows from all that a pool has."""
-    if pool.stop or draft.queueing.stop:
+    if pool.stop_policy or draft.queueing.stop_policy:
         return "its queues are stopped"
     if pool.provisioning is not None:
         return "its autoscaler is asked before each job, and would make nodes for the check"
-    for each in pool.counted:
+    for each in pool.counted_resources:
         needed, lent = pool.start_nodes * each.per_node, _lent(draft, pool, each.resource)
         if lent < needed:
             what = each.unit or "GPUs"
@@ -90,7 +90,7 @@ def _between(draft: Draft, pool: PoolPlan) -> str:
     return EFA if draft.spec.cloud is Cloud.AWS and interfaces(pool.machine) else TCP
 
 
-def _apart(draft: Draft, pool: PoolPlan) -> str:
+def _single_node_reason(draft: Draft, pool: PoolPlan) -> str:
     """Ways between nodes that a pod of ours cannot take: told, and never judged as if it were TCP."""
     if pool.machine.is_rack:
         return "the NVLink of a rack needs a ComputeDomain, which the check does not make"
@@ -105,26 +105,32 @@ def _apart(draft: Draft, pool: PoolPlan) -> str:
 
 
 def _handed_out(draft: Draft, pool: PoolPlan) -> bool:
-    return draft.spec.cloud is Cloud.NONE and hands_out(pool.fabric)
+    return draft.spec.cloud is Cloud.NONE and has_device_plugin(pool.fabric)
 
 
-def unworked(draft: Draft, plan: ValidationPlan) -> Iterator[Finding]:
+def unchecked_pools(draft: Draft, plan: ValidationPlan) -> Iterator[Finding]:
     """What the profile asks for, and a deployment leaves out."""
     if plan.profile == "quick":
         return
     places = {pool.name: index for index, pool in enumerate(draft.spec.pools)}
     for each in plan.pools:
         at = ("pools", places[each.pool])
-        said = []
+        messages = []
         if each.runs and each.idle:
-            said.append(f"GPUs of {each.pool} are not put to work: {each.idle}")
-        elif each.works and each.apart:
-            said.append(f"nodes of {each.pool} run collectives each for itself: {each.apart}")
-        if each.runs and each.untried and not draft.sound[each.pool].sharing.counted_whole:
-            said.append(f"shares of {each.pool} are not tried: {each.untried}")
-        if said:
-            yield note("validation.deferred", at, "; ".join(said))
-        if (each.works or each.tried) and draft.sound[each.pool].nodes.high > each.nodes:
+            messages.append(f"GPUs of {each.pool} are not put to work: {each.idle}")
+        elif each.works and each.single_node_reason:
+            messages.append(
+                f"nodes of {each.pool} run collectives each for itself: {each.single_node_reason}"
+            )
+        if (
+            each.runs
+            and each.shares_skip_reason
+            and not draft.valid_pools[each.pool].sharing.is_counted_as_whole_gpu
+        ):
+            messages.append(f"shares of {each.pool} are not tried: {each.shares_skip_reason}")
+        if messages:
+            yield info("validation.deferred", at, "; ".join(messages))
+        if (each.works or each.tried) and draft.valid_pools[each.pool].nodes.high > each.nodes:
             what = "put to work" if each.works else "tried share by share"
             later = f"nodes of {each.pool} that come later are not {what}"
-            yield note("validation.deferred", at, later)
+            yield info("validation.deferred", at, later)

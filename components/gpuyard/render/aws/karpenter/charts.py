@@ -12,8 +12,8 @@ from gpuyard.catalogue.software.charts import (
 from gpuyard.catalogue.software.digests import digest_of
 from gpuyard.names import KARPENTER, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.capacity.karpenter import selects_reservations
-from gpuyard.plan.cluster.ranges import cluster_of
-from gpuyard.plan.pools.room import karpenter_overhead
+from gpuyard.plan.cluster.ranges import cluster_spec
+from gpuyard.plan.pools.allocatable import karpenter_overhead
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.karpenter.nodes import QUEUE, karpenter_pools
@@ -44,7 +44,7 @@ def _release(plan: PlatformPlan, chart: Chart, values: dict[str, Any]) -> Releas
 def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
     """The controller's: it runs on the system's nodes, which it did not make and does not end."""
     system = plan.spec.system
-    private = cluster_of(plan.spec).network.nat is Nat.NONE
+    private = cluster_spec(plan.spec).network.nat is Nat.NONE
     pools = karpenter_pools(plan)
     machines = (MACHINES[name] for pool in pools for name in pool.machines)
     tag = KARPENTER_CHART.tag.format(plan.software[KARPENTER_PIN])
@@ -73,7 +73,7 @@ def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
             "vmMemoryOverheadPercent": karpenter_overhead(machines),
             **({"isolatedVPC": True} if private else {}),
             "featureGates": {
-                "nodeOverlay": any(pool.scale.overlay for pool in pools),
+                "nodeOverlay": any(pool.autoscaler_hints.overlay for pool in pools),
                 "reservedCapacity": selects_reservations(pools),
             },
         },

@@ -31,20 +31,20 @@ from gpuyard.names import (
     OS_LABEL,
     ZONE_LABEL,
 )
-from gpuyard.plan.capacity.upkeep import closed_hours
+from gpuyard.plan.capacity.disruption_window import closed_hours
 from gpuyard.plan.cluster.ranges import without_local_zones
-from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
+from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.disk_key import disk_key
 from gpuyard.render.aws.launch import disk_needs, fabric_interfaces
 from gpuyard.render.aws.network import network_of
-from gpuyard.render.aws.place import place_of
-from gpuyard.render.aws.placement import in_group, on_ec2, placement_name
+from gpuyard.render.aws.place import aws_location
+from gpuyard.render.aws.placement import ec2_purchase, placement_name, uses_placement_group
 from gpuyard.render.aws.pools import GroupSize, disk_gib, group_name, group_sizes
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.aws.user_data import kubelet_of, node_config
 from gpuyard.render.cloud.spelling import fit
-from gpuyard.render.objects import Object, made, taint_object
+from gpuyard.render.objects import Object, managed_object, taint_object
 from gpuyard.spec.pools import Scaling
 
 PROFILE = "karpenter-nodes"
@@ -68,18 +68,18 @@ def pool_objects(plan: PlatformPlan, pool: PoolPlan) -> Iterator[Object]:
     """Of one pool."""
     sizes = group_sizes(pool)
     for place, size in enumerate(sizes):
-        yield _node_class(plan, pool, size.rung)
+        yield _node_class(plan, pool, size.option)
         yield _node_pool(plan, pool, size, HIGHEST_WEIGHT - place)
-    if pool.scale.overlay:
-        yield _overlay(plan, pool, [_name(pool, size.rung) for size in sizes])
+    if pool.autoscaler_hints.overlay:
+        yield _overlay(plan, pool, [_name(pool, size.option) for size in sizes])
 
 
-def _name(pool: PoolPlan, rung: LadderRung) -> str:
-    return fit(group_name(pool, rung))
+def _name(pool: PoolPlan, option: CapacityOption) -> str:
+    return fit(group_name(pool, option))
 
 
 # ── what a node is ────────────────────────────────────────────────────────────────────────────────
-def _node_class(plan: PlatformPlan, pool: PoolPlan, rung: LadderRung) -> Object:
+def _node_class(plan: PlatformPlan, pool: PoolPlan, option: CapacityOption) -> Object:
     """What a launch template is for a node group; one for each rung, for it has a place of its own."""
     machines = tuple(MACHINES[name] for name in pool.machines)
     kubelet = kubelet_of(pool, machines)
@@ -103,18 +103,18 @@ def _node_class(plan: PlatformPlan, pool: PoolPlan, rung: LadderRung) -> Object:
         "userData": node_config(plan.spec, kubelet, machines, local_disks=False),
         "tags": aws_tags(plan, pool.stable_name, " ".join(pool.owners)),
     }
-    if rung.reservation:
-        held = {"id": rung.reservation}
-        bought = {"tags": {OFFERING_TAG: rung.reservation}}  # its id is known when it is bought
-        spec["capacityReservationSelectorTerms"] = [bought if rung.buys else held]
-    if in_group(rung):
+    if option.reservation:
+        reservation = {"id": option.reservation}
+        bought = {"tags": {OFFERING_TAG: option.reservation}}  # its id is known when it is bought
+        spec["capacityReservationSelectorTerms"] = [bought if option.purchase else reservation]
+    if uses_placement_group(option):
         spec["placementGroupSelector"] = {"name": Late(f"{placement_name(pool)}.id")}
-    if found := _interfaces(machines):
-        spec["networkInterfaces"] = found
+    if result := _interfaces(machines):
+        spec["networkInterfaces"] = result
     if all(machine.nvme_gb for machine in machines):
         spec["instanceStorePolicy"] = "RAID0"
     version = f"{NODE_CLASS_GROUP}/v1"
-    return made(plan.name, version, "EC2NodeClass", _name(pool, rung), spec=spec)
+    return managed_object(plan.name, version, "EC2NodeClass", _name(pool, option), spec=spec)
 
 
 def _image(plan: PlatformPlan) -> str:
@@ -124,7 +124,7 @@ def _image(plan: PlatformPlan) -> str:
 
 
 def _subnets(plan: PlatformPlan, pool: PoolPlan) -> list[Any]:
-    private = network_of(plan, place_of(plan)).private
+    private = network_of(plan, aws_location(plan)).private
     return [private[zone] for zone in sorted(pool.zones or without_local_zones(private))]
 
 
@@ -138,14 +138,14 @@ def _disk(plan: PlatformPlan, machines: Sequence[Machine], gib: int) -> dict[str
 
 def _interfaces(machines: Sequence[Machine]) -> list[dict[str, Any]]:
     """It knows none that is both: the first card then has one with an address, and one of EFA beside it."""
-    found: list[tuple[int, int, str]] = []
+    results: list[tuple[int, int, str]] = []
     for one in fabric_interfaces(machines):
         both = one.kind == "efa"
-        found.append((one.card, one.device, "interface" if both else one.kind))
-        found += [(one.card, one.device + 1, "efa-only")] if both else []
+        results.append((one.card, one.device, "interface" if both else one.kind))
+        results += [(one.card, one.device + 1, "efa-only")] if both else []
     return [
         {"networkCardIndex": card, "deviceIndex": device, "interfaceType": kind}
-        for card, device, kind in found
+        for card, device, kind in results
     ]
 
 
@@ -155,16 +155,18 @@ def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int)
 
     Nodes that are cut advertise no whole GPU once they run, so that GPUs alone would bound nothing.
     """
-    spot = size.rung.mode == Capacity.SPOT.value
-    name = _name(pool, size.rung)
-    said = pool.upgrade
-    grace = f"{said.drain_minutes}m" if said and said.drain_minutes != DRAIN_MINUTES else GRACE
+    spot = size.option.mode == Capacity.SPOT.value
+    name = _name(pool, size.option)
+    upgrade = pool.upgrade
+    grace = (
+        f"{upgrade.drain_minutes}m" if upgrade and upgrade.drain_minutes != DRAIN_MINUTES else GRACE
+    )
     starts = [taint_object(taint) for taint in plan.startup_taints(pool)]
     template = {
         "metadata": {"labels": dict(pool.labels)},
         "spec": {
             "nodeClassRef": {"group": NODE_CLASS_GROUP, "kind": "EC2NodeClass", "name": name},
-            "requirements": [_in(key, values) for key, values in _wanted(pool, size.rung)],
+            "requirements": [_in(key, values) for key, values in _requirements(pool, size.option)],
             "taints": [taint_object(taint) for taint in pool.taints],
             **({"startupTaints": starts} if starts else {}),
             "expireAfter": _age(pool),
@@ -175,23 +177,23 @@ def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int)
         "weight": weight,
         "limits": {"nodes": str(size.high), GPU: str(size.high * pool.gpus_per_node)},
         "disruption": {
-            "consolidationPolicy": PACKED if size.rung.up else EMPTY_ALONE,
+            "consolidationPolicy": PACKED if size.option.failback else EMPTY_ALONE,
             "consolidateAfter": EMPTY_FOR,
-            "budgets": _budgets(pool, size.rung),
+            "budgets": _budgets(pool, size.option),
         },
         "template": template,
     }
-    return made(plan.name, f"{POOL_GROUP}/v1", "NodePool", name, spec=spec)
+    return managed_object(plan.name, f"{POOL_GROUP}/v1", "NodePool", name, spec=spec)
 
 
-def _budgets(pool: PoolPlan, rung: LadderRung) -> list[dict[str, Any]]:
+def _budgets(pool: PoolPlan, option: CapacityOption) -> list[dict[str, Any]]:
     """Who may go: what is empty, what is old in the hours of upkeep, and one at a time for a better rung.
 
     Of several the least holds. Where there are hours, nodes are moved in them alone.
     """
-    moved = ["Underutilized"] if rung.up else []
+    moved = ["Underutilized"] if option.failback else []
     never: list[dict[str, Any]] = [] if moved else [{"nodes": "0", "reasons": ["Underutilized"]}]
-    if pool.upkeep is None:
+    if pool.disruption_window is None:
         closed: list[dict[str, Any]] = (
             [{"nodes": "0", "reasons": ["Drifted"]}, {"nodes": "1", "reasons": moved}]
             if moved
@@ -200,7 +202,7 @@ def _budgets(pool: PoolPlan, rung: LadderRung) -> list[dict[str, Any]]:
     else:
         closed = [
             *never,
-            {"nodes": str(pool.upkeep.nodes), "reasons": ["Drifted", *moved]},
+            {"nodes": str(pool.disruption_window.nodes), "reasons": ["Drifted", *moved]},
             *(
                 {
                     "nodes": "0",
@@ -208,7 +210,7 @@ def _budgets(pool: PoolPlan, rung: LadderRung) -> list[dict[str, Any]]:
                     "schedule": schedule,
                     "duration": f"{minutes // 60}h{minutes % 60}m",
                 }
-                for schedule, minutes in closed_hours(pool.upkeep)
+                for schedule, minutes in closed_hours(pool.disruption_window)
             ),
         ]
     return [*closed, {"nodes": "100%", "reasons": ["Empty"]}]
@@ -216,13 +218,13 @@ def _budgets(pool: PoolPlan, rung: LadderRung) -> list[dict[str, Any]]:
 
 def _age(pool: PoolPlan) -> str:
     """At which age a node goes in any hour; Karpenter reckons in hours."""
-    days = pool.upkeep.most_days if pool.upkeep else None
+    days = pool.disruption_window.max_days if pool.disruption_window else None
     return f"{days * 24}h" if days else "Never"
 
 
-def _wanted(pool: PoolPlan, rung: LadderRung) -> Iterator[tuple[str, list[str]]]:
+def _requirements(pool: PoolPlan, option: CapacityOption) -> Iterator[tuple[str, list[str]]]:
     yield INSTANCE_TYPE_LABEL, [MACHINES[name].type_name for name in pool.machines]
-    yield CAPACITY_TYPE, [on_ec2(pool, rung).karpenter_capacity_type]
+    yield CAPACITY_TYPE, [ec2_purchase(pool, option).karpenter_capacity_type]
     yield ARCH_LABEL, [pool.machine.arch]
     yield OS_LABEL, ["linux"]
     if pool.zones:
@@ -237,8 +239,10 @@ def _overlay(plan: PlatformPlan, pool: PoolPlan, names: list[str]) -> Object:
     """What agents make of the GPUs, beside the whole ones: taints keep pods off that want those."""
     spec = {
         "requirements": [_in(POOL_OF_NODE, names)],
-        "capacity": {name: str(count) for name, count in sorted(pool.scale.overlay.items())},
+        "capacity": {
+            name: str(count) for name, count in sorted(pool.autoscaler_hints.overlay.items())
+        },
     }
-    return made(
+    return managed_object(
         plan.name, f"{POOL_GROUP}/v1alpha1", "NodeOverlay", fit(pool.stable_name), spec=spec
     )

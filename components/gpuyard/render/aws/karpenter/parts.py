@@ -7,20 +7,20 @@ from gpuyard.catalogue.cluster.eks import NODE_POLICIES
 from gpuyard.catalogue.kubernetes.karpenter import EVENTS, QUEUE_SECONDS, SENDERS
 from gpuyard.names import KARPENTER, KUBE_SYSTEM
 from gpuyard.plan.capacity.karpenter import installs_karpenter
-from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
+from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late, late_names
 from gpuyard.render.aws.disk_key import disk_key_rights
 from gpuyard.render.aws.karpenter.charts import karpenter_values
 from gpuyard.render.aws.karpenter.nodes import PROFILE, QUEUE, karpenter_objects, karpenter_pools
 from gpuyard.render.aws.karpenter.rights import controller_rights
 from gpuyard.render.aws.place import (
-    AwsPlace,
-    attached,
+    AwsLocation,
     document,
+    pod_identity_association,
+    policy_attachment,
     role,
     statement,
     tags_of,
-    taken_by,
 )
 from gpuyard.render.aws.placement import block_purchase, placement_group
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
@@ -29,7 +29,7 @@ from gpuyard.render.cloud.graph import CloudResource, Json
 
 
 def karpenter_parts(
-    plan: PlatformPlan, place: AwsPlace, cluster: CloudResource, ready: tuple[str, ...]
+    plan: PlatformPlan, place: AwsLocation, cluster: CloudResource, ready: tuple[str, ...]
 ) -> list[CloudResource]:
     """All of it, in order; nothing where Karpenter is not installed."""
     if not installs_karpenter(plan.spec):
@@ -37,7 +37,11 @@ def karpenter_parts(
     queue = _queue(plan)
     nodes = _nodes(plan, place, cluster)
     close = (_placed(plan, pool) for pool in karpenter_pools(plan))
-    blocks = (_block(plan, pool, rung) for pool in karpenter_pools(plan) for rung in pool.ladder)
+    blocks = (
+        _block(plan, pool, option)
+        for pool in karpenter_pools(plan)
+        for option in pool.capacity_options
+    )
     return [
         *nodes,
         *queue,
@@ -47,7 +51,7 @@ def karpenter_parts(
     ]
 
 
-def karpenter_told(plan: PlatformPlan) -> dict[str, Any]:
+def karpenter_late_values(plan: PlatformPlan) -> dict[str, Any]:
     """What charts and objects of Karpenter name of the cloud, each by its own name there."""
     if not installs_karpenter(plan.spec):
         return {}
@@ -60,27 +64,27 @@ def _placed(plan: PlatformPlan, pool: Any) -> CloudResource | None:
     return placement_group(pool, aws_tags(plan, pool.stable_name, " ".join(pool.owners)), part="")
 
 
-def _block(plan: PlatformPlan, pool: PoolPlan, rung: LadderRung) -> CloudResource | None:
+def _block(plan: PlatformPlan, pool: PoolPlan, option: CapacityOption) -> CloudResource | None:
     """Found by its tag, as Karpenter finds reservations."""
     tags = aws_tags(plan, pool.stable_name, " ".join(pool.owners))
     return block_purchase(
-        pool, rung, tags, ("karpenter-identity", "karpenter-nodes-enter"), part=""
+        pool, option, tags, ("karpenter-identity", "karpenter-nodes-enter"), part=""
     )
 
 
 def _nodes(
-    plan: PlatformPlan, place: AwsPlace, cluster: CloudResource
+    plan: PlatformPlan, place: AwsLocation, cluster: CloudResource
 ) -> tuple[CloudResource, ...]:
     """The role of nodes, the profile in which instances take it, and their way into the cluster.
 
     EKS makes an entry for the role of a node group, and takes it away again: so these have their own.
     """
-    made = role(plan, "karpenter-node-role", "ec2.amazonaws.com")
-    rights = [attached(place, made, policy) for policy in NODE_POLICIES]
+    node_role = role(plan, "karpenter-node-role", "ec2.amazonaws.com")
+    rights = [policy_attachment(place, node_role, policy) for policy in NODE_POLICIES]
     profile = CloudResource(
         kind="aws:iam/instanceProfile:InstanceProfile",
         name=PROFILE,
-        inputs={"role": made.get("name"), "tags": tags_of(plan)},
+        inputs={"role": node_role.get("name"), "tags": tags_of(plan)},
         outputs=("name",),
         after=tuple(each.name for each in rights),
     )
@@ -89,25 +93,25 @@ def _nodes(
         name="karpenter-nodes-enter",
         inputs={
             "clusterName": cluster.get("name"),
-            "principalArn": made.get("arn"),
+            "principalArn": node_role.get("arn"),
             "type": "EC2_LINUX",
             "tags": tags_of(plan),
         },
     )
-    return (made, *rights, profile, entry)
+    return (node_role, *rights, profile, entry)
 
 
 def _controller(
     plan: PlatformPlan,
-    place: AwsPlace,
+    place: AwsLocation,
     cluster: CloudResource,
-    given: tuple[CloudResource, CloudResource],
+    nodes_and_queue: tuple[CloudResource, CloudResource],
     ready: tuple[str, ...],
 ) -> Iterator[CloudResource]:
     """Its role, a policy for each thing that it does, and the service account whose pods take it."""
-    nodes, queue = given
-    made = role(plan, "karpenter-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
-    yield made
+    nodes, queue = nodes_and_queue
+    controller_role = role(plan, "karpenter-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
+    yield controller_role
     rights = {
         **controller_rights(plan.name, place, role=nodes.get("arn"), queue=queue.get("arn")),
         **({"disks": disks} if (disks := disk_key_rights(plan, place)) else {}),
@@ -116,14 +120,14 @@ def _controller(
         yield CloudResource(
             kind="aws:iam/rolePolicy:RolePolicy",
             name=f"karpenter-rights-{what}",
-            inputs={"role": made.get("name"), "policy": document(*statements)},
+            inputs={"role": controller_role.get("name"), "policy": document(*statements)},
         )
-    yield taken_by(
+    yield pod_identity_association(
         plan,
         "karpenter-identity",
         cluster.get("name"),
         (KUBE_SYSTEM, KARPENTER),
-        made,
+        controller_role,
         (*(f"karpenter-rights-{what}" for what in rights), *ready),
     )
 
@@ -149,7 +153,7 @@ def _queue(plan: PlatformPlan) -> list[CloudResource]:
             "policy": _queue_policy(queue, unsafe),
         },
     )
-    found = [queue, policy]
+    results = [queue, policy]
     for word, (source, what) in EVENTS.items():
         rule = CloudResource(
             kind="aws:cloudwatch/eventRule:EventRule",
@@ -167,8 +171,8 @@ def _queue(plan: PlatformPlan) -> list[CloudResource]:
             inputs={"rule": rule.get("name"), "targetId": KARPENTER, "arn": queue.get("arn")},
             after=(policy.name,),
         )
-        found += [rule, target]
-    return found
+        results += [rule, target]
+    return results
 
 
 def _queue_policy(queue: CloudResource, unsafe: dict[str, Any]) -> Json:

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.catalogue.kubernetes.karpenter import LOOKS, MADE, POOL_OF_NODE, STARTS_FROM, TAKES
-from gpuyard.render.aws.ground import Given
-from gpuyard.render.aws.place import AwsPlace, statement
+from gpuyard.render.aws.foundation import StringInput
+from gpuyard.render.aws.place import AwsLocation, statement
 from gpuyard.render.cloud.graph import Joined
 
 _START = ["ec2:RunInstances", "ec2:CreateFleet"]
 
 
 def controller_rights(
-    name: str, place: AwsPlace, *, role: Given, queue: Given
+    name: str, place: AwsLocation, *, role: StringInput, queue: StringInput
 ) -> Mapping[str, list[dict[str, Any]]]:
     """Statements by what they are for; what it made itself is told by the tags of the cluster `name`."""
     return {
@@ -56,18 +56,18 @@ def controller_rights(
     }
 
 
-def _node_rights(name: str, place: AwsPlace) -> list[dict[str, Any]]:
+def _node_rights(name: str, place: AwsLocation) -> list[dict[str, Any]]:
     """It starts only what it tags as this cluster's, and changes and ends only what is tagged so."""
     tag = f"kubernetes.io/cluster/{name}"
     new = {f"aws:RequestTag/{tag}": "owned", "aws:RequestTag/eks:eks-cluster-name": name}
     pooled = {"StringLike": {f"aws:RequestTag/{POOL_OF_NODE}": "*"}}
-    made = [_ec2(place, f"{each}/*") for each in MADE]
+    launched = [_ec2(place, f"{each}/*") for each in MADE]
     ours = {
         **_equals({f"aws:ResourceTag/{tag}": "owned"}),
         "StringLike": {f"aws:ResourceTag/{POOL_OF_NODE}": "*"},
     }
     instances, templates = _ec2(place, "instance/*"), _ec2(place, "launch-template/*")
-    given = [_ec2(place, f"{each}/*", account="") for each in ("image", "snapshot")]
+    image_arns = [_ec2(place, f"{each}/*", account="") for each in ("image", "snapshot")]
     by = {"ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]}
     renamed = {
         **ours,
@@ -77,12 +77,12 @@ def _node_rights(name: str, place: AwsPlace) -> list[dict[str, Any]]:
         },
     }
     return [
-        statement(_START, [*given, *(_ec2(place, f"{each}/*") for each in STARTS_FROM)]),
+        statement(_START, [*image_arns, *(_ec2(place, f"{each}/*") for each in STARTS_FROM)]),
         statement(_START, templates, Condition=ours),
         statement(
-            [*_START, "ec2:CreateLaunchTemplate"], made, Condition={**_equals(new), **pooled}
+            [*_START, "ec2:CreateLaunchTemplate"], launched, Condition={**_equals(new), **pooled}
         ),
-        statement("ec2:CreateTags", made, Condition={**_equals({**new, **by}), **pooled}),
+        statement("ec2:CreateTags", launched, Condition={**_equals({**new, **by}), **pooled}),
         statement("ec2:CreateTags", instances, Condition=renamed),
         statement(
             ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
@@ -96,13 +96,13 @@ def _equals(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"StringEquals": dict(values)}
 
 
-def _cluster(name: str, place: AwsPlace) -> Joined:
+def _cluster(name: str, place: AwsLocation) -> Joined:
     return _arn(place, "eks", f"cluster/{name}")
 
 
-def _ec2(place: AwsPlace, what: str, account: str = "*") -> Joined:
+def _ec2(place: AwsLocation, what: str, account: str = "*") -> Joined:
     return _arn(place, "ec2", what, account)
 
 
-def _arn(place: AwsPlace, service: str, what: str, account: str = "*") -> Joined:
+def _arn(place: AwsLocation, service: str, what: str, account: str = "*") -> Joined:
     return Joined("arn:", place.partition, f":{service}:", place.region, f":{account}:{what}")

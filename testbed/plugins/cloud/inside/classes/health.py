@@ -35,11 +35,11 @@ def conditions(
     name: str, spec: Mapping[str, Any], pools: Mapping[str, PoolSeen]
 ) -> list[dict[str, str]]:
     """Of the status: health last, and what is wrong before it."""
-    found: dict[str, dict[str, str]] = {}
+    results: dict[str, dict[str, str]] = {}
     for kind, reason, message in _wrong(name, spec, pools):
-        found.setdefault(kind, _condition(kind, "True", reason, message))
-    well = "Crd is not healthy." if found else "Crd is healthy."
-    return [*found.values(), _condition("Health", "False" if found else "True", "Health", well)]
+        results.setdefault(kind, _condition(kind, "True", reason, message))
+    well = "Crd is not healthy." if results else "Crd is healthy."
+    return [*results.values(), _condition("Health", "False" if results else "True", "Health", well)]
 
 
 def _condition(kind: str, status: str, reason: str, message: str) -> dict[str, str]:
@@ -51,23 +51,23 @@ def _wrong(
 ) -> Iterator[tuple[str, str, str]]:
     anyway = spec.get("whenUnsatisfiable") == "ScaleUpAnyway"
     mine = {each: seen for each, seen in pools.items() if seen.labels.get(LABEL) == name}
-    asked = [each for names in named(spec) for each in names]
-    for each in sorted(set() if anyway else set(mine) - set(asked)):
-        said = f"Nodepool {each} has an Crd label but doesn't match any priority rule."
-        yield _POOL, "NoRuleMatching", said
-    for each in sorted((set(asked) & set(pools)) - set(mine)):
+    requested = [each for names in named(spec) for each in names]
+    for each in sorted(set() if anyway else set(mine) - set(requested)):
+        message = f"Nodepool {each} has an Crd label but doesn't match any priority rule."
+        yield _POOL, "NoRuleMatching", message
+    for each in sorted((set(requested) & set(pools)) - set(mine)):
         yield (
             _POOL,
             "CrdLabelNotMatching",
             f"Crd label doesn't match Crd name for the nodepool {each}.",
         )
     yield from _taints(name, mine)
-    for each in sorted(set(asked) - set(pools)):
-        said = f"Nodepool {each} specified by name has autoscaling disabled or doesn't exist in the cluster."
-        yield _CLASS, "NodePoolNotExist", said
-    if not anyway and not any(each in asked for each in mine):
-        said = "Crd with NAP disabled should have at least one matching nodepool with autoscaling enabled."
-        yield _CLASS, "NapDisabledAndNoMatchingNodegroups", said
+    for each in sorted(set(requested) - set(pools)):
+        message = f"Nodepool {each} specified by name has autoscaling disabled or doesn't exist in the cluster."
+        yield _CLASS, "NodePoolNotExist", message
+    if not anyway and not any(each in requested for each in mine):
+        message = "Crd with NAP disabled should have at least one matching nodepool with autoscaling enabled."
+        yield _CLASS, "NapDisabledAndNoMatchingNodegroups", message
 
 
 def _taints(name: str, mine: Mapping[str, PoolSeen]) -> Iterator[tuple[str, str, str]]:
@@ -76,5 +76,5 @@ def _taints(name: str, mine: Mapping[str, PoolSeen]) -> Iterator[tuple[str, str,
         if not values:
             yield _POOL, "TaintMissing", f"Crd taint is missing for the nodepool {each}."
         elif values[0] != name:
-            said = f"Crd taint value doesn't match Crd name for the nodepool {each}."
-            yield _POOL, "TaintValueNotMatching", said
+            message = f"Crd taint value doesn't match Crd name for the nodepool {each}."
+            yield _POOL, "TaintValueNotMatching", message

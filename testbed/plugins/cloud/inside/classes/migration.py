@@ -49,10 +49,10 @@ def migrate(
         moved = [pod for pod in seen.pods if _on(pod, each.nodes)]
         if not moved or each.size < each.group.least or _blocked(moved, seen.budgets):
             continue
-        left = list(_without_room(moved, each.nodes, seen))
-        if not left:
+        remaining = list(_without_room(moved, each.nodes, seen))
+        if not remaining:
             return [Resize(each.group.name, each.size, "its pods have room elsewhere")]
-        if grown := autoscaler.grow_for(each.better, left, now):
+        if grown := autoscaler.grow_for(each.better, remaining, now):
             return grown
     return []
 
@@ -77,9 +77,9 @@ def _blocked(pods: Sequence[Pod], budgets: Sequence[Mapping[str, Any]]) -> bool:
     )
 
 
-def _without_room(pods: Sequence[Pod], gone: frozenset[str], seen: Seen) -> Iterator[Pod]:
+def _without_room(pods: Sequence[Pod], removed: frozenset[str], seen: Seen) -> Iterator[Pod]:
     """Those that no node but the ones that would go takes beside what is there."""
-    others = [each for each in seen.nodes if each["metadata"]["name"] not in gone]
+    others = [each for each in seen.nodes if each["metadata"]["name"] not in removed]
     rooms: dict[str, Room] = {each["metadata"]["name"]: room_of(each) for each in others}
     for pod in seen.pods:
         where = pod["spec"].get("nodeName")

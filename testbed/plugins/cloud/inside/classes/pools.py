@@ -37,24 +37,24 @@ _GPU = "nvidia.com/gpu"
 class ClassServer(Asked):
     """What is asked of the API server, and told it."""
 
-    def merge(self, path: str, change: dict[str, Any], /) -> Any: ...
+    def patch(self, path: str, change: dict[str, Any], /) -> Any: ...
 
 
 def order(api: Asked) -> dict[int, list[str]]:
     """Rules of all classes as the expander reads them: the highest number first, and of one number any."""
-    found: dict[int, list[str]] = {}
+    results: dict[int, list[str]] = {}
     for each in _classes(api):
         rules = named(each["spec"])
         for place, names in enumerate(rules):
-            found.setdefault(len(rules) - place, []).extend(f"^{name}$" for name in names)
-    return found
+            results.setdefault(len(rules) - place, []).extend(f"^{name}$" for name in names)
+    return results
 
 
 def step(cloud: Cloud, api: ClassServer, autoscaler: Autoscaler, now: float) -> list[Resize]:
     """One look of the autoscaler: it says what it thinks of the classes, and enlarges a pool."""
     cloud.settle()
-    held = cloud.all()
-    pools = {str(each.inputs["name"]): each for each in held if _scales(each)}
+    blocked = cloud.all()
+    pools = {str(each.inputs["name"]): each for each in blocked if _scales(each)}
     classes = {each["metadata"]["name"]: each for each in _classes(api)}
     seen = {name: _seen(pool) for name, pool in pools.items()}
     own = _own(seen, classes)
@@ -62,22 +62,22 @@ def step(cloud: Cloud, api: ClassServer, autoscaler: Autoscaler, now: float) -> 
     nodes = [begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]]
     pods = api.call("GET", "/api/v1/pods")["items"]
     used = {each["spec"].get("nodeName") for each in pods if needs_a_node(each)}
-    all_ = {name: _scalable(pool, held, nodes, cloud, used) for name, pool in pools.items()}
+    all_ = {name: _scalable(pool, blocked, nodes, cloud, used) for name, pool in pools.items()}
     groups = [each for name, each in all_.items() if _may_grow(name, own)]
-    said = autoscaler.look(groups, without_room(pods, nodes), now)
-    if not said and (leaving := list(_leaving(all_, pools, held, own))):
+    message = autoscaler.look(groups, without_room(pods, nodes), now)
+    if not message and (leaving := list(_leaving(all_, pools, blocked, own))):
         begun_ones = [each for each in nodes if not starts(each)]
-        there = Seen(begun_ones, pods, api.call("GET", _BUDGETS)["items"])
-        said = migrate(leaving, there, autoscaler, now)
-    for each in said:
+        existing = Seen(begun_ones, pods, api.call("GET", _BUDGETS)["items"])
+        message = migrate(leaving, existing, autoscaler, now)
+    for each in message:
         cloud.scale(pools[each.group].id, each.size)
-    return said
+    return message
 
 
 def _leaving(
     by_name: Mapping[str, Scalable],
     pools: Mapping[str, Resource],
-    held: list[Resource],
+    blocked: list[Resource],
     own: Mapping[str, dict[str, Any]],
 ) -> Iterator[Leaving]:
     """Pools that a class would have left for an earlier rule, when nodes of none of them are to come."""
@@ -89,17 +89,17 @@ def _leaving(
         rules = named(mine) if place is None else named(mine)[:place]
         better = [by_name[each] for rule in rules for each in rule if each in by_name]
         if group.target == group.running > 0:
-            smaller = machines.smaller(pools[name], held)
+            smaller = machines.smaller(pools[name], blocked)
             yield Leaving(
                 group,
-                machines.size_of(smaller, held),
-                _going(pools[name], smaller, held),
+                machines.size_of(smaller, blocked),
+                _going(pools[name], smaller, blocked),
                 tuple(better),
             )
 
 
-def _going(pool: Resource, smaller: Resource, held: list[Resource]) -> frozenset[str]:
-    before, after = ({each.name for each in gke.nodes(one, held)} for one in (pool, smaller))
+def _going(pool: Resource, smaller: Resource, blocked: list[Resource]) -> frozenset[str]:
+    before, after = ({each.name for each in gke.nodes(one, blocked)} for one in (pool, smaller))
     return frozenset(before - after)
 
 
@@ -119,7 +119,7 @@ def _tell(
         name = each["metadata"]["name"]
         fresh = conditions(name, each["spec"], pools)
         if (each.get("status") or {}).get("conditions") != fresh:
-            api.merge(f"{PATH}/{name}/status", {"status": {"conditions": fresh}})
+            api.patch(f"{PATH}/{name}/status", {"status": {"conditions": fresh}})
 
 
 def _scales(pool: Resource) -> bool:
@@ -154,12 +154,12 @@ def _may_grow(name: str, own: Mapping[str, dict[str, Any]]) -> bool:
 
 def _scalable(
     pool: Resource,
-    held: list[Resource],
+    blocked: list[Resource],
     nodes: Iterable[dict[str, Any]],
     cloud: Cloud,
     used: set[str | None],
 ) -> Scalable:
-    target = machines.size_of(pool, held)
+    target = machines.size_of(pool, blocked)
     missing, error = cloud.missing(pool.id)
     mine = [
         each for each in nodes if (each["metadata"].get("annotations") or {}).get(GROUP) == pool.id
@@ -169,7 +169,7 @@ def _scalable(
         most=int(at(pool.inputs, "autoscaling.totalMaxNodeCount")),
         target=target,
         running=target - missing - cloud.coming(pool.id),
-        node=_next(pool, held),
+        node=_next(pool, blocked),
         error=error,
         least=int(at(pool.inputs, "autoscaling.totalMinNodeCount") or 0),
         idle=bool(mine) and not any(each["metadata"]["name"] in used for each in mine),
@@ -177,13 +177,13 @@ def _scalable(
     )
 
 
-def _next(pool: Resource, held: list[Resource]) -> dict[str, Any]:
+def _next(pool: Resource, blocked: list[Resource]) -> dict[str, Any]:
     """A node as the pool makes it: GPUs as GKE's own plugin will hand them out, else by the accelerator.
 
     What another plugin will say of them GKE cannot know.
     """
     one = Resource(pool.kind, pool.id, pool.inputs, {**pool.state, "nodeCount": 1}, pool.imports)
-    node = gke.nodes(one, held)[0]
+    node = gke.nodes(one, blocked)[0]
     gpus = sum(int(each["count"]) for each in items(pool.inputs, "nodeConfig.guestAccelerators"))
     gpus = (node.devices or {}).get(_GPU, gpus)
     return begun(

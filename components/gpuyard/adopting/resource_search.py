@@ -1,0 +1,256 @@
+"""From what a graph, a user and a cloud say to the id of each resource; and what stays unknown, and why."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.adopting.identities import identity_format, import_id, resolve_identity
+from gpuyard.adopting.lookup_commands import LOOKS, LookupCommand
+from gpuyard.adopting.matching import Match, last_part, match_resource, value_at
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.preflight.probes import Probe, ProbeAnswer
+from gpuyard.preflight.run import RunProbes
+from gpuyard.render.cloud.graph import (
+    CloudCall,
+    CloudGraph,
+    CloudResource,
+    names_in,
+    platform_resource_name,
+    resolve_values,
+)
+
+_ACCOUNT = "gcp:serviceaccount/account:Account"
+_OUTPUTS = {
+    ("aws:iam/role:Role", "name"): "{}",
+    ("aws:cloudwatch/eventRule:EventRule", "name"): "{}",
+    ("aws:iam/instanceProfile:InstanceProfile", "name"): "{}",
+    ("aws:sqs/queue:Queue", "name"): "{}",
+    (_ACCOUNT, "email"): "{}",
+    (_ACCOUNT, "member"): "serviceAccount:{}",
+}
+"""What others read of a resource, made of the last part of its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """A field that a cloud has otherwise than the stack file gives it."""
+
+    name: str
+    field: str
+    actual: Any
+    expected: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What came of it, by the names in the graph."""
+
+    ids: Mapping[str, str]
+    """As `pulumi import` takes them."""
+    missing: Mapping[str, str]
+    """Why nobody knows the id of the others."""
+    differences: tuple[FieldDifference, ...]
+    not_queried: Mapping[str, str]
+    """By what was asked: why there is no answer."""
+
+
+def search(
+    plan: PlatformPlan,
+    graph: CloudGraph,
+    inputs: Mapping[str, str],
+    ask: RunProbes | None,
+    component: str,
+) -> SearchResult:
+    """`given` are ids by names in the graph, and values that only the cloud knows, by their late names."""
+    by_name = {each.name: each for each in graph.resources}
+    searcher = _Search(plan, graph, component, dict(inputs), by_name)
+    searcher.derive()
+    # An answer leads to the next question: a network, its groups, their rules.
+    while ask is not None and (questions := searcher.questions()):
+        answers = ask(list(questions.values()))
+        searcher.hear({words: answers[each.name] for words, each in questions.items()})
+        searcher.derive()
+    return searcher.result()
+
+
+@dataclass(slots=True)
+class _Search:
+    plan: PlatformPlan
+    graph: CloudGraph
+    component: str
+    given: dict[str, str]
+    resources: dict[str, CloudResource]
+    ids: dict[str, str] = field(default_factory=dict[str, str])
+    """What the cloud calls it; or, of a user, what import takes."""
+    known: dict[str, Any] = field(default_factory=dict[str, Any])
+    """By late names, beyond ids and inputs."""
+    asked: dict[tuple[str, ...], ProbeAnswer] = field(
+        default_factory=dict[tuple[str, ...], ProbeAnswer]
+    )
+    why: dict[str, str] = field(default_factory=dict[str, str])
+    """Why nobody said anything of it."""
+    gone: dict[str, str] = field(default_factory=dict[str, str])
+    """What the cloud said of those that it has not."""
+    differs: list[FieldDifference] = field(default_factory=list[FieldDifference])
+
+    # ── what follows from what is known ───────────────────────────────────────────────────────────
+    def derive(self) -> None:
+        """In the order of the graph each rests on those before it."""
+        for each in self.graph.resources:
+            if each.name in self.given:
+                self.ids.setdefault(each.name, self.given[each.name])
+            elif result := resolve_identity(identity_format(each.kind).id, self._inputs(each)):
+                self.ids.setdefault(each.name, result)
+
+    def _inputs(self, each: CloudResource | CloudCall) -> dict[str, Any]:
+        """Its fields as far as their values are known, and where it is."""
+        where = {"region": self.plan.region, "location": self.plan.region}
+        where["project"] = self.given.get("client.project")
+        inputs = {key: self._settled(value) for key, value in search_inputs(each).items()}
+        return {**where, **{key: value for key, value in inputs.items() if value is not None}}
+
+    def _settled(self, value: Any) -> Any:
+        names = set(names_in(value))
+        late = {name: self._late(name) for name in names}
+        if any(each is None for each in late.values()):
+            return None
+        return resolve_values(value, late.__getitem__)
+
+    def _late(self, name: str) -> Any:
+        if name in self.given or name in self.known:
+            return self.given.get(name, self.known.get(name))
+        if self.plan.cloud.value == "aws" and name == "partition.partition":
+            return "aws"
+        holder, _, output = name.partition(".")
+        each, identity = self.resources.get(holder), self.ids.get(holder)
+        if each is None or output == "id":
+            return identity
+        if output in each.inputs:
+            return self._settled(each.inputs[output])
+        template = _OUTPUTS.get((each.kind, output), "") if identity else ""
+        return template.format(last_part(identity or "")) or None
+
+    # ── asking ────────────────────────────────────────────────────────────────────────────────────
+    def questions(self) -> dict[tuple[str, ...], Probe]:
+        """Those that can be put now and were not; one for all that it tells of."""
+        results: dict[tuple[str, ...], Probe] = {}
+        for each, look in self._queries():
+            words = self._arguments(each, look)
+            if words and words not in self.asked:
+                results.setdefault(words, Probe(" ".join(words), " ".join(words[1:3]), words))
+        return results
+
+    def _queries(self) -> Iterator[tuple[CloudResource | CloudCall, LookupCommand]]:
+        holders: tuple[CloudResource | CloudCall, ...]
+        holders = (*self.graph.calls, *self.graph.resources)
+        for each in holders:
+            for look in LOOKS.get(each.kind, ()):
+                # an id that is known need not be looked for by its name
+                if not (look.named and each.name in self.ids and not look.outputs):
+                    yield each, look
+
+    def _arguments(
+        self, each: CloudResource | CloudCall, look: LookupCommand
+    ) -> tuple[str, ...] | None:
+        inputs = self._inputs(each)
+        named = {**inputs, "last": last_part(self.ids.get(each.name, "")) or None}
+        wanted = [word for word in look.arguments if inputs.get("region") or "{region}" not in word]
+        words = [resolve_identity(word, named) for word in wanted]
+        return None if None in words else tuple(word for word in words if word is not None)
+
+    def hear(self, answers: Mapping[tuple[str, ...], ProbeAnswer]) -> None:
+        """Read each answer for every resource that it tells of."""
+        for each, look in list(self._queries()):
+            words = self._arguments(each, look)
+            if words is not None and words in answers:
+                self._record_answer(each, look, answers[words])
+        self.asked |= answers
+
+    def _record_answer(
+        self, each: CloudResource | CloudCall, look: LookupCommand, answer: ProbeAnswer
+    ) -> None:
+        if answer.failure_reason:
+            self.why[each.name] = f"nobody could ask: {answer.failure_reason}"
+            return
+        called = (
+            platform_resource_name(self.component, each) if isinstance(each, CloudResource) else ""
+        )
+        inputs = self._inputs(each)
+        result = match_resource(look, answer, inputs, called, self.ids.get(each.name, ""))
+        if result.item is None:
+            self.gone[each.name] = result.why
+        else:
+            self._take(each, look, result, inputs)
+
+    def _take(
+        self,
+        each: CloudResource | CloudCall,
+        look: LookupCommand,
+        result: Match,
+        inputs: Mapping[str, Any],
+    ) -> None:
+        self.gone.pop(each.name, None)
+        if result.id and (
+            identity := resolve_identity(look.id_template, {**inputs, "item": result.id})
+        ):
+            self.ids.setdefault(each.name, identity)
+        for path, at in look.outputs.items():
+            value = result.at(at)
+            if value is not None:
+                self.known.setdefault(f"{each.name}.{path}", value)
+        for path, at in look.reference_fields.items():
+            self._rests(value_at(search_inputs(each), path), result.at(at))
+        for name, at in look.compared_fields.items():
+            actual, expected = result.at(at), value_at(inputs, name)
+            if None not in (actual, expected) and not _same(actual, expected):
+                self.differs.append(FieldDifference(each.name, name, actual, expected))
+
+    def _rests(self, field_: Any, value: Any) -> None:
+        """An answer about one resource names another that it rests on."""
+        names = list(names_in(field_))
+        if len(names) != 1 or not isinstance(value, str):
+            return
+        holder, _, output = names[0].partition(".")
+        self.known.setdefault(names[0], value)
+        self.ids.setdefault(holder, value.rpartition("/")[2] if output == "arn" else value)
+
+    # ── the end ───────────────────────────────────────────────────────────────────────────────────
+    def result(self) -> SearchResult:
+        """What is found, in the order of the graph, and what is not."""
+        ids: dict[str, str] = {}
+        missing: dict[str, str] = {}
+        for each in self.graph.resources:
+            import_identity = self.given.get(each.name)
+            if import_identity is None and each.name not in self.gone:
+                name = self.ids.get(each.name, "")
+                import_identity = import_id(each.kind, name, self._inputs(each))
+            if import_identity:
+                ids[each.name] = import_identity
+            else:
+                missing[each.name] = self._reason(each)
+        unasked = {
+            " ".join(words): got.failure_reason
+            for words, got in self.asked.items()
+            if got.failure_reason
+        }
+        return SearchResult(ids, missing, tuple(self.differs), unasked)
+
+    def _reason(self, each: CloudResource) -> str:
+        if why := self.gone.get(each.name) or self.why.get(each.name):
+            return why
+        form = identity_format(each.kind)
+        if form.id or form.imported:
+            return "its id is made of others that are not known"
+        return "its id is the cloud's own"
+
+
+def search_inputs(each: CloudResource | CloudCall) -> Mapping[str, Any]:
+    """What a resource, or a question of the program, is given."""
+    return each.inputs if isinstance(each, CloudResource) else each.args
+
+
+def _same(actual: Any, expected: Any) -> bool:
+    """Texts and numbers by what they say, lists by what is in them."""
+    if isinstance(actual, list) and isinstance(expected, list):
+        return sorted(map(str, actual)) == sorted(map(str, expected))
+    return str(actual).lower() == str(expected).lower()

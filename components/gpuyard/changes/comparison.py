@@ -1,0 +1,21 @@
+"""A judged stack beside what is deployed."""
+
+from dataclasses import replace
+
+from gpuyard.changes.deployed_state import DeployedState
+from gpuyard.changes.findings import change_findings
+from gpuyard.changes.planned_changes import PlannedChanges, plan_changes
+from gpuyard.findings import sort_findings
+from gpuyard.render.cloud_graph import graph_of
+from gpuyard.stack_validation import ValidatedStack
+
+
+def compare_with_deployed(
+    judged: ValidatedStack, state: DeployedState
+) -> tuple[ValidatedStack, PlannedChanges | None]:
+    """The same with what the change takes away; nothing is compared where there is no plan."""
+    if judged.plan is None:
+        return judged, None
+    changes = plan_changes(judged.plan, graph_of(judged.plan), state)
+    results = (*judged.findings, *change_findings(judged.plan, changes))
+    return replace(judged, findings=tuple(sort_findings(results))), changes

@@ -1,0 +1,446 @@
+"""What a deployment would take away, one loss for each reason: said before the engine acts.
+
+A replacement takes along what rests on it. Each loss has a digest of its own, which `approved_changes` names; it
+is of what is lost and by which values, so that consent to one change is no consent to the next.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from gpuyard.changes.deployed_state import DeployedResource, DeployedState
+from gpuyard.changes.graphs import TEMPLATE, ResourceAction, ResourceChange, graph_changes, roots
+from gpuyard.changes.node_classes import changed_node_classes
+from gpuyard.changes.platforms import (
+    DrainedPool,
+    RemovedGuarantee,
+    ReportedPlatform,
+    former_pool,
+    lowered_quotas,
+    pools_with_changed_drivers,
+    pools_with_changed_machines,
+    pools_with_changed_sharing,
+    pools_with_driver_rollout,
+    removed_pools,
+    removed_teams,
+    repartitioned_pools,
+    reported_platform,
+)
+from gpuyard.changes.reporting import reported_state
+from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent, forces_rollout
+from gpuyard.changes.rollout_waves import RolloutWaves, plan_rollout_waves
+from gpuyard.changes.unknown_values import UnknownMarker, has_unknown
+from gpuyard.findings import Path
+from gpuyard.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION, SYSTEM_POOL
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.cloud.graph import BLOCK, CloudGraph
+
+_NAMESPACE = "kubernetes:core/v1:Namespace"
+"""Or NamespacePatch, of one that existed before."""
+_VPC, _EKS = "aws:ec2/vpc:Vpc", "aws:eks/cluster:Cluster"
+
+
+class Effect(StrEnum):
+    """What becomes of it."""
+
+    REPLACES = "replaces"
+    DELETES = "deletes"
+    REPARTITIONS = "recuts"
+    ROLLS = "rolls"
+    """Stays by its name, with every node made anew, or put out of work, some at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disruption:
+    """One change that somebody has to consent to."""
+
+    effect: Effect
+    subject: str
+    """`the cluster`, `pool train`."""
+    path: Path
+    """In the stack file, as near as there is a place."""
+    reason: str
+    also_removed: tuple[str, ...] = ()
+    """Names of resources in the graph."""
+    lost_content: tuple[ResourceContent, ...] = ()
+    drained_pools: tuple[DrainedPool, ...] = ()
+    guarantees: tuple[RemovedGuarantee, ...] = ()
+    blocked: str = ""
+    """Why no consent makes it go; empty where one does."""
+    protected: tuple[str, ...] = ()
+    """Those of `takes` that the engine keeps until they are protected no more."""
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedChanges:
+    """Everything that a deployment would change of what is deployed."""
+
+    platform: str
+    """The component's name; empty: nothing of ours is deployed."""
+    resources: tuple[ResourceChange, ...]
+    disruptions: tuple[Disruption, ...]
+    reduced_quotas: tuple[tuple[RemovedGuarantee, int], ...]
+    unplanned_removals: tuple[tuple[str, str], ...]
+    """What only the engine's own preview says: replace or delete, and a name."""
+    rollout_waves: RolloutWaves = ()
+    """The order in which pools change."""
+    driver_rollouts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Pools, by their first names, of which the GPU Operator exchanges the driver: the one that they have."""
+
+
+def platform_in(state: DeployedState, component: str = "") -> DeployedResource | None:
+    """The platform that is meant: of that name, else the only one."""
+    platforms = state.platforms()
+    named = [each for each in platforms if each.name == component]
+    return named[0] if named else platforms[0] if len(platforms) == 1 and not component else None
+
+
+def plan_changes(
+    plan: PlatformPlan, graph: CloudGraph | None, state: DeployedState, component: str = ""
+) -> PlannedChanges:
+    """Compare what a plan gives with what is there; `component` is the platform's logical name, if known."""
+    platform = platform_in(state, component)
+    name = component or (platform.name if platform else "")
+    report = reported_platform(platform, reported_state(state, plan.name))
+    planned_graph = graph or CloudGraph(())
+    existing = state.cloud_resources(name, planned_graph) if name else {}
+    changes = graph_changes(planned_graph, existing)
+    driven = pools_with_driver_rollout(report, plan)
+    teller = _Teller(plan, report, changes, _namespaces(state))
+    losses = (
+        *teller.replaced(),
+        *teller.gone(),
+        *teller.cut(),
+        *teller.rolled(),
+        *teller.redriven(),
+        *teller.teams(),
+    )
+    return PlannedChanges(
+        platform=name,
+        resources=changes,
+        disruptions=losses,
+        reduced_quotas=tuple(lowered_quotas(report, plan)),
+        unplanned_removals=tuple(_unforeseen(state, existing, changes)),
+        rollout_waves=plan_rollout_waves(
+            plan,
+            [*teller.drained(), *driven, *changed_node_classes(plan, state, name)],
+            pools_with_changed_sharing(report, plan),
+        ),
+        driver_rollouts=driven,
+    )
+
+
+def _namespaces(state: DeployedState) -> dict[str, bool]:
+    """Namespaces in the state, and whether they stay when their team is removed."""
+    results: dict[str, bool] = {}
+    for each in state.resources:
+        metadata = each.outputs.get("metadata")
+        if each.kind.startswith(_NAMESPACE) and isinstance(metadata, Mapping):
+            annotations = metadata.get("annotations") or {}
+            preserving = (EXISTING_ANNOTATION, PROTECT_ANNOTATION)
+            results[str(metadata.get("name"))] = any(
+                annotations.get(key) == "true" for key in preserving
+            )
+    return results
+
+
+def _unforeseen(
+    state: DeployedState,
+    existing: Mapping[str, DeployedResource],
+    changes: Iterable[ResourceChange],
+) -> Iterator[tuple[str, str]]:
+    """What the engine replaces or deletes at the cloud, and we did not say."""
+    actions = {each.name: each.action.value for each in changes}
+    for name, each in sorted(existing.items()):
+        op = state.engine.get(each.urn)
+        if op is not None and actions.get(name) != op:
+            yield op, name
+
+
+@dataclass(frozen=True, slots=True)
+class _Teller:
+    plan: PlatformPlan
+    report: ReportedPlatform
+    changes: tuple[ResourceChange, ...]
+    namespaces: Mapping[str, bool]
+    """Those in the state, and whether each stays when its team is removed."""
+
+    def replaced(self) -> Iterator[Disruption]:
+        """A loss for each replacement that has a reason of its own and takes something that is missed."""
+        by_name = {each.name: each for each in self.changes}
+        for name, affected in roots(self.changes).items():
+            if any(each.kind in CONTENT_BY_KIND for each in affected):
+                root = by_name[name]
+                fields = [_field(each.path, each.new) for each in root.replacing_fields]
+                loss = self._loss(
+                    Effect.REPLACES,
+                    _what(root),
+                    self._path(root),
+                    affected,
+                    why=f"a change of {', '.join(each.path for each in root.replacing_fields)} makes it anew",
+                    key=[root.name, *fields],
+                )
+                yield replace(loss, blocked=self._barred(root, affected))
+
+    def _barred(self, root: ResourceChange, affected: Sequence[ResourceChange]) -> str:
+        """EKS takes other subnets of the cluster's own network alone, and its provider asks it to."""
+        stays = any(
+            each.kind == _EKS and each.action is not ResourceAction.REPLACE for each in self.changes
+        )
+        if root.kind == _VPC and stays and not any(each.kind == _EKS for each in affected):
+            return "EKS moves no cluster into another network: the deployment would stop there, without nodes"
+        return ""
+
+    def gone(self) -> Iterator[Disruption]:
+        """What leaves: a pool as a whole, and everything else one by one."""
+        by_pool = {part: list[ResourceChange]() for part in removed_pools(self.report, self.plan)}
+        for each in self.changes:
+            is_retained = each.existing and each.existing.retain and each.kind != BLOCK
+            if each.action is ResourceAction.DELETE and not is_retained:
+                stay = [pool.stable_name for pool in self.plan.pools]
+                pool = _pool_of(each.name, [*by_pool, *stay])
+                if pool in by_pool:
+                    by_pool[pool].append(each)
+                elif each.kind in CONTENT_BY_KIND:
+                    yield self._loss(
+                        Effect.DELETES,
+                        _what(each),
+                        self._pool_path(pool) if pool else self._path(each),
+                        [each],
+                        why="the stack file gives it no more",
+                        key=[each.name],
+                    )
+        for pool, removed in by_pool.items():
+            yield self._loss(
+                Effect.DELETES,
+                f"pool {pool}",
+                ("pools",),
+                removed,
+                why="the stack file has it no more",
+                key=[pool],
+                pools=[pool],
+            )
+
+    def cut(self) -> Iterator[Disruption]:
+        """Pools whose GPUs are cut anew, or whose fake nodes become those of another machine."""
+        for pool, name in repartitioned_pools(self.report, self.plan):
+            yield self._loss(
+                Effect.REPARTITIONS,
+                f"pool {name}",
+                self._pool_path(pool.stable_name),
+                [],
+                why="no job can run on a GPU while it is cut in another way: jobs are requeued, and pods"
+                " without a controller are deleted for good",
+                key=_recut_key(name, pool),
+                pools=[name],
+            )
+        for pool, name, machine in pools_with_changed_machines(self.report, self.plan):
+            yield self._loss(
+                Effect.REPLACES,
+                f"pool {name}",
+                self._pool_path(pool.stable_name),
+                [],
+                why=f"its nodes are {machine}, and are to be {pool.machine.name}",
+                key=[name, pool.machine.name],
+                pools=[name],
+            )
+
+    def rolled(self) -> Iterator[Disruption]:
+        """Pools whose groups stay and whose nodes do not: another image, disk, version or setting."""
+        for pool in self.plan.pools:
+            why = self._rolling(pool.stable_name)
+            if not why:
+                continue
+            # A new version says nothing of itself: what changed is in the template.
+            inside = {
+                f.path: f.new
+                for e in self._updated(pool.stable_name)
+                if e.kind == TEMPLATE
+                for f in e.fields
+            }
+            changed_fields = inside | {
+                path: new
+                for path, new in why.items()
+                if not has_unknown(new, UnknownMarker.COMPUTED)
+            }
+            yield self._loss(
+                Effect.ROLLS,
+                f"pool {pool.stable_name}",
+                self._pool_path(pool.stable_name),
+                [],
+                why=f"a change of {', '.join(changed_fields or why)} makes its nodes anew, some at a time",
+                key=[_field(path, new) for path, new in (changed_fields or why).items()],
+                pools=[former_pool(self.report, self.plan, pool.stable_name)],
+            )
+
+    def drained(self) -> list[str]:
+        """Pools whose nodes the deployment itself makes anew, or cuts anew."""
+        names = [pool.stable_name for pool in self.plan.pools if self._rolling(pool.stable_name)]
+        anew = {
+            each.part
+            for each in self.changes
+            if each.action is ResourceAction.REPLACE
+            and CONTENT_BY_KIND.get(each.kind) is ResourceContent.NODES
+        }
+        return [
+            *names,
+            *anew,
+            *(pool.stable_name for pool, _ in repartitioned_pools(self.report, self.plan)),
+        ]
+
+    def _updated(self, pool: str) -> list[ResourceChange]:
+        return [e for e in self.changes if e.part == pool and e.action is ResourceAction.UPDATE]
+
+    def _rolling(self, pool: str) -> dict[str, Any]:
+        """Fields that make its nodes anew, and what they are to be."""
+        mine = self._updated(pool)
+        return {
+            f.path: f.new for each in mine for f in each.fields if forces_rollout(each.kind, f.path)
+        }
+
+    def redriven(self) -> Iterator[Disruption]:
+        """Pools on whose nodes the GPU Operator puts another driver, which no job survives."""
+        for pool, name, driver, comes in pools_with_changed_drivers(self.report, self.plan):
+            yield self._loss(
+                Effect.ROLLS,
+                f"pool {name}",
+                self._pool_path(pool.stable_name),
+                [],
+                why=f"the GPU Operator puts driver {comes} in place of {driver}, node by node",
+                key=["driver", comes],
+                pools=[name],
+            )
+
+    def teams(self) -> Iterator[Disruption]:
+        """Teams that leave with their queue and their namespaces."""
+        for team in removed_teams(self.report, self.plan):
+            mine = [each for each in _all(self.report) if each.team == team]
+            spaces = self.report.teams[team].get("namespaces") or [team]
+            loss = self._loss(
+                Effect.DELETES,
+                f"team {team}",
+                ("teams",),
+                [],
+                why="the stack file has it no more. Kueue deletes its queue only when no job uses it: `stop_policy:"
+                " drain` on the team, deployed first, ends the jobs that run; "
+                + ", ".join(map(self._namespace, spaces)),
+                key=[team],
+            )
+            yield replace(loss, guarantees=tuple(mine))
+
+    def _namespace(self, name: str) -> str:
+        if (stays := self.namespaces.get(name)) is None:
+            return f"namespace {name} is deleted unless it is protected"
+        return f"namespace {name} {'stays' if stays else 'is deleted'} with all that is in it"
+
+    def _loss(
+        self,
+        does: Effect,
+        what: str,
+        path: Path,
+        affected: Sequence[ResourceChange],
+        *,
+        why: str,
+        key: Sequence[Any],
+        pools: Sequence[str] = (),
+    ) -> Disruption:
+        drained = [*pools, *(one for one in self._drained(affected) if one not in pools)]
+        return Disruption(
+            effect=does,
+            subject=what,
+            path=path,
+            reason=why,
+            also_removed=tuple(each.name for each in affected),
+            lost_content=tuple(
+                dict.fromkeys(
+                    CONTENT_BY_KIND[e.kind] for e in affected if e.kind in CONTENT_BY_KIND
+                )
+            ),
+            drained_pools=tuple(self.report.drained(pool) for pool in drained),
+            guarantees=tuple(one for pool in drained for one in self.report.guarantees(pool)),
+            protected=tuple(each.name for each in affected if each.protect),
+            digest=_digest(does, what, key),
+        )
+
+    def _drained(self, affected: Iterable[ResourceChange]) -> list[str]:
+        """Pools that lose nodes, by the name that the report has for them."""
+        results: list[str] = []
+        for each in affected:
+            if CONTENT_BY_KIND.get(each.kind) is ResourceContent.CLUSTER:
+                results += self.report.pools
+            elif CONTENT_BY_KIND.get(each.kind) is ResourceContent.NODES and each.part not in {
+                "",
+                SYSTEM_POOL,
+            }:
+                results.append(former_pool(self.report, self.plan, each.part))
+            elif (
+                CONTENT_BY_KIND.get(each.kind) is ResourceContent.NODES
+                and each.action is ResourceAction.DELETE
+            ):
+                parts = [pool.stable_name for pool in self.plan.pools]
+                if (part := _pool_of(each.name, parts)) is not None:
+                    results.append(former_pool(self.report, self.plan, part))
+        return list(dict.fromkeys(results))
+
+    def _path(self, each: ResourceChange) -> Path:
+        """Where the stack file says what made the change: the pool, else the cluster, else the store."""
+        if (
+            CONTENT_BY_KIND.get(each.kind) is ResourceContent.DATA
+            and "log" not in each.kind.lower()
+        ):
+            return ("storage",)
+        return self._pool_path(each.part) if each.part else ("cluster",)
+
+    def _pool_path(self, stable_name: str) -> Path:
+        if stable_name == SYSTEM_POOL:
+            return ("system",)
+        names = [pool.stable_name for pool in self.plan.spec.pools]
+        return ("pools", names.index(stable_name)) if stable_name in names else ("pools",)
+
+
+def _pool_of(name: str, pools: Iterable[str]) -> str | None:
+    """The pool that a resource of this name was there for: the longest whose name it begins with."""
+    mine = [pool for pool in pools if name == pool or name.startswith(f"{pool}-")]
+    return max(mine, key=len, default=None)
+
+
+def _all(report: ReportedPlatform) -> Iterator[RemovedGuarantee]:
+    for pool in report.pools:
+        yield from report.guarantees(pool)
+
+
+def _what(each: ResourceChange) -> str:
+    holds = CONTENT_BY_KIND.get(each.kind)
+    if holds is ResourceContent.CLUSTER:
+        return "the cluster"
+    kind = each.kind.rpartition(":")[2]
+    return f"{kind} {each.name}"
+
+
+def _field(path: str, value: Any) -> list[str]:
+    """A field and what it is to be, as far as that is known."""
+    return [path, json.dumps(value, sort_keys=True, default=_shown)]
+
+
+def _shown(value: Any) -> str:
+    return value.name if isinstance(value, UnknownMarker) else str(value)
+
+
+def repartition_digests(plan: PlatformPlan, pool: PoolPlan) -> list[str]:
+    """What consent to a pool's layout may be called: it is of what comes, not of what was."""
+    spec = next(each for each in plan.spec.pools if each.name == pool.name)
+    names = (spec.name, *spec.previous_names)
+    return [_digest(Effect.REPARTITIONS, f"pool {name}", _recut_key(name, pool)) for name in names]
+
+
+def _recut_key(name: str, pool: PoolPlan) -> list[Any]:
+    return [name, {each.resource: each.per_node for each in pool.advertised}]
+
+
+def _digest(does: Effect, what: str, key: Sequence[Any]) -> str:
+    text = json.dumps([does.value, what, *key], sort_keys=True)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -1,0 +1,258 @@
+"""What the rules say of files, as people read it, and as programs do."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from gpuyard.cli.terminal.console import STYLES, Console, diagnostics
+from gpuyard.cli.terminal.text import pluralize
+from gpuyard.cli.views.documents import json_parts
+from gpuyard.cli.views.findings import document, show_verdict
+from gpuyard.findings import Severity
+from gpuyard.lint.items import SkippedFile
+from gpuyard.lint.read import TERRAFORM
+from gpuyard.lint.report import HitState, LintFinding, Report
+from gpuyard.rules import RULES
+from gpuyard.rules.run import UNFILLED_PLACEHOLDER
+from gpuyard.spec.suggestions import nearest_name
+
+MAX_SHOWN = 200
+"""So many different things are said as text; a document has every one."""
+MAX_PLACES = 5
+_MAX_UNREAD = 20
+_NAMED = 3
+_WORD = 9
+_EVERY = "--format json lists every one"
+_NOTHING = "empty"
+
+
+def show_report(report: Report, word: str, console: Console) -> None:
+    """A summary by rule, every finding with its places, choices and samples apart, and the verdict."""
+    shown = [hit for hit in report.hits if hit.state in {HitState.OPEN, HitState.NOT_EVALUATED}]
+    planned = [hit for hit in shown if _waits_for_a_plan(hit)]
+    of_several = [hit for hit in shown if _is_of_several(hit) and not _waits_for_a_plan(hit)]
+    filled_in = [
+        hit for hit in shown if hit.problem == UNFILLED_PLACEHOLDER and not _waits_for_a_plan(hit)
+    ]
+    apart = {id(hit) for hit in (*planned, *of_several, *filled_in)}
+    shown = [hit for hit in shown if id(hit) not in apart]
+    _by_rule([hit for hit in shown if hit.state is HitState.OPEN], console)
+    groups = _grouped(shown)
+    for number, group in enumerate(groups[:MAX_SHOWN]):
+        if number:
+            console.print()
+        show_hits(group, console)
+    if len(groups) > MAX_SHOWN:
+        console.print()
+        console.print_wrapped(f"… and {len(groups) - MAX_SHOWN:,} more findings; {_EVERY}.")
+    if planned:
+        shown += planned[:1]
+        console.print_wrapped(_of_a_plan(planned), first="unknown ")
+    if of_several:
+        shown += of_several[:1]
+        console.print_wrapped(_of_several(of_several), first="unknown ")
+    if filled_in:
+        shown += filled_in[:1]
+        console.print_wrapped(_of_filled_in(filled_in), first="unknown ")
+    choices, samples = (
+        [hit for hit in report.hits if hit.state is state]
+        for state in (HitState.ADVISORY, HitState.EXAMPLE)
+    )
+    _choices(choices, console)
+    _samples(samples, console)
+    _show_skipped(report.skipped)
+    for bare in report.without_reason:
+        why = f"ignores nothing: say why, as `# gpuyard: ignore {bare.rules} because …`"
+        diagnostics().print_wrapped(f"{bare.file}:{bare.line}: {why}", first="! ")
+    for named in report.unknown_rules:
+        meant = nearest_name(named.rule, [rule.id for rule in RULES])
+        hint = f"did you mean {meant}?" if meant else "`gpuyard lint --rules` lists every one."
+        why = f"ignores nothing: there is no rule {named.rule}; {hint}"
+        diagnostics().print_wrapped(f"{named.file}:{named.line}: {why}", first="! ")
+    if shown or choices or samples:
+        console.print()
+    show_verdict(word, _summary(report), console)
+
+
+def _waits_for_a_plan(hit: LintFinding) -> bool:
+    """Of source in which every other value is a variable, one line says enough."""
+    return hit.state is HitState.NOT_EVALUATED and hit.file.endswith(TERRAFORM)
+
+
+def _of_a_plan(hits: Sequence[LintFinding]) -> str:
+    first = next((hit for hit in hits if hit.where), hits[0])
+    place = f" ({first.where})" if first.where else ""
+    message = f"{pluralize(len(hits), 'time')} a rule needs what only a plan knows, as of {first.file}:{first.line}"
+    return f"{message}{place}: give it `terraform show -json plan.out`"
+
+
+def _is_of_several(hit: LintFinding) -> bool:
+    """A rule about resources together came upon a value that nobody knows: it has no place."""
+    return hit.state is HitState.NOT_EVALUATED and not hit.resource
+
+
+def _of_several(hits: Sequence[LintFinding]) -> str:
+    rules = sorted({hit.rule.id for hit in hits})
+    more = f" and {len(rules) - _NAMED} more" if len(rules) > _NAMED else ""
+    return (
+        f"{', '.join(rules[:_NAMED])}{more}: of resources together they say what is sure without a value"
+        f" that is not known here; {_EVERY}"
+    )
+
+
+def _of_filled_in(hits: Sequence[LintFinding]) -> str:
+    place = f"{hits[0].file}:{hits[0].line}"
+    where = place if len(hits) == 1 else f"{len(hits):,} times, as of {place}"
+    return f"a rule needs a value that somebody fills in later: {where}; {_EVERY}"
+
+
+def _grouped(hits: Iterable[LintFinding]) -> list[list[LintFinding]]:
+    """Those that say the same of different places, in the order of the first."""
+    results: dict[tuple[object, ...], list[LintFinding]] = {}
+    for hit in hits:
+        same = (hit.rule.id, hit.state, hit.severity, hit.problem, hit.fix, hit.reason)
+        results.setdefault(same, []).append(hit)
+    return list(results.values())
+
+
+def _by_rule(hits: Sequence[LintFinding], console: Console) -> None:
+    """How often each rule has something to say, the gravest and most frequent first."""
+    count = Counter((hit.rule.id, hit.severity) for hit in hits)
+    if len(count) > 1:
+        titles = {hit.rule.id: hit.rule.title for hit in hits}
+        for (rule, severity), times in sorted(
+            count.items(), key=lambda each: (-each[0][1].rank, -each[1], each[0][0])
+        ):
+            first = f"{severity.value:<8}{rule}  {times:>4}  "
+            console.print_wrapped(titles[rule], first=first, style=STYLES[severity])
+        console.print()
+
+
+def _choices(hits: Sequence[LintFinding], console: Console) -> None:
+    """A line for each thing that is said: whoever decides otherwise makes no mistake."""
+    if hits:
+        console.title("choices", "which do not count; --choices counts them")
+    _show_grouped(hits, "choice", lambda hit: hit.problem, console)
+
+
+def _samples(hits: Sequence[LintFinding], console: Console) -> None:
+    """A line a rule: what is wrong in an example is worth a look, and fails nothing."""
+    if hits:
+        console.title("in samples", "which do not count; --no-samples leaves them out")
+    _show_grouped(hits, "sample", lambda hit: hit.rule.title, console)
+
+
+def _show_grouped(
+    hits: Sequence[LintFinding], word: str, text: Callable[[LintFinding], str], console: Console
+) -> None:
+    together: dict[tuple[str, str], list[LintFinding]] = {}
+    for hit in hits:
+        together.setdefault((hit.rule.id, text(hit)), []).append(hit)
+    for (rule, message), result in sorted(together.items(), key=lambda each: -len(each[1])):
+        place = f"{result[0].file}:{result[0].line}"
+        where = place if len(result) == 1 else f"{place} and {len(result) - 1:,} more"
+        console.print_wrapped(f"{message}: {where}", first=f"{word}  {rule}  {len(result):>4}  ")
+
+
+def show_hits(hits: Sequence[LintFinding], console: Console) -> None:
+    """One thing that is said: severity and problem; fix, note; its places; and how to read more."""
+    hit = hits[0]
+    word = "unknown" if hit.state is HitState.NOT_EVALUATED else hit.severity.value
+    where = f"{hit.where}: " if hit.where and len(hits) == 1 else ""
+    console.print_wrapped(f"{where}{hit.problem}", first=word.ljust(8), style=STYLES[hit.severity])
+    alone = hit.resource if len(hits) == 1 else ""
+    for name, text in (("fix", hit.fix), ("note", hit.reason), ("in", alone)):
+        if text:
+            console.print_wrapped(text, first=name.ljust(_WORD), style="dim", indent=8)
+    for each in hits[:MAX_PLACES]:
+        of = "" if len(hits) == 1 or not each.resource else f"  {each.resource}"
+        place = f"{each.file}:{each.line}:{each.column}{of}"
+        console.print(("at".ljust(_WORD), "dim"), place, indent=8)
+    if len(hits) > MAX_PLACES:
+        rest = f"… and {pluralize(len(hits) - MAX_PLACES, 'more place')}; {_EVERY}"
+        console.print(("".ljust(_WORD), "dim"), rest, indent=8)
+    console.print(("more".ljust(_WORD), "dim"), hit.rule.docs_url, indent=8)
+
+
+def _show_skipped(skipped: Sequence[SkippedFile]) -> None:
+    """What may matter, by its reason; and in one line what is nobody's."""
+    console = diagnostics()
+    by_reason: dict[str, list[SkippedFile]] = {}
+    for each in skipped:
+        if not each.is_unrecognized:
+            by_reason.setdefault(each.reason, []).append(each)
+    for reason, result in list(by_reason.items())[:_MAX_UNREAD]:
+        more = f" and {len(result) - 1:,} more" if len(result) > 1 else ""
+        place = f"{result[0].file}:{result[0].line}{more}"
+        console.print_wrapped(f"{place}: {reason}", first="not read  ")
+    if len(by_reason) > _MAX_UNREAD:
+        console.print_wrapped(f"… and {len(by_reason) - _MAX_UNREAD:,} more reasons; {_EVERY}.")
+    foreign = list(dict.fromkeys(each.file for each in skipped if each.is_unrecognized))
+    if foreign:
+        such = ", ".join(foreign[:_NAMED])
+        more = f" and {len(foreign) - _NAMED:,} more" if len(foreign) > _NAMED else ""
+        message = f"{pluralize(len(foreign), 'file')} with nothing for these rules: {such}{more}"
+        console.print_wrapped(message, first="nobody's  ")
+
+
+def verdict_word(report: Report, word: str, fine: str) -> str:
+    """`fine` is said of what was looked at, never of nothing."""
+    return _NOTHING if word == fine and not report.checked_resources else word
+
+
+def _summary(report: Report) -> str:
+    seen = f"{pluralize(report.resources, 'resource')} in {pluralize(len(report.files), 'file')}"
+    kinds = f"{report.checked_resources:,} of them of kinds that rules know"
+    counts = {state.value.replace("-", " "): report.count(state) for state in HitState}
+    parts = [f"{count} {name}" for name, count in counts.items() if count or name == "open"]
+    if report.skipped:
+        parts.append(f"{pluralize(len(report.skipped), 'file or part', 'files or parts')} not read")
+    return (
+        f"{seen}, {kinds}, held against {pluralize(len(report.rules), 'rule')}: {', '.join(parts)}"
+    )
+
+
+def report_parts(report: Report, fail_on: Severity) -> Iterator[str]:
+    """Everything for a program, hit by hit."""
+    without = document(
+        "lint",
+        fail_on=fail_on.value,
+        failed=report.is_failed(fail_on),
+        files=list(report.files),
+        resources=report.resources,
+        known=report.checked_resources,
+        rules=[rule.id for rule in report.rules],
+        counts={state.value: report.count(state) for state in HitState},
+        hits=[],
+        unread=[_unread_document(each) for each in report.skipped],
+    )
+    return json_parts(without, "hits", map(_hit_document, report.hits))
+
+
+def _unread_document(each: SkippedFile) -> dict[str, Any]:
+    return {
+        "file": each.file,
+        "line": each.line,
+        "reason": each.reason,
+        "template": each.template,
+        "foreign": each.is_unrecognized,
+    }
+
+
+def _hit_document(hit: LintFinding) -> dict[str, Any]:
+    return {
+        "rule": hit.rule.id,
+        "title": hit.rule.title,
+        "docs": hit.rule.docs_url,
+        "severity": hit.severity.value,
+        "state": hit.state.value,
+        "file": hit.file,
+        "line": hit.line,
+        "column": hit.column,
+        "resource": hit.resource,
+        "where": hit.where,
+        "problem": hit.problem,
+        "fix": hit.fix,
+        "note": hit.reason,
+        "fingerprint": hit.fingerprint,
+    }

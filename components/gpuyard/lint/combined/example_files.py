@@ -1,0 +1,234 @@
+"""Files that nobody deploys: examples, data of tests, copies of others' work, what is put away."""
+
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from pathlib import PurePath
+from typing import Any
+
+from gpuyard.lint.charts import chart_name_in
+from gpuyard.lint.combined.flux_sources import undeployed_by_flux
+from gpuyard.lint.combined.undeployed_files import superseded_files, undeployed_files
+from gpuyard.lint.items import LintInput
+from gpuyard.lint.unused.argo import undeployed_by_argo
+from gpuyard.lint.unused.disabled_paths import chart_testing_values, disabled_paths
+from gpuyard.lint.unused.ignored import disabled_releases, fleet_ignored_files
+
+_NAMES = frozenset(
+    {
+        *("example", "examples", "sample", "samples"),
+        *("testdata", "test-data", "test_data", "tests", "fixtures", "e2e", "golden", "__tests__"),
+        *("vendor", "third_party", "third-party", "thirdparty"),
+        *("versioned_docs", "versioned-docs"),
+        *("archive", ".archive", "_archive", "archived", "attic", "backup", "backups", "obsolete"),
+        *("deactivated", "deprecated", "disabled", "unused", "no_deploy", "no-deploy"),
+        *(
+            "old",
+            "_old",
+            ".old",
+            "wip",
+            "scratch",
+            "tmp",
+            "retired",
+            "outdated",
+            "graveyard",
+            "trash",
+        ),
+        *("draft", "drafts", "snippets", "skeleton", "skeletons", "exercise", "exercises"),
+    }
+)
+_SET_ASIDE = ("-disabled", "_disabled", ".disabled")
+_PUT_BY = re.compile(r"(?:^|[-_.])(?:backup|bak)(?:[-_.]|$)", re.IGNORECASE)
+"""Names of files that are kept to go back to."""
+_A_COPY = re.compile(
+    r"(?:copy[-_ ]of[-_ ]|old[-_]).*|.*(?:[-_. ](?:old|orig|copy|outdated|deprecated)|\(\d+\))",
+    re.IGNORECASE,
+)
+"""Names, without what they end in, of files that are called old, or that a program has copied."""
+_TO_BE_FILLED = re.compile(rb"\{\{-?\s*cookiecutter\.|\$\{\{\s*values\.")
+"""What cookiecutter, and the templates of a developer portal, fill in."""
+_VERSION = re.compile(r"(?:v|version-)\d+(?:[._]\d+)*(?:[.x-]\w*)?")
+_DOCUMENTATION = frozenset({"doc", "docs", "documentation", "site", "website", "content"})
+_TEST = "test"
+"""At the top of a repository its tests; below, as in clusters/test, a stage that people use."""
+
+
+def is_example_file(below: str) -> bool:
+    """Whether a file is one, by its folders below what was asked for: who names a sample means it."""
+    folders = [part.lower() for part in PurePath(below).parts[:-1]]
+    if _PUT_BY.search(PurePath(below).name) or _A_COPY.fullmatch(PurePath(below).stem):
+        return True
+    documented = False
+    for depth, folder in enumerate(folders):
+        named = folder in _NAMES or folder.endswith(_SET_ASIDE)
+        if named or (folder == _TEST and not depth) or "{{" in folder:
+            return True
+        if documented and _VERSION.fullmatch(folder):
+            return True
+        documented |= folder in _DOCUMENTATION
+    return False
+
+
+_MOST_HELD = 32 * 1024 * 1024
+"""Bytes of texts that are held while it is found out which files are deployed."""
+
+
+def undeployed_examples(
+    reading: LintInput, view: Sequence[str], head: Callable[[str], bytes]
+) -> set[str]:
+    """Files that nobody uses, by what stands beside them, in `view` scripts and texts as well.
+
+    `head` gives how a file begins.
+    """
+    once = _once(head)
+    ways = (_copies_of_defaults, _copies_of_charts, _templates, _called_old, undeployed_by_flux)
+    result = _dumps(reading).union(file for way in ways for file in way(reading, once))
+    of_all = (
+        *(superseded_files(reading, view, once), undeployed_files(reading, view, once)),
+        *(undeployed_by_argo(reading, view, once), disabled_paths(reading, view, once)),
+        *(chart_testing_values(reading, view, once), fleet_ignored_files(reading, view, once)),
+        disabled_releases(reading, view, once),
+    )
+    return result.union(*of_all)
+
+
+def _once(head: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    """The same, each file read once as far as there is room: every way looks at most of them."""
+    seen: dict[str, bytes] = {}
+    free = _MOST_HELD
+
+    def held(file: str) -> bytes:
+        nonlocal free
+        if file in seen:
+            return seen[file]
+        text = head(file)
+        if len(text) <= free:
+            free -= len(text)
+            seen[file] = text
+        return text
+
+    return held
+
+
+_CALLED_OLD = re.compile(
+    rb"#[\W_]*(?:deprecated|obsolete|superseded|unused|no longer (?:used|deployed|applied)"
+    rb"|(?:do not|don't) (?:use|apply|deploy))\b",
+    re.IGNORECASE,
+)
+"""A line of the comment that a file begins with."""
+
+
+def _called_old(reading: LintInput, head: Callable[[str], bytes]) -> Iterator[str]:
+    """Objects of which the first lines of their own file say that nobody should use them."""
+    for file in {item.place.file for item in reading.items if not item.place.prefix}:
+        if file.lower().endswith((".yaml", ".yml")) and any(
+            map(_CALLED_OLD.match, _leading_comment(head(file)))
+        ):
+            yield file
+
+
+def _leading_comment(text: bytes) -> Iterator[bytes]:
+    """The lines of the comment that a file begins with."""
+    lines = map(bytes.strip, text.splitlines())
+    return takewhile(lambda line: not line or line.startswith((b"#", b"---")), lines)
+
+
+def _dumps(reading: LintInput) -> set[str]:
+    """Objects as a cluster gave them (`kubectl get -o yaml`), kept beside what is applied."""
+    is_dump: dict[str, bool] = {}
+    for item in reading.items:
+        if "/" in item.resource.kind and ":" not in item.resource.kind and not item.described:
+            file = item.place.file
+            is_dump[file] = is_dump.get(file, True) and _is_given(item.resource.properties)
+    results = {file for file, all_given in is_dump.items() if all_given}
+    return set() if len(results) == len(is_dump) else results  # who has nothing else means them
+
+
+def _is_given(value: Mapping[str, Any]) -> bool:
+    metadata = value.get("metadata")
+    keys = ("uid", "resourceVersion")
+    return isinstance(metadata, Mapping) and all(metadata.get(key) for key in keys)
+
+
+def _templates(reading: LintInput, head: Callable[[str], bytes]) -> Iterator[str]:
+    """Files that a generator of projects fills in."""
+    yield from (
+        file
+        for file in dict.fromkeys(item.place.file for item in reading.items)
+        if _TO_BE_FILLED.search(head(file))
+    )
+
+
+_HOOK = "helm.sh/hook"
+_TESTS = frozenset({"test", "test-success", "test-failure"})
+
+
+def chart_tests(reading: LintInput) -> set[str]:
+    """Files of which each object is for `helm test`: nobody deploys it."""
+    results: dict[str, bool] = {}
+    for item in reading.items:
+        if "/" in item.resource.kind and ":" not in item.resource.kind and not item.described:
+            file = item.place.file
+            results[file] = results.get(file, True) and _is_test(item.resource.properties)
+    return {file for file, all_tests in results.items() if all_tests}
+
+
+def _is_test(value: Mapping[str, Any]) -> bool:
+    metadata = value.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    hooks = annotations.get(_HOOK) if isinstance(annotations, Mapping) else None
+    return isinstance(hooks, str) and {each.strip() for each in hooks.split(",")} <= _TESTS
+
+
+_DEFAULTS = b"# Default values for "
+"""How the values begin that come with a chart, its own or a copy of them to look things up in."""
+
+
+def _copies_of_defaults(reading: LintInput, head: Callable[[str], bytes]) -> Iterator[str]:
+    """Values as a chart brings them, kept beside those that somebody wrote for it, and without the chart."""
+    results: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for item in reading.items:
+        if item.resource.kind.startswith("values:") and not item.place.prefix:
+            folder = posixpath.dirname(item.place.file)
+            results[folder, item.resource.kind].add(item.place.file)
+    for (folder, _), files in results.items():
+        if len(files) > 1 and posixpath.join(folder, "Chart.yaml") not in reading.files:
+            copies = {each for each in files if head(each).lstrip().startswith(_DEFAULTS)}
+            yield from copies if copies != files else ()
+
+
+_COPIED = frozenset(
+    {
+        "gpu-operator",
+        "nvidia-device-plugin",
+        "dcgm-exporter",
+        "kueue",
+        "karpenter",
+        "cluster-autoscaler",
+    }
+)
+_OF_A_VENDOR = re.compile(
+    rb"github\.com/(?:nvidia|kubernetes-sigs|aws/karpenter|kubernetes/autoscaler)|docs\.nvidia\.com",
+    re.IGNORECASE,
+)
+"""Where the home or the sources of such a chart are."""
+
+
+def _copies_of_charts(reading: LintInput, head: Callable[[str], bytes]) -> Iterator[str]:
+    """Files of a vendor's whole chart that is kept as a copy below what was asked for."""
+    for file in reading.files:
+        folder, _, name = file.rpartition("/")
+        if folder and name == "Chart.yaml":
+            chart = head(file)
+            named = chart_name_in(chart)
+            if named in _COPIED and _is_the_vendors(chart, named.encode()):
+                yield from (each for each in reading.files if each.startswith(f"{folder}/"))
+
+
+def _is_the_vendors(chart: bytes, name: bytes) -> bool:
+    """Whether it says whose it is, and is no chart of one's own around it."""
+    dependency = rb"^(?:[ \t]*-[ \t]+|[ \t]+)name:[ \t]*[\"']?" + re.escape(name) + rb"\b"
+    within = re.compile(dependency, re.MULTILINE)
+    return _OF_A_VENDOR.search(chart) is not None and not within.search(chart)

@@ -1,0 +1,200 @@
+"""What a kustomization puts in: said of an object as it is deployed, and not as it is written.
+
+Told at the patch, the image or the label that puts it in: the change after which it is wrong. Only what is
+sure accuses: a change that is taken to be meant may excuse an object, and accuses none.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.combined.change_index import deployed
+from gpuyard.lint.combined.changes import Change
+from gpuyard.lint.combined.scopes import KustomizedObject, LintScope
+from gpuyard.lint.items import FileLocation, Item, value_at_step
+from gpuyard.manifests.fields import items
+from gpuyard.rules.rule import Resource, Rule, Stack
+from gpuyard.rules.run import (
+    DEFAULT_CONFIGURATION,
+    RuleConfiguration,
+    RuleOutcome,
+    RuleVerdict,
+    apply_context,
+    check_resource,
+)
+from gpuyard.rules.subjects.installed_versions import IMAGES
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedOutcome:
+    """What is said of something."""
+
+    outcome: RuleOutcome
+    other_location: Item | None = None
+    """The thing at the place of what makes it wrong; None where that is its own."""
+
+
+def evaluate_overlays(
+    stack: Stack,
+    rules: Sequence[Rule],
+    settings: RuleConfiguration,
+    results: Sequence[LintScope],
+    samples: Collection[str],
+) -> Iterator[LocatedOutcome]:
+    """Of one object each: what some kustomization makes wrong; the same of one place is said once."""
+    by_kind: dict[str, list[Rule]] = {}
+    for rule in rules:
+        if rule.check and rule.id not in settings.off:
+            for kind in rule.kinds:
+                by_kind.setdefault(kind, []).append(rule)
+    seen: set[tuple[object, ...]] = set()
+    for scope in results:
+        for each in scope.kustomized:
+            if each.item.place.file in samples or each.file in samples:
+                continue
+            for rule in by_kind.get(each.deployed.group_kind, ()):
+                for outcome, place in _of_one(each, rule, stack, settings):
+                    key = (
+                        rule.id,
+                        id(each.item.resource),
+                        place.file,
+                        place.fixed,
+                        outcome.problem,
+                    )
+                    if key not in seen and place.file not in samples:
+                        seen.add(key)
+                        thing = replace(each.item.resource)
+                        item = replace(each.item, resource=thing, place=place)
+                        yield LocatedOutcome(replace(outcome, resource=thing), item)
+
+
+def is_certain(scope: LintScope) -> bool:
+    """Whether all that a kustomization changes is known, and nothing only taken to be meant."""
+    changed = [w for w, as_deployed in scope.resources if w is not as_deployed]
+    return len(changed) == len(scope.kustomized) and all(
+        each.built
+        or deployed(each.original, each.changes, sure=True) == deployed(each.original, each.changes)
+        for each in scope.kustomized
+    )
+
+
+def _of_one(
+    each: KustomizedObject, rule: Rule, stack: Stack, settings: RuleConfiguration
+) -> Iterator[tuple[RuleOutcome, FileLocation]]:
+    violations = _wrong(rule, each.deployed, settings)
+    if not violations:
+        return
+    written = each.item.resource
+    before = [o for r in (each.original, written) for o in _wrong(rule, r, settings)]
+    for outcome in violations:
+        if any(_is_same(outcome, other) for other in before) or not _is_sure(each, outcome):
+            continue
+        changed_stack = stack  # as it is written, where the rule looks at no other resource
+        if rule.adjust is not None:
+            changed_stack = Stack(
+                tuple(each.deployed if r is written else r for r in stack.resources)
+            )
+        weight = apply_context(outcome, each.deployed, changed_stack, settings)
+        # a command may set the image by the name that is written
+        as_written = apply_context(outcome, written, stack, settings)
+        if weight is None or as_written is None or weight.is_advisory or as_written.is_advisory:
+            continue
+        blamed = _blamed(each, outcome)
+        if blamed is None or blamed[0].image not in _set_by_commands(stack):
+            yield _placed(each, weight, blamed)
+
+
+def _set_by_commands(stack: Stack) -> set[str]:
+    """Images that `kustomize edit set image` gives another tag before anything is deployed."""
+    return {name for each in stack.of(IMAGES) for name in items(each.properties.get("names"))}
+
+
+def _wrong(rule: Rule, resource: Resource, settings: RuleConfiguration) -> list[RuleOutcome]:
+    outcomes = check_resource(rule, resource, settings)
+    return [each for each in outcomes if each.verdict is RuleVerdict.VIOLATED]
+
+
+def _is_same(one: RuleOutcome, other: RuleOutcome) -> bool:
+    """A list that has more in it has the same thing at another place."""
+    return one.path == other.path or one.problem == other.problem
+
+
+def _holds(each: KustomizedObject, outcome: RuleOutcome, value: Any) -> bool:
+    form = replace(each.deployed, properties=value)
+    return any(
+        _is_same(outcome, other) for other in _wrong(outcome.rule, form, DEFAULT_CONFIGURATION)
+    )
+
+
+def _is_sure(each: KustomizedObject, outcome: RuleOutcome) -> bool:
+    """Whether it holds without all that is only taken to be meant; what kustomize itself has made is so."""
+    if each.built:
+        return True
+    form = deployed(each.original, each.changes, sure=True)
+    return form is not None and _holds(each, outcome, form.value)
+
+
+def is_certain_outcome(each: KustomizedObject, outcome: RuleOutcome) -> bool:
+    """The same in the very words: whether nothing that is only taken to be meant gives these names."""
+    form = None if each.built else deployed(each.original, each.changes, sure=True)
+    known_form = each.deployed if form is None else replace(each.deployed, properties=form.value)
+    violations = _wrong(outcome.rule, known_form, DEFAULT_CONFIGURATION)
+    return (each.built or form is not None) and any(
+        o.problem == outcome.problem for o in violations
+    )
+
+
+def _placed(
+    each: KustomizedObject, outcome: RuleOutcome, blamed: tuple[Change, Any] | None
+) -> tuple[RuleOutcome, FileLocation]:
+    """At the change that puts it in; at the object as it is written where that is not to be told."""
+    if blamed is None:
+        problem = f"{outcome.problem} (as {each.file} deploys it)"
+        return replace(outcome, problem=problem), each.item.place
+    change, value = blamed
+    spot = change.place.position((*change.path, *change.object_path(value, outcome.path)))
+    place = replace(change.place, fixed=spot, written_at=None)
+    note = f"as {change.deployer_file or each.file} deploys it, of {_written(each, outcome.path)}"
+    return replace(outcome, note=outcome.note or note), place
+
+
+def _written(each: KustomizedObject, path: Path) -> str:
+    """File and line of the object that is changed, or of the part of it that surely is the same."""
+    own, as_deployed = each.item.resource.properties, each.deployed.properties
+    end = next((n for n in range(len(path), 0, -1) if _is_one_thing(own, as_deployed, path[:n])), 0)
+    return f"{each.item.place.file}:{each.item.place.position(path[:end])[0]}"
+
+
+def _is_one_thing(own: Any, as_deployed: Any, path: Path) -> bool:
+    """Whether a path leads to the same in both: in a list that is changed another may stand at its place."""
+    for step in path:
+        own, as_deployed = value_at_step(own, step), value_at_step(as_deployed, step)
+        if own is None or as_deployed is None:
+            return False
+        if isinstance(step, int) and _name(own) != _name(as_deployed):
+            return False
+    return True
+
+
+def _name(value: Any) -> Any:
+    return value.get("name") if isinstance(value, Mapping) else None
+
+
+def _blamed(each: KustomizedObject, outcome: RuleOutcome) -> tuple[Change, Any] | None:
+    """The change since which it is wrong, and what the object is after it."""
+    results: tuple[Change, Any] | None = None
+    uncertain: tuple[Change, Any] | None = None
+    was_violated = False
+    value: Any = each.original.properties
+    for change, after in each.changes.applied(each.original):
+        if after is None or after.value is value:
+            continue
+        holds = _holds(each, outcome, after.value)
+        if not change.is_certain:
+            uncertain = change, after.value
+        if holds and not was_violated:
+            results = change, after.value
+        results = results if holds else None
+        value, was_violated = after.value, holds
+    return results or uncertain

@@ -1,0 +1,445 @@
+"""What of many files is deployed together: a kustomization, a chart, an application's folder, else a folder.
+
+A rule about several resources holds within one of these. Two values files of one chart side by side are
+alternatives: each is looked at with everything beside it, never with the other.
+"""
+
+import posixpath
+from collections import ChainMap, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpuyard.lint.app_template.objects import APP_VALUES, ChartRelease, app_template_objects
+from gpuyard.lint.charts import normalize_values
+from gpuyard.lint.combined.change_index import ChangeIndex, deployed
+from gpuyard.lint.combined.changes import ObjectVersion
+from gpuyard.lint.combined.kustomize import (
+    FLUX,
+    Kustomization,
+    kustomizations,
+)
+from gpuyard.lint.combined.kustomize import (
+    built_resource as kustomization_inputs,
+)
+from gpuyard.lint.combined.references import renamed_objects, update_references
+from gpuyard.lint.combined.script_hints import apply_script_hints, values_with_overrides
+from gpuyard.lint.deployers.change_folders import overlay_folders
+from gpuyard.lint.embedded_values import with_embedded
+from gpuyard.lint.items import FileLocation, Item, LintInput
+from gpuyard.lint.layers.values_variants import merged_release_values
+from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
+from gpuyard.rules.rule import Resource
+from gpuyard.spec.yaml_tree import Document
+
+CHART = "Chart.yaml"
+_TEMPLATES = "templates"
+_VALUES = ("values.yaml", "values.yml")
+_NOWHERE = FileLocation("", Document(None, {}))
+_ARGO = "argoproj.io/Application"
+OverlayChains = dict[str, list[Kustomization]]
+"""By file: the kustomizations that it goes through, the inner one first."""
+MOST_LOOKUPS = 1_000_000
+"""Comparisons of changes with objects in one kustomization, of about 1 µs each."""
+TOO_MANY_CHANGES = (
+    f"finding the objects of its patches and images takes more than {MOST_LOOKUPS:,} comparisons: "
+    "its objects are checked as they are written. "
+    "Name one kind and one object in the target of each patch"
+)
+_MOST_TAKEN, _DEEPEST = 1000, 50
+"""How many kustomizations lint follows from one, once for each way to them, and how deep."""
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """All that was read, for who looks at a part of it."""
+
+    by_file: Mapping[str, Sequence[Item]]
+    own: frozenset[str]
+    """Values of charts with templates of their own."""
+    handed: Mapping[str, Any]
+    """By file of values: what commands make of it."""
+    laid: Mapping[str, tuple[Any, ...]]
+    """The same of releases that name it."""
+
+    def forms(self, file: str) -> tuple[Any, ...]:
+        """What becomes of the values of a file; nothing where it is taken as it is."""
+        return (self.handed[file],) if file in self.handed else self.laid.get(file, ())
+
+
+@dataclass(frozen=True, slots=True)
+class KustomizedObject:
+    """An object that a kustomization changes."""
+
+    item: Item
+    file: str
+    """The kustomization that deploys it, the outer one."""
+    changes: ChangeIndex
+    deployed: Resource
+    """As it is deployed, under the name that is written."""
+    built: bool
+    """Whether kustomize itself has made it."""
+
+    @property
+    def original(self) -> Resource:
+        """What the kustomization begins with."""
+        return self.item.merged_resource or self.item.resource
+
+
+@dataclass(frozen=True, slots=True)
+class LintScope:
+    """What is deployed together: each resource as it is written, and as it is deployed."""
+
+    resources: tuple[tuple[Resource, Resource], ...]
+    alternatives: tuple[tuple[Resource, ...], ...] = ()
+    """What is not there, by alternative: of two values files side by side one or the other."""
+    file: str = ""
+    """The kustomization that it is, "" where it is none."""
+    kustomized: tuple[KustomizedObject, ...] = ()
+    unread: str = ""
+    """Why the changes of its kustomizations are left out."""
+
+
+def scopes(reading: LintInput) -> list[LintScope]:
+    """Everything that is deployed, by what goes together; a file of patches is part of nothing."""
+    of_folders = kustomizations(reading)
+    by_file: dict[str, list[Item]] = defaultdict(list)
+    for item in reading.items:
+        by_file[item.place.file].append(item)
+    results: list[LintScope] = []
+    listed: set[str] = set()
+    patches = {name for each in of_folders.values() for name in each.patch_files}
+    for name in patches:  # no object of its own; what stands whole inside one is deployed
+        by_file[name] = [each for each in by_file.get(name, ()) if ":" in each.resource.kind]
+    forms = apply_script_hints(reading.values_overlays, by_file)
+    view = _View(by_file, _own_values(reading.files), forms, reading.values_variants)
+    changed = overlay_folders(reading, of_folders)
+    for folder, overlay in changed.kustomizations:
+        chains = overlay_chains(folder, ChainMap({folder: overlay}, of_folders))
+        if folder not in of_folders:
+            chains.pop(overlay.file, None)
+        if folder in changed.covered:
+            listed |= set(chains)
+        built = _built_around(reading.kustomizations.get(folder, ()), overlay)
+        results.append(replace(_scope(chains, view, built), file=overlay.file))
+    for folder in overlay_roots(of_folders):
+        if folder in changed.covered:
+            continue
+        chains = overlay_chains(folder, of_folders)
+        listed |= set(chains)
+        scope = _scope(chains, view, reading.kustomizations.get(folder, ()))
+        results.append(replace(scope, file=of_folders[folder].file))
+    return [*results, *_unlisted(reading, view, listed)]
+
+
+def _unlisted(reading: LintInput, view: _View, listed: Collection[str]) -> Iterator[LintScope]:
+    """What no kustomization takes, by folders: with the Kustomization of Flux that takes all of one."""
+    rest: dict[str, OverlayChains] = defaultdict(dict)
+    trees = _trees(reading)
+    for file in view.by_file:
+        if file not in listed:
+            rest[_tree_of(posixpath.dirname(file), trees)][file] = []
+    by_flux: dict[str, list[tuple[Resource, Resource]]] = defaultdict(list)
+    for each in (item.resource for item in reading.items if item.resource.group_kind == FLUX):
+        for path in _paths(each):
+            by_flux[path].append((each, each))
+    for tree, chains in rest.items():
+        scope = _scope(chains, view)
+        flux_pairs = [
+            pair for path in _ends(tree) for pair in by_flux.get(path, ()) if tree in trees
+        ]
+        yield replace(scope, resources=(*scope.resources, *flux_pairs))
+
+
+def _ends(folder: str) -> Iterator[str]:
+    """How the folder may be called from a top that is not known: `a/b/c`, `b/c` and `c`."""
+    parts = folder.split("/")
+    return ("/".join(parts[start:]) for start in range(len(parts)))
+
+
+def _built_around(built: tuple[Resource, ...], overlay: Kustomization) -> tuple[Resource, ...]:
+    """What kustomize has made, with what its deployer changes of it; nothing where that is not sure."""
+    changes = [change for change in overlay.changes if change.deployer_file]
+    if not all(change.is_certain for change in changes):
+        return ()
+    index = ChangeIndex(changes)
+    forms = ((each, deployed(each, index)) for each in built)
+    return tuple(
+        replace(each, properties=form.value, name=form.names[-1])
+        for each, form in forms
+        if form is not None
+    )
+
+
+def _own_values(files: Sequence[str]) -> frozenset[str]:
+    """Values that say what a chart with templates of its own takes: each key there is the chart's."""
+    charts = {posixpath.dirname(file) for file in files if posixpath.basename(file) == CHART}
+    written = {
+        posixpath.dirname(folder)
+        for folder in {posixpath.dirname(file) for file in files}
+        if posixpath.basename(folder) == _TEMPLATES
+    }
+    return frozenset(posixpath.join(each, name) for each in charts & written for name in _VALUES)
+
+
+def overlay_roots(of_folders: Mapping[str, Kustomization]) -> list[str]:
+    """Those that no other takes. A circle, which kustomize refuses, has none: it is as good as not there."""
+    referenced = {
+        name for each in of_folders.values() for name in (*each.folders, *each.components)
+    }
+    return [folder for folder in of_folders if (folder or ".") not in referenced]
+
+
+def overlay_chains(folder: str, of_folders: Mapping[str, Kustomization]) -> OverlayChains:
+    """By file that a kustomization takes: those that it goes through."""
+    return _chains(folder, of_folders, (), iter(range(_MOST_TAKEN)))
+
+
+def _chains(
+    folder: str,
+    of_folders: Mapping[str, Kustomization],
+    above: tuple[str, ...],
+    left: Iterator[int],
+) -> OverlayChains:
+    """What a kustomization takes, with those below it."""
+    own = of_folders[folder]
+    result: OverlayChains = {name: [] for name in (own.file, *own.patch_files)}
+    for name in own.folders:
+        for file, chain in _chains_through(name, of_folders, (*above, folder), left).items():
+            result[file] = [*result.get(file, ()), *chain]
+    for name in own.components:
+        parts = _chains_through(name, of_folders, (*above, folder), left)
+        for file, chain in parts.items():
+            result.setdefault(file, chain)
+        for file in result if name in of_folders else ():
+            if file not in parts:
+                result[file] = [*result[file], of_folders[name]]
+    return {file: [*chain, own] for file, chain in result.items()}
+
+
+def _chains_through(
+    name: str, of_folders: Mapping[str, Kustomization], above: tuple[str, ...], left: Iterator[int]
+) -> OverlayChains:
+    folder = "" if name == "." else name
+    if folder not in of_folders:
+        return {name: []}
+    if folder in above or len(above) >= _DEEPEST or next(left, None) is None:
+        return {}
+    return _chains(folder, of_folders, above, left)
+
+
+def _trees(reading: LintInput) -> frozenset[str]:
+    """Folders whose whole contents go together: of a chart, or of an application that takes all below."""
+    charts = {posixpath.dirname(f) for f in reading.files if posixpath.basename(f) == CHART}
+    tree_paths = {path for item in reading.items for path in _paths(item.resource)}
+    folders = {posixpath.dirname(file) for file in reading.files} if tree_paths else set[str]()
+    ends = {above for folder in folders for above in _above(folder)}
+    named = {each for each in ends for path in tree_paths if f"/{each}".endswith(f"/{path}")}
+    return frozenset(charts | named)
+
+
+def _paths(resource: Resource) -> Iterator[str]:
+    """Folders of a repository, as applications of Flux and Argo CD name them, with all that is below."""
+    if resource.group_kind not in {FLUX, _ARGO}:
+        return
+    source_paths: list[str] = []
+    try:
+        spec = mapping(resource.properties, "spec")
+        if resource.group_kind == FLUX:
+            source_paths.append(text(spec, "path"))
+        else:
+            for source in (mapping(spec, "source"), *mappings(spec, "sources")):
+                recurse = is_true(mapping(source, "directory").get("recurse"))
+                source_paths += [text(source, "path")] if recurse else []
+    except NotEvaluatedError:
+        return  # where it is, nobody knows yet
+    for path in source_paths:
+        clean = posixpath.normpath(path).strip("/") if path else "."
+        if clean != ".":
+            yield clean
+
+
+def _above(folder: str) -> Iterator[str]:
+    while folder:
+        yield folder
+        folder = posixpath.dirname(folder) if folder.strip("/") else ""
+
+
+def _tree_of(folder: str, trees: frozenset[str]) -> str:
+    """The nearest folder above that goes together, else the folder itself."""
+    return next((each for each in _above(folder) if each in trees), folder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Kustomizations that files go through, the inner one first."""
+
+    file: str
+    """The outer one, "" where there is none."""
+    changes: ChangeIndex
+
+
+@dataclass(frozen=True, slots=True)
+class _There:
+    """One thing, and what it is deployed as."""
+
+    item: Item
+    chain: _Chain
+    form: ObjectVersion
+    made: Resource | None = None
+    """What a run of kustomize made of it."""
+
+    @property
+    def changes(self) -> ChangeIndex:
+        return ChangeIndex(()) if self.item.described else self.chain.changes
+
+
+def _scope(chains: OverlayChains, view: _View, built: tuple[Resource, ...] = ()) -> LintScope:
+    results: list[_There] = []
+    charts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    maybe: list[Resource] = []
+    indexed: dict[tuple[int, ...], _Chain] = {}
+    lookups = 0
+    for file, kustomized_by in chains.items():
+        key = tuple(map(id, kustomized_by))
+        if key not in indexed:
+            outer = kustomized_by[-1].file if kustomized_by else ""
+            changes = ChangeIndex(change for each in kustomized_by for change in each.changes)
+            indexed[key] = _Chain(outer, changes)
+        chain = indexed[key]
+        for item in view.by_file.get(file, ()):
+            before = chain.changes.lookups
+            results += _deployed_forms(item, chain, view, built)
+            lookups += chain.changes.lookups - before
+            if lookups > MOST_LOOKUPS:
+                as_written: OverlayChains = {file: [] for file in chains}
+                return replace(_scope(as_written, view, built), unread=TOO_MANY_CHANGES)
+            maybe += [item.resource] if item.is_uncertain else []
+            if item.resource.kind.startswith("values:") and not item.place.prefix:
+                charts[posixpath.dirname(file), item.resource.kind].append(file)
+    sets = [files for files in charts.values() if len(files) > 1]
+    alternatives = list(_alternatives(sets, view.by_file))
+    if maybe:  # each with what a variable decides, and without
+        alternatives = [each for one in alternatives or [()] for each in (one, (*one, *maybe))]
+    pairs = tuple(_named(results, known=bool(built)))
+    changed = zip(results, pairs, strict=True)
+    kustomized = (
+        _kustomized(each, as_deployed, known=bool(built)) for each, (_, as_deployed) in changed
+    )
+    return LintScope(
+        pairs, tuple(alternatives), kustomized=tuple(each for each in kustomized if each)
+    )
+
+
+def _named(results: Sequence[_There], *, known: bool) -> Iterator[tuple[Resource, Resource]]:
+    """What is deployed under the name that it gets, and naming others so; what kustomize made does."""
+    renamed = {} if known else renamed_objects(each.form for each in results)
+    for each in results:
+        value = update_references(each.form.value, renamed) if renamed else each.form.value
+        written = each.item.resource
+        if value is written.properties:
+            yield written, written
+        else:
+            yield written, replace(written, properties=value, name=each.form.names[-1])
+
+
+def _kustomized(each: _There, as_deployed: Resource, *, known: bool) -> KustomizedObject | None:
+    """An object that its kustomizations change; of what kustomize has made, what is surely that object."""
+    written = each.item.resource
+    if not each.chain.file or ":" in written.kind or as_deployed.properties == written.properties:
+        return None
+    start = each.item.merged_resource or written
+    if known:
+        form = deployed(start, each.changes) if each.made else None
+        if form is None or each.made is None or form.names[-1] != each.made.name:
+            return None
+    as_deployed = replace(as_deployed, name=written.name)
+    return KustomizedObject(each.item, each.chain.file, each.changes, as_deployed, known)
+
+
+def _deployed_forms(
+    item: Item, chain: _Chain, view: _View, built: tuple[Resource, ...]
+) -> list[_There]:
+    """One thing as it is deployed, values for each release that takes them; nothing where it is not."""
+    if item.described:
+        return _described_there(item, chain, view)
+    built_resource = kustomization_inputs(item.resource, built) if built else None
+    if built_resource is not None:
+        form = ObjectVersion(built_resource.properties, (item.resource.name, built_resource.name))
+        return [_There(item, chain, form, built_resource)]
+    written = item.merged_resource or item.resource
+    if ":" in written.kind:
+        forms = _values_there(item, written, chain.changes, view)
+        return [_There(item, chain, ObjectVersion(each.properties, (each.name,))) for each in forms]
+    changed = deployed(written, chain.changes)
+    return [_There(item, chain, changed)] if changed is not None else []
+
+
+def _described_there(item: Item, chain: _Chain, view: _View) -> list[_There]:
+    """What values describe, in each form of these."""
+    if item.place.file in view.own and not item.place.prefix:
+        return []  # its own templates may change the values before anything is made of them
+    described = [each for each in _described(item, chain, view) if each is not None]
+    return [_There(item, chain, ObjectVersion(each.properties, (each.name,))) for each in described]
+
+
+def _described(item: Item, chain: _Chain, view: _View) -> Iterator[Resource | None]:
+    """What values describe once their release is patched, or others are laid over them."""
+    release = item.release
+    if release is not None:
+        form = deployed(release, chain.changes)
+        if form is not None and form.value is release.properties:
+            yield item.resource
+        elif form is not None:
+            yield _same_in(
+                with_embedded(Item(replace(release, properties=form.value), _NOWHERE)), item
+            )
+        return
+    forms = view.forms(item.place.file)
+    if not forms:
+        yield item.resource
+    for each in forms:
+        empty = Resource(APP_VALUES, APP_VALUES, {})
+        values = values_with_overrides(empty, item.place.prefix, each)
+        yield _same_in(app_template_objects(Item(values, _NOWHERE), ChartRelease()), item)
+
+
+def _same_in(described: Iterator[Item], item: Item) -> Resource | None:
+    """What the same part of the values describes."""
+    return next((each.resource for each in described if _is_same(each, item)), None)
+
+
+def _is_same(one: Item, other: Item) -> bool:
+    """Whether one part of the values describes both."""
+    parts, other_parts = one.place.parts, other.place.parts
+    return parts is not None and other_parts is not None and parts[()] == other_parts[()]
+
+
+def _values_there(
+    item: Item, written: Resource, changes: ChangeIndex, view: _View
+) -> Iterator[Resource]:
+    """Values as commands and releases hand them to Helm, of a chart's own what its templates take."""
+    file, prefix = item.place.file, item.place.prefix
+    if item.part is not None:
+        release = deployed(item.part.release, changes)
+        if release is not None and release.value is not item.part.release.properties:
+            now = replace(item.part.release, properties=release.value)
+            deployed_values = merged_release_values(replace(item.part, release=now), file)
+            written = (
+                written if deployed_values is None else replace(written, properties=deployed_values)
+            )
+        yield written
+        return
+    for form in view.forms(file) or (None,):
+        value = written if form is None else values_with_overrides(written, prefix, form)
+        yield normalize_values(value) if file in view.own and not prefix else value
+
+
+def _alternatives(
+    sets: Sequence[Sequence[str]], by_file: Mapping[str, Sequence[Item]]
+) -> Iterator[tuple[Resource, ...]]:
+    """As many as the longest set has; of a shorter one some stand several times."""
+    for number in range(max(map(len, sets), default=0)):
+        chosen = {files[number % len(files)] for files in sets}
+        alternatives = {file for files in sets for file in files} - chosen
+        yield tuple(item.resource for file in sorted(alternatives) for item in by_file[file])

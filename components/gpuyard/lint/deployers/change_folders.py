@@ -1,0 +1,146 @@
+"""Which folders Flux and Argo CD change on the way, and the kustomization that each becomes by that."""
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from gpuyard.lint.combined.kustomize import FLUX, OF_ARGO_SOURCE, Kustomization
+from gpuyard.lint.deployers.argo import application_name, argo_deployer, folder_deployer
+from gpuyard.lint.deployers.deployer import Deployer
+from gpuyard.lint.deployers.flux import flux_deployer
+from gpuyard.lint.embedded_values import OF_ARGO
+from gpuyard.lint.items import Item, LintInput
+from gpuyard.lint.unused.referenced_files import parent_folders
+from gpuyard.manifests.fields import NotEvaluatedError
+
+_OBJECTS = (".yaml", ".yml")
+
+
+@dataclass(slots=True)
+class OverlayFolders:
+    """The folders that somebody changes as he deploys them."""
+
+    kustomizations: list[tuple[str, Kustomization]] = field(
+        default_factory=list[tuple[str, Kustomization]]
+    )
+    """Each with the kustomization that it is by that."""
+    covered: set[str] = field(default_factory=set[str])
+    """Those of them that nobody deploys as they are."""
+
+
+def overlay_folders(reading: LintInput, of_folders: Mapping[str, Kustomization]) -> OverlayFolders:
+    """What Flux and Argo CD change; of samples, nothing."""
+    items = [each for each in reading.items if each.place.file not in reading.samples]
+    results: list[Deployer] = []
+    for item in items:
+        with suppress(NotEvaluatedError):  # what a variable decides, nobody knows yet
+            results += _deployers(item)
+    results = list(_placed(results, reading, of_folders))
+    argo_sources = [each for each in items if each.resource.kind == OF_ARGO_SOURCE]
+    results = _with_source_files(results, argo_sources)
+    overlays = OverlayFolders()
+    plain = {each.path for each in results if each.has_no_changes}
+    for each in results:
+        if each.has_no_changes:
+            continue
+        built = _deployer_kustomization(each, of_folders, reading.files)
+        overlays.kustomizations.append((each.path, built))
+        covers = {each.path} if each.path in of_folders else {each.path, *built.folders}
+        overlays.covered |= covers - plain if each.path not in plain else set()
+    return overlays
+
+
+def _deployers(item: Item) -> Iterator[Deployer]:
+    if item.resource.group_kind == FLUX:
+        yield flux_deployer(item)
+    elif item.resource.group_kind in OF_ARGO:
+        yield from argo_deployer(item)
+
+
+def _placed(
+    results: Sequence[Deployer], reading: LintInput, of_folders: Mapping[str, Kustomization]
+) -> Iterator[Deployer]:
+    """Each at the folders in view that its path may mean; of several, nobody knows which."""
+    folders = {posixpath.dirname(file) for file in reading.files} if results else set[str]()
+    every = {above for folder in folders for above in parent_folders(folder)}
+    for each in results:
+        candidates = every if each.generates else of_folders
+        wanted_path = posixpath.normpath(each.path).strip("/") if each.path else "."
+        if wanted_path == ".":
+            continue
+        if "*" in wanted_path:
+            named = [name for name in of_folders if fnmatchcase(f"/{name}", f"*/{wanted_path}")]
+            sure = False
+        else:
+            roots = [*parent_folders(posixpath.dirname(each.file)), ""]
+            named = [
+                name for root in roots if (name := posixpath.join(root, wanted_path)) in candidates
+            ]
+            sure = len(named) == 1
+        for name in named:
+            yield replace(each if sure else _unsure(each), path=name)
+
+
+def _unsure(each: Deployer) -> Deployer:
+    return replace(
+        each, changes=tuple(replace(change, is_certain=False) for change in each.changes)
+    )
+
+
+def _with_source_files(results: Sequence[Deployer], argo_sources: Sequence[Item]) -> list[Deployer]:
+    """With what stands in the folders themselves; an Application that is not in view is one all the same."""
+    used_ids: set[int] = set()
+    deployers: list[Deployer] = []
+    for each in results:
+        own = [item for item in argo_sources if _is_source_file_of(each, item)]
+        used_ids.update(map(id, own))
+        more = [folder_deployer(item) for item in own]
+        changes = (change for one in (each, *more) for change in one.changes)
+        components = (name for one in (each, *more) for name in one.components)
+        deployers.append(replace(each, changes=tuple(changes), components=tuple(components)))
+    return [
+        *deployers,
+        *(folder_deployer(item) for item in argo_sources if id(item) not in used_ids),
+    ]
+
+
+def _is_source_file_of(each: Deployer, item: Item) -> bool:
+    """Whether a file in the folder is for who deploys it."""
+    folder = posixpath.dirname(item.place.file)
+    return folder == each.path and not each.generates and application_name(item) in {"", each.name}
+
+
+def _deployer_kustomization(
+    each: Deployer, of_folders: Mapping[str, Kustomization], files: Sequence[str]
+) -> Kustomization:
+    """The kustomization of the folder, with all that the deployer writes into it."""
+    own = of_folders.get(each.path)
+    if own is None:
+        below = tuple(_files_below(each.path, of_folders, files)) if each.generates else ()
+        own = Kustomization(each.file, below, (), (), ())
+    images = {change.image for change in each.changes if change.image}
+    own_changes = [change for change in own.changes if change.image not in images]
+    changes = sorted((*own_changes, *each.changes), key=lambda change: change.stage)
+    more = [posixpath.normpath(posixpath.join(each.path, name)) for name in each.components]
+    return replace(own, changes=tuple(changes), components=(*own.components, *more))
+
+
+def _files_below(
+    folder: str, of_folders: Mapping[str, Kustomization], files: Sequence[str]
+) -> dict[str, None]:
+    """All below a folder, as Flux lists it: files, and folders that have a kustomization."""
+    results: dict[str, None] = {}
+    for file in files:
+        if not file.startswith(f"{folder}/"):
+            continue
+        between = [
+            each for each in parent_folders(posixpath.dirname(file)) if len(each) > len(folder)
+        ]
+        outer = [each for each in between if each in of_folders]
+        if outer:
+            results[outer[-1]] = None
+        elif file.endswith(_OBJECTS):
+            results[file] = None
+    return results

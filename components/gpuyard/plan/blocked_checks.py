@@ -1,0 +1,93 @@
+"""What cannot be judged yet: checks that wait for a pool that does not stand, each said and none guessed."""
+
+from collections.abc import Iterator, Mapping
+
+from gpuyard.findings import Finding, Path, format_list, info
+from gpuyard.plan.draft import Draft
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Pool
+
+BLOCKED_CHECK = "checks.waiting"
+
+_NEEDS: Mapping[str, frozenset[str]] = {
+    "machine": frozenset(),
+    "zones": frozenset(),
+    "previous_names": frozenset(),
+    "name": frozenset(),
+    "labels": frozenset({"select"}),
+    "select": frozenset({"labels", "scaling", "nodes"}),
+    "sharing": frozenset({"machine"}),
+    "image": frozenset({"machine", "sharing"}),
+    "inventory": frozenset({"machine", "fabric", "select"}),
+    "numa": frozenset({"machine"}),
+    "fabric": frozenset({"machine"}),
+    "capacity": frozenset({"machine", "nodes", "zones"}),
+    "provisioning": frozenset({"capacity", "nodes", "scaling"}),
+    "keep_warm": frozenset({"nodes", "scaling"}),
+    "disruption_window": frozenset({"nodes", "scaling"}),
+    "failback": frozenset({"capacity", "machine", "nodes", "provisioning", "scaling"}),
+    "nodes": frozenset({"capacity", "machine", "provisioning", "scaling", "select", "sharing"}),
+}
+"""By field of a pool: which others a finding about it may rest on. One about another field rests on all."""
+
+
+def blocked_check(path: Path, problem: str) -> Finding:
+    """That checks wait for what stands at a path."""
+    return info("checks.waiting", path, problem)
+
+
+def drop_dependent(findings: list[Finding], broken: Mapping[int, frozenset[str]]) -> list[Finding]:
+    """Without those that may rest on a field that was lost."""
+    return [f for f in findings if f.id == BLOCKED_CHECK or not _rests_on_lost(f.path, broken)]
+
+
+def _rests_on_lost(path: Path, broken: Mapping[int, frozenset[str]]) -> bool:
+    match path:
+        case ("pools", int(index), *rest) if index in broken:
+            name = rest[0] if rest else ""
+            missing = broken[index]
+            return name in missing or str(name) not in _NEEDS or bool(_NEEDS[str(name)] & missing)
+        case _:
+            return False
+
+
+def check_blocked(draft: Draft) -> list[Finding]:
+    """Say of every pool that does not stand what waits for it."""
+    seen: set[str] = set()
+    findings: list[Finding] = []
+    for index, pool in enumerate(draft.spec.pools):
+        if pool.name in seen or draft.pools.get(pool.name) is not None:
+            continue
+        seen.add(pool.name)
+        if waiting := list(_waiting(draft, pool)):
+            count = f"{len(waiting)} more checks wait" if len(waiting) > 1 else "1 more check waits"
+            problem = f"{count} until this pool can be judged: {format_list(waiting)}"
+            findings.append(blocked_check(("pools", index), problem))
+    return findings
+
+
+def _waiting(draft: Draft, pool: Pool) -> Iterator[str]:
+    spec = draft.spec
+    for team in spec.teams:
+        if kinds := [kind for kind in ("guarantee", "borrow", "lend") if _names(team, kind, pool)]:
+            yield f"{' and '.join(kinds)} of {team.name}"
+    for cohort in spec.queueing.cohorts:
+        if kinds := [kind for kind in ("borrow", "lend") if _names(cohort, kind, pool)]:
+            yield f"{' and '.join(kinds)} of cohort {cohort.name}"
+    placed = {shape.name for shape in draft.shapes}
+    for shape in spec.shapes:
+        if shape.pool == pool.name or (shape.pool is None and shape.name not in placed):
+            yield f"shape {shape.name}"
+    yield from _money(spec)
+
+
+def _names(whose: object, kind: str, pool: Pool) -> bool:
+    keys: Mapping[str, int] | None = getattr(whose, kind)
+    return any(key.partition("/")[0] == pool.name for key in keys or {})
+
+
+def _money(spec: PlatformSpec) -> Iterator[str]:
+    if spec.budget or any(team.budget_usd_per_month is not None for team in spec.teams):
+        yield "whether the budgets hold"
+    if spec.prices:
+        yield "whether every price is used"

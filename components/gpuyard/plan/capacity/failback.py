@@ -1,0 +1,176 @@
+"""Moving up a ladder: what runs on a lower rung goes to a better one that has nodes again, if a pool says so.
+
+Whoever scales moves it, a node and its pods at a time: Karpenter to what is cheaper, GKE to an earlier rule
+of the pool's ComputeClass. Neither knows of gangs (docs/decisions/0069).
+"""
+
+from collections.abc import Iterator, Mapping
+
+from gpuyard.catalogue.gke.classes import STAYS
+from gpuyard.catalogue.kubernetes.karpenter import IMAGE_FAMILY, NOT_MOVED
+from gpuyard.catalogue.machines import Capacity
+from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.plan.capacity.compute_classes import class_of
+from gpuyard.plan.capacity.scaling import scaling_of
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import PoolPlan, ShapePlan
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Pool, Scaling
+
+_DEARER: Mapping[Capacity, int] = {
+    Capacity.RESERVED: 0,
+    Capacity.BLOCK: 0,
+    Capacity.SPOT: 1,
+    Capacity.ON_DEMAND: 2,
+}
+"""As Karpenter reckons: what is paid anyway costs nothing."""
+
+
+def failback_target(spec: PlatformSpec, pool: Pool, place: int) -> tuple[str, ...]:
+    """Where to what runs on a rung is moved, best first; nothing where it stays."""
+    if not pool.failback:
+        return ()
+    before, option = pool.capacity[:place], pool.capacity[place]
+    if class_of(spec, pool):
+        # each machine of a rung is a rule of its own
+        first = pool.machines[:1] if len(pool.machines) > 1 else ()
+        return (*dict.fromkeys(each.mode.value for each in before), *first)
+    if not _by_karpenter(spec, pool):
+        return ()
+    cheaper = [each.mode for each in before if _DEARER[each.mode] < _DEARER[option.mode]]
+    return tuple(dict.fromkeys(mode.value for mode in cheaper))
+
+
+def _by_karpenter(spec: PlatformSpec, pool: Pool) -> bool:
+    scaled = scaling_of(spec.cloud, pool) is Scaling.KARPENTER
+    sold = all(option.mode in _DEARER for option in pool.capacity)
+    return spec.cloud is Cloud.AWS and scaled and sold
+
+
+def has_failback(pool: PoolPlan) -> bool:
+    """Whether anything that runs in it is moved."""
+    return any(option.failback for option in pool.capacity_options)
+
+
+def check_failback(draft: Draft) -> list[Finding]:
+    """Somebody must be there who moves, something better to move to, and no gang."""
+    results: list[Finding] = []
+    for index, pool in enumerate(draft.spec.pools):
+        planned = draft.pools.get(pool.name)
+        if not pool.failback or planned is None:
+            continue
+        path: Path = ("pools", index, "failback")
+        results += (
+            _gangs(draft, planned, path)
+            if has_failback(planned)
+            else [_for_nothing(draft, pool, planned, path)]
+        )
+    return results
+
+
+# ── nothing is moved ──────────────────────────────────────────────────────────────────────────────
+def _for_nothing(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Finding:
+    if class_of(draft.spec, pool) or _by_karpenter(draft.spec, pool):
+        return _nothing_better(pool, path)
+    return _unsupported_scaling(draft, pool, planned, path)
+
+
+def _nothing_better(pool: Pool, path: Path) -> Finding:
+    rungs = ", then ".join(option.mode.value for option in pool.capacity)
+    why = (
+        "its ladder has one rung: there is none better to move to"
+        if len(pool.capacity) == 1
+        else "Karpenter moves to a cheaper node alone, and no rung is dearer than one before it"
+    )
+    return warning(
+        "moves.ladder",
+        path,
+        f"{why}: what runs stays",
+        value=rungs,
+        allowed="a ladder such as reserved, then spot, then on-demand",
+        fix=_without(path),
+    )
+
+
+def _unsupported_scaling(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Finding:
+    ours = draft.spec.cloud is Cloud.AWS and planned.scaling is Scaling.AUTOSCALER
+    why = (
+        "Cluster Autoscaler adds nodes and takes empty ones away, and moves nothing from group to group"
+        if ours
+        else "nobody who scales it moves what runs"
+    )
+    scaling = (*path[:-1], "scaling")
+    return warning(
+        "moves.scaling",
+        path,
+        f"{why}: what began on a lower rung stays there",
+        value=f"scaling: {planned.scaling.value}",
+        allowed="scaling: karpenter on aws, a pool on gcp that is a range and not queued for",
+        fix=Fix(message="write scaling: karpenter", at=scaling, value=Scaling.KARPENTER.value)
+        if ours and _may_be_karpenters(draft, pool, planned)
+        else _without(path),
+    )
+
+
+def _may_be_karpenters(draft: Draft, pool: Pool, planned: PoolPlan) -> bool:
+    """Whether it would then be moved, and nothing else of the pool refused."""
+    spec, software = draft.spec, planned.node_software
+    is_excluded = spec.cluster_exists or spec.queueing.clusters
+    counted = planned.sharing.is_counted_as_whole_gpu and planned.machine.gpu_fraction == 1
+    image = software is not None and software.variant.startswith(IMAGE_FAMILY)
+    then = pool.model_copy(update={"scaling": Scaling.KARPENTER})
+    moved = any(failback_target(spec, then, place) for place in range(len(pool.capacity)))
+    alone = not (is_excluded or planned.dra or pool.provisioning or _gangs_of(draft, planned))
+    return alone and counted and image and moved
+
+
+def _without(path: Path) -> Fix:
+    return Fix(message="remove `failback`", at=path)
+
+
+# ── gangs ─────────────────────────────────────────────────────────────────────────────────────────
+def _gangs_of(draft: Draft, pool: PoolPlan) -> list[ShapePlan]:
+    return [shape for shape in draft.shapes if shape.pool == pool.name and shape.nodes > 1]
+
+
+def _gangs(draft: Draft, pool: PoolPlan, path: Path) -> Iterator[Finding]:
+    """One node that is moved stops the whole job: never where a guarantee holds it."""
+    gangs = _gangs_of(draft, pool)
+    if gang := next((each for each in gangs if each.guaranteed or not draft.spec.teams), None):
+        yield error(
+            "moves.gangs",
+            path,
+            f"shape {gang.name} takes {gang.nodes} nodes, which are moved one by one: each time a better"
+            " rung has a node again, all of such a job would stop, and go back to its last checkpoint",
+            value=", ".join(pool.capacity),
+            allowed="failback in a pool of its own, for jobs of one node and services",
+            fix=_without(path),
+        )
+    elif why := _may_be_gangs(draft, pool, gangs):
+        stays = f'{STAYS}: "false"' if pool.compute_class else f'{NOT_MOVED}: "true"'
+        yield warning(
+            "moves.jobs",
+            path,
+            f"{why}: a job of several nodes is stopped as a whole, and queues again, each time one of its"
+            " nodes is moved",
+            value=", ".join(pool.capacity),
+            allowed=f"shapes of one node alone; pods that stay have the annotation {stays}",
+            fix=_without(path),
+        )
+
+
+def _may_be_gangs(draft: Draft, pool: PoolPlan, gangs: list[ShapePlan]) -> str:
+    """Gangs that only borrow, and teams that could run some where no shape says what runs."""
+    if gangs:
+        return f"shape {gangs[0].name} takes {gangs[0].nodes} nodes, and may borrow them here"
+    if any(shape.pool == pool.name for shape in draft.shapes):
+        return ""
+    node = {each.resource: each.per_node for each in pool.advertised}
+    large = [
+        draft.spec.teams[index].name
+        for index, quotas in sorted(draft.quotas.items())
+        for quota in quotas
+        if quota.pool == pool.name and quota.nominal > node.get(quota.resource, quota.nominal)
+    ]
+    problem = "is guaranteed more than one node, and no shape says what runs here"
+    return f"{large[0]} {problem}" if large else ""

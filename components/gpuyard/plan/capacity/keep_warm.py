@@ -1,0 +1,264 @@
+"""Warm windows: hours in which a pool keeps nodes although nothing asks for them, proved and summed.
+
+Sums are of local time in an average week. A clock change moves a window by an hour; the sum stays.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import cache
+from itertools import pairwise
+from typing import Protocol
+
+from gpuyard.catalogue.machines import Capacity
+from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.plan.capacity.cron import (
+    DAY_MINUTES,
+    FIRST_DAY,
+    WEEK_DAYS,
+    Cron,
+    read_cron,
+    run_times,
+)
+from gpuyard.spec.pools import Pool
+from gpuyard.spec.sections import KeepWarmWindow, Provisioning
+from gpuyard.spec.suggestions import nearest_name
+from gpuyard.spec.values import Range
+
+_CYCLE_DAYS = 28 * 365 + 7
+"""After 28 years the calendar repeats: every date has then fallen on every day of the week alike."""
+_ZONE_FORM = re.compile(r"[A-Za-z]+([-+_/]?[A-Za-z0-9]+)*")
+_EXAMPLE = "0 7 * * 1-5"
+_EXACT = 10_000
+"""Hours are written with four places."""
+
+
+class HasKeepWarm(Protocol):
+    """A pool of the stack file, or of the plan."""
+
+    @property
+    def keep_warm(self) -> tuple[KeepWarmWindow, ...]:
+        """Its windows."""
+        ...
+
+
+def warm_hours_per_week(pool: HasKeepWarm) -> float:
+    """Hours of an average week in which any window holds; where windows overlap, hours count once."""
+    return sum(hours for hours, _ in _stretches(pool.keep_warm))
+
+
+def warm_node_hours_per_week(pool: HasKeepWarm, above: float = 0) -> float:
+    """Node-hours of an average week that the windows ask for, beyond the `above` nodes that run anyway.
+
+    Where windows overlap, the one with more nodes counts: they ask for the same nodes.
+    """
+    return sum(hours * max(0, nodes - above) for hours, nodes in _stretches(pool.keep_warm))
+
+
+def _stretches(windows: tuple[KeepWarmWindow, ...]) -> Iterator[tuple[float, int]]:
+    """Hours a week and the nodes wanted in them, wherever any are; windows no cron can read are none."""
+    read = [(w, cron) for w in windows if isinstance(cron := read_cron(w.cron), Cron)]
+    days = WEEK_DAYS if all(cron.weekly for _, cron in read) else _CYCLE_DAYS
+    length = days * DAY_MINUTES
+    changes: list[tuple[float, int, int]] = []
+    for window, cron in read:
+        for begin, end in run_times(cron, window.hours * 60, days):
+            changes += ((begin, 1, window.nodes), (min(end, length), -1, window.nodes))
+            if (
+                end > length
+            ):  # the calendar goes round: what runs past its end runs at its beginning
+                changes += ((0, 1, window.nodes), (min(end - length, length), -1, window.nodes))
+    windows_by_nodes: dict[int, int] = {}
+    before = 0.0
+    for minute, change, nodes in sorted(changes):
+        most = max((n for n, count in windows_by_nodes.items() if count), default=0)
+        if most and minute > before:
+            yield (minute - before) / 60 * WEEK_DAYS / days, most
+        windows_by_nodes[nodes] = windows_by_nodes.get(nodes, 0) + change
+        before = minute
+
+
+def check_keep_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
+    """Windows that begin when they say, in a time zone that exists, with nodes the pool may have."""
+    findings: list[Finding] = []
+    for index, window in enumerate(pool.keep_warm):
+        here = (*path, "keep_warm", index)
+        findings += [
+            *_check_cron(window, here),
+            *_check_zone(window, here),
+            *_check_nodes(window, pool, here),
+        ]
+    if not findings and not fixed:
+        if warm_hours_per_week(pool) >= WEEK_DAYS * 24:
+            findings.append(_never_ends(pool, path))
+        else:
+            findings += _run_over(pool, path)
+    if pool.keep_warm and not fixed and _queued(pool):
+        findings.append(_asked_for_alone(path))
+    if pool.keep_warm and fixed:
+        findings.append(
+            warning(
+                "warm.fixed",
+                (*path, "keep_warm"),
+                f"the pool does not scale: its {pool.nodes.high} nodes run all the time, window or not",
+                value=f"{len(pool.keep_warm)} windows",
+                allowed="warm windows on a pool that scales",
+                fix=Fix(message="remove `keep_warm`", at=(*path, "keep_warm")),
+            )
+        )
+    return findings
+
+
+def _queued(pool: Pool) -> bool:
+    """Whether its nodes come for requests of a queue: elsewhere than on flex-start nodes none does so."""
+    flex = all(option.mode is Capacity.FLEX_START for option in pool.capacity)
+    return flex and pool.provisioning is Provisioning.QUEUED
+
+
+def _asked_for_alone(path: Path) -> Finding:
+    return warning(
+        "warm.queued",
+        (*path, "keep_warm"),
+        "GKE makes nodes of queued provisioning for a job that asks for all of them at once, and for nothing"
+        " else: no window keeps any",
+        value="provisioning: queued",
+        allowed="warm windows on a pool without queued provisioning",
+        fix=Fix(message="remove `keep_warm`", at=(*path, "keep_warm")),
+    )
+
+
+def _never_ends(pool: Pool, path: Path) -> Finding:
+    """Windows that follow each other without a gap: a floor, under another name."""
+    least = min(nodes for _, nodes in _stretches(pool.keep_warm))
+    nodes = Range(max(least, pool.nodes.low), pool.nodes.high)
+    return warning(
+        "warm.never_ends",
+        (*path, "keep_warm"),
+        f"each window lasts until the next start: {least} nodes run all the time, and no hour is outside",
+        value=" and ".join(f"{each.hours:g} hours from {each.cron}" for each in pool.keep_warm),
+        allowed="windows with hours between them",
+        fix=Fix(message=f"write nodes: {nodes}, or shorter windows"),
+    )
+
+
+def _run_over(pool: Pool, path: Path) -> Iterator[Finding]:
+    """Windows that begin again before they end: what is over in one is the next one's, and counts once."""
+    for index, window in enumerate(pool.keep_warm):
+        cron = read_cron(window.cron)
+        gap = _shortest_gap(cron) if isinstance(cron, Cron) else 0
+        if gap and window.hours * 60 > gap:
+            hours = math.floor(gap / 60 * _EXACT) / _EXACT
+            yield warning(
+                "warm.runs_over",
+                (*path, "keep_warm", index, "hours"),
+                f"the window begins again {hours:g} hours later, before its {window.hours:g} hours have"
+                " ended",
+                value=f"{window.hours:g}",
+                allowed=f"at most {hours:g}",
+                fix=Fix(
+                    message=f"write {hours:g}", at=(*path, "keep_warm", index, "hours"), value=hours
+                ),
+            )
+
+
+def _shortest_gap(cron: Cron) -> float:
+    """Minutes from one beginning to the next, at least; 0 where there is no other."""
+    starts = [
+        number * DAY_MINUTES + minute
+        for number in range(2 * WEEK_DAYS if cron.weekly else _CYCLE_DAYS)
+        if cron.on(FIRST_DAY + timedelta(days=number))
+        for minute in cron.minutes
+    ]
+    return min((after - before for before, after in pairwise(starts)), default=0)
+
+
+def _check_cron(window: KeepWarmWindow, path: Path) -> list[Finding]:
+    problem = cron_error(window.cron)
+    if not problem:
+        return []
+    return [
+        error(
+            "warm.cron",
+            (*path, "cron"),
+            problem,
+            value=window.cron,
+            allowed=f"five fields, such as `{_EXAMPLE}`: at 7:00 from Monday to Friday",
+            fix=Fix(message=f"write {_EXAMPLE}", at=(*path, "cron"), value=_EXAMPLE),
+        )
+    ]
+
+
+@cache
+def time_zones() -> frozenset[str]:
+    """The names of this machine's time zones: to find them is to open some six hundred files, so once."""
+    from zoneinfo import available_timezones  # late: most stack files need no time zones
+
+    return frozenset(available_timezones())
+
+
+def cron_error(cron: str) -> str:
+    """What is wrong with a time; empty where nothing is."""
+    read = read_cron(cron)
+    if isinstance(read, str):
+        return f"no cron reads this time: {read}"
+    days = range(_CYCLE_DAYS)
+    if any(read.on(FIRST_DAY + timedelta(days=number)) for number in days):
+        return ""
+    return "it never begins: no year has such a day"
+
+
+def nearest_zone(name: str) -> str:
+    """What a name that is no time zone may have meant; empty where it is one."""
+    if name == "UTC":
+        return ""
+    known = time_zones()
+    if name in known:
+        return ""
+    if not known and _ZONE_FORM.fullmatch(name):
+        return ""  # this machine has no time-zone data: whoever runs it will judge
+    return nearest_name(name, sorted(known)) or "UTC"
+
+
+def _check_zone(window: KeepWarmWindow, path: Path) -> list[Finding]:
+    suggestion = nearest_zone(window.time_zone)
+    if not suggestion:
+        return []
+    return [
+        error(
+            "warm.time_zone",
+            (*path, "time_zone"),
+            "no time zone of that name",
+            value=window.time_zone,
+            allowed="an IANA name, such as Europe/Paris or America/New_York",
+            fix=Fix(message=f"write {suggestion}", at=(*path, "time_zone"), value=suggestion),
+        )
+    ]
+
+
+def _check_nodes(window: KeepWarmWindow, pool: Pool, path: Path) -> list[Finding]:
+    here, low, high = (*path, "nodes"), pool.nodes.low, pool.nodes.high
+    if window.nodes > high:
+        fix = Fix(message=f"write {high}", at=here, value=high) if high else None
+        return [
+            error(
+                "warm.over_nodes",
+                here,
+                f"the pool may have {high} nodes, the window keeps {window.nodes}",
+                value=str(window.nodes),
+                allowed=f"{low + 1} to {high}" if high > low else "no window",
+                fix=fix or Fix(message="remove the window", at=path),
+            )
+        ]
+    if window.nodes <= low < high:
+        return [
+            warning(
+                "warm.no_effect",
+                here,
+                f"{low} nodes run all the time: a window of {window.nodes} keeps none more",
+                value=str(window.nodes),
+                allowed=f"{low + 1} to {high}",
+                fix=Fix(message=f"write {low + 1}", at=here, value=low + 1),
+            )
+        ]
+    return []

@@ -1,0 +1,193 @@
+"""Proofs about who and what a cluster names: networks outside, principals, keys and zones."""
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network, ip_network
+
+from gpuyard.catalogue.cluster.names import ADMINS, KEYS, NETWORKS, SUBNETS
+from gpuyard.catalogue.purchasing import ZONES, IdFormat
+from gpuyard.findings import Finding, Fix, Path, error, format_list
+from gpuyard.plan.cluster.ranges import (
+    EKS_ZONES,
+    MOST_ZONES,
+    cluster_spec,
+    cluster_zones,
+    without_local_zones,
+    zones_with_subnets,
+)
+from gpuyard.plan.draft import Draft
+from gpuyard.spec.platform import Cloud
+
+_CLUSTER: Path = ("cluster",)
+_WIDEST = {4: 8, 6: 32}
+"""By version of IP, the shortest prefix of a network that somebody may own; two halves are the world, too."""
+
+
+def check_endpoint(draft: Draft) -> list[Finding]:
+    """The Kubernetes API is open to networks that somebody owns, never to everybody."""
+    public = cluster_spec(draft.spec).endpoint.public
+    wide = {i for i, cidr in enumerate(public) if _is_wide(cidr)}
+    path: Path = (*_CLUSTER, "endpoint", "public")
+    retained = [cidr for i, cidr in enumerate(public) if i not in wide]
+    return [
+        error(
+            "cluster.open",
+            (*path, i),
+            "the Kubernetes API would be open to the whole world, or a large part of it",
+            value=public[i],
+            allowed="networks of yours, /8 or smaller (/32 of IPv6)",
+            fix=Fix(
+                message="remove it: the private endpoint answers", at=path, value=retained or None
+            ),
+        )
+        for i in sorted(wide)
+    ]
+
+
+def _is_wide(cidr: str) -> bool:
+    network = ip_network(cidr)
+    return network.prefixlen < _WIDEST[4 if isinstance(network, IPv4Network) else 6]
+
+
+def check_cluster_names(draft: Draft) -> list[Finding]:
+    """Principals, keys and networks in the cloud's form: the cloud would say so half-way through."""
+    cloud = draft.spec.cloud.value
+    return [
+        error(
+            "cluster.name_form",
+            path,
+            f"not the name of {what} on {cloud}",
+            value=value,
+            allowed=f"such as {form.example}",
+            fix=Fix(message="write it as the cloud shows it"),
+        )
+        for what, path, value, form in _names(draft)
+        if not form.pattern.fullmatch(value)
+    ]
+
+
+def _names(draft: Draft) -> Iterator[tuple[str, Path, str, IdFormat]]:
+    cloud, cluster = draft.spec.cloud.value, cluster_spec(draft.spec)
+    if cloud not in ADMINS:
+        return
+    for i, admin in enumerate(cluster.admins):
+        yield "a user, a role or a group", (*_CLUSTER, "admins", i), admin, ADMINS[cloud]
+    if cluster.key is not None:
+        yield "a key", (*_CLUSTER, "key"), cluster.key, KEYS[cloud]
+    network: Path = (*_CLUSTER, "network")
+    if cluster.network.id is not None:
+        yield "a network", (*network, "id"), cluster.network.id, NETWORKS[cloud]
+    if cluster.network.subnets is not None:
+        for side in ("private", "public"):
+            for i, subnet in enumerate(getattr(cluster.network.subnets, side)):
+                yield "a subnet", (*network, "subnets", side, i), subnet, SUBNETS[cloud]
+
+
+def check_cluster_zones(draft: Draft) -> list[Finding]:
+    """Zones of the region: two at least on aws, and every one that a pool is in."""
+    form = ZONES.get(draft.spec.cloud.value)
+    if form is None:
+        return []
+    zones, path = cluster_spec(draft.spec).zones, (*_CLUSTER, "zones")
+    results = [
+        f for i, zone in enumerate(zones) if (f := _zone(draft, form, zone, (*path, i))) is not None
+    ]
+    if not zones:
+        return [*_too_many(draft), *_too_few_subnets(draft)]
+    return results or [
+        *(_too_few(draft, zones, path) or _too_few_subnets(draft)),
+        *_pools_elsewhere(draft, form, zones),
+    ]
+
+
+def _zone(draft: Draft, form: IdFormat, zone: str, path: Path) -> Finding | None:
+    read = form.pattern.fullmatch(zone)
+    if read is None:
+        problem, allowed = f"not the name of a zone on {draft.spec.cloud.value}", form.example
+    elif draft.region and read["region"] != draft.region.name:
+        problem = f"this zone is not in {draft.region.name} ({draft.region.source})"
+        allowed = f"zones of {draft.region.name}"
+    else:
+        return None
+    fix = Fix(message="write a zone of the region")
+    return error("cluster.zone", path, problem, value=zone, allowed=allowed, fix=fix)
+
+
+def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
+    """EKS puts its control plane into two availability zones, and refuses subnets of one."""
+    if (
+        draft.spec.cloud is not Cloud.AWS
+        or len(without_local_zones(zones)) >= EKS_ZONES
+        or cluster_spec(draft.spec).existing
+    ):
+        return []
+    return [
+        error(
+            "cluster.zone",
+            path,
+            "EKS needs subnets in two availability zones",
+            value=format_list(zones),
+            allowed="two availability zones or more, Local Zones not counted; pools may be in one of them",
+            fix=Fix(message="add a second zone, or remove `zones`", at=path),
+        )
+    ]
+
+
+def _too_many(draft: Draft) -> list[Finding]:
+    """A network has so many private subnets and no more; no region has so many zones."""
+    zones = zones_with_subnets(draft.spec)
+    if len(zones) <= MOST_ZONES:
+        return []
+    return [
+        error(
+            "cluster.zone",
+            ("pools",),
+            "the cluster would have a subnet in more zones than its network has room for",
+            value=format_list(cluster_zones(draft.spec)),
+            allowed=f"{MOST_ZONES} zones",
+            fix=Fix(message="keep pools in fewer zones"),
+        )
+    ]
+
+
+def _pools_elsewhere(draft: Draft, form: IdFormat, zones: tuple[str, ...]) -> list[Finding]:
+    """Of a zone that is none, or of another region, `pool.zone` says enough."""
+    return [
+        error(
+            "cluster.zone",
+            ("pools", i, "zones"),
+            "the cluster has no subnet in these zones",
+            value=format_list(missing),
+            allowed=format_list(zones),
+            fix=Fix(message=f"add {format_list(missing)} to `cluster.zones`"),
+        )
+        for i, pool in enumerate(draft.spec.pools)
+        if (missing := [z for z in pool.zones if z not in zones and _is_zone(draft, form, z)])
+    ]
+
+
+def _is_zone(draft: Draft, form: IdFormat, zone: str) -> bool:
+    """Whether it is a zone of the region, as far as that is known."""
+    read, region = form.pattern.fullmatch(zone), draft.region
+    return read is not None and (region is None or read["region"] == region.name)
+
+
+def _too_few_subnets(draft: Draft) -> list[Finding]:
+    """Tags find a subnet in each zone that has a name, and a list is what it is: EKS wants two of them."""
+    cluster = cluster_spec(draft.spec)
+    subnets, tags = cluster.network.subnets, cluster.network.tags
+    zones = cluster_zones(draft.spec)
+    local = len(zones) - len(without_local_zones(zones))
+    needed = max(1 if cluster.existing else EKS_ZONES + local, len(zones))
+    if tags and len(zones) < needed:
+        word, problem = "tags", "subnets are looked for in zones, and too few zones are named"
+        fix = Fix(message="add zones: [ZONE, ZONE] to `cluster`")
+    elif draft.spec.cloud is Cloud.AWS and subnets and len(set(subnets.private)) < needed:
+        word = "subnets"
+        problem = (
+            "EKS needs subnets in two availability zones, and each zone of the cluster has its own"
+        )
+        fix = Fix(message="add a private subnet of another zone")
+    else:
+        return []
+    path, allowed = (*_CLUSTER, "network", word), f"a subnet in each of {needed} zones"
+    return [error("cluster.zone", path, problem, allowed=allowed, fix=fix)]

@@ -1,0 +1,212 @@
+"""Waiting in queues: queues of a team, weights, and the time that a job has to start."""
+
+from collections.abc import Iterable
+
+from gpuyard.catalogue.kubernetes.autoscalers import NODE_MINUTES
+from gpuyard.findings import Finding, Fix, Path, format_list, warning
+from gpuyard.names import LOCAL_QUEUE
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.queueing.kueue import START_MINUTES, start_minutes
+from gpuyard.plan.queueing.priorities import WITHOUT
+from gpuyard.plan.quotas.cohorts import read_tree
+from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Scaling
+from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.teams import Team
+
+HALF_LIFE_HOURS = 168
+"""What a fix proposes: use of last week counts half."""
+
+
+def first_queue(queues: dict[str, float]) -> str:
+    """The queue of jobs that name none, else the first."""
+    return LOCAL_QUEUE if LOCAL_QUEUE in queues else next(iter(queues))
+
+
+def check_waiting(draft: Draft) -> list[Finding]:
+    """Weights that weigh nothing, jobs that no queue sees, and a time too short for a node to start."""
+    spec = draft.spec
+    return [
+        *_check_team_weights(spec),
+        *_check_cohort_weights(spec),
+        *_check_queues(spec),
+        *_check_usage(spec),
+        *_check_start(spec, draft.valid_pools.values()),
+    ]
+
+
+def _unused(path: Path, weight: float, why: str, fix: Fix) -> Finding:
+    problem = f"the weight does nothing: {why}"
+    return warning("weight.unused", path, problem, value=str(weight), fix=fix)
+
+
+_FAIR_OFF = "fair_sharing is off, so whoever comes first borrows first"
+_FAIR_ON = Fix(message="write fair_sharing: true", at=("queueing", "fair_sharing"), value=True)
+
+
+def _check_team_weights(spec: PlatformSpec) -> list[Finding]:
+    findings: list[Finding] = []
+    for index, team in enumerate(spec.teams):
+        path: Path = ("teams", index, "weight")
+        if team.weight == 1:
+            continue
+        if not spec.queueing.fair_sharing:
+            findings.append(_unused(path, team.weight, _FAIR_OFF, _FAIR_ON))
+        elif not any(team.borrow.values()):
+            why = f"it divides what is borrowed, and {team.name} may borrow nothing"
+            fix = Fix(message="remove it, or add borrow", at=path)
+            findings.append(_unused(path, team.weight, why, fix))
+    return findings
+
+
+def _check_cohort_weights(spec: PlatformSpec) -> list[Finding]:
+    tree = read_tree(spec)
+    borrowers = {
+        node
+        for home, team in zip(tree.cohort_by_team, spec.teams, strict=True)
+        if any(team.borrow.values())
+        for node in tree.self_and_ancestors(home)
+    }
+    findings: list[Finding] = []
+    for index, cohort in enumerate(spec.queueing.cohorts):
+        path: Path = ("queueing", "cohorts", index, "weight")
+        if cohort.weight == 1:
+            continue
+        if not spec.queueing.fair_sharing:
+            findings.append(_unused(path, cohort.weight, _FAIR_OFF, _FAIR_ON))
+        elif index not in borrowers or (
+            cohort.borrow is not None and not any(cohort.borrow.values())
+        ):
+            why = f"it divides what is borrowed, and {cohort.name} may borrow nothing"
+            fix = Fix(message="remove it, or let a team of the cohort borrow", at=path)
+            findings.append(_unused(path, cohort.weight, why, fix))
+    return findings
+
+
+def _check_queues(spec: PlatformSpec) -> list[Finding]:
+    """Queues none of which takes jobs without a label, and weights between them that are not looked at."""
+    findings: list[Finding] = []
+    for index, team in enumerate(spec.teams):
+        path: Path = ("teams", index, "queues")
+        if LOCAL_QUEUE not in team.queues:
+            findings.append(
+                warning(
+                    "queue.no_default",
+                    path,
+                    f"no queue of {team.name} is called {LOCAL_QUEUE}: a job that names none in its label is"
+                    " in no queue, and has no quota",
+                    value=format_list(team.queues),
+                    allowed=f"{LOCAL_QUEUE} among them, or a label on every job",
+                    fix=Fix(
+                        message=f"add {LOCAL_QUEUE}: 1",
+                        at=path,
+                        value={LOCAL_QUEUE: 1.0, **team.queues},
+                    ),
+                )
+            )
+        for name, weight in team.queues.items():
+            if weight != 1 and spec.queueing.usage_half_life_hours is None:
+                why = "without usage_half_life_hours nobody counts which queue used how much"
+                equal_weights = Fix(message="write 1", at=(*path, name), value=1.0)
+                fix = equal_weights if _evicting(spec) else _counting(spec)
+            elif weight != 1 and len(team.queues) == 1:
+                why = f"it divides what {team.name} uses between its queues, and there is one"
+                fix = Fix(message="write 1", at=(*path, name), value=1.0)
+            else:
+                continue
+            findings.append(_unused((*path, name), weight, why, fix))
+    return findings
+
+
+def _counting(spec: PlatformSpec) -> Fix:
+    """Count who used how much."""
+    message = f"add usage_half_life_hours: {HALF_LIFE_HOURS} to `queueing`"
+    if "queueing" in spec.model_fields_set:
+        at: Path = ("queueing", "usage_half_life_hours")
+        return Fix(message=message, at=at, value=HALF_LIFE_HOURS)
+    return Fix(message=message, at=("queueing",), value={"usage_half_life_hours": HALF_LIFE_HOURS})
+
+
+def teams_with_compared_queues(plan: PlatformPlan) -> list[TeamPlan]:
+    """Teams between whose queues use is counted."""
+    counting = plan.queueing.usage_half_life_hours is not None
+    return [team for team in plan.teams if counting and len(team.queues) > 1]
+
+
+def _check_usage(spec: PlatformSpec) -> list[Finding]:
+    hours = spec.queueing.usage_half_life_hours
+    if hours is None:
+        return []
+    several = [team for team in spec.teams if len(team.queues) > 1]
+    path: Path = ("queueing", "usage_half_life_hours")
+    if several:
+        return _check_use_before_priority(spec, several, path)
+    return [
+        warning(
+            "queue.usage_unused",
+            path,
+            "it does nothing: use is compared between the queues of one team, and no team has two",
+            value=str(hours),
+            allowed="a team with two queues or more",
+            fix=Fix(
+                message="remove it, or give a team queues: {default: 1, interactive: 2}", at=path
+            ),
+        )
+    ]
+
+
+def _check_use_before_priority(
+    spec: PlatformSpec, several: list[Team], path: Path
+) -> list[Finding]:
+    """Kueue orders by use first, and a job that evicts for its priority does not get the room."""
+    evicting = _evicting(spec)
+    if not evicting:
+        return []
+    weighed = any(weight != 1 for team in several for weight in team.queues.values())
+    return [
+        warning(
+            "queue.use_before_priority",
+            path,
+            f"between the queues of {format_list(t.name for t in several)} use comes before priority: a job that"
+            " evicts one of lower priority in a queue that used less sees it go first again, and evicts it"
+            " again, until that queue has used as much",
+            value=f"{spec.queueing.usage_half_life_hours}, and the priorities {format_list(evicting)}",
+            allowed="use counted between queues, or priorities that evict, not both",
+            fix=Fix(
+                message="remove it, or write preemption: never, with which a priority orders its own queue"
+                " and evicts nobody",
+                at=None if weighed else path,
+            ),
+        )
+    ]
+
+
+def _evicting(spec: PlatformSpec) -> list[str]:
+    """Priorities by which a job evicts, or is evicted by, one that names none."""
+    if spec.queueing.preemption is Preemption.NEVER:
+        return []
+    return [name for name, value in spec.priorities.items() if value != WITHOUT]
+
+
+def _check_start(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> list[Finding]:
+    """Warn of a time in which a node that must start first may not be there."""
+    minutes = start_minutes(spec)
+    late = [
+        p.name for p in pools if p.scaling is not Scaling.FIXED and p.start_nodes < p.nodes.high
+    ]
+    if spec.cloud is Cloud.SIMULATED or minutes >= NODE_MINUTES or not late:
+        return []
+    path: Path = ("queueing", "start_within_minutes")
+    return [
+        warning(
+            "start.before_nodes",
+            path,
+            f"nodes of {format_list(late)} start when jobs ask for them, and autoscalers allow a node"
+            f" {NODE_MINUTES} minutes: a job whose nodes take longer than {minutes} is evicted, queues again,"
+            " and may never start",
+            value=str(minutes),
+            allowed=f"at least {NODE_MINUTES}, and more for drivers and large images",
+            fix=Fix(message=f"write {START_MINUTES}", at=path, value=START_MINUTES),
+        )
+    ]

@@ -1,0 +1,56 @@
+"""Sections that nothing is made of yet: what they name must be there all the same."""
+
+from collections.abc import Iterable
+
+from gpuyard.findings import Finding, Fix, Path, error, format_list
+from gpuyard.plan.draft import Draft
+from gpuyard.spec.suggestions import nearest_name
+
+
+def check_services(draft: Draft) -> list[Finding]:
+    """A service runs in the namespace of a team, and each replica of it is a shape."""
+    spec = draft.spec
+    teams, shapes = [t.name for t in spec.teams], [s.name for s in spec.shapes]
+    findings: list[Finding] = []
+    for index, service in enumerate(spec.workloads.services if spec.workloads else ()):
+        path: Path = ("workloads", "services", index)
+        if service.team not in teams:
+            findings.append(_unknown("team", service.team, teams, (*path, "team")))
+        if service.shape not in shapes:
+            findings.append(_unknown("shape", service.shape, shapes, (*path, "shape")))
+    return findings
+
+
+def _unknown(what: str, name: str, known: Iterable[str], path: Path) -> Finding:
+    suggestion = nearest_name(name, known)
+    return error(
+        "workloads.unknown",
+        path,
+        f"no {what} of that name",
+        value=name,
+        allowed=format_list(known) or f"a {what} under `{what}s`",
+        fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
+        if suggestion
+        else Fix(message=f"add the {what}"),
+    )
+
+
+def check_targets(draft: Draft) -> list[Finding]:
+    """Waiting is measured by priority; of one that nobody has there is nothing to measure."""
+    known = draft.spec.priorities
+    targets = draft.spec.targets
+    return [
+        error(
+            "targets.priority",
+            ("targets", "wait_p95_minutes", name),
+            "no priority of that name",
+            value=name,
+            allowed=format_list(known) or "a name under `priorities`",
+            fix=Fix(
+                message="remove it, or add it under `priorities`",
+                at=("targets", "wait_p95_minutes", name),
+            ),
+        )
+        for name in (targets.wait_p95_minutes if targets else ())
+        if name not in known
+    ]

@@ -1,0 +1,88 @@
+"""What stores a stack makes: of what kind, where, protected, kept for how long, for how much a month."""
+
+from collections.abc import Iterator
+
+from gpuyard.catalogue.cluster.stores import lustre_price
+from gpuyard.plan.records.storage import (
+    BACKUP_DAYS,
+    KEEP_DAYS,
+    CheckpointsPlan,
+    DatasetPlan,
+    StorePlan,
+)
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import DatasetKind, StoreTier
+
+_BY_USE = "paid by what is in it"
+_UNKNOWN = "no price known"
+_NOT_KEPT = "nothing"
+
+
+def managed_stores(
+    cloud: Cloud,
+    region: str | None,
+    datasets: tuple[DatasetPlan, ...],
+    checkpoints: CheckpointsPlan | None,
+    *,
+    protect: bool,
+) -> Iterator[StorePlan]:
+    """One for each, in the order of the stack file; nothing where no cloud makes it."""
+    if cloud not in {Cloud.AWS, Cloud.GCP}:
+        return
+    for data in datasets:
+        bucket = data.kind is DatasetKind.BUCKET
+        if data.kind is DatasetKind.CLASS or (bucket and data.bucket):
+            continue
+        usd, basis = _price(data, region)
+        yield StorePlan(
+            name=data.name,
+            kind=f"{data.kind} {data.tier}" if data.tier else str(data.kind),
+            size_gib=data.size_gib,
+            zone=data.zone,
+            protect=protect,
+            retention=_retention(data, protect=protect),
+            usd_per_month=usd,
+            basis=basis,
+        )
+    if checkpoints and checkpoints.bucket is None:
+        yield StorePlan(
+            name="checkpoints",
+            kind=str(DatasetKind.BUCKET),
+            size_gib=None,
+            zone=None,
+            protect=protect,
+            retention=_versions(checkpoints.retention_days),
+            usd_per_month=None,
+            basis=_BY_USE,
+        )
+
+
+def _versions(days: int) -> str:
+    return f"versions {days} days"
+
+
+def _retention(data: DatasetPlan, *, protect: bool) -> str:
+    """What a Lustre is filled from a bucket with has its original there, and no backup."""
+    match data.kind:
+        case DatasetKind.BUCKET:
+            return _versions(KEEP_DAYS)
+        case DatasetKind.EFS if protect:
+            return "backups"
+        case DatasetKind.FSX_LUSTRE if data.tier is StoreTier.PERSISTENT and data.bucket is None:
+            return f"backups {BACKUP_DAYS} days"
+        case _:
+            return _NOT_KEPT
+
+
+def _price(data: DatasetPlan, region: str | None) -> tuple[float | None, str]:
+    if data.size_gib is None:
+        return None, _BY_USE
+    price = (
+        lustre_price(str(data.tier), data.throughput, region)
+        if data.kind is DatasetKind.FSX_LUSTRE
+        else None
+    )
+    if price is None:
+        return None, _UNKNOWN
+    source = price.source
+    return price.usd_per_gib_month * data.size_gib, f"list price {source.when}{source.doubt}"

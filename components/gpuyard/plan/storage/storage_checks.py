@@ -1,0 +1,302 @@
+"""Proofs about stores: that they are sold as they are written, lie where nodes are, and belong to teams."""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from gpuyard.catalogue.cluster.stores import (
+    BUCKETS,
+    FILESTORE,
+    FSX_LUSTRE,
+    FSX_THROUGHPUTS,
+    MANAGED_LUSTRE,
+)
+from gpuyard.catalogue.purchasing import ZONES
+from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
+from gpuyard.plan.cluster.ranges import cluster_zones
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.storage.stores import datasets_of, offer_of, throughput_of, tier_of, zone_of
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import Dataset, DatasetKind, StoreTier
+from gpuyard.spec.suggestions import nearest_name
+
+_CHECKPOINTS: Path = ("storage", "checkpoints")
+_CLOUDS = frozenset({Cloud.AWS, Cloud.GCP, Cloud.SIMULATED})
+"""A simulated platform rehearses any cloud."""
+_SOLD_ON: Mapping[DatasetKind, frozenset[Cloud]] = {
+    DatasetKind.EFS: frozenset({Cloud.AWS, Cloud.SIMULATED}),
+    DatasetKind.FSX_LUSTRE: frozenset({Cloud.AWS, Cloud.SIMULATED}),
+    DatasetKind.FILESTORE: frozenset({Cloud.GCP, Cloud.SIMULATED}),
+    DatasetKind.MANAGED_LUSTRE: frozenset({Cloud.GCP, Cloud.SIMULATED}),
+    DatasetKind.BUCKET: _CLOUDS,
+    DatasetKind.CLASS: _CLOUDS | {Cloud.NONE},
+}
+_WORDS: Mapping[DatasetKind, frozenset[str]] = {
+    DatasetKind.EFS: frozenset({"throughput", "read_mb_per_s"}),
+    DatasetKind.FSX_LUSTRE: frozenset(
+        {"size_gib", "tier", "throughput", "zone", "bucket", "read_mb_per_s"}
+    ),
+    DatasetKind.FILESTORE: frozenset({"size_gib", "tier", "zone", "read_mb_per_s"}),
+    DatasetKind.MANAGED_LUSTRE: frozenset({"size_gib", "throughput", "zone", "read_mb_per_s"}),
+    DatasetKind.BUCKET: frozenset({"bucket", "cache_gib", "read_mb_per_s"}),
+    DatasetKind.CLASS: frozenset({"size_gib", "class_name"}),
+}
+"""What each kind has, beside what all have."""
+_OF_ALL = frozenset({"name", "kind", "teams", "writers"})
+
+
+def check_store_kinds(draft: Draft) -> list[Finding]:
+    """A store that the platform's cloud has; a class has its name."""
+    cloud, storage = draft.spec.cloud, draft.spec.storage
+    kinds = [kind.value for kind, clouds in _SOLD_ON.items() if cloud in clouds]
+    findings: list[Finding] = []
+    for path, data in datasets_of(draft):
+        at: Path = (*path, "kind")
+        if cloud not in _SOLD_ON[data.kind]:
+            problem, allowed = f"not to be had on {cloud.value}", ", ".join(kinds)
+            findings.append(_kind(at, problem, data.kind, allowed, "write one of these"))
+        elif data.kind is DatasetKind.CLASS and data.class_name is None:
+            problem, allowed = "a storage class needs its name", "kind: class with class_name: NAME"
+            findings.append(_kind(at, problem, data.kind, allowed, "add class_name"))
+    creates_bucket = storage and storage.checkpoints and storage.checkpoints.bucket is None
+    if creates_bucket and cloud is Cloud.NONE:
+        problem, allowed = "no bucket is made beside a cluster of your own", "bucket: NAME"
+        findings.append(_kind(_CHECKPOINTS, problem, "", allowed, "name a bucket that exists"))
+    return findings
+
+
+def _kind(at: Path, problem: str, value: str, allowed: str, fix: str) -> Finding:
+    return error(
+        "storage.kind", at, problem, value=str(value), allowed=allowed, fix=Fix(message=fix)
+    )
+
+
+def check_store_options(draft: Draft) -> list[Finding]:
+    """Refuse what would be read and never done."""
+    return [
+        error(
+            "storage.word",
+            (*path, word),
+            f"`{word}` is no word of {_called(data)}",
+            allowed=format_list(sorted(_has(data))),
+            fix=Fix(message=f"remove `{word}`", at=(*path, word)),
+        )
+        for path, data in datasets_of(draft)
+        for word in sorted(data.model_fields_set - _has(data))
+    ]
+
+
+def _has(data: Dataset) -> frozenset[str]:
+    words = _OF_ALL | _WORDS[data.kind]
+    if data.tier is StoreTier.SCRATCH:
+        words -= {"throughput"}
+    if data.tier is StoreTier.REGIONAL:
+        words -= {"zone"}
+    return words - {"writers"} if data.kind is DatasetKind.CLASS else words
+
+
+def _called(data: Dataset) -> str:
+    tier = data.tier if data.tier in {StoreTier.SCRATCH, StoreTier.REGIONAL} else None
+    return f"{data.kind.value} in tier {tier.value}" if tier else f"kind {data.kind.value}"
+
+
+def check_store_sizes(draft: Draft) -> list[Finding]:
+    """Tiers, throughputs and sizes as the cloud sells them: it would say so half-way through."""
+    results = (_tier(path, data) or _size(path, data) for path, data in datasets_of(draft))
+    return [finding for finding in results if finding]
+
+
+def _tier(path: Path, data: Dataset) -> Finding | None:
+    tiers, throughputs = _sold(data)
+    if data.tier and tiers and data.tier.value not in tiers:
+        word, value, allowed = "tier", data.tier.value, format_list(tiers)
+        fix = Fix(message=f"write {tiers[0]}", at=(*path, word), value=tiers[0])
+    elif data.throughput and throughputs and data.throughput not in throughputs:
+        requested = data.throughput
+        suggestion = min(throughputs, key=lambda each: abs(each - requested))
+        word, value, allowed = (
+            "throughput",
+            str(data.throughput),
+            format_list(map(str, throughputs)),
+        )
+        fix = Fix(message=f"write {suggestion}", at=(*path, word), value=suggestion)
+    else:
+        return None
+    problem = f"{data.kind.value} is not sold with this {word}"
+    return error("storage.tier", (*path, word), problem, value=value, allowed=allowed, fix=fix)
+
+
+def _sold(data: Dataset) -> tuple[list[str], tuple[int, ...]]:
+    """Tiers, and throughputs for each TiB."""
+    match data.kind:
+        case DatasetKind.FSX_LUSTRE:
+            persistent = tier_of(data) is not StoreTier.SCRATCH
+            return list(FSX_LUSTRE), FSX_THROUGHPUTS if persistent else ()
+        case DatasetKind.FILESTORE:
+            return list(FILESTORE), ()
+        case DatasetKind.MANAGED_LUSTRE:
+            return [], tuple(sorted(MANAGED_LUSTRE))
+        case _:
+            return [], ()
+
+
+def _size(path: Path, data: Dataset) -> Finding | None:
+    offer = offer_of(data)
+    if offer is None or data.size_gib is None:
+        return None
+    suggestion, tier = offer.nearest(data.size_gib), tier_of(data)
+    if suggestion == data.size_gib:
+        return None
+    speed = throughput_of(data)
+    how = f"in tier {tier.value}" if tier else f"at {speed} MB/s for each TiB"
+    what = f"{data.kind.value} {how}"
+    return error(
+        "storage.size",
+        (*path, "size_gib"),
+        f"{what} is not sold in this size",
+        value=f"{data.size_gib} GiB",
+        allowed=str(offer),
+        fix=Fix(message=f"write {suggestion}", at=(*path, "size_gib"), value=suggestion),
+    )
+
+
+def check_store_zones(draft: Draft) -> list[Finding]:
+    """A file system that lies in one zone: which one is known, and nodes are there, too."""
+    return list(
+        chain.from_iterable(
+            _zone(draft, path, data)
+            for path, data in datasets_of(draft)
+            if (offer := offer_of(data)) and offer.single_zone and draft.spec.cloud.value in ZONES
+        )
+    )
+
+
+def _zone(draft: Draft, path: Path, data: Dataset) -> Iterator[Finding]:
+    zone, at, known = zone_of(draft.spec, data), (*path, "zone"), cluster_zones(draft.spec)
+    form = ZONES[draft.spec.cloud.value]
+    read = form.pattern.fullmatch(zone or "")
+    if zone is None:
+        problem = "it lies in one zone, and nobody says which"
+        allowed = format_list(known) or form.example
+        yield _no_zone(at, problem, "", allowed, "write the zone of its readers")
+    elif read is None or (draft.region and read["region"] != draft.region.name):
+        where = f"a zone of {draft.region.name}" if read and draft.region else "the name of a zone"
+        problem = f"not {where}"
+        yield _no_zone(at, problem, zone, form.example, "write a zone of the region")
+    elif draft.spec.cloud is Cloud.AWS and zone not in known:
+        problem = "the cluster has no subnet in this zone"
+        allowed = format_list(known) or "a zone of `cluster.zones`"
+        yield _no_zone(at, problem, zone, allowed, f"add {zone} to `cluster.zones`")
+    else:
+        yield from _far(draft, at, zone)
+
+
+def _no_zone(at: Path, problem: str, value: str, allowed: str, fix: str) -> Finding:
+    return error("storage.zone", at, problem, value=value, allowed=allowed, fix=Fix(message=fix))
+
+
+def _far(draft: Draft, at: Path, zone: str) -> Iterator[Finding]:
+    far = [pool.name for pool in draft.spec.pools if pool.zones != (zone,)]
+    if far:
+        yield warning(
+            "storage.far",
+            at,
+            "nodes that read it may start in other zones: what they read crosses zones, slow and billed",
+            value=f"{zone}; pools elsewhere: {format_list(far)}",
+            allowed="pools in its zone, or a store that lies in all zones",
+            fix=Fix(message=f"write zones: [{zone}] at these pools"),
+        )
+
+
+def check_store_teams(draft: Draft) -> list[Finding]:
+    """Teams that there are; whoever writes also has it."""
+    findings: list[Finding] = []
+    for path, data in datasets_of(draft):
+        findings += _unknown(draft, (*path, "teams"), data.teams)
+        findings += _unknown(draft, (*path, "writers"), data.writers)
+        findings += [
+            _no_team((*path, "writers", i), "writes it, and does not have it", name, data.teams)
+            for i, name in enumerate(data.writers)
+            if data.teams and name not in data.teams
+        ]
+        findings += _readers(draft, path, data)
+    storage = draft.spec.storage
+    if storage and storage.checkpoints:
+        findings += _unknown(draft, (*_CHECKPOINTS, "teams"), storage.checkpoints.teams)
+    return findings
+
+
+def _readers(draft: Draft, path: Path, data: Dataset) -> Iterator[Finding]:
+    """The driver of Managed Lustre mounts it once on a node: readers would keep writers from writing."""
+    teams = data.teams or tuple(team.name for team in draft.spec.teams)
+    only = [name for name in teams if name not in data.writers]
+    if data.kind is DatasetKind.MANAGED_LUSTRE and data.writers and only:
+        at: Path = (*path, "writers")
+        yield error(
+            "storage.readers",
+            at,
+            "a node mounts Managed Lustre once, for all of its pods: no team can only read it there",
+            value=f"read by {format_list(only)}, written by {format_list(data.writers)}",
+            allowed="all teams that have it write it, or none does",
+            fix=Fix(message=f"write [{', '.join(teams)}]", at=at, value=list(teams)),
+        )
+
+
+def _unknown(draft: Draft, path: Path, names: tuple[str, ...]) -> Iterator[Finding]:
+    known = tuple(team.name for team in draft.spec.teams)
+    for index, name in enumerate(names):
+        if name not in known:
+            yield _no_team((*path, index), "no team of that name", name, known)
+
+
+def _no_team(at: Path, problem: str, value: str, known: tuple[str, ...]) -> Finding:
+    suggestion = nearest_name(value, known)
+    fix = (
+        Fix(message=f"write {suggestion}", at=at, value=suggestion)
+        if suggestion
+        else Fix(message="name a team of these")
+    )
+    allowed = format_list(known) or "a team under `teams`"
+    return error("storage.team", at, problem, value=value, allowed=allowed, fix=fix)
+
+
+def check_store_names(draft: Draft) -> list[Finding]:
+    """One claim of a name in a namespace."""
+    seen: set[str] = set()
+    findings: list[Finding] = []
+    for path, data in datasets_of(draft):
+        if data.name in seen:
+            findings.append(
+                error(
+                    "storage.twice",
+                    (*path, "name"),
+                    "two datasets of this name",
+                    value=data.name,
+                    allowed="a name of its own",
+                    fix=Fix(message="rename one of them"),
+                )
+            )
+        seen.add(data.name)
+    return findings
+
+
+def check_bucket_names(draft: Draft) -> list[Finding]:
+    """Names that the cloud takes for buckets; whether one is there, and yours, `up` finds out."""
+    form = BUCKETS.get(draft.spec.cloud.value)
+    if form is None:
+        return []
+    storage = draft.spec.storage
+    named = [(path, data.bucket) for path, data in datasets_of(draft)]
+    if storage and storage.checkpoints:
+        named.append((_CHECKPOINTS, storage.checkpoints.bucket))
+    return [
+        error(
+            "storage.bucket_name",
+            (*path, "bucket"),
+            f"no bucket on {draft.spec.cloud.value} can have this name",
+            value=name,
+            allowed=f"3 to 63 small letters, digits and dashes, such as {form.example}; no scheme",
+            fix=Fix(message="write the bucket's name alone"),
+        )
+        for path, name in named
+        if name is not None and not form.pattern.fullmatch(name)
+    ]

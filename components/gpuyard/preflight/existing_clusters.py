@@ -1,0 +1,125 @@
+"""What a stack file says is there already: a cluster that takes the plan's nodes, a key that can be used."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.plan.cluster.ranges import cluster_spec
+from gpuyard.preflight.probes import NOT_FOUND, ProbeAnswer, ProbeResult, at
+from gpuyard.preflight.quota_requirements import PlannedAccount
+from gpuyard.preflight.zones import probe_result
+
+KEY = "key"
+_CLUSTER: Path = ("cluster", "existing")
+_KEY: Path = ("cluster", "key")
+_MINORS: Path = ("kubernetes",)
+_OLDEST = 3
+"""Minors that a kubelet may be behind its control plane."""
+_POOL = "gcp:container/nodePool:NodePool"
+
+
+# ── a cluster ─────────────────────────────────────────────────────────────────────────────────────
+def eks_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> Iterator[Finding]:
+    """Nodes are never newer than their control plane, and three minors older at most."""
+    plan, runs = ahead.plan, str(cluster.get("version", ""))
+    behind = _minor(runs) - _minor(plan.kubernetes)
+    if runs and not 0 <= behind <= _OLDEST:
+        what = "newer than its control plane" if behind < 0 else f"{behind} minors older than it"
+        yield error(
+            "live.version",
+            _MINORS,
+            f"cluster {cluster_spec(plan.spec).existing} runs Kubernetes {runs}: EKS takes no nodes {what}",
+            value=plan.kubernetes,
+            allowed=f"{runs}, or up to {_OLDEST} minors before it",
+            fix=Fix(message=f'write kubernetes: "{runs}", or upgrade the cluster first'),
+        )
+
+
+def gke_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> Iterator[Finding]:
+    """A cluster of another minor, of Autopilot, or without what the pools' nodes are joined by."""
+    plan, name = ahead.plan, cluster_spec(ahead.plan.spec).existing
+    runs = ".".join(str(cluster.get("currentMasterVersion", "")).split(".")[:2])
+    if runs and runs != plan.kubernetes:
+        yield warning(
+            "live.version",
+            _MINORS,
+            f"cluster {name} runs Kubernetes {runs}, and its nodes do: the plan is proved for another",
+            value=plan.kubernetes,
+            allowed=runs,
+            fix=Fix(message=f'write kubernetes: "{runs}"'),
+        )
+    for problem, allowed, fix in _lacking(ahead, cluster):
+        yield error(
+            "live.cluster",
+            _CLUSTER,
+            f"cluster {name} {problem}",
+            value=str(name),
+            allowed=allowed,
+            fix=Fix(message=fix),
+        )
+
+
+def _lacking(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What GKE refuses the pools for, what it would take, and what there is to do."""
+    pools = [each.inputs for each in ahead.graph.resources if each.kind == _POOL]
+    if at(cluster, "autopilot", "enabled") is True:
+        yield "is of Autopilot, which takes no node pools", "a Standard cluster", "name another"
+        return
+    networks = [each for each in pools if at(each, "networkConfig", "additionalNodeNetworkConfigs")]
+    if networks and at(cluster, "networkConfig", "enableMultiNetworking") is not True:
+        yield (
+            "has no multi-networking, which the fabric's networks need",
+            "a cluster made with it: it cannot be turned on later",
+            "name another, or leave `existing` out",
+        )
+    if not at(cluster, "workloadIdentityConfig", "workloadPool"):
+        yield (
+            "has no Workload Identity, and the pools' nodes would give pods none",
+            "a cluster with a workload pool",
+            f"gcloud container clusters update {cluster.get('name')} --workload-pool=PROJECT.svc.id.goog",
+        )
+
+
+def _minor(version: str) -> int:
+    """`1.36` as 36."""
+    part = version.split(".")[1:2]
+    return int(part[0]) if part and part[0].isdigit() else 0
+
+
+# ── a key ─────────────────────────────────────────────────────────────────────────────────────────
+def kms_findings(ahead: PlannedAccount, answer: ProbeAnswer) -> ProbeResult | None:
+    """A key of KMS: there, enabled, and symmetric."""
+    key = str(cluster_spec(ahead.plan.spec).key)
+    about = at(answer.value, "KeyMetadata")
+    if answer.error.startswith("NotFound"):
+        return _key(key, "is not there")
+    state, spec = at(about, "KeyState"), at(about, "KeySpec")
+    if not isinstance(state, str):
+        return None
+    if state != "Enabled":
+        return _key(key, f"is {state}")
+    if spec not in {None, "SYMMETRIC_DEFAULT"}:
+        return _key(key, f"is of {spec}, and secrets are encrypted with a symmetric one")
+    return probe_result(said=f"key {key} is there and enabled")
+
+
+def cloud_kms_findings(ahead: PlannedAccount, answer: ProbeAnswer) -> ProbeResult | None:
+    """A key of Cloud KMS: there, with a version that encrypts."""
+    key = str(cluster_spec(ahead.plan.spec).key)
+    if answer.error == NOT_FOUND:
+        return _key(key, "is not there")
+    purpose, state = at(answer.value, "purpose"), at(answer.value, "primary", "state")
+    if not isinstance(purpose, str):
+        return None
+    if purpose != "ENCRYPT_DECRYPT":
+        return _key(
+            key, f"is for {purpose}, and secrets are encrypted with one for ENCRYPT_DECRYPT"
+        )
+    if state != "ENABLED":
+        return _key(key, f"has no version that is enabled ({state or 'none'})")
+    return probe_result(said=f"key {key} is there and enabled")
+
+
+def _key(key: str, problem: str) -> ProbeResult:
+    fix = Fix(message="name a key that is enabled, or leave `key` out: one is made")
+    return probe_result(error("live.key", _KEY, f"the key {problem}", value=key, fix=fix))

@@ -1,0 +1,140 @@
+"""Whether whoever is signed in at AWS may do what a plan needs: asked of IAM's simulator, in two rounds.
+
+The first asks for all actions on everything. What it denies may still be allowed on the stack's own
+resources and with its tags, so the second asks for those by resource and condition.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuyard.findings import Fix, format_list, warning
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.preflight.probes import (
+    UNEXPECTED_FORMAT,
+    AnswersByName,
+    Probe,
+    ProbeAnswer,
+    ProbeResult,
+    SkippedProbe,
+    items,
+)
+from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard.render.permissions.needs import ANY, PermissionRequest, PolicyCondition
+from gpuyard.render.permissions.of_plan import aws_needs
+
+FIRST, ABOUT = "permissions", "permissions of who is signed in"
+_SESSION = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.+")
+_PRINCIPAL = re.compile(r"arn:[\w-]+:iam::\d{12}:(user|role)/.+")
+
+
+def caller_principal(caller: Any) -> str:
+    """Whose policies the simulator reads: a user, or the role of a session; empty for anybody else."""
+    arn = str(caller.get("Arn", "")) if isinstance(caller, Mapping) else ""
+    if session := _SESSION.fullmatch(arn):
+        partition, account, role = session.groups()
+        return f"arn:{partition}:iam::{account}:role/{role}"
+    return arn if _PRINCIPAL.fullmatch(arn) else ""
+
+
+def required_permissions(
+    plan: PlatformPlan, graph: CloudGraph, who: str
+) -> list[PermissionRequest]:
+    """What the plan asks for in the account of who is signed in, each once."""
+    return list(dict.fromkeys(aws_needs(plan, graph, who.split(":")[4])))
+
+
+def first_question(needed: Sequence[PermissionRequest], who: str) -> Probe:
+    """All actions, on everything."""
+    actions = sorted({need.action for need in needed})
+    return Probe(FIRST, ABOUT, (*_simulate(who), "--action-names", *actions))
+
+
+def _simulate(who: str) -> tuple[str, ...]:
+    return (
+        "aws",
+        "iam",
+        "simulate-principal-policy",
+        "--output",
+        "json",
+        "--policy-source-arn",
+        who,
+    )
+
+
+def further_questions(
+    needed: Sequence[PermissionRequest], who: str, first: ProbeAnswer
+) -> list[Probe]:
+    """What was denied on everything, by resource and condition."""
+    denied = _denied(items(first.value, "EvaluationResults") or [])
+    groups: dict[tuple[tuple[str, ...], PolicyCondition], list[str]] = {}
+    for need in needed:
+        if need.action in denied and (need.condition or need.arns != (ANY,)):
+            groups.setdefault((need.arns, need.condition), []).append(need.action)
+    return [
+        Probe(
+            f"{FIRST} {number}",
+            ABOUT,
+            (
+                *(*_simulate(who), "--action-names", *sorted(set(actions))),
+                *("--resource-arns", *arns),
+                *(("--context-entries", *_context(condition)) if condition else ()),
+            ),
+        )
+        for number, ((arns, condition), actions) in enumerate(sorted(groups.items()), start=1)
+    ]
+
+
+def _context(condition: PolicyCondition) -> list[str]:
+    return [
+        f"ContextKeyName={key},ContextKeyValues={values[0]},ContextKeyType=string"
+        for _, key, values in condition
+    ]
+
+
+def _denied(results: list[Any]) -> set[str]:
+    return {str(each.get("EvalActionName")) for each in results if not _is_allowed(each)}
+
+
+def _is_allowed(result: Mapping[str, Any]) -> bool:
+    """On one of the resources at least: an action is of some types of them only."""
+    by_resource = items(result, "ResourceSpecificResults") or []
+    here = [each.get("EvalResourceDecision") for each in by_resource]
+    return "allowed" in (result.get("EvalDecision"), *here)
+
+
+def permission_findings(questions: list[Probe], answers: AnswersByName) -> ProbeResult:
+    """What of it all is denied, when both rounds have been asked."""
+    first, *rest = questions
+    if answers[first.name].failure_reason or answers[first.name].error:
+        why = answers[first.name].failure_reason or answers[first.name].error
+        return ProbeResult(skipped=(SkippedProbe(ABOUT, why),))
+    results = items(answers[first.name].value, "EvaluationResults")
+    if results is None:
+        return ProbeResult(skipped=(SkippedProbe(ABOUT, UNEXPECTED_FORMAT),))
+    denied, silent = _denied(results), ProbeResult()
+    for question in rest:
+        result = items(answers[question.name].value, "EvaluationResults")
+        if result is None:
+            why = (
+                answers[question.name].failure_reason
+                or answers[question.name].error
+                or UNEXPECTED_FORMAT
+            )
+            silent = ProbeResult(skipped=(SkippedProbe(ABOUT, why),))
+        denied -= {str(each.get("EvalActionName")) for each in result or () if _is_allowed(each)}
+    if silent.skipped:
+        return silent
+    if not denied:
+        return ProbeResult(messages=(f"{first.words[6]} may do all {len(results)} actions",))
+    return ProbeResult((_finding(first.words[6], denied),))
+
+
+def _finding(who: str, denied: set[str]) -> Any:
+    return warning(
+        "live.denied",
+        (),
+        f"{who} is denied {len(denied)} of the actions that the stack needs: {format_list(sorted(denied))}",
+        value=who,
+        fix=Fix(message="attach the policies that `gpuyard permissions` prints"),
+    )

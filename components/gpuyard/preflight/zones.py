@@ -1,0 +1,93 @@
+"""Zones, machines and subnets that a stack file names, against those that a cloud says there are.
+
+A program judges them too, before it registers anything: it loads this module, and nothing of another cloud.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from gpuyard.catalogue.cluster.eks import ZONES_WITHOUT
+from gpuyard.findings import Finding, Fix, Path, error, format_list
+from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones, configured_zones
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.preflight.probes import ProbeResult
+
+
+def pool_path(plan: PlatformPlan, pool: PoolPlan) -> Path:
+    """Where the stack file has the pool."""
+    names = [each.name for each in plan.spec.pools]
+    return ("pools", names.index(pool.name))
+
+
+def named_subnets(plan: PlatformPlan) -> Iterator[tuple[Path, str]]:
+    """Those that the stack file names, with their places."""
+    subnets = cluster_spec(plan.spec).network.subnets
+    for side in ("private", "public") if subnets else ():
+        for number, each in enumerate(getattr(subnets, side)):
+            yield ("cluster", "network", "subnets", side, number), each
+
+
+def probe_result(*findings: Finding, said: str = "") -> ProbeResult:
+    """Findings, or what is said where there are none."""
+    return ProbeResult(findings, (), (said,) if said and not findings else ())
+
+
+def check_zones(named: Mapping[str, Path], existing: set[str], region: str) -> ProbeResult:
+    """Zones that the stack file names against those that there are."""
+    fix = Fix(message="write zones that there are, or leave `zones` out")
+    allowed = format_list(sorted(existing)) or "none"
+    results = [
+        error("live.zone", at, f"{region} has no zone {zone}", value=zone, allowed=allowed, fix=fix)
+        for zone, at in named.items()
+        if zone not in existing
+    ]
+    return probe_result(*results, said=f"{format_list(named)} are zones of {region}")
+
+
+def without_control_plane(plan: PlatformPlan, ids: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Zones in which EKS makes no control plane, by the ids of zones: it is given a subnet of each zone."""
+    cluster = cluster_spec(plan.spec)
+    if cluster.existing or cluster.network.subnets:
+        return ()
+    paths = configured_zones(plan.spec)
+    fix = Fix(message="write other zones: by its id it is another zone in each account")
+    return tuple(
+        error(
+            "live.zone",
+            paths[zone],
+            f"EKS makes no control plane in {zone}, which is {ids[zone]} in this account",
+            value=zone,
+            allowed=f"zones other than {format_list(ZONES_WITHOUT)}",
+            fix=fix,
+        )
+        for zone in cluster_zones(plan.spec)
+        if ids.get(zone) in ZONES_WITHOUT
+    )
+
+
+def check_offers(plan: PlatformPlan, zones: Mapping[str, set[str]]) -> ProbeResult:
+    """Machines against the zones that sell them."""
+    result, own = ProbeResult(), cluster_spec(plan.spec).zones
+    for pool in plan.pools:
+        machine = pool.machine.type_name
+        sold = sorted(zones.get(machine, ()))
+        zone_names, at = pool.zones, (*pool_path(plan, pool), "zones")
+        lacking = [zone for zone in zone_names if zone not in sold]
+        if not zone_names and sold and not set(own).intersection(sold):
+            lacking, at = list(own), ("cluster", "zones")  # its nodes start in one of these
+        if sold and not lacking:
+            result += probe_result(said=f"{machine} is sold in {format_list(sold)}")
+            continue
+        where = format_list(lacking) if sold else (plan.region or "the region")
+        at = at if sold else (*pool_path(plan, pool), "machine")
+        words = "name zones that sell it" if sold else "take another machine or region"
+        result += probe_result(
+            error(
+                "live.offering",
+                at,
+                f"{machine} is not sold in {where}",
+                value=machine,
+                allowed=format_list(sold) or "in no zone of it",
+                fix=Fix(message=words),
+            )
+        )
+    return result

@@ -1,0 +1,96 @@
+"""Cluster Autoscaler for EKS: its chart with values of the plan, and the order in which it fills node groups.
+
+It removes a node on which nothing asks for anything, and no other: by default it empties nodes that are used
+less than half, and with them half a gang. So utilisation is compared with what no request stays below.
+"""
+
+from typing import Any
+
+from gpuyard.catalogue.kubernetes.autoscaler_metrics import PER_GROUP_FLAG
+from gpuyard.catalogue.kubernetes.autoscalers import ANY_GROUP, MANAGED_GROUP, PRIORITY_CONFIGMAP
+from gpuyard.catalogue.software.charts import AUTOSCALER_CHART, AUTOSCALER_CHART_PIN
+from gpuyard.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.aws.pools import group_name, group_sizes, node_group_pools
+from gpuyard.render.charts import Release
+from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.mirror import chart_location, chart_repository, image_repository, image_tag
+from gpuyard.render.objects import Object, managed_object, system_tolerations
+from gpuyard.render.text import yaml_text
+
+_NOTHING = "0.000001"
+"""Below a thousandth of a CPU on every machine, above none."""
+_STEP = 10
+"""Between two ways of buying, so that somebody can put a group of theirs in between."""
+_MEMORY = ((100, "600Mi"), (1000, "2Gi"))
+"""Up to so many nodes, so much memory: an estimate, it keeps every pod and node."""
+_MOST_MEMORY = "4Gi"
+
+
+def node_group_autoscaler(plan: PlatformPlan) -> Release:
+    """What Helm installs."""
+    return Release(
+        name=AUTOSCALER_CHART.name,
+        namespace=KUBE_SYSTEM,
+        chart=chart_location(plan.spec, AUTOSCALER_CHART),
+        repository=chart_repository(plan.spec, AUTOSCALER_CHART),
+        version=plan.software[AUTOSCALER_CHART_PIN],
+        values=autoscaler_values(plan),
+    )
+
+
+def priority_objects(plan: PlatformPlan) -> list[Object]:
+    """Which group is filled first: an object of ours, which the autoscaler reads anew whenever it changes."""
+    data = {"priorities": yaml_text(priorities(plan))}
+    name = PRIORITY_CONFIGMAP
+    return [managed_object(plan.name, "v1", "ConfigMap", name, namespace=KUBE_SYSTEM, data=data)]
+
+
+def priorities(plan: PlatformPlan) -> dict[int, list[str]]:
+    """Auto-scaling groups by number, the highest first: each pool's ladder from its first rung down."""
+    results: dict[int, list[str]] = {}
+    pools = [group_sizes(pool) for pool in node_group_pools(plan)]
+    longest = max((len(sizes) for sizes in pools), default=0)
+    for pool, sizes in zip(node_group_pools(plan), pools, strict=True):
+        for index, size in enumerate(sizes):
+            number = _STEP * (longest - index)
+            pattern = "^" + MANAGED_GROUP.format(fit(group_name(pool, size.option)))
+            results.setdefault(number, []).append(pattern)
+    return {**dict(sorted(results.items(), reverse=True)), 1: [ANY_GROUP]}
+
+
+def autoscaler_values(plan: PlatformPlan) -> dict[str, Any]:
+    """The chart's values."""
+    uses_provisioning = any(pool.provisioning for pool in plan.pools)
+    memory = _memory(plan)
+    return {
+        "fullnameOverride": AUTOSCALER_ACCOUNT,
+        "cloudProvider": "aws",
+        # Without a region in the stack file it is what Pod Identity puts into the pod.
+        **({"awsRegion": plan.region} if plan.region else {}),
+        "autoDiscovery": {"clusterName": plan.name},
+        "rbac": {"serviceAccount": {"name": AUTOSCALER_ACCOUNT}},
+        "image": {
+            "repository": image_repository(plan.spec, AUTOSCALER_CHART),
+            "tag": image_tag(AUTOSCALER_CHART, plan.software[AUTOSCALER_CHART.name]),
+        },
+        "nodeSelector": {POOL_LABEL: SYSTEM_POOL},
+        "tolerations": system_tolerations(),
+        "resources": {
+            "requests": {"cpu": "100m", "memory": memory},
+            "limits": {"memory": memory},
+        },
+        "extraArgs": {
+            "expander": "priority,least-waste",
+            PER_GROUP_FLAG: "true",
+            "ignore-daemonsets-utilization": "true",
+            "scale-down-utilization-threshold": _NOTHING,
+            "scale-down-gpu-utilization-threshold": _NOTHING,
+            **({"enable-provisioning-requests": "true"} if uses_provisioning else {}),
+        },
+    }
+
+
+def _memory(plan: PlatformPlan) -> str:
+    nodes = sum(pool.nodes.high for pool in plan.pools)
+    return next((memory for most, memory in _MEMORY if nodes <= most), _MOST_MEMORY)

@@ -1,0 +1,111 @@
+"""Google's driver installer, for nodes whose image has no driver and where GKE was told to bring none.
+
+It is Google's own DaemonSet for Container-Optimized OS. Two things differ. It keeps off nodes with
+Ubuntu, whose disk lacks its image; and machines that need the newest driver have one of their own.
+"""
+
+from gpuyard.catalogue.gke.nodes import (
+    DISTRIBUTION_LABEL,
+    DRIVER_INSTALLER,
+    GPU_DRIVER_LABEL,
+    GPU_MODEL_LABEL,
+    INSTALLER_IMAGE,
+    INSTALLER_PAUSE,
+    requests_latest_driver,
+)
+from gpuyard.catalogue.machines import MACHINES
+from gpuyard.catalogue.software.images import ComponentOwner
+from gpuyard.names import INSTANCE_TYPE_LABEL
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS
+from gpuyard.render.mirror import mirrored
+from gpuyard.render.objects import Object, node_agent, on_nodes
+
+_NVIDIA = "/home/kubernetes/bin/nvidia"
+_MOUNTS = {
+    "dev": ("/dev", "/dev"),
+    "vulkan-icd-mount": (f"{_NVIDIA}/vulkan/icd.d", "/etc/vulkan/icd.d"),
+    "nvidia-install-dir-host": (_NVIDIA, "/usr/local/nvidia"),
+    "root-mount": ("/", "/root"),
+    "cos-tools": ("/var/lib/cos-tools", "/build/cos-tools"),
+}
+"""Volumes: where they lie on the node, and where the installer finds them."""
+_PLACES = {
+    "NVIDIA_INSTALL_DIR": "nvidia-install-dir-host",
+    "VULKAN_ICD_DIR": "vulkan-icd-mount",
+    "COS_TOOLS_DIR": "cos-tools",
+}
+
+
+def driver_objects(plan: PlatformPlan) -> list[Object]:
+    """One DaemonSet for each way to install that a pool needs; none where nobody waits for Google's."""
+    needed = {requests_latest_driver(p.machine.type_name) for p in plan.pools if _by_installer(p)}
+    return [_installer(plan, latest=latest) for latest in sorted(needed)]
+
+
+def _by_installer(pool: PoolPlan) -> bool:
+    software = pool.node_software
+    return software is not None and ComponentOwner.DAEMONSET.value in software.owners.values()
+
+
+def _installer(plan: PlatformPlan, *, latest: bool) -> Object:
+    name = f"{DRIVER_INSTALLER}-latest" if latest else DRIVER_INSTALLER
+    pod = {
+        "priorityClassName": PRIORITY_CLASS,
+        "automountServiceAccountToken": False,
+        "affinity": _nodes(latest=latest),
+        "tolerations": [{"operator": "Exists"}],
+        "hostNetwork": True,
+        "hostPID": True,
+        "initContainers": [_container(latest=latest)],
+        "containers": [{"name": "pause", "image": mirrored(plan.spec, INSTALLER_PAUSE)}],
+        "volumes": [{"name": n, "hostPath": {"path": at}} for n, (at, _) in _MOUNTS.items()],
+    }
+    return node_agent(plan.name, name, "k8s-app", pod)
+
+
+def _nodes(*, latest: bool) -> Object:
+    """Nodes with GPUs for which nobody else brings a driver."""
+    machines = sorted({m.type_name for m in MACHINES.values() if requests_latest_driver(m.name)})
+    terms = [
+        (GPU_MODEL_LABEL, "Exists", None),
+        (GPU_DRIVER_LABEL, "DoesNotExist", None),
+        ("cloud.google.com/gke-confidential-nodes-instance-type", "DoesNotExist", None),
+        (DISTRIBUTION_LABEL, "In", ["cos"]),
+        (INSTANCE_TYPE_LABEL, "In" if latest else "NotIn", machines),
+    ]
+    matches = [
+        {"key": key, "operator": how, **({"values": values} if values else {})}
+        for key, how, values in terms
+    ]
+    return on_nodes(matches)
+
+
+def _container(*, latest: bool) -> Object:
+    env = [
+        {"name": f"{word}_{end}", "value": _MOUNTS[volume][side]}
+        for word, volume in _PLACES.items()
+        for side, end in enumerate(("HOST", "CONTAINER"))
+    ]
+    return {
+        "name": DRIVER_INSTALLER,
+        "image": INSTALLER_IMAGE,
+        "imagePullPolicy": "Never",
+        # It loads modules into the node's kernel.
+        "securityContext": {"privileged": True},
+        "resources": {"requests": {"cpu": "150m"}},
+        "env": [*env, {"name": "ROOT_MOUNT_DIR", "value": _MOUNTS["root-mount"][1]}],
+        "command": ["bash", "-c", _script(latest=latest)],
+        "volumeMounts": [
+            {"name": n, "mountPath": mount_path} for n, (_, mount_path) in _MOUNTS.items()
+        ],
+    }
+
+
+def _script(*, latest: bool) -> str:
+    """A driver that is loaded stays: it cannot be changed under programs that use it."""
+    install = "/cos-gpu-installer install"
+    if latest:
+        readable = f"chmod 755 {_MOUNTS['root-mount'][1]}{_NVIDIA}"
+        install = f"{install} --version=latest && {readable}"
+    return f"lsmod | grep nvidia || {{ {install}; }}"

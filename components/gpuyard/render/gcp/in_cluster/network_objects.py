@@ -1,0 +1,48 @@
+"""How pods name a node's further networks: objects that go with the networks, as GKE's examples call them."""
+
+from gpuyard.names import GKE_NETWORKING_GROUP
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.gcp.fabric import all_links, fabric_name
+from gpuyard.render.objects import Object, managed_object
+
+_VERSION = f"{GKE_NETWORKING_GROUP}/v1"
+_PARAMETERS = "GKENetworkParamSet"
+
+
+def network_objects(plan: PlatformPlan) -> list[Object]:
+    """Two objects for each further network: where it is, and by what name pods get an interface in it.
+
+    Cards that pods claim have none: claims find them.
+    """
+    named = {link.object: link for link in all_links(plan) if link.mode}
+    return [
+        each
+        for name, link in named.items()
+        for each in (
+            managed_object(
+                plan.name,
+                _VERSION,
+                _PARAMETERS,
+                name,
+                spec={
+                    "vpc": fabric_name(plan, link.network),
+                    "vpcSubnet": fabric_name(plan, link.subnetwork),
+                    "deviceMode": link.mode,
+                },
+            ),
+            managed_object(
+                plan.name,
+                _VERSION,
+                "Network",
+                name,
+                spec={
+                    "type": "Device",
+                    "parametersRef": {
+                        "group": GKE_NETWORKING_GROUP,
+                        "kind": _PARAMETERS,
+                        "name": name,
+                    },
+                },
+            ),
+        )
+    ]

@@ -1,0 +1,67 @@
+"""An operator that is there already: what it must be told, so that nodes are what the plan says.
+
+It has one ClusterPolicy. Of that only what the plan stands on is compared: who brings a part, with which
+settings, which configurations the agents read, and the taints they pass. All else is its owner's.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.catalogue.software.images import SoftwarePart
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.software.gpu_operator import joins_operator
+from gpuyard.render.gpu_operator.values import operator_values
+
+_DECIDED_BY_OWNER = frozenset(
+    {"version", "kernelModuleType", "upgradePolicy", "repository", "manager"}
+)
+"""Of a part that the operator brings: which, from where, and when nodes get another."""
+_ON = True
+"""What a policy means that does not say whether a part is enabled."""
+
+
+def required_values(plan: PlatformPlan) -> dict[str, Any]:
+    """Of our values those that another's operator must have; empty where it is ours, or brings nothing."""
+    parts = plan.operator
+    if parts is None or not joins_operator(plan.spec) or not any(parts.enabled.values()):
+        return {}
+    values = operator_values(plan, parts)
+    results = {
+        part.value: {k: v for k, v in values[part.value].items() if k not in _DECIDED_BY_OWNER}
+        for part in SoftwarePart
+    }
+    results["daemonsets"] = {"tolerations": values["daemonsets"]["tolerations"]}
+    results["mig"] = values["mig"]
+    return results | ({"hostPaths": values["hostPaths"]} if "hostPaths" in values else {})
+
+
+def differences(plan: PlatformPlan, policy: Mapping[str, Any]) -> list[str]:
+    """What of a ClusterPolicy is not as nodes need it: the path, what is there, what is needed."""
+    return list(_differences(required_values(plan), policy.get("spec") or {}, ""))
+
+
+def _differences(needed: Mapping[str, Any], existing: Mapping[str, Any], at: str) -> Iterator[str]:
+    for key, expected in needed.items():
+        path, has = f"{at}{key}", existing.get(key)
+        if isinstance(expected, Mapping):
+            yield from _differences(expected, has or {}, f"{path}.")
+        elif isinstance(expected, list):
+            if missing := [each for each in expected if each not in (has or [])]:
+                yield f"{path} lacks {', '.join(_shown(each) for each in missing)}"
+        elif not _serves(path, expected, has):
+            yield f"{path} is {_shown(has)}, needed {_shown(expected)}"
+
+
+def _serves(path: str, expected: object, has: object) -> bool:
+    """Unsaid is on, and an empty strategy lets each pool have its own."""
+    if has is None or has == "":
+        return expected == "" or path == "mig.strategy" or expected is _ON
+    return has == expected
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k}: {_shown(v)}" for k, v in value.items()) + "}"
+    if value is None or value == "":
+        return "empty"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,141 @@
+"""Nodes that have passed are checked again: a CronJob takes the mark of those that are idle.
+
+It makes no pod and holds no GPU: whoever looks at nodes without a verdict does the rest, beside the work that
+may come meanwhile. Its account may take one label away, and write down by which run.
+"""
+
+import json
+
+from gpuyard.names import CHECK_AGAIN, CHECKED_LABEL, JOB_NAME_LABEL, again_name
+from gpuyard.plan.records import PlatformPlan, PoolPlan, RecurringCheck, ValidationPlan
+from gpuyard.render.access import RBAC
+from gpuyard.render.admission.accounts import account_policy
+from gpuyard.render.admission.cel import metadata_kept, optional, quoted
+from gpuyard.render.gpu_operator.objects import agent_tolerations, operator_namespace
+from gpuyard.render.objects import Object, managed_object, service_account
+from gpuyard.render.programs import SETTINGS_FILE, AgentDeployment
+
+MODULE = "gpuyard_gate.recurring"
+EVERY_SECONDS = 30
+_ENDS_SECONDS = 300
+"""So long after its time a run that hangs is ended."""
+
+
+def recurring_objects(
+    plan: PlatformPlan,
+    validation: ValidationPlan,
+    pools: list[PoolPlan],
+    looker: AgentDeployment,
+    names: Object,
+) -> list[Object]:
+    """Rights and their limits, then the program on its schedule; nothing where none is asked for."""
+    if validation.recurring is None or not pools:
+        return []
+    return [
+        *_rights(plan),
+        *_policy(plan),
+        *_program(plan, validation.recurring, looker, _settings_json(validation, pools, names)),
+    ]
+
+
+def _settings_json(validation: ValidationPlan, pools: list[PoolPlan], names: Object) -> str:
+    settings = {
+        "every_seconds": EVERY_SECONDS,
+        "run_seconds": validation.recurring.seconds if validation.recurring else 0,
+        "most_at_once_percent": validation.max_unavailable_percent,
+        "names": names,
+        "again": CHECK_AGAIN,
+        "pools": [
+            {
+                "name": pool.name,
+                "selector": ",".join(f"{k}={v}" for k, v in sorted(pool.node_selector.items())),
+                "resources": [each.resource for each in pool.advertised],
+            }
+            for pool in pools
+        ],
+    }
+    return json.dumps(settings, indent=2) + "\n"
+
+
+def _rights(plan: PlatformPlan) -> list[Object]:
+    """Nodes to list and patch; pods of everybody to list, for they say which node is idle."""
+    name, space = again_name(plan.name), operator_namespace(plan)
+    who = [{"kind": "ServiceAccount", "name": name, "namespace": space}]
+    ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
+    rules = [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "patch"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+    ]
+    return [
+        service_account(plan.name, name, space),
+        managed_object(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=rules),
+        managed_object(
+            plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who
+        ),
+    ]
+
+
+def _policy(plan: PlatformPlan) -> list[Object]:
+    """It may take the mark away, and give none: only a check says that a node has passed."""
+    name = again_name(plan.name)
+    ours = f"metadata.?labels[?{quoted(CHECKED_LABEL)}].orValue('')"
+    holds = {
+        **metadata_kept(labels=(CHECKED_LABEL,), annotations=(CHECK_AGAIN,)),
+        "marks": f"object.{ours} in ['', oldObject.{ours}]",
+        "taints": " == ".join(
+            optional(each, "spec.taints", "[]") for each in ("object", "oldObject")
+        ),
+        "cordons": " == ".join(
+            optional(each, "spec.unschedulable", "false") for each in ("object", "oldObject")
+        ),
+    }
+    return account_policy(plan.name, name, operator_namespace(plan), ("", "v1", "nodes"), holds)
+
+
+def _program(
+    plan: PlatformPlan, again: RecurringCheck, looker: AgentDeployment, settings: str
+) -> list[Object]:
+    name, space = again_name(plan.name), operator_namespace(plan)
+    pod = looker.pod(agent_tolerations(plan))
+    (container,) = pod["containers"]
+    (volume,) = pod["volumes"]
+    container |= {
+        "name": "again",
+        "command": ["python3", "-B", "-m", MODULE],
+        "args": ["--settings", f"/settings/{SETTINGS_FILE}", "--run", "$(RUN)"],
+        "env": [
+            {
+                "name": "RUN",
+                "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{JOB_NAME_LABEL}']"}},
+            }
+        ],
+    }
+    container["volumeMounts"] = [
+        *container["volumeMounts"],
+        {"name": "settings", "mountPath": "/settings", "readOnly": True},
+    ]
+    pod |= {
+        "serviceAccountName": name,
+        "restartPolicy": "Never",
+        "volumes": [volume, {"name": "settings", "configMap": {"name": name}}],
+    }
+    job = {
+        "backoffLimit": 2,
+        "activeDeadlineSeconds": again.seconds + _ENDS_SECONDS,
+        "template": {"metadata": {"labels": {"app.kubernetes.io/name": name}}, "spec": pod},
+    }
+    spec = {
+        "schedule": again.cron,
+        "timeZone": again.time_zone,
+        "concurrencyPolicy": "Forbid",
+        "startingDeadlineSeconds": 3600,
+        "successfulJobsHistoryLimit": 1,
+        "failedJobsHistoryLimit": 3,
+        "jobTemplate": {"spec": job},
+    }
+    return [
+        managed_object(
+            plan.name, "v1", "ConfigMap", name, namespace=space, data={SETTINGS_FILE: settings}
+        ),
+        managed_object(plan.name, "batch/v1", "CronJob", name, namespace=space, spec=spec),
+    ]

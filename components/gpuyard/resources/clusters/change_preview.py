@@ -1,0 +1,92 @@
+"""Before anything is registered: what the deployment would take away of what the last one left.
+
+A program is told its own last state by the engine (`pulumi:pulumi:readStackResourceOutputs`): the outputs of
+every resource, at a preview as at an `up`. `gpuyard check --against` says the same of an exported state.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pulumi
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import monitor_supports_feature
+
+from gpuyard.changes.deployed_state import DeployedState, deployed_state_from_engine
+from gpuyard.changes.findings import change_findings
+from gpuyard.changes.planned_changes import Effect, plan_changes
+from gpuyard.changes.platforms import driver_of
+from gpuyard.changes.rollout_waves import RolloutWaves
+from gpuyard.changes.sizes import with_sizes
+from gpuyard.findings import Finding, Severity
+from gpuyard.plan.pools.own_nodes import labels_nodes
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard.render.cloud_graph import graph_of
+from gpuyard.resources.errors import PlatformRejected
+
+_LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePreview:
+    """What a deployment does to what is there."""
+
+    findings: tuple[Finding, ...] = ()
+    rollout_waves: RolloutWaves = ()
+    """Where several pools change: which first."""
+    driver_rollouts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Pools that get another driver by the operator, and the one that they have."""
+    resized: CloudGraph | None = None
+    """The graph of the cloud where bounds of deployed node groups change."""
+
+
+def preview_changes(name: str, plan: PlatformPlan) -> ChangePreview:
+    """What else there is to say; PlatformRejected where something is lost that nobody consented to.
+
+    Where no cloud makes nodes nothing that is bought is given back, and only jobs are lost, on GPUs that are
+    cut anew or get another driver.
+    """
+    graph = graph_of(plan)
+    driven = any(driver_of(plan, each) for each in plan.pools)
+    cuts = any(labels_nodes(plan.spec, each) for each in plan.spec.pools)
+    asks = graph is not None or plan.simulated or driven or cuts
+    state = last_known_state() if asks else None
+    if state is None:
+        return ChangePreview()
+    changes = plan_changes(plan, graph, state, name)
+    resized = with_sizes(graph, state.cloud_resources(name, graph)) if graph is not None else None
+    if graph is None:
+        jobs = tuple(
+            each
+            for each in changes.disruptions
+            if each.effect in {Effect.REPARTITIONS, Effect.ROLLS}
+        )
+        changes = replace(changes, disruptions=jobs, reduced_quotas=(), unplanned_removals=())
+    result = change_findings(plan, changes)
+    if refused := [each for each in result if each.severity is Severity.ERROR]:
+        raise PlatformRejected(f"the change of the platform {plan.name}", refused)
+    return ChangePreview(tuple(result), changes.rollout_waves, changes.driver_rollouts, resized)
+
+
+def resized_part(component: str, part: str, graph: CloudGraph) -> CloudGraph:
+    """The graph for a component outside of a Platform: with sizes where bounds of its node groups change."""
+    grows = any(each.ignores for each in graph.of_part(part))
+    stand = last_known_state() if grows else None
+    there = stand.of_part(component, part, graph) if stand is not None else {}
+    return with_sizes(graph, there) or graph
+
+
+def last_known_state() -> DeployedState | None:
+    """What the last deployment left; None from an engine that has none to tell, or a mock of it."""
+    if not monitor_supports_feature(resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS):
+        return None
+    stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
+    try:
+        answer = pulumi.runtime.invoke(_LAST_STATE, {"stackName": stack}).value
+    except Exception as problem:  # noqa: BLE001  a backend that does not tell must not stop a deployment
+        pulumi.log.warn(
+            f"nobody could look at the last state of {stack}, so nothing is said of what is lost: {problem}"
+            "\n  fix: look before: pulumi stack export | gpuyard check STACK --against -"
+        )
+        return None
+    return deployed_state_from_engine(answer.get("outputs", {}))

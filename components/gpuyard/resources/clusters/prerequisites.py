@@ -1,0 +1,76 @@
+"""Before a cluster's first resource is registered, its cloud is asked for what the stack file names of it.
+
+At a preview as at an `up`: a zone that is not there would else be met midway, with half a network made.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import pulumi
+
+from gpuyard.catalogue.software.providers import PROVIDERS
+from gpuyard.findings import Finding, Severity, has_errors
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.preflight.prerequisites import is_not_found, prerequisite_findings
+from gpuyard.render.cloud.graph import CloudCall
+from gpuyard.render.cloud.prerequisites import named_reservations
+from gpuyard.resources.clusters.change_preview import last_known_state
+from gpuyard.resources.errors import PlatformRejected
+
+
+def check_prerequisites(
+    parent: pulumi.Resource, plan: PlatformPlan, calls: Iterable[CloudCall]
+) -> None:
+    """PlatformRejected where the cloud has not what is named; what is not answered refuses nothing."""
+    answers: dict[str, dict[str, Any]] = {}
+    results: tuple[Finding, ...] = ()
+    for call in calls:
+        answer = _answer(parent, call)
+        if answer is None:
+            continue
+        answers[call.name] = answer
+        # Nobody is asked what a zone sells that is not there.
+        results = prerequisite_findings(plan, answers)
+        if has_errors(results):
+            results = prerequisite_findings(plan, answers, _drawn_on(plan))
+        if has_errors(results):
+            raise PlatformRejected(f"the platform {plan.name}", results)
+    for each in results:
+        if each.severity is Severity.WARNING:
+            pulumi.log.warn(str(each), parent)
+
+
+def _answer(parent: pulumi.Resource, call: CloudCall) -> dict[str, Any] | None:
+    """What is there; empty where nothing is; None, with the reason in the log, where nobody says."""
+    version = PROVIDERS[call.kind.partition(":")[0]].version
+    opts = pulumi.InvokeOptions(parent=parent, version=version)
+    try:
+        answer = pulumi.runtime.invoke(call.kind, dict(call.args), opts).value
+        if lacks := [field for field in call.outputs if answer.get(field) is None]:
+            raise LookupError(f"the answer has no {', '.join(lacks)}")  # noqa: TRY301
+    except Exception as problem:  # noqa: BLE001  the SDK has no other class
+        if is_not_found(call.kind, str(problem)):
+            return {}
+        pulumi.log.info(
+            f"{call.kind} is not answered, so nothing is said of it before it is met: {problem}",
+            parent,
+        )
+        return None
+    return {field: _plain(answer.get(field)) for field in (*call.outputs, *call.may_lack)}
+
+
+def _drawn_on(plan: PlatformPlan) -> Collection[str]:
+    """Reservations of the stack file that something of the last deployment names."""
+    state = last_known_state()
+    outputs = [json.dumps(each.outputs, default=str) for each in state.resources] if state else ()
+    return {
+        name for name, _ in named_reservations(plan) if any(f'"{name}"' in text for text in outputs)
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A tree of the engine's as one of Python's."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,89 @@
+"""Driver and firmware over the nodes of a pool: each looks at itself alone, here their words meet.
+
+As in figures, what a node says is a short text, and no more of it than there are nodes.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gpuyard.resources.validation.measurements import BEGINS, MOST_LETTERS
+
+InconsistentNodes = Mapping[str, Mapping[str, list[str]]]
+"""By part: its versions, each with the nodes that have it."""
+MOST_PARTS, MOST_VERSIONS, MOST_NODES = 8, 8, 64
+SHOWN = 8
+"""So many nodes of one version are named in a warning."""
+_CALLED = {
+    "driver": "driver",
+    "vbios": "VBIOS",
+    "gsp_firmware": "GSP firmware",
+    "inforom_image": "InfoROM image",
+}
+
+
+def inconsistent_nodes(messages: Iterable[tuple[str, str]]) -> InconsistentNodes:
+    """Of nodes and their last words: parts of which they have several versions, as far as they say so."""
+    results: dict[str, dict[str, set[str]]] = {}
+    for node, message in messages:
+        for part, version in _parts(message).items():
+            results.setdefault(part, {}).setdefault(version, set()).add(node[:MOST_LETTERS])
+    several = {part: versions for part, versions in sorted(results.items()) if len(versions) > 1}
+    return {
+        part: {
+            version: sorted(nodes)[:MOST_NODES]
+            for version, nodes in sorted(versions.items())[:MOST_VERSIONS]
+        }
+        for part, versions in list(several.items())[:MOST_PARTS]
+    }
+
+
+def inconsistency_text(messages: Iterable[tuple[str, str]]) -> str:
+    """The same as it is kept."""
+    return json.dumps(inconsistent_nodes(messages), sort_keys=True)
+
+
+def recorded_inconsistencies(text: object) -> dict[str, dict[str, list[str]]]:
+    """What is kept; nothing where it was written before this was, or by somebody else."""
+    try:
+        raw = json.loads(str(text))
+    except ValueError:
+        return {}
+    return raw if isinstance(raw, dict) else {}
+
+
+def warning(pool: str, mixed: InconsistentNodes) -> str:
+    """What there is to say of it; empty where all have the same."""
+    if not mixed:
+        return ""
+    lines = [
+        f"  {_CALLED.get(part, part)} {version}: {_names(nodes)}"
+        for part, versions in mixed.items()
+        for version, nodes in versions.items()
+    ]
+    fix = (
+        "bring them to one version, by one node image and one VBIOS: a job over several of them may run at"
+        " the pace of the slowest, or fail on one and not on another"
+    )
+    return "\n".join([f"The nodes of pool {pool} are not alike:", *lines, f"  fix: {fix}"])
+
+
+def _names(nodes: list[str]) -> str:
+    more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
+    return ", ".join(nodes[:SHOWN]) + more
+
+
+def _parts(message: str) -> dict[str, str]:
+    """By part one text: a node whose GPUs differ has a version of its own."""
+    line = next((each for each in message.splitlines() if each.startswith(BEGINS)), "")
+    try:
+        raw: Any = json.loads(line.removeprefix(BEGINS))["parts"]
+        return {_short(part): " and ".join(_short(each) for each in raw[part]) for part in raw}
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return {}
+
+
+def _short(text: object) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r} is no text")
+    return text[:MOST_LETTERS]

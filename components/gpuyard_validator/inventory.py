@@ -1,0 +1,166 @@
+"""The dump of a machine: what a platform is planned by, on nodes that nobody's catalogue knows.
+
+It is made of a recorded machine, and of what Kubernetes says of the nodes that are like it. The other side
+(`gpuyard.spec.sections.inventory`) reads it; neither imports the other.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard_validator.snapshot import Adapter, CannotRead, Gpu, Snapshot
+from gpuyard_validator.values import Answer, Missing, T, encode, schema_of
+
+VERSION = "gpuyard.dev/machine/v1"
+"""Changes with every change of what the document means."""
+_OF_MACHINES = ("feature.node.kubernetes.io", "beta.kubernetes.io", "nvidia.com")
+"""Domains of labels that say what a node is, not where it stands."""
+_CLIQUE, _TOPOGRAPH = "nvidia.com/gpu.clique", "network.topology.nvidia.com"
+"""What does say where, of such a domain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpedGpu:
+    """One GPU."""
+
+    name: str
+    """As NVML has it: NVIDIA H100 80GB HBM3."""
+    memory_mib: int
+    numa: int | None
+    """The NUMA node of its bus; null where the host says none."""
+    nvlinks: int | None
+    """Links that are up; null where it has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpedNuma:
+    """One NUMA node that has CPUs."""
+
+    index: int
+    cpus: int
+    memory_mib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpedAdapter:
+    """One RDMA device."""
+
+    name: str
+    """As NCCL has it: mlx5_0."""
+    driver: str
+    link: str
+    """InfiniBand or Ethernet."""
+    gbps: float
+    active: bool
+    numa: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpedNode:
+    """One node that is like the machine, and the labels that may say where it stands."""
+
+    name: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineInventory:
+    """One machine, and the nodes that are like it."""
+
+    version: str
+    node: str
+    """Where it was taken."""
+    driver: str | None
+    gpus: tuple[DumpedGpu, ...]
+    joined: bool | None
+    """Every GPU reaches every other by NVLink; null where they have none."""
+    numa: tuple[DumpedNuma, ...]
+    """Empty where the host says none."""
+    adapters: tuple[DumpedAdapter, ...]
+    nodes: tuple[DumpedNode, ...]
+    """Empty where nobody gave any."""
+
+
+def inventory_document(machine: Snapshot, nodes: str | None = None) -> str:
+    """The dump as a document; `nodes` is what `kubectl get nodes -o json` wrote.
+
+    Raises:
+        CannotRead: a GPU is not sound enough to plan by, or those are no nodes.
+    """
+    links = [_known(gpu.nvlinks) for gpu in machine.gpus]
+    joined = all(gpu.unreachable == () for gpu in machine.gpus) if any(links) else None
+    result = MachineInventory(
+        version=VERSION,
+        node=machine.node,
+        driver=_known(machine.driver),
+        gpus=tuple(_gpu(gpu) for gpu in machine.gpus),
+        joined=joined,
+        numa=tuple(
+            DumpedNuma(index=n.index, cpus=n.cpus, memory_mib=n.memory_mib)
+            for n in _known(machine.numa) or ()
+        ),
+        adapters=tuple(_adapter(each) for each in _known(machine.adapters) or ()),
+        nodes=tuple(_nodes(nodes)) if nodes is not None else (),
+    )
+    return json.dumps(encode(result), indent=1) + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the document."""
+    result = schema_of(MachineInventory)
+    result["properties"]["version"] = {"const": VERSION}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": VERSION, **result}
+
+
+def _known(answer: Answer[T]) -> T | None:
+    return None if isinstance(answer, Missing) else answer
+
+
+def _gpu(gpu: Gpu) -> DumpedGpu:
+    name, memory = _known(gpu.name), _known(gpu.memory_mib)
+    if gpu.answers is not True or name is None or memory is None:
+        raise CannotRead(f"GPU {gpu.index} does not say what it is: a dump is of a sound machine")
+    links = _known(gpu.nvlinks)
+    return DumpedGpu(
+        name=name,
+        memory_mib=memory,
+        numa=_known(gpu.numa),
+        nvlinks=sum(links) if links else None,
+    )
+
+
+def _adapter(result: Adapter) -> DumpedAdapter:
+    return DumpedAdapter(
+        name=result.name,
+        driver=result.driver,
+        link=result.link,
+        gbps=result.gbps,
+        active=result.active,
+        numa=_known(result.numa),
+    )
+
+
+def _nodes(text: str) -> Iterator[DumpedNode]:
+    """Those of a list, or one alone, in the order of their names."""
+    try:
+        result = json.loads(text)
+        items = result["items"] if result["kind"].endswith("List") else [result]
+        named = {str(item["metadata"]["name"]): item["metadata"] for item in items}
+        wrong = [item["kind"] for item in items if item["kind"] != "Node"]
+        labels = {name: dict(meta.get("labels") or {}) for name, meta in named.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
+        raise CannotRead(
+            f"these are no nodes that `kubectl get nodes -o json` wrote ({type(problem).__name__})"
+        ) from None
+    if wrong:
+        raise CannotRead(f"a {wrong[0]} is no node: write `kubectl get nodes -o json`")
+    for name, each in sorted(labels.items()):
+        place_labels = {key: str(value) for key, value in sorted(each.items()) if _says_where(key)}
+        yield DumpedNode(name=name, labels=place_labels)
+
+
+def _says_where(key: str) -> bool:
+    domain, _, _ = key.rpartition("/")
+    theirs = any(domain == d or domain.endswith(f".{d}") for d in _OF_MACHINES)
+    return not theirs or key == _CLIQUE or domain == _TOPOGRAPH

@@ -1,0 +1,53 @@
+"""What is known of inputs before a deployment."""
+
+from gpuyard.changes.unknown_values import UnknownMarker, at_path, has_unknown, replace_unknowns
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.graph import Base64, Joined, Json
+from kit.every import every
+
+KNOWN = {
+    "a.id": "vpc-1",
+    "b.id": UnknownMarker.COMPUTED,
+    "c.id": UnknownMarker.QUERIED,
+    "t.version": 3.0,
+}
+A, B, C = Late("a.id"), Late("b.id"), Late("c.id")
+
+
+@every(
+    "value, found",
+    [
+        (A, "vpc-1"),
+        (B, UnknownMarker.COMPUTED),
+        (Late("t.version"), 3),
+        (Joined("x/", A), "x/vpc-1"),
+        (Joined("x/", A, C), UnknownMarker.QUERIED),
+        (Json({"x": [B, C]}), UnknownMarker.COMPUTED),
+        (Base64("x"), "eA=="),
+        (
+            {"k": [A, {"m": C}], "n": (1, None)},
+            {"k": ["vpc-1", {"m": UnknownMarker.QUERIED}], "n": [1, None]},
+        ),
+    ],
+)
+def test_a_text_around_something_unknown_is_unknown(value, found):
+    assert replace_unknowns(value, KNOWN.__getitem__) == found
+
+
+def test_a_mark_is_found_anywhere():
+    assert has_unknown({"a": [1, {"b": UnknownMarker.QUERIED}]}, UnknownMarker.QUERIED)
+    assert not has_unknown({"a": [1, {"b": UnknownMarker.QUERIED}]}, UnknownMarker.COMPUTED)
+
+
+@every(
+    "steps, found",
+    [
+        (["a", "0", "b"], 1),
+        (["a", "7"], None),
+        (["a", "x"], None),
+        (["m", "deep", "er"], UnknownMarker.COMPUTED),
+        (["s", "x"], None),
+    ],
+)
+def test_a_path_leads_into_blocks_and_lists(steps, found):
+    assert at_path({"a": [{"b": 1}], "m": UnknownMarker.COMPUTED, "s": "text"}, steps) == found
